@@ -1,0 +1,121 @@
+//! The codec form of a Batch: bincode-1 bytes, written by `wincode` (DESIGN section 3).
+//!
+//! ```text
+//! session [u8; 16] | first u64 | at u64 | digest [u8; 32] | prev Option<[u8; 32]> | count u64 | count x (kind u16, length u64, payload)
+//! ```
+//! All numbers little-endian; an option is one byte, then its value. The event kind stands before its length, so a
+//! reader that does not know a kind can name it and knows where the next one begins.
+
+use crate::batch::{Batch, SealError, Seq};
+use crate::digest::Digest;
+use crate::event::{DecodeError, Event, Kind};
+use crate::id::SessionId;
+use crate::time::Time;
+use alloc::string::ToString;
+use alloc::vec::Vec;
+use wincode::{SchemaRead, SchemaWrite};
+
+/// The number of this form, kept in every frame.
+pub const FORMAT: u8 = 1;
+
+/// What stands before the events of an encoded Batch: enough to place it without decoding them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
+pub struct Header {
+    /// Whose.
+    pub session: SessionId,
+    /// The Seq of its first event.
+    pub first: Seq,
+    /// When it was appended.
+    pub at: Time,
+    /// Its digest.
+    pub digest: Digest,
+    /// The digest before it.
+    pub prev: Option<Digest>,
+    /// How many events it holds.
+    pub count: u64,
+}
+
+impl Header {
+    /// The Seq after the last event.
+    pub fn next(&self) -> Seq {
+        self.first.plus(self.count)
+    }
+}
+
+/// Where the digest stands in an encoded Batch.
+const DIGEST_AT: core::ops::Range<usize> = 32..64;
+
+fn header(batch: &Batch) -> Header {
+    let Batch { session, first, at, prev, ref events, digest } = *batch;
+    Header { session, first, at, digest, prev, count: events.len() as u64 }
+}
+
+/// Encodes a Batch.
+///
+/// # Errors
+/// When a length does not fit the format.
+pub fn encode(batch: &Batch) -> Result<Vec<u8>, SealError> {
+    let encode_error = |error: wincode::WriteError| SealError::Encode(error.to_string());
+    let mut out = wincode::serialize(&header(batch)).map_err(encode_error)?;
+    for event in &batch.events {
+        out.extend_from_slice(&event.kind().number().to_le_bytes());
+        let length_at = out.len();
+        out.extend_from_slice(&[0; 8]);
+        event.write_payload(&mut out).map_err(encode_error)?;
+        let length = (out.len() - length_at - 8) as u64;
+        out[length_at..length_at + 8].copy_from_slice(&length.to_le_bytes());
+    }
+    Ok(out)
+}
+
+pub(crate) fn set_digest(encoded: &mut [u8], batch: &Batch) {
+    encoded[DIGEST_AT].copy_from_slice(&batch.digest.0);
+}
+
+/// Reads the header of an encoded Batch; its events are not touched.
+///
+/// # Errors
+/// When the bytes are too short or malformed.
+pub fn decode_header(bytes: &[u8]) -> Result<Header, DecodeError> {
+    wincode::deserialize(bytes).map_err(|error| malformed(error.to_string()))
+}
+
+/// Decodes a Batch. Does not check its digest.
+///
+/// # Errors
+/// When an event kind is unknown, or bytes are missing, left over or malformed.
+pub fn decode(bytes: &[u8]) -> Result<Batch, DecodeError> {
+    let mut rest = bytes;
+    let Header { session, first, at, digest, prev, count } =
+        wincode::deserialize_from(&mut rest).map_err(|error| malformed(error.to_string()))?;
+    // The count is not trusted for an allocation: each event takes at least ten bytes.
+    let mut events = Vec::with_capacity((count as usize).min(rest.len() / 10));
+    for _ in 0..count {
+        let (kind, payload);
+        (kind, rest) = split(rest, 2)?;
+        let kind = u16::from_le_bytes([kind[0], kind[1]]);
+        let length;
+        (length, rest) = split(rest, 8)?;
+        let mut number = [0; 8];
+        number.copy_from_slice(length);
+        let length = usize::try_from(u64::from_le_bytes(number)).map_err(|error| malformed(error.to_string()))?;
+        (payload, rest) = split(rest, length)?;
+        let kind = Kind::of_number(kind).ok_or(DecodeError::UnknownKind(kind))?;
+        events.push(Event::read_payload(kind, payload)?);
+    }
+    if !rest.is_empty() {
+        return Err(malformed(alloc::format!("{} bytes left over", rest.len())));
+    }
+    if events.is_empty() {
+        return Err(malformed("no events".to_string()));
+    }
+    Ok(Batch { session, first, at, prev, events, digest })
+}
+
+fn split(bytes: &[u8], at: usize) -> Result<(&[u8], &[u8]), DecodeError> {
+    bytes.split_at_checked(at).ok_or_else(|| malformed("cut off".to_string()))
+}
+
+fn malformed(message: alloc::string::String) -> DecodeError {
+    DecodeError::Malformed { kind: "batch", message }
+}

@@ -1,0 +1,19 @@
+//! System Context without the world: keys, the Context Snapshot, and what one observation decides.
+//!
+//! `spec/system-context.md` sections 1 to 3 are exact; DESIGN section 5.
+
+mod key;
+mod observation;
+mod reconcile;
+mod snapshot;
+
+pub use key::{InvalidKey, Key};
+pub use observation::{Codec, Observation, Observed, Render, Rendering, Undecodable};
+pub use reconcile::{
+    Generation, InitializationBlocked, Reconciled, ReconcileError, Replaced, RenderKind, Update, initialize, reconcile,
+    replace,
+};
+pub use snapshot::{Entry, Snapshot};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,314 @@
+//! The catalogue: every fact of a Session, in the past tense (DESIGN section 2).
+//!
+//! A kind has a permanent number and a dotted name. Its JSON form is `{type: NAME, ...payload}`, its codec form
+//! `(number, length, payload)`; only payload structs derive. A changed shape is a new kind; an unknown one is an error
+//! that names it. **Until the first tagged release kinds may be reshaped freely; after it, never.**
+
+mod child;
+mod compaction;
+mod context;
+mod input;
+mod message;
+mod permission;
+mod profile;
+mod revert;
+mod session;
+mod step;
+mod tool;
+
+pub use child::{ChildOutcome, ChildSettled, ChildStarted};
+pub use compaction::{
+    CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, CompactionUndone, ToolOutputsPruned,
+};
+pub use context::{
+    ContextAdmitted, EpochCause, EpochReplacementBlocked, EpochStarted, InstructionDiscovered, Part, SnapshotAdvanced,
+};
+pub use input::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputPromoted, InputWithdrawn};
+pub use message::{
+    FilesCaptured, MessagePinned, MessageUnpinned, RedactionApplied, ShellRan, SyntheticAdded, Todo, TodoUpdated,
+};
+pub use permission::{Effect, PermissionAsked, PermissionReplied, Reply, Rule};
+pub use profile::{
+    AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, RequestOptions,
+    SystemMessages, ToolDefinition, ToolsRecorded,
+};
+pub use revert::{FileChange, RevertCleared, RevertCommitted, RevertStaged};
+pub use session::{
+    AgentSwitched, Location, ModelSwitched, Origin, Parent, Policy, SessionCreated, SessionForked, SessionMoved,
+    SessionTitled, Switch,
+};
+pub use step::{
+    Failure, Finish, Purpose, ReasoningEnded, RequestSent, RetryScheduled, StepEnded, StepFailed, StepStarted,
+    TextEnded, Usage,
+};
+pub use tool::{ToolCalled, ToolOutcome, ToolProgressed, ToolSettled};
+
+use crate::canonical::{self, CanonicalError};
+use crate::text::{Text, Texts};
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// Why an event could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DecodeError {
+    /// The log was written by a later version, or is damaged: use a version that knows the kind.
+    #[error("unknown event kind {0}")]
+    UnknownKind(u16),
+    /// The JSON names a kind that this version does not know.
+    #[error("unknown event type {0:?}")]
+    UnknownType(String),
+    /// The payload does not have the shape of its kind.
+    #[error("malformed payload of {kind}: {message}")]
+    Malformed {
+        /// The kind's dotted name, or the structure that holds it.
+        kind: &'static str,
+        /// What the decoder found.
+        message: String,
+    },
+}
+
+macro_rules! catalogue {
+    ($( $number:literal $name:literal $kind:ident ($($boxed:ident)?) $doc:literal )*) => {
+        /// One fact of a Session. See each payload for what it says and what it does not.
+        #[derive(Clone, Debug, PartialEq, Eq)]
+        pub enum Event {
+            $( #[doc = $doc] $kind(catalogue!(@type $kind $($boxed)?)), )*
+        }
+
+        /// The kind of an event: a permanent number and name.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[repr(u16)]
+        pub enum Kind {
+            $( #[doc = $doc] $kind = $number, )*
+        }
+
+        impl Kind {
+            /// Every kind, by number.
+            pub const ALL: &'static [Kind] = &[$(Kind::$kind),*];
+
+            /// The permanent number.
+            pub const fn number(self) -> u16 {
+                self as u16
+            }
+
+            /// The dotted name, such as `input.promoted`.
+            pub const fn name(self) -> &'static str {
+                match self { $( Kind::$kind => $name, )* }
+            }
+
+            /// What a fact of this kind says, in one sentence.
+            pub const fn meaning(self) -> &'static str {
+                match self { $( Kind::$kind => $doc, )* }
+            }
+
+            /// The kind of a number.
+            pub const fn of_number(number: u16) -> Option<Self> {
+                match number { $( $number => Some(Kind::$kind), )* _ => None }
+            }
+
+            /// The kind of a name.
+            pub fn of_name(name: &str) -> Option<Self> {
+                match name { $( $name => Some(Kind::$kind), )* _ => None }
+            }
+        }
+
+        $( impl From<$kind> for Event {
+            fn from(payload: $kind) -> Self {
+                Event::$kind(payload.into())
+            }
+        } )*
+
+        impl Event {
+            /// The kind of this fact.
+            pub const fn kind(&self) -> Kind {
+                match self { $( Event::$kind(_) => Kind::$kind, )* }
+            }
+
+            /// Writes the payload in its codec form (bincode 1).
+            ///
+            /// # Errors
+            /// When a length does not fit the format.
+            pub(crate) fn write_payload(&self, out: &mut Vec<u8>) -> Result<(), wincode::WriteError> {
+                match self { $( Event::$kind(payload) => {
+                    let payload: &$kind = payload;
+                    wincode::serialize_into(out, payload)
+                } )* }
+            }
+
+            /// Reads the payload of a kind from its codec form; all of `bytes` must be used up.
+            pub(crate) fn read_payload(kind: Kind, bytes: &[u8]) -> Result<Self, DecodeError> {
+                match kind { $( Kind::$kind => wincode::deserialize_exact::<$kind>(bytes)
+                    .map(Event::from)
+                    .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* }
+            }
+
+            /// Reads an event from its JSON form.
+            ///
+            /// # Errors
+            /// When the type is unknown, or the payload has a missing, unknown or malformed field.
+            pub fn from_json(json: Value) -> Result<Self, DecodeError> {
+                let Value::Object(mut fields) = json else {
+                    return Err(DecodeError::Malformed { kind: "event", message: "not an object".into() });
+                };
+                let Some(Value::String(name)) = fields.remove("type") else {
+                    return Err(DecodeError::Malformed { kind: "event", message: "no field `type`".into() });
+                };
+                let kind = Kind::of_name(&name).ok_or(DecodeError::UnknownType(name))?;
+                let payload = Value::Object(fields);
+                match kind { $( Kind::$kind => serde_json::from_value::<$kind>(payload)
+                    .map(Event::from)
+                    .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* }
+            }
+        }
+
+        impl Texts for Event {
+            fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
+                match self { $( Event::$kind(payload) => payload.texts(visit), )* }
+            }
+        }
+
+        /// Serializes as a newtype variant, which [`canonical`] writes as `{type, ...payload}`.
+        impl Serialize for Tagged<'_> {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                match self.0 { $( Event::$kind(payload) => {
+                    let payload: &$kind = payload;
+                    serializer.serialize_newtype_variant("Event", $number, $name, payload)
+                } )* }
+            }
+        }
+    };
+    (@type $kind:ident) => { $kind };
+    (@type $kind:ident boxed) => { alloc::boxed::Box<$kind> };
+}
+
+catalogue! {
+    1 "session.created" SessionCreated (boxed) "A Session began at a Location, with an agent, a model and a policy."
+    2 "session.forked" SessionForked () "A Session began as the continuation of another one up to a cut."
+    3 "session.titled" SessionTitled () "The Session got a title."
+    4 "session.moved" SessionMoved () "The Session moved to another Location; its Context Epoch ended."
+    5 "agent.switched" AgentSwitched () "Another agent was selected, from the next turn on."
+    6 "model.switched" ModelSwitched () "Another model was selected, from the next turn on."
+    10 "input.admitted" InputAdmitted () "An input was accepted and waits to be promoted."
+    11 "input.promoted" InputPromoted () "A waiting input joined the Session at a Safe Provider-Turn Boundary."
+    12 "input.withdrawn" InputWithdrawn () "A waiting input was taken back."
+    13 "input.delivery_changed" InputDeliveryChanged () "A waiting input became a steer or a queued one."
+    20 "epoch.started" EpochStarted () "A Context Epoch began with a Baseline System Context and a Context Snapshot."
+    21 "epoch.replacement_blocked" EpochReplacementBlocked () "A new baseline was due, but told sources were unavailable."
+    22 "context.admitted" ContextAdmitted () "A Mid-Conversation System Message joined the history."
+    23 "snapshot.advanced" SnapshotAdvanced () "The Context Snapshot advanced, together with the message that told it."
+    24 "instruction.discovered" InstructionDiscovered () "A read discovered a nested instruction file."
+    30 "agent.profile_recorded" AgentProfileRecorded () "What an agent is, from here on."
+    31 "model.profile_recorded" ModelProfileRecorded () "What a model is, from here on."
+    32 "tools.recorded" ToolsRecorded () "A set of tool definitions that requests refer to by hash."
+    33 "options.recorded" OptionsRecorded () "A set of Model Request Options and Generation Controls that requests refer to by hash."
+    40 "request.sent" RequestSent (boxed) "A request is about to reach the provider."
+    41 "step.started" StepStarted () "The first content of an answer arrived, or its final failure."
+    42 "step.ended" StepEnded () "An answer ended and every call in it was settled."
+    43 "step.failed" StepFailed () "An answer ended with an error."
+    44 "retry.scheduled" RetryScheduled () "An attempt failed in passing; another one follows at a set time."
+    45 "text.ended" TextEnded () "A fragment of text was complete."
+    46 "reasoning.ended" ReasoningEnded () "A fragment of reasoning was complete."
+    50 "tool.called" ToolCalled () "The model called a tool; durable before it runs."
+    51 "tool.progressed" ToolProgressed () "A running tool showed what it has so far."
+    52 "tool.settled" ToolSettled (boxed) "A call ended, once."
+    60 "permission.asked" PermissionAsked () "A call needs somebody's permission."
+    61 "permission.replied" PermissionReplied () "Somebody answered a permission question."
+    70 "compaction.started" CompactionStarted () "A summary of the history was asked for."
+    71 "compaction.ended" CompactionEnded () "A summary replaced what came before it."
+    72 "compaction.failed" CompactionFailed () "A compaction gave no summary."
+    73 "compaction.undone" CompactionUndone () "The history is again what it was without a compaction."
+    74 "tool_outputs.pruned" ToolOutputsPruned () "Old tool outputs left the model's view; the log keeps them."
+    75 "message.pinned" MessagePinned () "A message survives every compaction verbatim from here on."
+    76 "message.unpinned" MessageUnpinned () "A pinned message is an ordinary one again."
+    80 "synthetic.added" SyntheticAdded () "The runtime told the model something in the user's place."
+    81 "shell.ran" ShellRan () "The user ran a shell command inside the Session."
+    82 "todo.updated" TodoUpdated () "The todo list changed."
+    83 "redaction.applied" RedactionApplied () "Secrets were replaced by placeholders."
+    84 "files.captured" FilesCaptured () "A snapshot of the files was taken."
+    90 "revert.staged" RevertStaged () "An undo was prepared and can be looked at."
+    91 "revert.cleared" RevertCleared () "A staged undo was dropped."
+    92 "revert.committed" RevertCommitted () "A message and all that followed it left the Session."
+    100 "child.started" ChildStarted () "A child Session began."
+    101 "child.settled" ChildSettled () "A child Session gave its result."
+}
+
+struct Tagged<'a>(&'a Event);
+
+impl Event {
+    /// The JSON form `{type, ...payload}` in RFC 8785 order.
+    ///
+    /// # Errors
+    /// When a number of ours is not below 2^53.
+    pub fn to_canonical(&self) -> Result<String, CanonicalError> {
+        canonical::own(&Tagged(self))
+    }
+
+    /// The JSON form as a value. Facts that cannot be written (a number at or above 2^53) read as `null`.
+    pub fn to_json(&self) -> Value {
+        self.to_canonical().ok().and_then(|text| serde_json::from_str(&text).ok()).unwrap_or(Value::Null)
+    }
+}
+
+/// A list of events as the digest rule writes it.
+pub(crate) struct Tagging<'a>(pub &'a [Event]);
+
+impl Serialize for Tagging<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.iter().map(Tagged))
+    }
+}
+
+/// Declares a payload struct with what every payload derives, and says which of its fields hold texts.
+macro_rules! payload {
+    ($(#[$doc:meta])* $name:ident { $( $(#[$field_doc:meta])* $field:ident: $type:ty ),* $(,)? } texts { $($text:ident),* }) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, wincode::SchemaRead, wincode::SchemaWrite,
+        )]
+        #[serde(deny_unknown_fields)]
+        pub struct $name {
+            $( $(#[$field_doc])* pub $field: $type, )*
+        }
+
+        impl crate::text::Texts for $name {
+            fn texts(&mut self, visit: &mut dyn FnMut(&mut crate::text::Text)) {
+                $( self.$text.texts(visit); )*
+                let _ = visit;
+            }
+        }
+    };
+}
+
+/// Declares an enum of plain words, written in JSON in kebab-case.
+macro_rules! words {
+    ($(#[$doc:meta])* $name:ident { $( $(#[$variant_doc:meta])* $variant:ident = $text:literal ),* $(,)? }) => {
+        $(#[$doc])*
+        #[derive(
+            Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash,
+            serde::Serialize, serde::Deserialize, wincode::SchemaRead, wincode::SchemaWrite,
+        )]
+        pub enum $name {
+            $( $(#[$variant_doc])* #[serde(rename = $text)] $variant, )*
+        }
+
+        impl $name {
+            /// The word as JSON has it.
+            pub const fn as_str(self) -> &'static str {
+                match self { $( Self::$variant => $text, )* }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.pad(self.as_str())
+            }
+        }
+    };
+}
+
+pub(crate) use {payload, words};
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,43 @@
+//! Child Sessions (spec 15).
+
+use super::{payload, words};
+use crate::id::{AgentName, CallId, SessionId};
+use crate::text::Text;
+
+payload! {
+    /// A child Session began, or was resumed. The child's own first event names this Session as its parent.
+    ChildStarted {
+        /// The child.
+        child: SessionId,
+        /// The call that began it.
+        call: Option<CallId>,
+        /// Its agent.
+        agent: AgentName,
+        /// Whether this Session goes on without waiting for it.
+        background: bool,
+    } texts {}
+}
+
+words! {
+    /// How a child ended.
+    ChildOutcome {
+        /// With a result.
+        Completed = "completed",
+        /// With an error.
+        Failed = "failed",
+        /// It was cancelled.
+        Cancelled = "cancelled",
+    }
+}
+
+payload! {
+    /// A child Session gave its result.
+    ChildSettled {
+        /// The child.
+        child: SessionId,
+        /// How.
+        outcome: ChildOutcome,
+        /// Its last text, or what went wrong.
+        result: Text,
+    } texts { result }
+}

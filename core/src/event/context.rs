@@ -1,0 +1,102 @@
+//! System Context as facts: epochs, messages, snapshot advances (system-context, sections 7 and 9.1).
+
+use super::session::Location;
+use super::{payload, words};
+use crate::context::{Entry, Key};
+use crate::id::{AgentName, CallId};
+use crate::text::Text;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+words! {
+    /// Why a Context Epoch began. When several are due, the first in the order of DESIGN section 5 is recorded.
+    EpochCause {
+        /// The Session's first turn.
+        FirstTurn = "first-turn",
+        /// A committed revert ended the one before.
+        Reverted = "reverted",
+        /// A move ended the one before.
+        Moved = "moved",
+        /// A compaction was completed.
+        Compaction = "compaction",
+        /// Another agent was selected under the policy `replace`.
+        AgentSwitched = "agent-switched",
+        /// Another model was selected under the policy `replace`.
+        ModelSwitched = "model-switched",
+        /// A stored value could not be understood, or a source without removal text disappeared.
+        Incompatible = "incompatible",
+    }
+}
+
+payload! {
+    /// One keyed piece of a Baseline System Context.
+    Part {
+        /// The Context Source it renders.
+        key: Key,
+        /// Its exact text.
+        text: Text,
+    } texts { text }
+}
+
+payload! {
+    /// A Context Epoch began. Its Baseline System Context is the parts joined by a blank line, exactly.
+    ///
+    /// System messages told before it leave the history. One caused by a compaction keeps those told after that
+    /// compaction, since they are not in its baseline's past (system-context 7.1).
+    EpochStarted {
+        /// Why.
+        cause: EpochCause,
+        /// The agent that the baseline was rendered for.
+        agent: AgentName,
+        /// Where it was observed.
+        location: Location,
+        /// The rendered pieces, in order.
+        parts: Vec<Part>,
+        /// The Context Snapshot that it starts with.
+        entries: BTreeMap<Key, Entry>,
+        /// False for an imported epoch whose baseline was not kept: `parts` and `entries` then say nothing.
+        known: bool,
+    } texts { parts, entries }
+}
+
+payload! {
+    /// A new baseline was due and could not be made; the old one stands. Recorded once per change of the keys.
+    EpochReplacementBlocked {
+        /// What made a new epoch due.
+        cause: EpochCause,
+        /// The told sources that are unavailable, in order of composition.
+        keys: Vec<Key>,
+    } texts {}
+}
+
+payload! {
+    /// A Mid-Conversation System Message joined the history, in the same Batch as the advance of the snapshot.
+    ContextAdmitted {
+        /// The Context Sources it speaks of, in the order of their texts.
+        keys: Vec<Key>,
+        /// The exact text.
+        text: Text,
+    } texts { text }
+}
+
+payload! {
+    /// The Context Snapshot advanced: what each changed source told last.
+    SnapshotAdvanced {
+        /// Fresh entries.
+        set: BTreeMap<Key, Entry>,
+        /// Sources that no longer apply.
+        removed: Vec<Key>,
+    } texts { set }
+}
+
+payload! {
+    /// A successful read discovered an instruction file below the Location's upward path. It joins the instructions
+    /// while the Session stays at its Location (seed 002).
+    InstructionDiscovered {
+        /// The file.
+        path: String,
+        /// The call that read near it, if any.
+        call: Option<CallId>,
+    } texts {}
+}

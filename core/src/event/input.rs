@@ -1,0 +1,73 @@
+//! The inbox: what was admitted, and what became of it (spec 5).
+
+use super::{payload, words};
+use crate::id::InputId;
+use crate::text::Text;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+words! {
+    /// When a waiting input joins.
+    Delivery {
+        /// At the next Safe Provider-Turn Boundary, together with all other steers.
+        Steer = "steer",
+        /// At an idle moment, one at a time.
+        Queue = "queue",
+    }
+}
+
+payload! {
+    /// A file or image given with an input or by a tool. Never bounded or cut.
+    Attachment {
+        /// Media type.
+        mime: String,
+        /// File name, if it has one.
+        name: Option<String>,
+        /// A `data:` URI or the path or address of the file.
+        uri: Text,
+    } texts { uri }
+}
+
+payload! {
+    /// An input was accepted. Durable before anything runs; the id is used up, whatever becomes of the input.
+    ///
+    /// The message that it becomes carries the time of this event.
+    InputAdmitted {
+        /// Chosen by the caller, or by the id port.
+        input: InputId,
+        /// What the user wrote.
+        text: Text,
+        /// What came with it.
+        attachments: Vec<Attachment>,
+        /// When it joins.
+        delivery: Delivery,
+    } texts { text, attachments }
+}
+
+payload! {
+    /// A waiting input joined the Session at a Safe Provider-Turn Boundary: from here on it is a user message.
+    ///
+    /// Precedes any context message admitted at the same boundary.
+    InputPromoted {
+        /// Which; its text stands in its admission.
+        input: InputId,
+    } texts {}
+}
+
+payload! {
+    /// A waiting input was taken back. It never joins, and its id stays used up.
+    InputWithdrawn {
+        /// Which.
+        input: InputId,
+    } texts {}
+}
+
+payload! {
+    /// A waiting input changes when it joins; it keeps its place in the order of admission.
+    InputDeliveryChanged {
+        /// Which.
+        input: InputId,
+        /// When it joins now.
+        delivery: Delivery,
+    } texts {}
+}

@@ -1,0 +1,80 @@
+//! Messages and notes that are neither input nor answer.
+
+use super::payload;
+use crate::text::Text;
+use crate::Seq;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+payload! {
+    /// A message survives every compaction verbatim, in order, before the summary (seed 003, "inception messages").
+    MessagePinned {
+        /// The Seq of the event that made the message.
+        message: Seq,
+    } texts {}
+}
+
+payload! {
+    /// A pinned message is an ordinary one again.
+    MessageUnpinned {
+        /// The Seq of the event that made the message.
+        message: Seq,
+    } texts {}
+}
+
+payload! {
+    /// The runtime told the model something in the user's place.
+    SyntheticAdded {
+        /// The exact text.
+        text: Text,
+    } texts { text }
+}
+
+payload! {
+    /// The user ran a shell command inside the Session.
+    ShellRan {
+        /// The command line.
+        command: Text,
+        /// What it printed.
+        output: Text,
+        /// Its exit status, if it ended by itself.
+        exit: Option<i32>,
+    } texts { command, output }
+}
+
+payload! {
+    /// One line of a todo list.
+    Todo {
+        /// What is to be done.
+        content: String,
+        /// `pending`, `in_progress`, `completed`, `cancelled`, or a foreign agent's word.
+        status: String,
+        /// `high`, `medium`, `low`, if given.
+        priority: Option<String>,
+    } texts {}
+}
+
+payload! {
+    /// The whole todo list, as it is from here on.
+    TodoUpdated {
+        /// In order.
+        items: Vec<Todo>,
+    } texts {}
+}
+
+payload! {
+    /// Secrets were replaced by placeholders before they reached the log or a request.
+    RedactionApplied {
+        /// How often, by kind of secret.
+        counts: BTreeMap<String, u64>,
+    } texts {}
+}
+
+payload! {
+    /// A snapshot of the files was taken.
+    FilesCaptured {
+        /// Git tree id in the shadow repository.
+        tree: String,
+    } texts {}
+}

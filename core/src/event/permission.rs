@@ -1,0 +1,75 @@
+//! Permissions: rules, questions, answers (spec 10.3).
+
+use super::{payload, words};
+use crate::id::{AgentName, CallId, PermissionId};
+use crate::text::Text;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+words! {
+    /// What a rule says.
+    Effect {
+        /// Goes on.
+        Allow = "allow",
+        /// Is refused.
+        Deny = "deny",
+        /// Somebody is asked.
+        Ask = "ask",
+    }
+}
+
+payload! {
+    /// `[action, resource, effect]`: of the rules whose patterns match (`*` any run, `?` one), the last one counts.
+    Rule {
+        /// Pattern of actions.
+        action: String,
+        /// Pattern of resources.
+        resource: String,
+        /// What it says.
+        effect: Effect,
+    } texts {}
+}
+
+payload! {
+    /// A call needs somebody's permission. Asked under the agent of the turn that made the call.
+    PermissionAsked {
+        /// The question.
+        permission: PermissionId,
+        /// The call that waits.
+        call: Option<CallId>,
+        /// Whose rules were asked.
+        agent: AgentName,
+        /// What it wants to do.
+        action: String,
+        /// To what.
+        resources: Vec<String>,
+    } texts {}
+}
+
+words! {
+    /// An answer to a permission question.
+    Reply {
+        /// This time.
+        Once = "once",
+        /// For the rest of the Session.
+        Always = "always",
+        /// No; the turn ends. With feedback: no, and the model is told why and goes on.
+        Reject = "reject",
+    }
+}
+
+payload! {
+    /// Somebody answered a permission question.
+    PermissionReplied {
+        /// Which.
+        permission: PermissionId,
+        /// What.
+        reply: Reply,
+        /// What the model is told with a rejection.
+        feedback: Option<Text>,
+        /// Who answered: `user`, or the name of what answered in the user's place.
+        by: String,
+        /// Rules that hold for the rest of the Session.
+        rules: Vec<Rule>,
+    } texts { feedback }
+}

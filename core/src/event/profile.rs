@@ -1,0 +1,153 @@
+//! Whatever shapes a request beside history and baseline, recorded once per change and named by hash (DESIGN section 6).
+
+use super::permission::Rule;
+use super::{payload, words};
+use crate::canonical::{self, CanonicalError};
+use crate::digest::Digest;
+use crate::id::{AgentName, ModelName};
+use crate::text::{Json, Text, Texts};
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+/// Names a recorded thing by the hash of its canonical JSON with every text as a reference, so that the name does not
+/// depend on which texts stand inline.
+macro_rules! hashed {
+    ($name:ident) => {
+        impl $name {
+            /// The hash that requests name it by.
+            ///
+            /// # Errors
+            /// When a number of ours is not below 2^53.
+            pub fn digest(&self) -> Result<Digest, CanonicalError> {
+                let mut named = self.clone();
+                named.texts(&mut |text| text.refer());
+                canonical::own(&named).map(|text| Digest::of(text.as_bytes()))
+            }
+        }
+    };
+}
+
+payload! {
+    /// What an agent is.
+    AgentProfile {
+        /// Its name.
+        agent: AgentName,
+        /// Its own static system text; not part of the baseline.
+        system: Option<Text>,
+        /// How many steps one activity may take.
+        steps: Option<u32>,
+        /// What its calls may do; the last matching rule counts.
+        permissions: Vec<Rule>,
+    } texts { system }
+}
+
+hashed!(AgentProfile);
+
+payload! {
+    /// What an agent is, from here on.
+    AgentProfileRecorded {
+        /// All of it.
+        profile: AgentProfile,
+    } texts { profile }
+}
+
+words! {
+    /// How a model takes a Mid-Conversation System Message.
+    SystemMessages {
+        /// In a system role, where it happened.
+        Native = "native",
+        /// As wrapped user text.
+        Wrapped = "wrapped",
+    }
+}
+
+payload! {
+    /// Prices in nano-dollars per million tokens; a missing price is 0.
+    #[derive(Copy, Default)]
+    Prices {
+        /// Input that was not cached.
+        input: u64,
+        /// Visible output and reasoning.
+        output: u64,
+        /// Input read from a cache.
+        cache_read: u64,
+        /// Input written to a cache.
+        cache_write: u64,
+    } texts {}
+}
+
+payload! {
+    /// What a model is: limits in tokens, how it takes system messages, what it costs, how it is spoken to.
+    ModelProfile {
+        /// Its name.
+        model: ModelName,
+        /// Context limit; 0 when unknown.
+        context: u64,
+        /// Output limit; 0 when unknown.
+        output: u64,
+        /// How it takes Mid-Conversation System Messages.
+        system_messages: SystemMessages,
+        /// What it costs.
+        prices: Prices,
+        /// The protocol its requests are encoded in, such as `scripted` or `anthropic-messages`.
+        protocol: String,
+        /// The number of that protocol's encoding.
+        encoding: u32,
+    } texts {}
+}
+
+hashed!(ModelProfile);
+
+payload! {
+    /// What a model is, from here on.
+    ModelProfileRecorded {
+        /// All of it.
+        profile: ModelProfile,
+    } texts {}
+}
+
+payload! {
+    /// A tool as the model is told of it.
+    ToolDefinition {
+        /// Its name: `^[A-Za-z][A-Za-z0-9_-]{0,63}$`.
+        name: String,
+        /// What it does.
+        description: Text,
+        /// JSON Schema of its input.
+        schema: Json,
+    } texts { description, schema }
+}
+
+payload! {
+    /// The tools that a request offers, in order. Requests name the set by [`ToolsRecorded::digest`].
+    ToolsRecorded {
+        /// In the order in which they are sent.
+        tools: Vec<ToolDefinition>,
+    } texts { tools }
+}
+
+hashed!(ToolsRecorded);
+
+payload! {
+    /// Model Request Options, Generation Controls and compatibility body fields, kept apart (spec 13.3).
+    #[derive(Default)]
+    RequestOptions {
+        /// Provider-neutral sampling and output controls, as canonical JSON values.
+        controls: BTreeMap<String, Json>,
+        /// Provider-semantic settings by namespaced name, as canonical JSON values.
+        options: BTreeMap<String, Json>,
+        /// Fields laid over the request body, as canonical JSON values.
+        body: BTreeMap<String, Json>,
+    } texts { controls, options, body }
+}
+
+hashed!(RequestOptions);
+
+payload! {
+    /// A set of options, from here on.
+    OptionsRecorded {
+        /// All of them.
+        options: RequestOptions,
+    } texts { options }
+}

@@ -1,0 +1,140 @@
+//! What a Session is: where, with whom, under which policy, from what.
+
+use super::{payload, words};
+use crate::digest::Digest;
+use crate::id::{AgentName, CallId, ModelName, SessionId};
+use crate::Seq;
+use alloc::string::String;
+
+payload! {
+    /// Where a Session works: a directory, and a workspace if the host has several.
+    #[derive(PartialOrd, Ord, Hash)]
+    Location {
+        /// Absolute path.
+        directory: String,
+        /// The host's name of the workspace.
+        workspace: Option<String>,
+    } texts {}
+}
+
+words! {
+    /// What a switch does to the Context Epoch (system-context ruling 2).
+    Switch {
+        /// The epoch goes on; changed guidance is told as a message.
+        Keep = "keep",
+        /// The next boundary begins a new epoch.
+        Replace = "replace",
+    }
+}
+
+payload! {
+    /// The policy of a Session, recorded when it is created and never changed.
+    #[derive(Copy)]
+    Policy {
+        /// What an agent switch does.
+        agent_switch: Switch,
+        /// What a model switch does.
+        model_switch: Switch,
+    } texts {}
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { agent_switch: Switch::Keep, model_switch: Switch::Keep }
+    }
+}
+
+payload! {
+    /// The Session, and the call in it, that began a child.
+    Parent {
+        /// The parent Session.
+        session: SessionId,
+        /// The call of the parent that began it, if known.
+        call: Option<CallId>,
+    } texts {}
+}
+
+payload! {
+    /// Where an imported Session comes from. Nothing of the import's own time or place is in it.
+    Origin {
+        /// The agent that recorded it: `opencode`, `codex`, `claude-code`.
+        agent: String,
+        /// That agent's version, as recorded.
+        version: Option<String>,
+        /// The Session's id there.
+        id: String,
+        /// The form it was read from: `v2-events`, `v1-export`, `rollout`, `transcript`.
+        form: String,
+        /// The number of our mapping.
+        importer: u32,
+    } texts {}
+}
+
+payload! {
+    /// A Session began. Always the first event of a log, unless [`SessionForked`] is.
+    SessionCreated {
+        /// Where it works.
+        location: Location,
+        /// The selected agent.
+        agent: AgentName,
+        /// The selected model.
+        model: ModelName,
+        /// What switches do.
+        policy: Policy,
+        /// Its title, if it has one from the start.
+        title: Option<String>,
+        /// Set for a child Session.
+        parent: Option<Parent>,
+        /// Set for an imported Session.
+        origin: Option<Origin>,
+    } texts {}
+}
+
+payload! {
+    /// A Session began as the continuation of `parent` up to `cut`: the first event of its log, at seq = `cut`. Reads
+    /// below the cut go to the parent; nothing is copied (DESIGN section 2, Fork).
+    SessionForked {
+        /// Whose log continues here.
+        parent: SessionId,
+        /// The first Seq that is not inherited; the Seq of this event.
+        cut: Seq,
+        /// Digest of the parent's Batch that holds `cut - 1`; the `prev` of this event's Batch.
+        parent_digest: Digest,
+        /// The fork's title.
+        title: Option<String>,
+        /// Set when a fork was imported from another agent.
+        origin: Option<Origin>,
+    } texts {}
+}
+
+payload! {
+    /// The Session got a title.
+    SessionTitled {
+        /// One line.
+        title: String,
+    } texts {}
+}
+
+payload! {
+    /// The Session moved. Its Context Epoch ended; the destination starts over with a complete baseline (spec 12).
+    SessionMoved {
+        /// Where it works from here on.
+        location: Location,
+    } texts {}
+}
+
+payload! {
+    /// Another agent was selected; turns that began before keep theirs.
+    AgentSwitched {
+        /// The agent of the next turn.
+        agent: AgentName,
+    } texts {}
+}
+
+payload! {
+    /// Another model was selected; turns that began before keep theirs.
+    ModelSwitched {
+        /// The model of the next turn.
+        model: ModelName,
+    } texts {}
+}

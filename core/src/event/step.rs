@@ -1,0 +1,181 @@
+//! Requests and answers: what was sent, what came back, what it cost (spec 7, 14).
+
+use super::{payload, words};
+use crate::digest::Digest;
+use crate::id::{AgentName, ModelName, RequestId};
+use crate::text::{Json, Text};
+use crate::time::Time;
+use alloc::string::String;
+use alloc::vec::Vec;
+
+words! {
+    /// What a request is for.
+    Purpose {
+        /// An agent's turn.
+        Turn = "turn",
+        /// The summary of a compaction.
+        Summary = "summary",
+        /// The Session's title.
+        Title = "title",
+    }
+}
+
+words! {
+    /// How an answer ended.
+    Finish {
+        /// The model was done.
+        Stop = "stop",
+        /// The model waits for results.
+        ToolCalls = "tool-calls",
+        /// The output limit was reached.
+        Length = "length",
+        /// A filter cut it off.
+        ContentFilter = "content-filter",
+        /// It failed.
+        Error = "error",
+        /// Something a foreign agent recorded that we have no word for.
+        Other = "other",
+    }
+}
+
+payload! {
+    /// Tokens of one answer. `output` excludes reasoning, `input` excludes what a cache gave or took.
+    #[derive(Copy, Default)]
+    Usage {
+        /// Input that was not cached.
+        input: u64,
+        /// Visible output.
+        output: u64,
+        /// Reasoning.
+        reasoning: u64,
+        /// Input read from a cache.
+        cache_read: u64,
+        /// Input written to a cache.
+        cache_write: u64,
+    } texts {}
+}
+
+payload! {
+    /// Why something failed.
+    Failure {
+        /// A word from TEXTS (`rate-limit`, `overflow`, ...) or a foreign agent's own.
+        kind: String,
+        /// What happened, in words.
+        message: Text,
+        /// HTTP status, if there was one.
+        status: Option<u16>,
+    } texts { message }
+}
+
+payload! {
+    /// A request is about to reach the provider. Durable before every send; shows nothing by itself.
+    ///
+    /// With the views just before it, this event rebuilds the request byte for byte: system texts from the agent
+    /// profile and the baseline, messages from the history, tools and options by hash. `digest` proves it.
+    RequestSent {
+        /// The same for every attempt.
+        request: RequestId,
+        /// What it is for.
+        purpose: Purpose,
+        /// From 1; a recovery after a compaction starts over.
+        attempt: u32,
+        /// Hash over the digests of its parts, without attempt, time and ids.
+        digest: Digest,
+        /// The agent of this turn.
+        agent: AgentName,
+        /// The model of this turn.
+        model: ModelName,
+        /// Hash of the recorded agent profile.
+        agent_profile: Digest,
+        /// Hash of the recorded model profile.
+        model_profile: Digest,
+        /// Hash of the recorded tool set; `None` when no tools are offered.
+        tools: Option<Digest>,
+        /// Hash of the recorded options.
+        options: Digest,
+        /// Whether the step allowance ends with this request: no tools, and one message that says so.
+        last_step: bool,
+        /// The exact last message of a summary or title request that history alone does not give.
+        prompt: Option<Text>,
+    } texts { prompt }
+}
+
+payload! {
+    /// The first content of an answer arrived, or its final failure: from here on there is an assistant message.
+    StepStarted {
+        /// Who answers.
+        agent: AgentName,
+        /// Which model.
+        model: ModelName,
+        /// Git tree of the files when the step began, if captured.
+        files: Option<String>,
+    } texts {}
+}
+
+payload! {
+    /// An answer ended and every call in it was settled.
+    StepEnded {
+        /// How.
+        finish: Finish,
+        /// What the provider reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
+        /// Git tree of the files when the step ended, if captured.
+        files: Option<String>,
+        /// Paths that changed during the step, if captured.
+        changed: Vec<String>,
+    } texts {}
+}
+
+payload! {
+    /// An answer ended with an error. What had arrived stays.
+    StepFailed {
+        /// Why.
+        error: Failure,
+        /// What the provider reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
+    } texts { error }
+}
+
+payload! {
+    /// An attempt failed in passing. A wait that a crash interrupts is not continued.
+    RetryScheduled {
+        /// The number of the attempt that follows, from 2.
+        attempt: u32,
+        /// When it follows.
+        at: Time,
+        /// Why it is needed.
+        error: Failure,
+        /// What the failed attempt reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
+    } texts { error }
+}
+
+payload! {
+    /// A fragment of text was complete (or was cut off: what had arrived is in it).
+    TextEnded {
+        /// Its place in the content of the current step, from 0.
+        index: u32,
+        /// All of it.
+        text: Text,
+        /// Native metadata, as received; replayed only to the same model.
+        metadata: Option<Json>,
+    } texts { text, metadata }
+}
+
+payload! {
+    /// A fragment of reasoning was complete.
+    ReasoningEnded {
+        /// Its place in the content of the current step, from 0.
+        index: u32,
+        /// All of it; may be empty when only metadata came.
+        text: Text,
+        /// Native metadata (signatures, encrypted content), as received; replayed only to the same model.
+        metadata: Option<Json>,
+    } texts { text, metadata }
+}

@@ -1,0 +1,31 @@
+//! The words of Annals: what a Session consists of, said once.
+//!
+//! A [`Record`] is a fact ([`Event`]) with its place in a Session's log. Facts that land together or not at all are a
+//! [`Batch`]; each Batch carries a [`Digest`] that chains it to the one before. Everything anyone reads is a fold of
+//! Records (crate `annals-projections`); everything that changes is a Batch appended at an expected [`Seq`] (crate
+//! `annals-store`).
+//!
+//! **Invariant**: nothing here does I/O, reads a clock, draws a random number or iterates a hash map. `no_std` makes
+//! that a compile error. DESIGN sections 1, 2 and 5.
+#![no_std]
+#![warn(missing_docs)]
+
+extern crate alloc;
+
+pub mod batch;
+pub mod canonical;
+pub mod codec;
+pub mod context;
+pub mod digest;
+pub mod event;
+pub mod id;
+pub mod text;
+pub mod time;
+
+pub use batch::{Batch, Cut, Record, SealError, Seq};
+pub use context::{Entry, Key, Snapshot};
+pub use digest::{BlobHash, Digest};
+pub use event::{Event, Kind};
+pub use id::{AgentName, CallId, InputId, ModelName, PermissionId, RequestId, SessionId};
+pub use text::{BlobRef, Blobs, Json, NoBlobs, Text};
+pub use time::Time;

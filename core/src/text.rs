@@ -1,0 +1,271 @@
+//! Values: text and JSON, inline or by reference to a blob (DESIGN section 2).
+//!
+//! A fold never reads a blob: it carries the [`BlobRef`] with every length that it needs, and the [`Blobs`] port
+//! resolves it at the edge, when a view is shown or a request is built.
+
+use crate::digest::BlobHash;
+use alloc::borrow::Cow;
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use serde::de::{self, MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use wincode::{SchemaRead, SchemaWrite};
+
+/// The largest value that stands inline in an event, in bytes of UTF-8.
+pub const INLINE_MAX: usize = 8 * 1024;
+
+/// A reference to text kept as a content-addressed file beside the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[serde(deny_unknown_fields)]
+pub struct BlobRef {
+    /// Hash of its bytes.
+    pub blob: BlobHash,
+    /// Length in bytes of UTF-8.
+    pub bytes: u64,
+    /// Length in Unicode scalar values: what token estimates are made of.
+    pub chars: u64,
+}
+
+impl BlobRef {
+    /// The reference to a text.
+    pub fn to(text: &str) -> Self {
+        Self {
+            blob: BlobHash::of(text.as_bytes()),
+            bytes: text.len() as u64,
+            chars: text.chars().count() as u64,
+        }
+    }
+}
+
+/// Text in an event: inline up to [`INLINE_MAX`], otherwise a blob.
+///
+/// In JSON a string, or `{blob, bytes, chars}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, SchemaRead, SchemaWrite)]
+pub enum Text {
+    /// The text itself.
+    Inline(String),
+    /// Where it is, and how long.
+    Blob(BlobRef),
+}
+
+/// JSON as text: as received when it came from outside, canonical when a codec of ours made it. Never re-written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[serde(transparent)]
+pub struct Json(pub Text);
+
+/// Where blobs are read. A missing one is an anomaly that a view shows in its place, never an error of the fold.
+pub trait Blobs {
+    /// The text of a blob, or `None` when it is not there.
+    fn text(&self, hash: &BlobHash) -> Option<String>;
+}
+
+/// No blobs at all: for logs whose values all stand inline.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct NoBlobs;
+
+impl Blobs for NoBlobs {
+    fn text(&self, _: &BlobHash) -> Option<String> {
+        None
+    }
+}
+
+impl Blobs for BTreeMap<BlobHash, String> {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        self.get(hash).cloned()
+    }
+}
+
+impl<B: Blobs + ?Sized> Blobs for &B {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        (**self).text(hash)
+    }
+}
+
+impl Text {
+    /// Length in bytes of UTF-8, without reading a blob.
+    pub fn bytes(&self) -> u64 {
+        match self {
+            Self::Inline(text) => text.len() as u64,
+            Self::Blob(blob) => blob.bytes,
+        }
+    }
+
+    /// Length in Unicode scalar values, without reading a blob.
+    pub fn chars(&self) -> u64 {
+        match self {
+            Self::Inline(text) => text.chars().count() as u64,
+            Self::Blob(blob) => blob.chars,
+        }
+    }
+
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.bytes() == 0
+    }
+
+    /// The text, if it stands inline.
+    pub fn inline(&self) -> Option<&str> {
+        match self {
+            Self::Inline(text) => Some(text),
+            Self::Blob(_) => None,
+        }
+    }
+
+    /// The text, resolved. A missing blob reads as a visible note in its place: `[missing blob HASH, N bytes]`.
+    pub fn resolve<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
+        match self {
+            Self::Inline(text) => Cow::Borrowed(text),
+            Self::Blob(blob) => Cow::Owned(
+                blobs
+                    .text(&blob.blob)
+                    .unwrap_or_else(|| alloc::format!("[missing blob {}, {} bytes]", blob.blob, blob.bytes)),
+            ),
+        }
+    }
+
+    /// Moves an inline text longer than `limit` bytes out of the event; gives what must be stored under the hash.
+    pub(crate) fn spill(&mut self, limit: usize) -> Option<(BlobHash, String)> {
+        let Self::Inline(text) = self else { return None };
+        if text.len() <= limit {
+            return None;
+        }
+        let text = core::mem::take(text);
+        let blob = BlobRef::to(&text);
+        *self = Self::Blob(blob);
+        Some((blob.blob, text))
+    }
+
+    /// Turns an inline text of any length into the reference that it would have as a blob.
+    pub(crate) fn refer(&mut self) {
+        if let Self::Inline(text) = self {
+            *self = Self::Blob(BlobRef::to(text));
+        }
+    }
+}
+
+impl Default for Text {
+    fn default() -> Self {
+        Self::Inline(String::new())
+    }
+}
+
+impl From<&str> for Text {
+    fn from(text: &str) -> Self {
+        Self::Inline(text.into())
+    }
+}
+
+impl From<String> for Text {
+    fn from(text: String) -> Self {
+        Self::Inline(text)
+    }
+}
+
+impl Json {
+    /// JSON that a codec of ours made: sorted keys, no spaces.
+    pub fn canonical(value: &serde_json::Value) -> Self {
+        Self(Text::Inline(crate::canonical::value(value)))
+    }
+
+    /// JSON as it was received, letter for letter.
+    pub fn received(text: impl Into<String>) -> Self {
+        Self(Text::Inline(text.into()))
+    }
+
+    /// The value, resolved and parsed. What is not JSON (or a missing blob) reads as a JSON string of the text.
+    pub fn value(&self, blobs: &dyn Blobs) -> serde_json::Value {
+        let text = self.0.resolve(blobs);
+        serde_json::from_str(&text).unwrap_or_else(|_| serde_json::Value::String(text.into_owned()))
+    }
+}
+
+/// Whatever holds texts that may move to blobs.
+pub trait Texts {
+    /// Visits every text in a fixed order.
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut Text));
+}
+
+impl Texts for Text {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
+        visit(self);
+    }
+}
+
+impl Texts for Json {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
+        visit(&mut self.0);
+    }
+}
+
+impl<T: Texts> Texts for Option<T> {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
+        if let Some(inner) = self {
+            inner.texts(visit);
+        }
+    }
+}
+
+impl<T: Texts> Texts for Vec<T> {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
+        self.iter_mut().for_each(|inner| inner.texts(visit));
+    }
+}
+
+impl<K, T: Texts> Texts for BTreeMap<K, T> {
+    fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
+        self.values_mut().for_each(|inner| inner.texts(visit));
+    }
+}
+
+/// The shape of [`Text`] for codecs that are not meant for people.
+#[derive(Serialize, Deserialize)]
+#[serde(rename = "Text")]
+enum Packed<'a> {
+    Inline(Cow<'a, str>),
+    Blob(BlobRef),
+}
+
+impl Serialize for Text {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match (serializer.is_human_readable(), self) {
+            (true, Self::Inline(text)) => serializer.serialize_str(text),
+            (true, Self::Blob(blob)) => blob.serialize(serializer),
+            (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
+            (false, Self::Blob(blob)) => Packed::Blob(*blob).serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Text {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        if !deserializer.is_human_readable() {
+            return Ok(match Packed::deserialize(deserializer)? {
+                Packed::Inline(text) => Self::Inline(text.into_owned()),
+                Packed::Blob(blob) => Self::Blob(blob),
+            });
+        }
+        struct Either;
+        impl<'de> Visitor<'de> for Either {
+            type Value = Text;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string or {blob, bytes, chars}")
+            }
+
+            fn visit_str<E: de::Error>(self, text: &str) -> Result<Text, E> {
+                Ok(Text::Inline(text.to_string()))
+            }
+
+            fn visit_string<E: de::Error>(self, text: String) -> Result<Text, E> {
+                Ok(Text::Inline(text))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
+                BlobRef::deserialize(de::value::MapAccessDeserializer::new(map)).map(Text::Blob)
+            }
+        }
+        deserializer.deserialize_any(Either)
+    }
+}

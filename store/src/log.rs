@@ -1,0 +1,240 @@
+//! The log as everyone sees it: append at an expected Seq, read, follow (DESIGN sections 2, 3 and 7).
+
+use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
+use futures_core::Stream;
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+
+/// A boxed future: what makes [`EventLog`] dyn-compatible.
+pub type Boxed<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+
+/// What a follower receives, in order.
+pub type Following = Pin<Box<dyn Stream<Item = Result<Followed, ReadError>> + Send>>;
+
+/// A place in the whole store: dense over all Sessions, from 0, one per Batch. For following and for seeing a lost
+/// tail; it means nothing inside a Session and is in no digest.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Position(pub u64);
+
+/// A Batch that somebody wants to append.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Draft {
+    /// To which Session. A first Batch creates it: it starts with `session.created` at seq 0, or with
+    /// `session.forked` at seq = cut, whose parent must hold `cut - 1` with the named digest.
+    pub session: SessionId,
+    /// The Seq that the decision was made at: that of the Batch's first event.
+    pub expected: Seq,
+    /// The time of the Batch.
+    pub at: Time,
+    /// The facts; not empty. Large texts move to blobs when the Batch is sealed.
+    pub events: Vec<Event>,
+    /// When given (import), the digest that the sealed Batch must have.
+    pub digest: Option<Digest>,
+}
+
+/// Where a Session's log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Head {
+    /// The Seq that the next event gets.
+    pub next: Seq,
+    /// The digest of the last Batch.
+    pub digest: Digest,
+    /// The time of the last Batch.
+    pub at: Time,
+}
+
+/// A Batch is durable.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Committed {
+    /// As it stands in the log.
+    pub batch: Arc<Batch>,
+    /// Its place in the store.
+    pub position: Position,
+    /// True when exactly this Batch stood there already: nothing was written.
+    pub known: bool,
+}
+
+/// A Session and where its log ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SessionHead {
+    /// Which.
+    pub session: SessionId,
+    /// Where it ends.
+    pub head: Head,
+}
+
+/// A Batch as read through a Session: of an inherited one, only what lies below the fork's cut.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Slice {
+    /// The Batch as it stands in the log of the Session that wrote it.
+    pub batch: Arc<Batch>,
+    /// Records before this are left out (a read that starts inside a Batch).
+    pub from: Seq,
+    /// Records from this on are left out (a cut inside a Batch).
+    pub until: Seq,
+}
+
+impl Slice {
+    /// The records in view.
+    pub fn records(&self) -> impl DoubleEndedIterator<Item = Record<'_>> {
+        self.batch.records().filter(|record| record.seq >= self.from && record.seq < self.until)
+    }
+}
+
+/// What to follow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// One Session, from a Seq on, inherited facts included.
+    Session {
+        /// Which.
+        session: SessionId,
+        /// The first Seq wanted.
+        from: Seq,
+    },
+    /// Every Session, in the order of the store, from a position on.
+    All {
+        /// The first position wanted.
+        from: Position,
+    },
+}
+
+/// What a follower sees: everything that was there, one [`Followed::Synced`], then everything new; nothing lost,
+/// nothing twice.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Followed {
+    /// A Batch. Its position is known when all Sessions are followed.
+    Batch {
+        /// What is in view.
+        slice: Slice,
+        /// Its place in the store; `None` for an inherited Batch.
+        position: Option<Position>,
+    },
+    /// Everything that was there when following began has been delivered.
+    Synced,
+}
+
+/// Nothing was written, unless the variant says otherwise.
+#[derive(Debug, thiserror::Error)]
+pub enum AppendError {
+    /// Another writer extended the Session first: fold what was missed and decide again.
+    #[error("session {session} is at {actual}, but the batch expected {expected}")]
+    Conflict {
+        /// Which Session.
+        session: SessionId,
+        /// Where the decision was made.
+        expected: Seq,
+        /// Where the log ends.
+        actual: Seq,
+    },
+    /// The Session does not exist and the Batch does not create it, or it exists and the Batch would create it.
+    #[error("session {session}: {reason}")]
+    Misplaced {
+        /// Which Session.
+        session: SessionId,
+        /// What does not fit.
+        reason: &'static str,
+    },
+    /// The Batch does not have the digest that it should have: the source was altered or damaged.
+    #[error("session {session}, seq {seq}: the batch has digest {found}, expected {expected}")]
+    Diverged {
+        /// Which Session.
+        session: SessionId,
+        /// The Batch's first Seq.
+        seq: Seq,
+        /// What was expected.
+        expected: Digest,
+        /// What it has.
+        found: Digest,
+    },
+    /// The Batch names a blob that the store does not hold: put the blob first.
+    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    MissingBlob {
+        /// Which Session.
+        session: SessionId,
+        /// The Batch's first Seq.
+        seq: Seq,
+        /// Which blob.
+        blob: BlobHash,
+    },
+    /// The events do not make a Batch.
+    #[error("session {session}: {source}")]
+    Seal {
+        /// Which Session.
+        session: SessionId,
+        /// Why.
+        source: SealError,
+    },
+    /// The disk refused. Nothing is acknowledged; reads go on; try again when the cause is gone.
+    #[error("the log could not be written: {source}")]
+    Io {
+        /// What the system said.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// The answer was lost after the Batch may have been written: append the same Batch again to find out.
+    #[error("it is unknown whether the batch was written; append it again to find out")]
+    Unknown,
+    /// The store was shut down.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// Something could not be read.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum ReadError {
+    /// There is no such Session.
+    #[error("no session {0} in this store")]
+    NoSession(SessionId),
+    /// The place is damaged in every copy. What lies around it can be read.
+    #[error("session {session}, seq {seq}: {reason}")]
+    Damaged {
+        /// Which Session.
+        session: SessionId,
+        /// From which Seq on.
+        seq: Seq,
+        /// What was found.
+        reason: String,
+    },
+    /// The disk refused.
+    #[error("the log could not be read: {source}")]
+    Io {
+        /// What the system said.
+        #[source]
+        source: Arc<std::io::Error>,
+    },
+    /// The store was shut down.
+    #[error("the store is closed")]
+    Closed,
+}
+
+/// A log of Sessions. Every backend passes the same public conformance suite.
+///
+/// **Invariant**: an acknowledged Batch is durable, never changes, and is visible to every later call.
+pub trait EventLog: Send + Sync {
+    /// Appends a Batch at the Seq that its writer decided at. Appending exactly what stands there already gives
+    /// `known`; anything else there is a [`AppendError::Conflict`].
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>>;
+
+    /// Where a Session ends; `None` when there is no such Session.
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>>;
+
+    /// Every Session, by id.
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>>;
+
+    /// Up to `limit` Batches of a Session from `from` on, oldest first; reads through to a fork's ancestors. Empty at
+    /// the end.
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
+
+    /// Up to `limit` Batches of a Session that hold something before `before`, newest first.
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
+
+    /// Everything from a place on, one marker, then everything new. A slow follower never blocks a writer.
+    fn follow(&self, scope: Scope) -> Following;
+
+    /// Makes a text durable under its content hash.
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>>;
+
+    /// Where blobs are read.
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync>;
+}
