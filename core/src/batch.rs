@@ -1,12 +1,12 @@
 //! Records, Batches, and the chain of digests that proves them (DESIGN section 2).
 
 use crate::canonical::{self, CanonicalError};
+use crate::codec;
 use crate::digest::{BlobHash, Digest};
 use crate::event::{Event, Tagging};
 use crate::id::SessionId;
 use crate::text::{INLINE_MAX, Texts};
 use crate::time::Time;
-use crate::codec;
 use alloc::string::String;
 use alloc::vec::Vec;
 use core::fmt;
@@ -208,8 +208,7 @@ impl Batch {
             events: Vec<serde_json::Value>,
             digest: Digest,
         }
-        let malformed =
-            |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
+        let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
         let line: Line = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));

@@ -10,7 +10,7 @@ mod snapshot;
 pub use key::{InvalidKey, Key};
 pub use observation::{Codec, Observation, Observed, Render, Rendering, Undecodable};
 pub use reconcile::{
-    Generation, InitializationBlocked, Reconciled, ReconcileError, Replaced, RenderKind, Update, initialize, reconcile,
+    Generation, InitializationBlocked, ReconcileError, Reconciled, RenderKind, Replaced, Update, initialize, reconcile,
     replace,
 };
 pub use snapshot::{Entry, Snapshot};

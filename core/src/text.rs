@@ -31,11 +31,7 @@ pub struct BlobRef {
 impl BlobRef {
     /// The reference to a text.
     pub fn to(text: &str) -> Self {
-        Self {
-            blob: BlobHash::of(text.as_bytes()),
-            bytes: text.len() as u64,
-            chars: text.chars().count() as u64,
-        }
+        Self { blob: BlobHash::of(text.as_bytes()), bytes: text.len() as u64, chars: text.chars().count() as u64 }
     }
 }
 

@@ -6,5 +6,6 @@
 pub mod log;
 
 pub use log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead, Slice,
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
+    Slice,
 };

@@ -244,6 +244,10 @@ fn distinct(observations: &[Observation]) -> Result<(), ReconcileError> {
 impl Generation {
     /// The exact text of the Baseline System Context, when no part was moved to a blob yet.
     pub fn text(&self) -> String {
-        self.parts.iter().filter_map(|part| part.text.inline().map(ToString::to_string)).collect::<Vec<_>>().join("\n\n")
+        self.parts
+            .iter()
+            .filter_map(|part| part.text.inline().map(ToString::to_string))
+            .collect::<Vec<_>>()
+            .join("\n\n")
     }
 }

@@ -2,9 +2,9 @@
 
 use super::step::{Failure, Usage};
 use super::{payload, words};
+use crate::Seq;
 use crate::id::{CallId, ModelName};
 use crate::text::Text;
-use crate::Seq;
 use alloc::vec::Vec;
 
 words! {

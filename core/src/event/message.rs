@@ -1,8 +1,8 @@
 //! Messages and notes that are neither input nor answer.
 
 use super::payload;
-use crate::text::Text;
 use crate::Seq;
+use crate::text::Text;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;

@@ -1,8 +1,8 @@
 //! Undo: staged, cleared, committed (spec 11 with its ruling).
 
 use super::payload;
-use crate::text::Text;
 use crate::Seq;
+use crate::text::Text;
 use alloc::string::String;
 use alloc::vec::Vec;
 

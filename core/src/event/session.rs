@@ -1,9 +1,9 @@
 //! What a Session is: where, with whom, under which policy, from what.
 
 use super::{payload, words};
+use crate::Seq;
 use crate::digest::Digest;
 use crate::id::{AgentName, CallId, ModelName, SessionId};
-use crate::Seq;
 use alloc::string::String;
 
 payload! {

@@ -1,0 +1,3 @@
+//! The folds of Annals.
+#![no_std]
+extern crate alloc;

@@ -1,0 +1,2 @@
+//! The `annals` command.
+fn main() {}
