@@ -59,7 +59,7 @@ impl Transcript {
     }
 
     /// The messages that a person is shown, out of folded ones.
-    pub fn shown<'a>(messages: &'a Messages) -> impl Iterator<Item = &'a Message> {
+    pub fn shown(messages: &Messages) -> impl Iterator<Item = &Message> {
         messages.list().iter().filter(|message| !matches!(message.body, Body::System { .. }))
     }
 
