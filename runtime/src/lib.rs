@@ -1,1 +1,6 @@
-//! Annals.
+//! The agent runtime of Annals: what observes the world, decides, and appends.
+#![warn(missing_docs)]
+
+pub mod ports;
+
+pub use annals_store::Boxed;
