@@ -3,5 +3,6 @@
 
 pub mod context;
 pub mod ports;
+pub mod tools;
 
 pub use annals_store::Boxed;
