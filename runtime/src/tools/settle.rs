@@ -6,6 +6,7 @@ use crate::ports::{Clock, Ids, OutputFiles};
 use annals_core::bound::{self, Limits};
 use annals_core::event::{ToolOutcome, ToolSettled};
 use annals_core::{CallId, NoBlobs, Text};
+use serde::de::IgnoredAny;
 use std::sync::Arc;
 
 /// Settles calls that this runtime executed. The result of a hosted call goes past it: providers want theirs back
@@ -41,7 +42,7 @@ impl Bounding {
             hosted_result: None,
             metadata: None,
         };
-        let output = match outcome {
+        let output = match outcome.and_then(checked) {
             Ok(output) => output,
             Err(error) => {
                 settled.outcome = ToolOutcome::Failed;
@@ -75,4 +76,13 @@ impl Bounding {
         settled.paths.extend(path);
         settled
     }
+}
+
+/// A structured value that its readers could not read is none.
+fn checked(output: ToolOutput) -> Result<ToolOutput, CallError> {
+    if let Some(value) = &output.structured {
+        let parsed: Result<IgnoredAny, _> = serde_json::from_str(&value.0.resolve(&NoBlobs));
+        parsed.map_err(|error| CallError::InvalidOutput(error.to_string()))?;
+    }
+    Ok(output)
 }

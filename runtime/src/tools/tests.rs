@@ -230,6 +230,16 @@ async fn an_error_is_settled_as_it_is() {
     assert_eq!(output(&settled), "");
 }
 
+#[tokio::test]
+async fn a_structured_value_that_is_no_json_is_an_error() {
+    let (_, bounding) = bounding();
+    let broken = ToolOutput { structured: Some(Json::received("{\"a\":")), ..ToolOutput::text("fine") };
+    let settled = bounding.settle("c1".into(), Ok(broken)).await;
+    let error = settled.error.as_ref().and_then(|text| text.inline()).unwrap_or_default();
+    assert!(error.starts_with("Tool returned an invalid value for its output schema: EOF"), "{error}");
+    assert_eq!(settled.structured, None);
+}
+
 struct Catalogue;
 
 impl SkillCatalogue for Catalogue {
