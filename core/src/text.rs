@@ -5,6 +5,7 @@
 
 use crate::digest::BlobHash;
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -42,8 +43,8 @@ impl BlobRef {
 pub enum Text {
     /// The text itself.
     Inline(String),
-    /// Where it is, and how long.
-    Blob(BlobRef),
+    /// Where it is, and how long. Boxed: most texts are short, and every event pays for the larger variant.
+    Blob(Box<BlobRef>),
 }
 
 /// JSON as text: as received when it came from outside, canonical when a codec of ours made it. Never re-written.
@@ -129,14 +130,14 @@ impl Text {
         }
         let text = core::mem::take(text);
         let blob = BlobRef::to(&text);
-        *self = Self::Blob(blob);
+        *self = Self::Blob(Box::new(blob));
         Some((blob.blob, text))
     }
 
     /// Turns an inline text of any length into the reference that it would have as a blob.
     pub(crate) fn refer(&mut self) {
         if let Self::Inline(text) = self {
-            *self = Self::Blob(BlobRef::to(text));
+            *self = Self::Blob(Box::new(BlobRef::to(text)));
         }
     }
 }
@@ -150,6 +151,12 @@ impl Default for Text {
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Self::Inline(text.into())
+    }
+}
+
+impl From<BlobRef> for Text {
+    fn from(blob: BlobRef) -> Self {
+        Self::Blob(Box::new(blob))
     }
 }
 
@@ -229,7 +236,7 @@ impl Serialize for Text {
             (true, Self::Inline(text)) => serializer.serialize_str(text),
             (true, Self::Blob(blob)) => blob.serialize(serializer),
             (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
-            (false, Self::Blob(blob)) => Packed::Blob(*blob).serialize(serializer),
+            (false, Self::Blob(blob)) => Packed::Blob(**blob).serialize(serializer),
         }
     }
 }
@@ -239,7 +246,7 @@ impl<'de> Deserialize<'de> for Text {
         if !deserializer.is_human_readable() {
             return Ok(match Packed::deserialize(deserializer)? {
                 Packed::Inline(text) => Self::Inline(text.into_owned()),
-                Packed::Blob(blob) => Self::Blob(blob),
+                Packed::Blob(blob) => Self::Blob(Box::new(blob)),
             });
         }
         struct Either;
@@ -259,7 +266,7 @@ impl<'de> Deserialize<'de> for Text {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
-                BlobRef::deserialize(de::value::MapAccessDeserializer::new(map)).map(Text::Blob)
+                BlobRef::deserialize(de::value::MapAccessDeserializer::new(map)).map(Text::from)
             }
         }
         deserializer.deserialize_any(Either)
