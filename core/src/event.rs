@@ -311,4 +311,4 @@ macro_rules! words {
 pub(crate) use {payload, words};
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
