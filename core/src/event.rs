@@ -142,6 +142,7 @@ macro_rules! catalogue {
                 match kind { $( Kind::$kind => wincode::deserialize_exact::<$kind>(bytes)
                     .map(Event::from)
                     .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* }
+                .and_then(Event::with_legal_keys)
             }
 
             /// Reads an event from its JSON form.

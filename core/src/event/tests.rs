@@ -6,8 +6,8 @@ pub(crate) mod samples;
 mod words;
 
 use super::Kind;
-use samples::samples;
 use alloc::collections::BTreeSet;
+use samples::samples;
 
 #[test]
 fn every_kind_has_one_sample_in_the_order_of_its_number() {
