@@ -312,4 +312,6 @@ macro_rules! words {
 pub(crate) use {payload, words};
 
 #[cfg(test)]
-pub(crate) mod tests;
+pub(crate) use tests::samples;
+#[cfg(test)]
+mod tests;
