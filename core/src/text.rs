@@ -110,15 +110,21 @@ impl Text {
         }
     }
 
+    /// The text, or `None` when its blob is not there.
+    pub fn read<'a>(&'a self, blobs: &dyn Blobs) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Inline(text) => Some(Cow::Borrowed(text)),
+            Self::Blob(blob) => blobs.text(&blob.blob).map(Cow::Owned),
+        }
+    }
+
     /// The text, resolved. A missing blob reads as a visible note in its place: `[missing blob HASH, N bytes]`.
     pub fn resolve<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
         match self {
             Self::Inline(text) => Cow::Borrowed(text),
-            Self::Blob(blob) => Cow::Owned(
-                blobs
-                    .text(&blob.blob)
-                    .unwrap_or_else(|| alloc::format!("[missing blob {}, {} bytes]", blob.blob, blob.bytes)),
-            ),
+            Self::Blob(BlobRef { blob, bytes, .. }) => {
+                self.read(blobs).unwrap_or_else(|| Cow::Owned(alloc::format!("[missing blob {blob}, {bytes} bytes]")))
+            }
         }
     }
 
@@ -175,6 +181,11 @@ impl Json {
     /// JSON as it was received, letter for letter.
     pub fn received(text: impl Into<String>) -> Self {
         Self(Text::Inline(text.into()))
+    }
+
+    /// The value, or `None` when its blob is not there or it is not JSON.
+    pub fn read(&self, blobs: &dyn Blobs) -> Option<serde_json::Value> {
+        serde_json::from_str(&self.0.read(blobs)?).ok()
     }
 
     /// The value, resolved and parsed. What is not JSON (or a missing blob) reads as a JSON string of the text.
