@@ -1,1 +1,2 @@
 //! Annals.
+pub mod scenario;
