@@ -1,2 +1,7 @@
-//! Annals.
+//! The agent runtime of Annals: what observes the world, decides, and appends.
+#![warn(missing_docs)]
+
+pub mod ports;
 pub mod scenario;
+
+pub use annals_store::Boxed;
