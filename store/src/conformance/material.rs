@@ -1,0 +1,166 @@
+//! Small Sessions to try a backend with: ids, events and Drafts that are the same on every run.
+
+use super::{Violation, hold};
+use crate::log::{AppendError, Committed, Draft, EventLog, Followed, Following, Slice};
+use annals_core::event::{
+    Delivery, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, SessionForked, SyntheticAdded,
+};
+use annals_core::{Batch, Digest, Event, InputId, Seq, SessionId, Text, Time};
+use futures_util::StreamExt;
+use std::time::Duration;
+
+/// A Session id; `n` orders them.
+pub fn session(n: u64) -> SessionId {
+    SessionId::from_parts(1_780_488_000_000 + n, u128::from(n))
+}
+
+/// `session.created`.
+pub fn created() -> Event {
+    SessionCreated {
+        location: Location { directory: "/work/project".into(), workspace: None },
+        agent: "build".into(),
+        model: "acme/one".into(),
+        policy: Policy::default(),
+        title: None,
+        parent: None,
+        origin: None,
+    }
+    .into()
+}
+
+/// `session.forked`.
+pub fn forked(parent: SessionId, cut: Seq, parent_digest: Digest) -> Event {
+    SessionForked { parent, cut, parent_digest, title: None, origin: None }.into()
+}
+
+/// `input.admitted` with a text.
+pub fn admitted(input: &str, text: &str) -> Event {
+    InputAdmitted { input: input.into(), text: text.into(), attachments: vec![], delivery: Delivery::Steer }.into()
+}
+
+/// `input.promoted`.
+pub fn promoted(input: &str) -> Event {
+    InputPromoted { input: InputId::from(input) }.into()
+}
+
+/// `synthetic.added`.
+pub fn synthetic(text: impl Into<Text>) -> Event {
+    SyntheticAdded { text: text.into() }.into()
+}
+
+/// A Draft whose time follows from its place.
+pub fn draft(session: SessionId, expected: Seq, events: Vec<Event>) -> Draft {
+    Draft { session, expected, at: Time(1_780_488_000_000 + expected.0), events, digest: None }
+}
+
+/// Creates a Session of one event.
+///
+/// # Errors
+/// When the append fails.
+pub async fn begin(log: &dyn EventLog, session: SessionId) -> Result<Committed, AppendError> {
+    log.append(draft(session, Seq::ZERO, vec![created()])).await
+}
+
+/// Creates a Session and appends `batches` Batches of two events each: it ends at seq `1 + 2 * batches`.
+///
+/// # Errors
+/// When an append fails.
+pub async fn story(log: &dyn EventLog, session: SessionId, batches: u64) -> Result<Vec<Committed>, AppendError> {
+    let mut done = vec![begin(log, session).await?];
+    for n in 0..batches {
+        done.push(two(log, session, Seq(1 + 2 * n)).await?);
+    }
+    Ok(done)
+}
+
+/// Appends one Batch of two events.
+///
+/// # Errors
+/// When the append fails.
+pub async fn two(log: &dyn EventLog, session: SessionId, at: Seq) -> Result<Committed, AppendError> {
+    let input = format!("input-{at}");
+    log.append(draft(session, at, vec![admitted(&input, "what now?"), promoted(&input)])).await
+}
+
+/// Forks `parent` at `cut`, by what it reads as the Batch that holds `cut - 1`.
+///
+/// # Errors
+/// When the parent cannot be read or the append fails.
+pub async fn fork(log: &dyn EventLog, parent: SessionId, cut: Seq, session: SessionId) -> Result<Committed, Violation> {
+    let holds = log.read(parent, Seq(cut.0.saturating_sub(1)), 1).await?;
+    let digest = holds.first().map(|slice| slice.batch.digest);
+    let digest = digest.ok_or_else(|| Violation(format!("session {parent} holds nothing before its cut {cut}")))?;
+    Ok(log.append(draft(session, cut, vec![forked(parent, cut, digest)])).await?)
+}
+
+/// Every Seq in view of some slices, in order.
+pub fn seqs(slices: &[Slice]) -> Vec<u64> {
+    slices.iter().flat_map(|slice| slice.records().map(|record| record.seq.0).collect::<Vec<_>>()).collect()
+}
+
+/// Reads a whole Session, a few Batches at a time, and checks that it is dense and its digests chain.
+///
+/// # Errors
+/// When it cannot be read, or does not chain.
+pub async fn whole(log: &dyn EventLog, session: SessionId) -> Result<Vec<Slice>, Violation> {
+    let mut all: Vec<Slice> = Vec::new();
+    loop {
+        let next = all.last().map_or(Seq::ZERO, |last| last.until);
+        let page = log.read(session, next, 3).await?;
+        let Some(first) = page.first() else { break };
+        hold!(first.from == next, "session {session}: a read from seq {next} begins at {}", first.from);
+        hold!(page.len() <= 3, "session {session}: a read of at most 3 batches gave {}", page.len());
+        all.extend(page);
+    }
+    let mut before: Option<&Batch> = None;
+    for Slice { batch, from, until } in &all {
+        let Batch { session: of, first, prev, digest, .. } = **batch;
+        hold!(from < until, "session {of}, seq {first}: a slice shows nothing");
+        hold!(
+            batch.compute_digest().ok() == Some(digest),
+            "session {of}, seq {first}: the digest is of something else"
+        );
+        hold!(prev == before.map(|before| before.digest), "session {of}, seq {first}: the chain is broken");
+        before = Some(batch);
+    }
+    let (ends, head) = (all.last().map(|last| last.until), log.head(session).await?);
+    hold!(ends == head.map(|head| head.next), "session {session} reads up to {ends:?}, its head is {head:?}");
+    hold!(before.map(|before| before.digest) == head.map(|head| head.digest), "session {session}: wrong head digest");
+    Ok(all)
+}
+
+/// The next item of a follower. A follower that stays silent for half a minute violates the law that waits for it.
+///
+/// # Errors
+/// When the stream ends, fails, or stays silent.
+pub async fn next(following: &mut Following) -> Result<Followed, Violation> {
+    match tokio::time::timeout(Duration::from_secs(30), following.next()).await {
+        Ok(Some(item)) => Ok(item?),
+        Ok(None) => Err(Violation("a follower's stream ended".into())),
+        Err(_) => Err(Violation("a follower heard nothing for 30 seconds".into())),
+    }
+}
+
+/// The next Batch of a follower, past nothing else.
+///
+/// # Errors
+/// When something else comes.
+pub async fn next_slice(following: &mut Following) -> Result<Slice, Violation> {
+    match next(following).await? {
+        Followed::Batch { slice, .. } => Ok(slice),
+        Followed::Synced => Err(Violation("a follower was told `Synced` too early, or twice".into())),
+    }
+}
+
+/// The marker, and nothing else.
+///
+/// # Errors
+/// When something else comes.
+pub async fn next_synced(following: &mut Following) -> Result<(), Violation> {
+    match next(following).await? {
+        Followed::Synced => Ok(()),
+        Followed::Batch { slice, .. } => {
+            Err(Violation(format!("a follower got seq {} where `Synced` was due", slice.from)))
+        }
+    }
+}

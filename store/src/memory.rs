@@ -1,0 +1,248 @@
+//! A log in memory: for scripted worlds, tests, and as the plainest statement of what a log does.
+
+use crate::following::{Page, Pages, following};
+use crate::lineage::{Birth, Lineage};
+use crate::log::{
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
+    Slice,
+};
+use crate::placing::{self, Place};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+
+/// How many Batches a follower takes at a time.
+const PAGE: usize = 256;
+
+/// An [`EventLog`] in memory. A clone is the same log: keep one across a scripted restart.
+#[derive(Clone, Debug)]
+pub struct MemoryLog {
+    store: Arc<Store>,
+}
+
+#[derive(Debug)]
+struct Store {
+    state: Mutex<State>,
+    length: watch::Sender<Position>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// Each Session's own Batches, in order. Never empty.
+    sessions: BTreeMap<SessionId, Vec<Stored>>,
+    /// Every Batch, by position.
+    order: Vec<Arc<Batch>>,
+    blobs: BTreeMap<BlobHash, Arc<str>>,
+}
+
+#[derive(Clone, Debug)]
+struct Stored {
+    batch: Arc<Batch>,
+    position: Position,
+}
+
+impl Default for MemoryLog {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl MemoryLog {
+    /// An empty log.
+    pub fn new() -> Self {
+        let (length, _) = watch::channel(Position(0));
+        Self { store: Arc::new(Store { state: Mutex::default(), length }) }
+    }
+}
+
+impl Store {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        // Every change below is made whole in one step, so a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn append(&self, draft: &Draft) -> Result<Committed, AppendError> {
+        let mut state = self.lock();
+        let committed = state.append(draft)?;
+        self.length.send_replace(Position(state.order.len() as u64));
+        Ok(committed)
+    }
+}
+
+impl Blobs for Store {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        self.lock().blobs.get(hash).map(|text| text.to_string())
+    }
+}
+
+impl State {
+    fn own(&self, session: SessionId) -> &[Stored] {
+        self.sessions.get(&session).map_or(&[], Vec::as_slice)
+    }
+
+    fn head(&self, session: SessionId) -> Option<Head> {
+        self.own(session).last().map(|Stored { batch, .. }| head_of(batch))
+    }
+
+    fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
+        Lineage::of(session, |session| Ok(self.own(session).first().map(|first| Birth::of(&first.batch))))
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
+        self.lineage(session)?.read(from, limit, |session, from, limit| {
+            let own = self.own(session);
+            let start = own.partition_point(|stored| stored.batch.next() <= from);
+            Ok(own.iter().skip(start).take(limit).map(|stored| stored.batch.clone()).collect())
+        })
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
+        self.lineage(session)?.read_back(before, limit, |session, before, limit| {
+            let own = self.own(session);
+            let end = own.partition_point(|stored| stored.batch.first < before);
+            Ok(own.iter().take(end).rev().take(limit).map(|stored| stored.batch.clone()).collect())
+        })
+    }
+
+    fn append(&mut self, draft: &Draft) -> Result<Committed, AppendError> {
+        let head = self.head(draft.session);
+        let prev = match placing::place(draft, head)? {
+            Place::Next { prev } => Some(prev),
+            Place::Created => None,
+            Place::Forked(fork) => {
+                let last = Seq(fork.cut.0.saturating_sub(1));
+                let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
+                Some(placing::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
+            }
+            Place::Behind => return self.known(draft, head),
+        };
+        let sealed = placing::seal(draft, prev)?;
+        if let Some(blob) = placing::blobs_needed(&sealed).find(|blob| !self.blobs.contains_key(blob)) {
+            return Err(AppendError::MissingBlob { session: draft.session, seq: draft.expected, blob });
+        }
+        self.blobs.extend(sealed.blobs.into_iter().map(|(hash, text)| (hash, text.into())));
+        let (batch, position) = (Arc::new(sealed.batch), Position(self.order.len() as u64));
+        self.order.push(batch.clone());
+        self.sessions.entry(draft.session).or_default().push(Stored { batch: batch.clone(), position });
+        Ok(Committed { batch, position, known: false })
+    }
+
+    fn known(&self, draft: &Draft, head: Option<Head>) -> Result<Committed, AppendError> {
+        let own = self.own(draft.session);
+        let found = own.binary_search_by_key(&draft.expected, |stored| stored.batch.first).ok();
+        if let Some(Stored { batch, position }) = found.and_then(|at| own.get(at))
+            && placing::stands_already(draft, batch)?
+        {
+            return Ok(Committed { batch: batch.clone(), position: *position, known: true });
+        }
+        Err(placing::conflict(draft, head.map_or(Seq::ZERO, |head| head.next)))
+    }
+}
+
+fn head_of(batch: &Batch) -> Head {
+    Head { next: batch.next(), digest: batch.digest, at: batch.at }
+}
+
+impl EventLog for MemoryLog {
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        Box::pin(async move { self.store.append(&draft) })
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        Box::pin(async move { Ok(self.store.lock().head(session)) })
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        Box::pin(async move {
+            let state = self.store.lock();
+            let heads = state.sessions.iter().filter_map(|(session, own)| {
+                own.last().map(|last| SessionHead { session: *session, head: head_of(&last.batch) })
+            });
+            Ok(heads.collect())
+        })
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.store.lock().read(session, from, limit) })
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.store.lock().read_back(session, before, limit) })
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        let (store, length) = (self.store.clone(), self.store.length.subscribe());
+        match scope {
+            Scope::Session { session, from } => {
+                let began_at = store.lock().head(session).map_or(Seq::ZERO, |head| head.next);
+                following(SessionPages { store, session, from, began_at }, length)
+            }
+            Scope::All { from } => {
+                let began_at = *length.borrow();
+                following(AllPages { store, from, began_at }, length)
+            }
+        }
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        Box::pin(async move {
+            let hash = Digest::of(text.as_bytes());
+            self.store.lock().blobs.entry(hash).or_insert_with(|| text.into());
+            Ok(hash)
+        })
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.store.clone()
+    }
+}
+
+struct SessionPages {
+    store: Arc<Store>,
+    session: SessionId,
+    from: Seq,
+    began_at: Seq,
+}
+
+impl Pages for SessionPages {
+    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
+        Box::pin(async move {
+            let slices = self.store.lock().read(self.session, self.from, PAGE)?;
+            if let Some(last) = slices.last() {
+                self.from = last.until;
+            }
+            let page = |slice: Slice| Page {
+                new: slice.batch.first >= self.began_at,
+                item: Followed::Batch { slice, position: None },
+            };
+            Ok(slices.into_iter().map(page).collect())
+        })
+    }
+}
+
+struct AllPages {
+    store: Arc<Store>,
+    from: Position,
+    began_at: Position,
+}
+
+impl Pages for AllPages {
+    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
+        Box::pin(async move {
+            let state = self.store.lock();
+            let start = usize::try_from(self.from.0).unwrap_or(usize::MAX);
+            let found = state.order.iter().skip(start).take(PAGE).zip(self.from.0..);
+            let page = |(batch, position): (&Arc<Batch>, u64)| Page {
+                new: position >= self.began_at.0,
+                item: Followed::Batch {
+                    slice: Slice { batch: batch.clone(), from: batch.first, until: batch.next() },
+                    position: Some(Position(position)),
+                },
+            };
+            let pages: Vec<Page> = found.map(page).collect();
+            self.from.0 += pages.len() as u64;
+            Ok(pages)
+        })
+    }
+}

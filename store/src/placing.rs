@@ -1,0 +1,122 @@
+//! What may stand where: the rules that every backend applies to a [`Draft`] before it writes (DESIGN section 2).
+//!
+//! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
+
+use crate::log::{AppendError, Draft, Head};
+use annals_core::batch::Sealed;
+use annals_core::event::SessionForked;
+use annals_core::{Batch, BlobHash, Digest, Event, Seq};
+
+/// Where a Draft goes.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Place<'a> {
+    /// It continues the Session; `prev` is the digest at its head.
+    Next {
+        /// The digest before it.
+        prev: Digest,
+    },
+    /// It begins a Session at seq 0; there is no digest before it.
+    Created,
+    /// It begins a fork: [`fork_prev`] checks the parent and gives the digest before it.
+    Forked(&'a SessionForked),
+    /// The log is further on: if the Batch that begins at `expected` is this very one ([`stands_already`]) it is known,
+    /// otherwise this is [`conflict`].
+    Behind,
+}
+
+/// Says where a Draft goes in a Session that ends at `head` (`None`: there is no such Session).
+///
+/// # Errors
+/// [`AppendError::Conflict`] when the log is not there yet; [`AppendError::Misplaced`] when a Session would begin twice,
+/// in the middle, or not with its first event.
+pub fn place(draft: &Draft, head: Option<Head>) -> Result<Place<'_>, AppendError> {
+    let misplaced = |reason| AppendError::Misplaced { session: draft.session, reason };
+    if draft.events.iter().skip(1).any(begins) {
+        return Err(misplaced("a session begins with the first event of its first batch, nowhere else"));
+    }
+    match (head, draft.events.first()) {
+        (Some(head), _) if draft.expected < head.next => Ok(Place::Behind),
+        (Some(head), _) if draft.expected > head.next => Err(conflict(draft, head.next)),
+        (Some(_), Some(event)) if begins(event) => Err(misplaced("it exists; the batch would begin it again")),
+        (Some(head), _) => Ok(Place::Next { prev: head.digest }),
+        (None, Some(Event::SessionCreated(_))) if draft.expected == Seq::ZERO => Ok(Place::Created),
+        (None, Some(Event::SessionCreated(_))) => Err(misplaced("session.created stands at seq 0")),
+        (None, Some(Event::SessionForked(fork))) if draft.expected != fork.cut => {
+            Err(misplaced("session.forked stands at the seq of its cut"))
+        }
+        (None, Some(Event::SessionForked(fork))) if fork.cut == Seq::ZERO => {
+            Err(misplaced("a fork inherits at least one event; create a session instead"))
+        }
+        (None, Some(Event::SessionForked(fork))) if fork.parent == draft.session => {
+            Err(misplaced("a session is no fork of itself"))
+        }
+        (None, Some(Event::SessionForked(fork))) => Ok(Place::Forked(fork)),
+        (None, _) => Err(misplaced("there is no such session; its first event creates or forks it")),
+    }
+}
+
+fn begins(event: &Event) -> bool {
+    matches!(event, Event::SessionCreated(_) | Event::SessionForked(_))
+}
+
+/// The digest before a fork's first Batch, given the Batch that holds `cut - 1` as the parent reads it.
+///
+/// # Errors
+/// [`AppendError::Misplaced`] when the parent holds no such event; [`AppendError::Diverged`] when the digest is another.
+pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> Result<Digest, AppendError> {
+    let Some(batch) = holds else {
+        let reason = "its parent is not in this store, or ends before the cut";
+        return Err(AppendError::Misplaced { session: draft.session, reason });
+    };
+    if batch.digest == fork.parent_digest {
+        return Ok(batch.digest);
+    }
+    Err(AppendError::Diverged {
+        session: fork.parent,
+        seq: batch.first,
+        expected: fork.parent_digest,
+        found: batch.digest,
+    })
+}
+
+/// Whether `standing`, the Batch that begins at the Draft's Seq, is what the Draft makes.
+///
+/// # Errors
+/// When the Draft makes no Batch at all.
+pub fn stands_already(draft: &Draft, standing: &Batch) -> Result<bool, AppendError> {
+    if draft.digest.is_some_and(|digest| digest != standing.digest) || draft.at != standing.at {
+        return Ok(false);
+    }
+    Ok(seal(draft, standing.prev)?.batch.digest == standing.digest)
+}
+
+/// Seals a Draft and checks the digest that it was announced with.
+///
+/// # Errors
+/// [`AppendError::Seal`], [`AppendError::Diverged`].
+pub fn seal(draft: &Draft, prev: Option<Digest>) -> Result<Sealed, AppendError> {
+    let session = draft.session;
+    let sealed = Batch::seal(session, draft.expected, draft.at, prev, draft.events.clone())
+        .map_err(|source| AppendError::Seal { session, source })?;
+    match draft.digest {
+        Some(expected) if expected != sealed.batch.digest => {
+            Err(AppendError::Diverged { session, seq: draft.expected, expected, found: sealed.batch.digest })
+        }
+        _ => Ok(sealed),
+    }
+}
+
+/// The blobs that a sealed Batch names and does not bring along: the store must hold them already.
+pub fn blobs_needed(sealed: &Sealed) -> impl Iterator<Item = BlobHash> {
+    sealed
+        .batch
+        .blobs()
+        .into_iter()
+        .map(|named| named.blob)
+        .filter(|named| sealed.blobs.iter().all(|(brought, _)| brought != named))
+}
+
+/// Someone was faster, or the writer is ahead of the log.
+pub fn conflict(draft: &Draft, actual: Seq) -> AppendError {
+    AppendError::Conflict { session: draft.session, expected: draft.expected, actual }
+}
