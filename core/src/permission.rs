@@ -14,11 +14,12 @@ pub const SKILL: &str = "skill";
 /// assert!(matches("src/?.rs", "src\\a.rs"));
 /// ```
 pub fn matches(pattern: &str, text: &str) -> bool {
-    run(pattern, text) || pattern.strip_suffix(" *").is_some_and(|shorter| run(shorter, text))
+    wildcard(pattern, text) || pattern.strip_suffix(" *").is_some_and(|shorter| wildcard(shorter, text))
 }
 
-/// Greedy match with one place to come back to: linear in practice, quadratic at worst, never exponential.
-fn run(pattern: &str, text: &str) -> bool {
+/// [`matches`] without the rule of the trailing ` *`.
+pub fn wildcard(pattern: &str, text: &str) -> bool {
+    // Greedy, with one place to come back to: linear in practice, quadratic at worst, never exponential.
     let same = |a: char, b: char| a == b || matches!((a, b), ('\\', '/') | ('/', '\\'));
     let (mut pattern, mut text) = (pattern.chars(), text.chars());
     let mut retry = None;

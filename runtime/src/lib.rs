@@ -1,6 +1,7 @@
 //! The agent runtime of Annals: what observes the world, decides, and appends.
 #![warn(missing_docs)]
 
+pub mod context;
 pub mod ports;
 pub mod scenario;
 

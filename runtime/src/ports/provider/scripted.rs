@@ -216,8 +216,12 @@ mod tests {
 
     #[tokio::test]
     async fn attempts_answer_in_order_and_then_ok() {
-        let failed =
-            ProviderError { kind: ProviderErrorKind::Transport, status: None, retry_after_ms: None, message: "no".into() };
+        let failed = ProviderError {
+            kind: ProviderErrorKind::Transport,
+            status: None,
+            retry_after_ms: None,
+            message: "no".into(),
+        };
         let mut broken = Attempt::text("half");
         broken.outcome = Outcome::Error(failed.clone());
         let provider = ScriptedProvider::new([Attempt::call("c1", "read", "{}"), Attempt::error(failed), broken]);
