@@ -273,8 +273,7 @@ impl Writer {
                 if self.step.is_some() && self.open.is_empty() {
                     self.step = None;
                     let usage = Some(Usage { input: 10, output: 2, ..Usage::default() });
-                    let ended =
-                        StepEnded { finish: Finish::Stop, usage, cost: 5, files: None, changed: Vec::new() };
+                    let ended = StepEnded { finish: Finish::Stop, usage, cost: 5, files: None, changed: Vec::new() };
                     self.append(vec![ended.into()]);
                 }
             }
