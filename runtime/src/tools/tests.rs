@@ -240,6 +240,49 @@ async fn a_structured_value_that_is_no_json_is_an_error() {
     assert_eq!(settled.structured, None);
 }
 
+#[test]
+fn a_hosted_result_is_settled_as_received() {
+    let long = format!("[{}]", "12345678901234567890123,".repeat(9_000));
+    let settled = hosted("c1".into(), long.clone(), None, Some("{}".into()));
+    assert_eq!(settled.hosted_result, Some(Json::received(long)));
+    assert!(!settled.truncated && settled.outcome == ToolOutcome::Completed);
+    assert_eq!(hosted("c1".into(), "{}".into(), Some("no".into()), None).outcome, ToolOutcome::Failed);
+}
+
+struct Panicking;
+
+impl Tool for Panicking {
+    fn definition(&self) -> annals_core::event::ToolDefinition {
+        annals_core::event::ToolDefinition {
+            name: "odd".into(),
+            description: "".into(),
+            schema: Json::canonical(&json!({})),
+        }
+    }
+
+    fn resources(&self, input: &CallInput) -> Vec<String> {
+        vec![input.fields()["path"].to_string()] // panics without a path
+    }
+
+    fn validate(&self, _: &CallInput) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn execute<'a>(&'a self, _: CallInput, _: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async { Ok(ToolOutput::default()) })
+    }
+}
+
+#[test]
+fn a_call_whose_resources_cannot_be_named_is_not_made() -> Outcome {
+    let registry = ToolRegistry::default();
+    registry.register([Arc::new(Panicking) as Arc<dyn Tool>])?.detach();
+    let odd = registry.materialise(&[]).resolve(&registry, "odd")?;
+    assert!(matches!(odd.validate(&CallInput::received("{}")), Err(CallError::Defect(_))));
+    assert_eq!(odd.validate(&CallInput::received("{\"path\":\"a\"}")), Ok(()));
+    Ok(())
+}
+
 struct Catalogue;
 
 impl SkillCatalogue for Catalogue {
