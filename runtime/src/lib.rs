@@ -3,6 +3,7 @@
 
 pub mod bus;
 pub mod compaction;
+pub mod context;
 mod coordinator;
 mod drain;
 mod lane;
@@ -10,8 +11,10 @@ pub mod outcome;
 pub mod permission;
 pub mod ports;
 mod runtime;
+pub mod scenario;
 mod session;
 pub mod settings;
+pub mod tools;
 mod turn;
 
 pub use annals_store::Boxed;

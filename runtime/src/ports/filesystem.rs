@@ -61,9 +61,7 @@ pub fn join(directory: &str, name: &str) -> String {
 
 /// Whether `path` is `directory` or lies below it. Both are canonical.
 pub fn within(path: &str, directory: &str) -> bool {
-    path == directory
-        || directory == "/"
-        || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
+    path == directory || directory == "/" || path.strip_prefix(directory).is_some_and(|rest| rest.starts_with('/'))
 }
 
 /// The directory that holds a canonical path; `None` for the root.
