@@ -2,7 +2,6 @@
 
 use crate::Projection;
 use crate::message::{Body, Message, Messages};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use annals_core::{CallId, Event, InputId, Record, Seq, Time};
 use serde::{Deserialize, Serialize};
@@ -32,9 +31,10 @@ pub struct Transcript {
     /// The first message that a staged revert would remove.
     staged: Option<Seq>,
     step: Option<Seq>,
-    open: BTreeMap<CallId, Seq>,
+    /// Open calls and the message that holds each.
+    open: Vec<(CallId, Seq)>,
     /// Where each waiting input was admitted.
-    waiting: BTreeMap<InputId, Seq>,
+    waiting: Vec<(InputId, Seq)>,
 }
 
 impl Transcript {
@@ -72,6 +72,16 @@ impl Transcript {
         self.items.push(TranscriptItem { seq, first: first.unwrap_or(seq), last: seq, at: record.at, user });
     }
 
+    /// Where an input was admitted; it waits no longer.
+    fn admission(&mut self, input: &InputId) -> Option<Seq> {
+        let at = self.waiting.iter().position(|(waiting, _)| waiting == input)?;
+        Some(self.waiting.remove(at).1)
+    }
+
+    fn holder(&self, call: &CallId) -> Option<Seq> {
+        self.open.iter().rev().find(|(open, _)| open == call).map(|(_, holder)| *holder)
+    }
+
     fn touch(&mut self, holder: Option<Seq>, seq: Seq) {
         let Some(holder) = holder else { return };
         if let Ok(at) = self.items.binary_search_by_key(&holder, |item| item.seq)
@@ -89,14 +99,12 @@ impl Projection for Transcript {
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         match record.event {
-            Event::InputAdmitted(admitted) => {
-                self.waiting.insert(admitted.input.clone(), seq);
-            }
+            Event::InputAdmitted(admitted) => self.waiting.push((admitted.input.clone(), seq)),
             Event::InputWithdrawn(withdrawn) => {
-                self.waiting.remove(&withdrawn.input);
+                self.admission(&withdrawn.input);
             }
             Event::InputPromoted(promoted) => {
-                let first = self.waiting.remove(&promoted.input);
+                let first = self.admission(&promoted.input);
                 self.make(record, first);
             }
             Event::SyntheticAdded(_)
@@ -114,23 +122,23 @@ impl Projection for Transcript {
             Event::ToolCalled(called) => {
                 self.touch(self.step, seq);
                 if let Some(step) = self.step {
-                    self.open.insert(called.call.clone(), step);
+                    self.open.push((called.call.clone(), step));
                 }
             }
-            Event::ToolProgressed(progressed) => self.touch(self.open.get(&progressed.call).copied(), seq),
+            Event::ToolProgressed(progressed) => self.touch(self.holder(&progressed.call), seq),
             Event::ToolSettled(settled) => {
-                let holder = self.open.remove(&settled.call);
-                self.touch(holder, seq);
+                self.touch(self.holder(&settled.call), seq);
+                self.open.retain(|(call, _)| *call != settled.call);
             }
             Event::PermissionAsked(asked) => {
-                let holder = asked.call.as_ref().and_then(|call| self.open.get(call)).copied();
-                self.touch(holder, seq);
+                self.touch(asked.call.as_ref().and_then(|call| self.holder(call)), seq);
             }
             Event::SessionForked(_) => {
                 self.staged = None;
                 self.waiting.clear();
-                let open: Vec<Seq> = core::mem::take(&mut self.open).into_values().collect();
-                open.into_iter().for_each(|holder| self.touch(Some(holder), seq));
+                for (_, holder) in core::mem::take(&mut self.open) {
+                    self.touch(Some(holder), seq);
+                }
             }
             Event::RevertStaged(staged) => self.staged = Some(staged.first_removed),
             Event::RevertCleared(_) => self.staged = None,

@@ -1,1 +1,8 @@
-//! Annals.
+//! The agent runtime of Annals: what observes the world, decides, and appends.
+#![warn(missing_docs)]
+
+pub mod context;
+pub mod ports;
+pub mod tools;
+
+pub use annals_store::Boxed;
