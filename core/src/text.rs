@@ -122,7 +122,8 @@ impl Text {
     pub fn resolve<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
         match self {
             Self::Inline(text) => Cow::Borrowed(text),
-            Self::Blob(BlobRef { blob, bytes, .. }) => {
+            Self::Blob(reference) => {
+                let BlobRef { blob, bytes, .. } = &**reference;
                 self.read(blobs).unwrap_or_else(|| Cow::Owned(alloc::format!("[missing blob {blob}, {bytes} bytes]")))
             }
         }
