@@ -8,6 +8,7 @@
 #![warn(missing_docs)]
 
 pub mod conformance;
+pub mod exchange;
 pub mod following;
 pub mod lineage;
 pub mod log;
