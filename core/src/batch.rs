@@ -227,7 +227,7 @@ impl Batch {
         for event in &mut self.events.clone() {
             event.texts(&mut |text| {
                 if let crate::Text::Blob(blob) = text {
-                    found.push(*blob);
+                    found.push(**blob);
                 }
             });
         }

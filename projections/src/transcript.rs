@@ -2,7 +2,6 @@
 
 use crate::Projection;
 use crate::message::{Body, Message, Messages};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use annals_core::{CallId, Event, Record, Seq, Time};
 use serde::{Deserialize, Serialize};
@@ -23,14 +22,17 @@ pub struct TranscriptItem {
 /// The transcript as an index. [`Transcript::page`] gives the messages of a range from its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Every message, by Seq.
+    /// Every message, by Seq; after [`Transcript::let_go`] the newest ones.
     pub items: Vec<TranscriptItem>,
+    /// How many older items were let go.
+    pub dropped: u64,
     /// Ranges `[from, until)` that committed reverts removed.
     reverted: Vec<(Seq, Seq)>,
     /// The first message that a staged revert would remove.
     staged: Option<Seq>,
     step: Option<Seq>,
-    open: BTreeMap<CallId, Seq>,
+    /// Open calls and the message that holds each.
+    open: Vec<(CallId, Seq)>,
 }
 
 impl Transcript {
@@ -44,8 +46,19 @@ impl Transcript {
         self.reverted.iter().any(|(from, until)| seq >= *from && seq < *until)
     }
 
-    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed.
+    /// Keeps the newest `keep` items: all that a first screen needs. Bounds a saved view, changes no item it keeps.
+    pub fn let_go(&mut self, keep: usize) {
+        let old = self.items.len().saturating_sub(keep);
+        self.items.drain(..old);
+        self.dropped += old as u64;
+    }
+
+    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed. `None` when there
+    /// is none, and when items were let go.
     pub fn user_message(&self, n: u64) -> Option<Seq> {
+        if self.dropped > 0 {
+            return None;
+        }
         let at = usize::try_from(n.checked_sub(1)?).ok()?;
         self.items.iter().filter(|item| item.user && !self.is_removed(item.seq)).map(|item| item.seq).nth(at)
     }
@@ -65,6 +78,10 @@ impl Transcript {
 
     fn make(&mut self, record: &Record<'_>, user: bool) {
         self.items.push(TranscriptItem { seq: record.seq, last: record.seq, at: record.at, user });
+    }
+
+    fn holder(&self, call: &CallId) -> Option<Seq> {
+        self.open.iter().rev().find(|(open, _)| open == call).map(|(_, holder)| *holder)
     }
 
     fn touch(&mut self, holder: Option<Seq>, seq: Seq) {
@@ -100,22 +117,22 @@ impl Projection for Transcript {
             Event::ToolCalled(called) => {
                 self.touch(self.step, seq);
                 if let Some(step) = self.step {
-                    self.open.insert(called.call.clone(), step);
+                    self.open.push((called.call.clone(), step));
                 }
             }
-            Event::ToolProgressed(progressed) => self.touch(self.open.get(&progressed.call).copied(), seq),
+            Event::ToolProgressed(progressed) => self.touch(self.holder(&progressed.call), seq),
             Event::ToolSettled(settled) => {
-                let holder = self.open.remove(&settled.call);
-                self.touch(holder, seq);
+                self.touch(self.holder(&settled.call), seq);
+                self.open.retain(|(call, _)| *call != settled.call);
             }
             Event::PermissionAsked(asked) => {
-                let holder = asked.call.as_ref().and_then(|call| self.open.get(call)).copied();
-                self.touch(holder, seq);
+                self.touch(asked.call.as_ref().and_then(|call| self.holder(call)), seq);
             }
             Event::SessionForked(_) => {
                 self.staged = None;
-                let open: Vec<Seq> = core::mem::take(&mut self.open).into_values().collect();
-                open.into_iter().for_each(|holder| self.touch(Some(holder), seq));
+                for (_, holder) in core::mem::take(&mut self.open) {
+                    self.touch(Some(holder), seq);
+                }
             }
             Event::RevertStaged(staged) => self.staged = Some(staged.first_removed),
             Event::RevertCleared(_) => self.staged = None,

@@ -25,7 +25,7 @@ fn a_text_above_8_kib_moves_to_a_blob_and_one_of_8_kib_does_not() {
     let (fits, exceeds) = ("é".repeat(INLINE_MAX / 2), alloc::format!("{}x", "é".repeat(INLINE_MAX / 2)));
     let sealed = seal(alloc::vec![said(fits.as_str()), said(exceeds.as_str())]);
     let reference = BlobRef { blob: Digest::of(exceeds.as_bytes()), bytes: 8_193, chars: 4_097 };
-    assert_eq!(sealed.batch.events, [said(fits), Event::from(SyntheticAdded { text: Text::Blob(reference) })]);
+    assert_eq!(sealed.batch.events, [said(fits), Event::from(SyntheticAdded { text: Text::from(reference) })]);
     assert_eq!(sealed.blobs, [(reference.blob, exceeds)]);
 }
 
@@ -130,7 +130,7 @@ proptest! {
 #[test]
 fn the_name_of_a_recorded_thing_does_not_depend_on_where_its_texts_stand() {
     let text = "You build.\n".repeat(20);
-    let blob = Text::Blob(BlobRef::to(&text));
+    let blob = Text::from(BlobRef::to(&text));
     let profile = |system: Text| AgentProfile {
         agent: "build".into(),
         system: Some(system),
@@ -146,7 +146,7 @@ fn the_name_of_a_recorded_thing_does_not_depend_on_where_its_texts_stand() {
     let inline: Text = text.as_str().into();
     assert_eq!(
         tools(inline.clone(), "{}".into()).digest(),
-        tools(blob.clone(), Text::Blob(BlobRef::to("{}"))).digest()
+        tools(blob.clone(), Text::from(BlobRef::to("{}"))).digest()
     );
     assert_ne!(tools(inline.clone(), "{}".into()).digest(), tools("{}".into(), inline.clone()).digest());
 
@@ -160,8 +160,8 @@ fn the_name_of_a_recorded_thing_does_not_depend_on_where_its_texts_stand() {
 #[test]
 fn a_missing_blob_reads_as_a_note_in_its_place() {
     let sealed = seal(alloc::vec![said("x".repeat(9_000))]);
-    let [Text::Blob(blob)] = texts(&sealed.batch.events[0])[..] else { panic!("a blob") };
+    let [Text::Blob(blob)] = &texts(&sealed.batch.events[0])[..] else { panic!("a blob") };
     let note = alloc::format!("[missing blob {}, 9000 bytes]", blob.blob);
-    assert_eq!(Text::Blob(blob).resolve(&crate::NoBlobs), note);
+    assert_eq!(Text::Blob(blob.clone()).resolve(&crate::NoBlobs), note);
     assert_eq!(crate::NoBlobs.text(&blob.blob), None);
 }

@@ -81,7 +81,7 @@ fn one_empty_rendering_withholds_every_other_text() {
 #[test]
 fn stored_values_and_removal_texts_are_read_from_blobs() {
     let (value, removal) = (String::from("{\"v\":\"old\"}"), String::from("it is gone"));
-    let reference = |text: &str| Text::Blob(BlobRef::to(text));
+    let reference = |text: &str| Text::from(BlobRef::to(text));
     let told = snapshot("core/date", Json(reference(&value)), Some(reference(&removal)));
     let blobs: BTreeMap<Digest, String> =
         [value, removal].map(|text| (Digest::of(text.as_bytes()), text)).into_iter().collect();
@@ -118,7 +118,7 @@ fn a_stored_value_whose_blob_is_missing_does_not_decode() {
     }
     let missing = BlobRef::to("\"old\"");
     assert_eq!(NoBlobs.text(&missing.blob), None);
-    for stored in [Json(Text::Blob(missing)), Json::received("no JSON at all")] {
+    for stored in [Json(Text::from(missing)), Json::received("no JSON at all")] {
         let observations = [crate::context::Observation {
             key: "a/b".parse().unwrap(),
             observed: crate::context::Observed::Available(json!("new")),
@@ -133,7 +133,7 @@ fn a_stored_value_whose_blob_is_missing_does_not_decode() {
 #[test]
 fn a_removal_text_that_is_empty_or_missing_counts_as_not_stored() {
     let none = Reconciled::ReplacementReady(Generation::default());
-    for removed in [Text::default(), Text::Blob(BlobRef::to("it is gone")), Text::Blob(BlobRef::to(""))] {
+    for removed in [Text::default(), Text::from(BlobRef::to("it is gone")), Text::from(BlobRef::to(""))] {
         let told = snapshot("core/date", old(), Some(removed));
         assert_eq!(reconcile(&[], &told, &NoBlobs), Ok(none.clone()));
     }
