@@ -1,1 +1,3 @@
 //! The `annals` command.
+
+pub mod import;
