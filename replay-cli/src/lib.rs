@@ -5,6 +5,7 @@
 #![warn(missing_docs)]
 
 pub mod error;
+pub mod import;
 pub mod layout;
 pub mod look;
 pub mod reader;
