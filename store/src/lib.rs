@@ -14,6 +14,7 @@ pub mod lineage;
 pub mod log;
 pub mod memory;
 pub mod placing;
+pub mod shared;
 
 pub use log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
