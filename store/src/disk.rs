@@ -118,6 +118,7 @@ impl DiskLog {
         let lock = layout.own()?;
         // Somebody may have made it while this process waited for nothing but luck.
         created = !layout.exists(&*disk)?;
+        layout.create_folders(&*disk)?;
         if created {
             layout.create(&*disk)?;
         }
