@@ -6,12 +6,15 @@
 
 pub mod action;
 mod check;
+mod dying;
 pub mod file;
 mod json;
 pub mod pattern;
 mod reader;
 pub mod report;
 pub mod template;
+mod views;
+mod world;
 
 pub use action::Action;
 pub use file::Scenario;
