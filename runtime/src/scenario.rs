@@ -12,6 +12,7 @@ mod json;
 pub mod pattern;
 mod reader;
 pub mod report;
+mod start;
 pub mod template;
 mod views;
 mod world;
@@ -20,6 +21,7 @@ pub use action::Action;
 pub use file::Scenario;
 pub use pattern::{Captures, Mismatch, Pattern};
 pub use report::{Failure, Outcome, Report};
+pub use start::START;
 pub use template::Template;
 
 use std::path::PathBuf;
