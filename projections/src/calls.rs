@@ -2,14 +2,17 @@
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
-use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::collections::BTreeSet;
 use alloc::string::String;
+use alloc::vec::Vec;
 use annals_core::{CallId, Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
 /// A call that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenCall {
+    /// Its id.
+    pub call: CallId,
     /// The Seq of `tool.called`.
     pub seq: Seq,
     /// The tool.
@@ -21,16 +24,35 @@ pub struct OpenCall {
 /// The open calls, and every call id that was ever used.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Calls {
-    /// By id.
-    pub open: BTreeMap<CallId, OpenCall>,
-    /// Used-up ids, inherited ones included.
-    pub used: BTreeSet<CallId>,
+    /// In the order of the calls.
+    pub open: Vec<OpenCall>,
+    /// Hashes of used-up ids, inherited ones included: see [`Calls::is_used`].
+    used: BTreeSet<u64>,
     /// Whether a step began and did not end.
     pub step_open: bool,
     /// Whether a compaction began and did not end.
     pub compaction_open: bool,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
+}
+
+impl Calls {
+    /// Whether a call is open.
+    pub fn is_open(&self, call: &CallId) -> bool {
+        self.open.iter().any(|open| open.call == *call)
+    }
+
+    /// Whether an id was used before, in this Session or in what it inherits.
+    pub fn is_used(&self, call: &CallId) -> bool {
+        self.used.contains(&hash(call))
+    }
+}
+
+/// FNV-1a. Two ids that meet here by chance look used: a call then gets another id, and nothing else happens.
+fn hash(call: &CallId) -> u64 {
+    call.as_str()
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 impl Projection for Calls {
@@ -58,24 +80,29 @@ impl Projection for Calls {
                 if !self.step_open {
                     self.anomalies.note(seq, "a tool is called outside a step");
                 }
-                if !self.used.insert(called.call.clone()) {
+                if !self.used.insert(hash(&called.call)) {
                     self.anomalies.note(seq, "a call id is used twice");
                 }
-                let open = OpenCall { seq, name: called.name.clone(), hosted: called.hosted };
-                self.open.insert(called.call.clone(), open);
+                self.open.push(OpenCall {
+                    call: called.call.clone(),
+                    seq,
+                    name: called.name.clone(),
+                    hosted: called.hosted,
+                });
             }
             Event::ToolProgressed(progressed) => {
-                if !self.open.contains_key(&progressed.call) {
+                if !self.is_open(&progressed.call) {
                     self.anomalies.note(seq, "a call progresses that is not open");
                 }
             }
-            Event::ToolSettled(settled) => {
-                if self.open.remove(&settled.call).is_none() {
-                    self.anomalies.note(seq, "a call is settled that is not open");
+            Event::ToolSettled(settled) => match self.open.iter().position(|open| open.call == settled.call) {
+                Some(at) => {
+                    self.open.remove(at);
                 }
-            }
+                None => self.anomalies.note(seq, "a call is settled that is not open"),
+            },
             Event::RevertCommitted(committed) => {
-                self.open.retain(|_, open| open.seq < committed.first_removed);
+                self.open.retain(|open| open.seq < committed.first_removed);
                 self.step_open = false;
             }
             Event::SessionForked(_) => {

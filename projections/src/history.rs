@@ -20,13 +20,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {
     messages: Messages,
-    /// Completed compactions that stand, oldest first: the Seqs of their messages.
-    compactions: Vec<Seq>,
+    /// Completed compactions, oldest first: the Seq of each one's message, and of its undoing.
+    compactions: Vec<(Seq, Option<Seq>)>,
     /// The Seq up to which system messages are folded into the baseline, while an epoch stands.
     baseline: Option<Seq>,
-    /// Pinned messages, and where each was pinned.
-    pinned: BTreeMap<Seq, Seq>,
-    /// Pruned calls, and where each was pruned.
+    /// What was pinned (true) and unpinned, in order: message, Seq of the event. The last word on a message counts.
+    pins: Vec<(Seq, Seq, bool)>,
+    /// Pruned calls, and where each was pruned first.
     pruned: BTreeMap<CallId, Seq>,
     /// Messages that are not selected and older than this were let go: see [`History::let_go`].
     complete_from: Seq,
@@ -37,29 +37,33 @@ pub struct History {
 impl History {
     /// The selected messages, oldest first.
     pub fn selected(&self) -> impl Iterator<Item = &Message> {
-        let compaction = self.compactions.last().copied();
+        let compaction = self.standing();
         self.messages.list().iter().filter(move |message| self.selects(message, compaction))
     }
 
     /// The messages since the newest compaction, that one excluded: what the next one would cover.
     pub fn since_compaction(&self) -> impl Iterator<Item = &Message> {
-        let compaction = self.compactions.last().copied();
+        let compaction = self.standing();
         self.selected().filter(move |message| Some(message.seq) != compaction)
     }
 
     /// The newest completed compaction that stands.
     pub fn compaction(&self) -> Option<&Message> {
-        self.messages.get(*self.compactions.last()?)
+        self.messages.get(self.standing()?)
     }
 
     /// Every completed compaction that stands, oldest first.
-    pub fn compactions(&self) -> &[Seq] {
-        &self.compactions
+    pub fn compactions(&self) -> impl DoubleEndedIterator<Item = Seq> {
+        self.compactions.iter().filter(|(_, undone)| undone.is_none()).map(|(seq, _)| *seq)
+    }
+
+    fn standing(&self) -> Option<Seq> {
+        self.compactions().next_back()
     }
 
     /// Whether a message is pinned.
     pub fn is_pinned(&self, message: Seq) -> bool {
-        self.pinned.contains_key(&message)
+        self.pins.iter().rev().find(|(pinned, ..)| *pinned == message).is_some_and(|(.., pinned)| *pinned)
     }
 
     /// A message that this view still holds, selected or not.
@@ -70,7 +74,7 @@ impl History {
     /// Everything that would be selected without the compaction `undone`, if this view still holds it.
     pub fn without(&self, undone: Seq) -> Option<Self> {
         let mut other = self.clone();
-        other.undo(undone);
+        other.undo(undone, Seq(u64::MAX));
         (!other.stale).then_some(other)
     }
 
@@ -82,7 +86,7 @@ impl History {
     /// Lets go of what is not selected: what a saved view need not hold. Answers stay the same until a revert or an undo
     /// reaches behind the newest compaction; then the view is stale.
     pub fn let_go(&mut self) {
-        let Some(compaction) = self.compactions.last().copied() else { return };
+        let Some(compaction) = self.standing() else { return };
         let selected: BTreeSet<Seq> = self.selected().map(|message| message.seq).collect();
         self.messages.list.retain(|message| message.seq >= compaction || selected.contains(&message.seq));
         self.complete_from = compaction;
@@ -103,10 +107,16 @@ impl History {
         }
     }
 
-    fn undo(&mut self, compaction: Seq) {
-        self.compactions.retain(|seq| *seq != compaction);
-        let floor = self.compactions.last().copied().unwrap_or(Seq::ZERO);
-        self.stale |= floor < self.complete_from;
+    fn undo(&mut self, compaction: Seq, at: Seq) {
+        for (_, undone) in self.compactions.iter_mut().filter(|(seq, _)| *seq == compaction) {
+            *undone = Some(at);
+        }
+        self.note_reach();
+    }
+
+    /// What is selected now may reach behind what was let go.
+    fn note_reach(&mut self) {
+        self.stale |= self.standing().unwrap_or(Seq::ZERO) < self.complete_from;
     }
 
     fn mark_pruned(&mut self) {
@@ -123,16 +133,18 @@ impl History {
 
     fn remove_from(&mut self, first_removed: Seq) {
         self.messages.list.retain(|message| message.seq < first_removed);
-        self.compactions.retain(|seq| *seq < first_removed);
-        self.pinned.retain(|message, pinned| *message < first_removed && *pinned < first_removed);
+        self.compactions.retain(|(seq, _)| *seq < first_removed);
+        for (_, undone) in &mut self.compactions {
+            *undone = undone.filter(|undone| *undone < first_removed);
+        }
+        self.pins.retain(|(_, at, _)| *at < first_removed);
         let before = self.pruned.len();
         self.pruned.retain(|_, pruned| *pruned < first_removed);
         if self.pruned.len() != before {
             self.mark_pruned();
         }
         self.baseline = None;
-        let floor = self.compactions.last().copied().unwrap_or(Seq::ZERO);
-        self.stale |= floor < self.complete_from;
+        self.note_reach();
     }
 }
 
@@ -145,22 +157,20 @@ impl Projection for History {
         match record.event {
             Event::EpochStarted(started) => {
                 // What was told between a compaction and the epoch that it caused is not in that epoch's baseline's past.
-                let compaction = self.compactions.last().copied().filter(|_| started.cause == EpochCause::Compaction);
+                let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
                 self.baseline = Some(compaction.unwrap_or(record.seq));
             }
             Event::SessionMoved(_) => self.baseline = None,
-            Event::CompactionEnded(_) => self.compactions.push(record.seq),
-            Event::CompactionUndone(undone) => self.undo(undone.compaction),
+            Event::CompactionEnded(_) => self.compactions.push((record.seq, None)),
+            Event::CompactionUndone(undone) => self.undo(undone.compaction, record.seq),
             Event::ToolOutputsPruned(pruned) => {
-                self.pruned.extend(pruned.calls.iter().map(|call| (call.clone(), record.seq)));
+                for call in &pruned.calls {
+                    self.pruned.entry(call.clone()).or_insert(record.seq);
+                }
                 self.mark_pruned();
             }
-            Event::MessagePinned(pinned) => {
-                self.pinned.insert(pinned.message, record.seq);
-            }
-            Event::MessageUnpinned(unpinned) => {
-                self.pinned.remove(&unpinned.message);
-            }
+            Event::MessagePinned(pinned) => self.pins.push((pinned.message, record.seq, true)),
+            Event::MessageUnpinned(unpinned) => self.pins.push((unpinned.message, record.seq, false)),
             Event::RevertCommitted(committed) => self.remove_from(committed.first_removed),
             ignored!(
                 SessionCreated SessionForked SessionTitled AgentSwitched ModelSwitched InputAdmitted InputPromoted

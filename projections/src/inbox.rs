@@ -43,6 +43,9 @@ impl Admission {
             Text::Inline(text) => Digest::of(text.as_bytes()),
             Text::Blob(blob) => blob.blob,
         };
+        if attachments.is_empty() {
+            return hash(text);
+        }
         let mut parts = alloc::vec![hash(text)];
         for attachment in attachments {
             parts.push(Digest::of(attachment.mime.as_bytes()));

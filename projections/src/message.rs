@@ -2,11 +2,10 @@
 
 use crate::INTERRUPTED;
 use alloc::boxed::Box;
-use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{
-    Attachment, CompactionReason, Event, Failure, Finish, ToolCalled, ToolOutcome, ToolSettled, Usage,
+    Attachment, CompactionReason, Event, Failure, Finish, InputAdmitted, ToolCalled, ToolOutcome, ToolSettled, Usage,
 };
 use annals_core::{AgentName, CallId, InputId, Json, Key, ModelName, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
@@ -209,6 +208,11 @@ pub struct ToolCall {
 }
 
 impl ToolCall {
+    /// Whether it is not settled yet.
+    pub fn is_open(&self) -> bool {
+        matches!(self.status, Status::Pending | Status::Running)
+    }
+
     fn new(record: &Record<'_>, called: &ToolCalled) -> Self {
         Self {
             seq: record.seq,
@@ -259,9 +263,10 @@ impl ToolCall {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Messages {
     pub(crate) list: Vec<Message>,
-    waiting: BTreeMap<InputId, (Time, Text, Vec<Attachment>)>,
-    /// Open calls: the message that holds each.
-    open: BTreeMap<CallId, Seq>,
+    /// Admitted inputs that wait, in order of admission.
+    waiting: Vec<(InputId, Time, Text, Vec<Attachment>)>,
+    /// Messages that hold open calls, with how many.
+    open: Vec<(Seq, u32)>,
     /// The message of the newest step.
     step: Option<Seq>,
 }
@@ -288,12 +293,46 @@ impl Messages {
         }
     }
 
-    fn call(&mut self, call: &CallId) -> Option<&mut ToolCall> {
-        let seq = *self.open.get(call)?;
-        self.assistant(Some(seq))?.content.iter_mut().rev().find_map(|content| match content {
-            Content::Tool(tool) if tool.call == *call => Some(&mut **tool),
+    /// An open call and the message that holds it.
+    fn open_call(&mut self, call: &CallId) -> Option<(Seq, &mut ToolCall)> {
+        let is_it = |content: &Content| matches!(content, Content::Tool(tool) if tool.is_open() && tool.call == *call);
+        let holder = self.open.iter().rev().map(|(holder, _)| *holder).find(|holder| {
+            self.get(*holder).is_some_and(|message| match &message.body {
+                Body::Assistant(assistant) => assistant.content.iter().any(is_it),
+                _ => false,
+            })
+        })?;
+        self.assistant(Some(holder))?.content.iter_mut().rev().find_map(|content| match content {
+            Content::Tool(tool) if tool.is_open() && tool.call == *call => Some((holder, &mut **tool)),
             _ => None,
         })
+    }
+
+    /// Every open call.
+    fn open_calls(&mut self, mut change: impl FnMut(&mut ToolCall)) {
+        for holder in self.open.iter().map(|(holder, _)| *holder).collect::<Vec<_>>() {
+            let Some(assistant) = self.assistant(Some(holder)) else { continue };
+            for content in &mut assistant.content {
+                match content {
+                    Content::Tool(tool) if tool.is_open() => change(tool),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn count_open(&mut self, holder: Seq) {
+        match self.open.iter_mut().find(|(seq, _)| *seq == holder) {
+            Some((_, count)) => *count += 1,
+            None => self.open.push((holder, 1)),
+        }
+    }
+
+    fn count_settled(&mut self, holder: Seq) {
+        for (_, count) in self.open.iter_mut().filter(|(seq, _)| *seq == holder) {
+            *count = count.saturating_sub(1);
+        }
+        self.open.retain(|(_, count)| *count > 0);
     }
 
     fn push(&mut self, seq: Seq, at: Time, body: Body) -> Option<Seq> {
@@ -314,19 +353,22 @@ impl Messages {
         let (seq, at) = (record.seq, record.at);
         match record.event {
             Event::InputAdmitted(admitted) => {
-                let payload = (at, admitted.text.clone(), admitted.attachments.clone());
-                self.waiting.insert(admitted.input.clone(), payload);
+                let InputAdmitted { input, text, attachments, .. } = admitted;
+                self.waiting.push((input.clone(), at, text.clone(), attachments.clone()));
                 None
             }
             Event::InputWithdrawn(withdrawn) => {
-                self.waiting.remove(&withdrawn.input);
+                self.waiting.retain(|(input, ..)| *input != withdrawn.input);
                 None
             }
             Event::InputPromoted(promoted) => {
                 // A promotion without an admission is an anomaly of the inbox; here it is a message without text.
-                let (at, text, attachments) =
-                    self.waiting.remove(&promoted.input).unwrap_or((at, Text::default(), Vec::new()));
-                self.push(seq, at, Body::User { id: promoted.input.clone(), text, attachments })
+                let place = self.waiting.iter().position(|(input, ..)| *input == promoted.input);
+                let (id, at, text, attachments) = match place {
+                    Some(place) => self.waiting.remove(place),
+                    None => (promoted.input.clone(), at, Text::default(), Vec::new()),
+                };
+                self.push(seq, at, Body::User { id, text, attachments })
             }
             Event::ContextAdmitted(told) => {
                 self.push(seq, at, Body::System { keys: told.keys.clone(), text: told.text.clone() })
@@ -393,57 +435,48 @@ impl Messages {
             }),
             Event::ToolCalled(called) => {
                 let step = self.insert(Content::Tool(Box::new(ToolCall::new(record, called))))?;
-                self.open.insert(called.call.clone(), step);
+                self.count_open(step);
                 Some(step)
             }
             Event::ToolProgressed(progressed) => {
-                let holder = self.open.get(&progressed.call).copied();
-                let call = self.call(&progressed.call)?;
+                let (holder, call) = self.open_call(&progressed.call)?;
                 if let Some(output) = &progressed.output {
                     call.output = output.clone();
                 }
                 if progressed.structured.is_some() {
                     call.structured = progressed.structured.clone();
                 }
-                holder
+                Some(holder)
             }
             Event::ToolSettled(settled) => {
-                let holder = self.open.get(&settled.call).copied();
-                self.call(&settled.call)?.settle(record, settled);
-                self.open.remove(&settled.call);
-                holder
+                let (holder, call) = self.open_call(&settled.call)?;
+                call.settle(record, settled);
+                self.count_settled(holder);
+                Some(holder)
             }
             Event::PermissionAsked(asked) => {
-                let call = asked.call.as_ref()?;
-                self.call(call)?.status = Status::Pending;
-                self.open.get(call).copied()
+                let (holder, call) = self.open_call(asked.call.as_ref()?)?;
+                call.status = Status::Pending;
+                Some(holder)
             }
             Event::PermissionReplied(_) => {
-                // Questions are answered one by one and name no call here: whatever waits runs again or is settled next.
-                for call in self.open.keys().cloned().collect::<Vec<_>>() {
-                    if let Some(call) = self.call(&call)
-                        && call.status == Status::Pending
-                    {
-                        call.status = Status::Running;
-                    }
-                }
+                // An answer names its question, not the call: whatever waits runs again, or is settled next.
+                self.open_calls(|call| call.status = Status::Running);
                 None
             }
             Event::SessionForked(_) => {
                 // Open calls and waiting inputs are not inherited (DESIGN section 2, Fork).
                 self.waiting.clear();
-                for call in self.open.keys().cloned().collect::<Vec<_>>() {
-                    if let Some(call) = self.call(&call) {
-                        call.status = Status::Error;
-                        call.error = Some(INTERRUPTED.into());
-                        call.settled = Some((seq, at));
-                    }
-                }
+                self.open_calls(|call| {
+                    call.status = Status::Error;
+                    call.error = Some(INTERRUPTED.into());
+                    call.settled = Some((seq, at));
+                });
                 self.open.clear();
                 None
             }
             Event::RevertCommitted(committed) => {
-                self.open.retain(|_, holder| *holder < committed.first_removed);
+                self.open.retain(|(holder, _)| *holder < committed.first_removed);
                 self.step = self.step.filter(|step| *step < committed.first_removed);
                 None
             }

@@ -2,7 +2,6 @@
 
 use crate::Projection;
 use crate::message::{Body, Message, Messages};
-use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
 use annals_core::{CallId, Event, Record, Seq, Time};
 use serde::{Deserialize, Serialize};
@@ -30,7 +29,8 @@ pub struct Transcript {
     /// The first message that a staged revert would remove.
     staged: Option<Seq>,
     step: Option<Seq>,
-    open: BTreeMap<CallId, Seq>,
+    /// Open calls and the message that holds each.
+    open: Vec<(CallId, Seq)>,
 }
 
 impl Transcript {
@@ -67,6 +67,10 @@ impl Transcript {
         self.items.push(TranscriptItem { seq: record.seq, last: record.seq, at: record.at, user });
     }
 
+    fn holder(&self, call: &CallId) -> Option<Seq> {
+        self.open.iter().rev().find(|(open, _)| open == call).map(|(_, holder)| *holder)
+    }
+
     fn touch(&mut self, holder: Option<Seq>, seq: Seq) {
         let Some(holder) = holder else { return };
         if let Ok(at) = self.items.binary_search_by_key(&holder, |item| item.seq)
@@ -100,22 +104,22 @@ impl Projection for Transcript {
             Event::ToolCalled(called) => {
                 self.touch(self.step, seq);
                 if let Some(step) = self.step {
-                    self.open.insert(called.call.clone(), step);
+                    self.open.push((called.call.clone(), step));
                 }
             }
-            Event::ToolProgressed(progressed) => self.touch(self.open.get(&progressed.call).copied(), seq),
+            Event::ToolProgressed(progressed) => self.touch(self.holder(&progressed.call), seq),
             Event::ToolSettled(settled) => {
-                let holder = self.open.remove(&settled.call);
-                self.touch(holder, seq);
+                self.touch(self.holder(&settled.call), seq);
+                self.open.retain(|(call, _)| *call != settled.call);
             }
             Event::PermissionAsked(asked) => {
-                let holder = asked.call.as_ref().and_then(|call| self.open.get(call)).copied();
-                self.touch(holder, seq);
+                self.touch(asked.call.as_ref().and_then(|call| self.holder(call)), seq);
             }
             Event::SessionForked(_) => {
                 self.staged = None;
-                let open: Vec<Seq> = core::mem::take(&mut self.open).into_values().collect();
-                open.into_iter().for_each(|holder| self.touch(Some(holder), seq));
+                for (_, holder) in core::mem::take(&mut self.open) {
+                    self.touch(Some(holder), seq);
+                }
             }
             Event::RevertStaged(staged) => self.staged = Some(staged.first_removed),
             Event::RevertCleared(_) => self.staged = None,

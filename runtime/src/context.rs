@@ -16,6 +16,7 @@ mod system;
 mod xml;
 
 pub use builtins::{Builtins, date, environment};
+pub(crate) use fault::caught;
 pub use fault::{ContextError, Fault};
 pub use instructions::Instructions;
 pub use references::{Reference, ReferenceCatalogue};

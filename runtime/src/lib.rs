@@ -4,5 +4,6 @@
 pub mod context;
 pub mod ports;
 pub mod scenario;
+pub mod tools;
 
 pub use annals_store::Boxed;

@@ -49,7 +49,7 @@ pub enum Fault {
 }
 
 /// Runs a contributor's code; a panic stays with it.
-pub(super) async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+pub(crate) async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(outcome) => outcome,
         Err(panic) => Err(Fault::Panicked(message(panic.as_ref()))),

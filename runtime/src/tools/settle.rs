@@ -1,0 +1,78 @@
+//! How a call becomes the one fact that settles it: bounded, with its whole output kept beside, if need be.
+
+use super::indent::indented;
+use super::{CallError, ToolOutput};
+use crate::ports::{Clock, Ids, OutputFiles};
+use annals_core::bound::{self, Limits};
+use annals_core::event::{ToolOutcome, ToolSettled};
+use annals_core::{CallId, NoBlobs, Text};
+use std::sync::Arc;
+
+/// Settles calls that this runtime executed. The result of a hosted call goes past it: providers want theirs back
+/// exactly.
+#[derive(Clone)]
+pub struct Bounding {
+    /// Where whole outputs go.
+    pub files: Arc<dyn OutputFiles>,
+    /// Names the files.
+    pub ids: Arc<dyn Ids>,
+    /// For their ids.
+    pub clock: Arc<dyn Clock>,
+    /// One budget for all the text of one settlement.
+    pub limits: Limits,
+}
+
+impl Bounding {
+    /// The fact that settles a call: its bounded output, or its error. Failing to keep the whole output fails nothing:
+    /// the preview then says that the rest is lost, and operators are told why.
+    ///
+    /// Once a call has succeeded, this and the append of what it gives are one step: the caller does not interrupt it.
+    pub async fn settle(&self, call: CallId, outcome: Result<ToolOutput, CallError>) -> ToolSettled {
+        let mut settled = ToolSettled {
+            call,
+            outcome: ToolOutcome::Completed,
+            output: Text::default(),
+            error: None,
+            structured: None,
+            attachments: Vec::new(),
+            paths: Vec::new(),
+            truncated: false,
+            lossy: false,
+            hosted_result: None,
+            metadata: None,
+        };
+        let output = match outcome {
+            Ok(output) => output,
+            Err(error) => {
+                settled.outcome = ToolOutcome::Failed;
+                settled.error = Some(error.to_string().into());
+                return settled;
+            }
+        };
+        let shown = output.text.unwrap_or_else(|| match &output.structured {
+            // The tool's value is not in any store yet.
+            Some(value) => indented(&value.0.resolve(&NoBlobs)),
+            None => String::new(),
+        });
+        settled.structured = output.structured;
+        settled.attachments = output.attachments;
+        settled.paths = output.paths;
+        if self.limits.hold(&shown) {
+            settled.output = shown.into();
+            return settled;
+        }
+        settled.truncated = true;
+        let name = self.ids.output_file(self.clock.now());
+        let path = match self.files.keep(&name, &shown).await {
+            Ok(path) => Some(path),
+            Err(error) => {
+                tracing::warn!(call = %settled.call, %error, "a tool output could not be kept whole");
+                settled.lossy = true;
+                None
+            }
+        };
+        settled.output = bound::preview(&shown, self.limits, &bound::marker(path.as_deref())).into();
+        settled.paths.extend(path);
+        settled
+    }
+}
