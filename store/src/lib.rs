@@ -7,13 +7,16 @@
 //! DESIGN sections 2 and 3.
 #![warn(missing_docs)]
 
+pub mod cache;
 pub mod conformance;
+pub mod disk;
 pub mod following;
 pub mod lineage;
 pub mod log;
 pub mod memory;
 pub mod placing;
 
+pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
 pub use log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,

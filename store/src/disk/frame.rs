@@ -15,9 +15,6 @@ pub const MAGIC: [u8; 4] = *b"\xFFAnl";
 /// The bytes before the payload.
 pub const HEADER: usize = 24;
 
-/// The largest frame.
-pub const FRAME_MAX: usize = HEADER + RECORD_MAX;
-
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {

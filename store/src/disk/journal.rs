@@ -216,11 +216,6 @@ impl Writer {
         self.at + bytes as u64 <= self.room
     }
 
-    /// The segment.
-    pub fn segment(&self) -> &Arc<Segment> {
-        &self.segment
-    }
-
     /// Makes frames durable.
     ///
     /// # Errors

@@ -169,8 +169,8 @@ impl Page<'_> {
     fn take(&mut self, seq: Seq, before: impl Fn(Seq) -> bool) -> Result<Option<Stored>, ReadError> {
         while let Some((key, value)) = self.records.pop_front() {
             let first = first_of(&key);
-            let whole = sled_tree::checked(&key, &value).and_then(|_| decode(&value));
-            match whole.filter(|stored| stored.batch.session == self.session) {
+            let whole = decode(&value);
+            match whole.filter(|stored| *key == sled_tree::key(self.session, stored.batch.first)) {
                 Some(stored) if stored.batch.first <= seq && seq < stored.batch.next() => return Ok(Some(stored)),
                 _ if first.is_some_and(&before) => {}
                 _ => {

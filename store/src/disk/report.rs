@@ -49,12 +49,6 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
-    /// sled could not be opened or filled even from nothing; the journal is untouched.
-    #[error("sled cannot be used ({reason}); the journal is untouched and complete; free disk space and open again")]
-    Sled {
-        /// What it said.
-        reason: String,
-    },
 }
 
 /// What opening found and did.
@@ -163,6 +157,12 @@ pub enum Remark {
         batches: u64,
         /// Where the old one lies now, if there was one.
         set_aside: Option<PathBuf>,
+    },
+    /// sled could not be opened or filled (a full disk, say). The journal serves, slower, until sled can be used again.
+    #[error("sled cannot be used ({reason}); everything is read from the journal, slower; free disk space and open again")]
+    SledOut {
+        /// What it said.
+        reason: String,
     },
     /// The list of heads, or the checkpoint, was missing or damaged: the whole journal was read instead.
     #[error("{what} was missing or damaged; the whole journal was read instead; nothing is lost by that")]

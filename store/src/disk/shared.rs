@@ -88,6 +88,13 @@ pub struct State {
     reserved: HashMap<SessionId, Arc<Notify>>,
 }
 
+impl State {
+    /// These Sessions, nothing on its way.
+    pub(super) fn of(sessions: Sessions) -> Self {
+        Self { sessions, reserved: HashMap::new() }
+    }
+}
+
 /// What sled may lack, and the newest Batches.
 #[derive(Debug, Default)]
 pub struct Recent {

@@ -96,10 +96,35 @@ impl SledTree {
         guarded(|| self.db.range(range).next_back().transpose())
     }
 
+    /// The position behind the newest of each Session's last records: how far sled goes at least.
+    pub fn reaches(&self) -> u64 {
+        let mut reaches = 0;
+        let mut from: sled::IVec = (&[]).into();
+        let walked = guarded(|| {
+            while let Some(record) = self.db.range(from.clone()..).next() {
+                let (at, _) = record?;
+                let Some(session) = at.get(..16).and_then(|id| id.try_into().ok()).map(SessionId) else { break };
+                let last = key(session, Seq(u64::MAX));
+                if let Some(record) = self.db.range(..=last).next_back() {
+                    let (at, value) = record?;
+                    reaches = checked(&at, &value).map_or(reaches, |(frame, _)| reaches.max(frame.position + 1));
+                }
+                let mut beyond = last.to_vec();
+                beyond.push(0);
+                from = beyond.into();
+            }
+            Ok(())
+        });
+        if let Err(error) = walked {
+            tracing::warn!(%error, "sled could not be read to its end");
+        }
+        reaches
+    }
+
     /// Up to `limit` records of a Session from the one that holds `from` on. Ends before an error, which is given.
     pub fn forwards(&self, session: SessionId, from: Seq, limit: usize) -> (Records, Option<SledError>) {
         let start = match self.at_or_before(session, from) {
-            Ok(found) => found.map_or(key(session, from).into(), |(key, _)| key),
+            Ok(found) => found.map_or_else(|| sled::IVec::from(&key(session, from)), |(key, _)| key),
             Err(error) => return (Vec::new(), Some(error)),
         };
         let mut found = Vec::with_capacity(limit.min(1024));
