@@ -10,6 +10,8 @@ mod dying;
 pub mod file;
 mod json;
 pub mod pattern;
+pub mod player;
+mod process;
 mod reader;
 pub mod report;
 mod start;
@@ -19,6 +21,7 @@ mod world;
 
 pub use action::Action;
 pub use file::Scenario;
+pub use player::{Backend, PlayError, play};
 pub use pattern::{Captures, Mismatch, Pattern};
 pub use report::{Failure, Outcome, Report};
 pub use start::START;

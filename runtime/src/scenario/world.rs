@@ -1,8 +1,12 @@
 //! The scripted world: everything outside the process, which a restart and a crash leave as it is.
 
 mod declared;
+mod provider;
+mod tool;
 
-pub(super) use declared::Declared;
+pub(super) use declared::{Declared, Perform};
+pub(super) use provider::Answering;
+pub(super) use tool::ScriptedTool;
 
 use super::action::{Action, Attempt, CrashPoint, Reply, Skill, Source, Tool};
 use super::file::{Builtin, Scenario};
