@@ -13,6 +13,7 @@ pub mod pattern;
 pub mod player;
 mod process;
 mod reader;
+pub mod record;
 pub mod report;
 mod start;
 pub mod template;
@@ -21,8 +22,9 @@ mod world;
 
 pub use action::Action;
 pub use file::Scenario;
-pub use player::{Backend, PlayError, play};
 pub use pattern::{Captures, Mismatch, Pattern};
+pub use player::{Backend, PlayError, play};
+pub use record::{RecordError, record};
 pub use report::{Failure, Outcome, Report};
 pub use start::START;
 pub use template::Template;

@@ -26,6 +26,9 @@ pub enum PlayError {
     /// The store could not be opened: see its folder.
     #[error("the store could not be opened: {0}")]
     Open(#[from] OpenError),
+    /// Every file gets a fresh store: name a folder that is empty or not there yet.
+    #[error("{}: the folder is not empty; a scenario begins with a fresh store", .0.display())]
+    NotFresh(PathBuf),
     /// The log refused.
     #[error(transparent)]
     Log(#[from] LogError),
@@ -48,6 +51,11 @@ pub enum PlayError {
 /// # Errors
 /// When the store or the system refuses. A failed `expect` is no error but a part of the outcome.
 pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<Outcome, PlayError> {
+    if let Backend::Sled(folder) = backend
+        && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+    {
+        return Err(PlayError::NotFresh(folder.clone()));
+    }
     std::thread::scope(|scope| {
         let player = std::thread::Builder::new().name("annals-scenario".to_owned());
         let player = player.spawn_scoped(scope, || Player::new(scenario, backend).play(file))?;

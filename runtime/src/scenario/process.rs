@@ -6,10 +6,10 @@ mod ports;
 use super::dying::{Death, DyingLog};
 use super::views::Folded;
 use super::world::{Answering, Declared, Perform, ScriptedTool, World};
+use crate::context::instructions::InstructionFiles;
 use crate::context::{
     Boundary, Builtins, ContextSource, DuplicateContribution, Instructions, Registration, Registry, SystemContext,
 };
-use crate::context::instructions::InstructionFiles;
 use crate::outcome::Refusal;
 use crate::session::Session;
 use crate::settings::{CallOrder, CompactionSettings, LocationServices, Ports, Settings};
@@ -183,7 +183,8 @@ impl Process {
     fn producer(
         &self,
         contribution: Key,
-    ) -> impl Fn(Boundary) -> std::future::Ready<Result<SystemContext, crate::context::Fault>> + Send + Sync + use<> {
+    ) -> impl Fn(Boundary) -> std::future::Ready<Result<SystemContext, crate::context::Fault>> + Send + Sync + use<>
+    {
         let (world, perform) = (self.world.clone(), self.perform.clone());
         move |_| {
             let state = world.state();
@@ -205,7 +206,7 @@ impl Process {
                 continue;
             }
             let (world, death) = (self.world.clone(), self.death.clone());
-            let scripted = ScriptedTool::new(tool, world, death, self.perform.clone());
+            let scripted = ScriptedTool::new((number, tool), world, death, self.perform.clone());
             match self.tools.register([Arc::new(scripted) as Arc<dyn crate::tools::Tool>]) {
                 Ok(layer) => {
                     scopes.tools.insert(name, (number, layer));

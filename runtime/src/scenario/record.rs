@@ -71,7 +71,7 @@ impl Recording {
         let Some(Fact { event: Event::SessionCreated(created), .. }) = facts.first() else {
             return Err(self.untold(Seq::ZERO, "a Session that does not begin with its creation"));
         };
-        let mut walk = walk::Walk::new(self, context::order(facts));
+        let mut walk = walk::Walk::new(self, facts);
         facts.iter().try_for_each(|fact| walk.take(fact))?;
         let told = walk.finish()?;
         let mut script = told.script;

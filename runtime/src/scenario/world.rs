@@ -44,6 +44,8 @@ pub(super) struct State {
     pub skills: BTreeMap<String, Skill>,
     /// Declared tools, each with a number that tells a later declaration of its name from an earlier one.
     pub tools: BTreeMap<String, (u64, Arc<Tool>)>,
+    /// How often a declared tool was called, by the number of its declaration.
+    called: BTreeMap<u64, usize>,
     /// What the provider answers next.
     pub attempts: VecDeque<Attempt>,
     /// What the user answers next.
@@ -102,11 +104,6 @@ impl World {
         state.sessions.get(&state.current).copied()
     }
 
-    /// Arms one crash, in the place of one that was armed before.
-    pub fn arm(&self, point: CrashPoint) {
-        self.state().crash = Some(point);
-    }
-
     /// Whether a crash is armed for this point; it is not afterwards.
     pub fn take_crash(&self, point: CrashPoint) -> bool {
         let mut state = self.state();
@@ -115,6 +112,14 @@ impl World {
             state.crash = None;
         }
         armed
+    }
+
+    /// Counts a call of a declared tool, and gives how many there were before.
+    pub fn called(&self, number: u64) -> usize {
+        let mut state = self.state();
+        let calls = state.called.entry(number).or_default();
+        *calls += 1;
+        *calls - 1
     }
 
     /// The built-in contributions that are on and whose scope is open.

@@ -1,6 +1,6 @@
 //! Recorded context as declared sources.
 
-use super::{Fact, Recording, RecordError};
+use super::{Fact, Recording};
 use annals_core::context::Entry;
 use annals_core::event::{ContextAdmitted, EpochCause, EpochStarted, SnapshotAdvanced};
 use annals_core::{Event, Key, Snapshot};
@@ -44,8 +44,7 @@ pub(super) struct Sources {
 
 impl Sources {
     pub fn new(order: Vec<Key>) -> Self {
-        let contributions =
-            order.into_iter().enumerate().map(|(at, key)| (key, format!("recorded/{at:04}"))).collect();
+        let contributions = order.into_iter().enumerate().map(|(at, key)| (key, format!("recorded/{at:04}"))).collect();
         Self { contributions, registered: BTreeSet::new(), loose: BTreeSet::new() }
     }
 

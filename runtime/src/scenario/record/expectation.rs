@@ -2,7 +2,7 @@
 
 use super::{Fact, Recording};
 use annals_core::{Key, Seq};
-use annals_projections::{Messages, Projection, ToJson};
+use annals_projections::{Messages, ToJson};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -16,13 +16,16 @@ pub(super) struct Loose {
 }
 
 /// Fields that tell when and where something happened, not what.
-const INCIDENTAL: &[&str] = &["seq", "at", "cost", "truncated", "lossy", "status", "reason", "blocked", "epoch", "known"];
+const INCIDENTAL: &[&str] =
+    &["seq", "at", "cost", "truncated", "lossy", "status", "reason", "blocked", "epoch", "known"];
 
 pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value {
     let view = recording.view(facts);
     let blobs = recording.blobs.as_ref();
     let mut messages = Messages::default();
-    facts.iter().for_each(|fact| messages.apply(&fact.record(recording.session)));
+    for fact in facts {
+        messages.apply(&fact.record(recording.session));
+    }
 
     let session = json!({
         "agent": view.session.agent,

@@ -36,8 +36,10 @@ fn wrapped(value: &Value, indent: usize) -> String {
 fn inline(value: &Value) -> String {
     match value {
         Value::Object(fields) if !fields.is_empty() => {
-            let fields: Vec<String> =
-                fields.iter().map(|(name, value)| format!("{}: {}", Value::from(name.as_str()), inline(value))).collect();
+            let fields: Vec<String> = fields
+                .iter()
+                .map(|(name, value)| format!("{}: {}", Value::from(name.as_str()), inline(value)))
+                .collect();
             format!("{{ {} }}", fields.join(", "))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(inline).collect::<Vec<_>>().join(", ")),
@@ -52,7 +54,8 @@ mod tests {
 
     #[test]
     fn what_fits_on_a_line_stands_on_one() {
-        let text = write(&[("scenario", json!(1)), ("script", json!([{ "prompt": "a" }, { "prompt": "x".repeat(110) }]))]);
+        let text =
+            write(&[("scenario", json!(1)), ("script", json!([{ "prompt": "a" }, { "prompt": "x".repeat(110) }]))]);
         let long = "x".repeat(110);
         let expected = format!(
             "{{\n  \"scenario\": 1,\n  \"script\": [\n    {{ \"prompt\": \"a\" }},\n    {{\n      \"prompt\": \"{long}\"\n    }}\n  ]\n}}\n"

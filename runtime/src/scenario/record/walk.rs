@@ -3,14 +3,15 @@
 mod tools;
 mod turn;
 
-use super::context::Sources;
+use super::context::{Sources, order};
 use super::expectation::Loose;
-use super::run::{Attempt, Run};
-use super::{Fact, Recording, RecordError};
+use super::run::Run;
+use super::{Fact, RecordError, Recording};
 use annals_core::event::{ContextAdmitted, Event};
-use annals_core::{Key, Seq};
+use annals_core::{CallId, Seq};
 use annals_projections::{Projection, SessionView};
 use serde_json::{Value, json};
+use std::collections::BTreeSet;
 use tools::Tools;
 
 /// Where the walk is.
@@ -23,6 +24,8 @@ pub(super) struct Walk<'a> {
     script: Vec<Value>,
     run: Option<Run>,
     told: Option<ContextAdmitted>,
+    /// Calls that the user rejected.
+    rejected: BTreeSet<CallId>,
     loose: Loose,
     limits: Limits,
 }
@@ -50,15 +53,16 @@ pub(super) struct Told {
 }
 
 impl<'a> Walk<'a> {
-    pub fn new(recording: &'a Recording, facts: &[Fact], order: Vec<Key>) -> Self {
+    pub fn new(recording: &'a Recording, facts: &[Fact]) -> Self {
         Self {
             recording,
             view: SessionView::default(),
-            sources: Sources::new(order),
+            sources: Sources::new(order(facts)),
             tools: Tools::of(facts),
             script: Vec::new(),
             run: None,
             told: None,
+            rejected: BTreeSet::new(),
             loose: Loose::default(),
             limits: Limits::default(),
         }

@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 /// A declared tool, registered in one process.
 pub(in crate::scenario) struct ScriptedTool {
+    number: u64,
     declared: Arc<Declared>,
     world: Arc<World>,
     death: Death,
@@ -20,9 +21,9 @@ pub(in crate::scenario) struct ScriptedTool {
 }
 
 impl ScriptedTool {
-    /// The tool `declared` of `world`; `perform` runs its `during`.
-    pub fn new(declared: Arc<Declared>, world: Arc<World>, death: Death, perform: Perform) -> Self {
-        Self { declared, world, death, perform }
+    /// A tool of `world` with the number of its declaration; `perform` runs its `during`.
+    pub fn new((number, declared): (u64, Arc<Declared>), world: Arc<World>, death: Death, perform: Perform) -> Self {
+        Self { number, declared, world, death, perform }
     }
 }
 
@@ -50,18 +51,19 @@ impl Tool for ScriptedTool {
 
     fn execute<'a>(&'a self, _: CallInput, _: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
-            let tool = &self.declared;
-            (self.perform)(tool.during.clone()).await;
+            let calls = self.world.called(self.number);
+            let given = self.declared.given(calls);
+            (self.perform)(given.during).await;
             self.death.at(CrashPoint::DuringTool, &self.world).await;
-            if let Some(error) = &tool.error {
-                return Err(ToolError(error.clone()));
+            if let Some(error) = given.error {
+                return Err(ToolError(error));
             }
             // A tool that declares neither a text nor a value gives an empty text.
-            let empty = tool.structured.is_none().then(String::new);
+            let empty = given.structured.is_none().then(String::new);
             Ok(ToolOutput {
-                text: tool.output.clone().or(empty),
-                structured: tool.structured.as_ref().map(Json::canonical),
-                paths: tool.paths.clone(),
+                text: given.output.or(empty),
+                structured: given.structured.as_ref().map(Json::canonical),
+                paths: given.paths,
                 ..ToolOutput::default()
             })
         })

@@ -46,7 +46,7 @@ impl Tools {
     pub fn offer(&mut self, names: &BTreeSet<String>) -> Vec<Value> {
         let gone: Vec<String> = self.offered.keys().filter(|name| !names.contains(*name)).cloned().collect();
         let mut actions: Vec<Value> = gone.iter().map(|name| json!({ "untool": name })).collect();
-        gone.iter().for_each(|name| drop(self.offered.remove(name)));
+        self.offered.retain(|name, _| names.contains(name));
         for name in names.iter().filter(|name| !self.offered.contains_key(*name)).cloned().collect::<Vec<_>>() {
             let mut tool = Map::new();
             tool.insert("name".to_owned(), json!(name));

@@ -49,6 +49,10 @@ impl Walk<'_> {
             }
             Event::PermissionReplied(replied) => {
                 let feedback = replied.feedback.as_ref().map(|feedback| feedback.resolve(recording.blobs.as_ref()));
+                if replied.reply == Reply::Reject {
+                    let question = self.view.permissions.waiting.get(&replied.permission);
+                    self.rejected.extend(question.and_then(|question| question.call.clone()));
+                }
                 let reply = match (replied.reply, feedback) {
                     (Reply::Reject, Some(feedback)) => json!({ "reject": feedback }),
                     (Reply::Reject, None) => json!("reject"),
@@ -152,7 +156,7 @@ impl Walk<'_> {
         let made = run.flat_map(|run| &mut run.attempts).flat_map(|attempt| &mut attempt.calls);
         let Some(made) = made.filter(|made| made.call == settled.call && !made.settled).last() else { return };
         made.settled = true;
-        let rejected = self.view.permissions.rejected(&settled.call);
+        let rejected = self.rejected.contains(&settled.call);
         made.result = gave.filter(|_| !rejected);
         if made.result.is_some() && self.tools.is_asked(&made.tool) {
             self.run.iter_mut().for_each(|run| run.replies.push(json!("once")));
@@ -227,9 +231,9 @@ impl Walk<'_> {
     }
 
     fn context(&self) -> u64 {
-        let model = &self.view.session.model;
-        let profiles = self.view.profiles.models.values();
-        profiles.filter(|profile| profile.model == *model).map(|profile| profile.context).next_back().unwrap_or(0)
+        let profiles = &self.view.profiles;
+        let digest = profiles.model.get(&self.view.session.model);
+        digest.and_then(|digest| profiles.models.get(digest)).map_or(0, |profile| profile.context)
     }
 }
 
