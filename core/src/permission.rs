@@ -17,7 +17,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     wildcard(pattern, text) || pattern.strip_suffix(" *").is_some_and(|shorter| wildcard(shorter, text))
 }
 
-/// [`matches`] without the rule of the trailing ` *`.
+/// [`matches()`] without the rule of the trailing ` *`.
 pub fn wildcard(pattern: &str, text: &str) -> bool {
     // Greedy, with one place to come back to: linear in practice, quadratic at worst, never exponential.
     let same = |a: char, b: char| a == b || matches!((a, b), ('\\', '/') | ('/', '\\'));

@@ -5,6 +5,7 @@ use crate::anomaly::Anomalies;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
+use annals_core::event::CompactionReason;
 use annals_core::{CallId, Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -28,15 +29,23 @@ pub struct Calls {
     pub open: Vec<OpenCall>,
     /// Hashes of used-up ids, inherited ones included: see [`Calls::is_used`].
     used: BTreeSet<u64>,
+    /// Whether used-up ids were let go: such a view is for looking, not for calling.
+    pub for_looking: bool,
     /// Whether a step began and did not end.
     pub step_open: bool,
-    /// Whether a compaction began and did not end.
-    pub compaction_open: bool,
+    /// Who asked for the compaction that began and did not end.
+    pub compaction_open: Option<CompactionReason>,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
 }
 
 impl Calls {
+    /// Forgets used-up ids. Bounds a saved view that only looks.
+    pub fn let_go(&mut self) {
+        self.used.clear();
+        self.for_looking = true;
+    }
+
     /// Whether a call is open.
     pub fn is_open(&self, call: &CallId) -> bool {
         self.open.iter().any(|open| open.call == *call)
@@ -74,13 +83,13 @@ impl Projection for Calls {
                     self.anomalies.note(seq, "a fragment arrives outside a step");
                 }
             }
-            Event::CompactionStarted(_) => self.compaction_open = true,
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.compaction_open = false,
+            Event::CompactionStarted(started) => self.compaction_open = Some(started.reason),
+            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.compaction_open = None,
             Event::ToolCalled(called) => {
                 if !self.step_open {
                     self.anomalies.note(seq, "a tool is called outside a step");
                 }
-                if !self.used.insert(hash(&called.call)) {
+                if !self.for_looking && !self.used.insert(hash(&called.call)) {
                     self.anomalies.note(seq, "a call id is used twice");
                 }
                 self.open.push(OpenCall {
@@ -108,7 +117,7 @@ impl Projection for Calls {
             Event::SessionForked(_) => {
                 self.open.clear();
                 self.step_open = false;
-                self.compaction_open = false;
+                self.compaction_open = None;
             }
             ignored!(
                 SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted

@@ -5,9 +5,9 @@
 use crate::Boxed;
 use crate::bus::{Bus, Notice};
 use crate::outcome::{Outcome, RunError};
-use crate::tools::{Cancel, Cancellation};
+use crate::tools::Cancel;
 use annals_core::SessionId;
-use crate::context::panic_text;
+use crate::context::panic_message;
 use futures_util::FutureExt;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;
@@ -33,7 +33,7 @@ pub(crate) enum Job {
 /// Does what a busy period is for, until it is done or cancelled.
 pub(crate) trait Work: Send + Sync {
     /// One job of one Session. After a cancellation it puts away what is open and ends.
-    fn work(&self, session: SessionId, job: Job, cancellation: Cancellation) -> Boxed<'_, Ended>;
+    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended>;
 }
 
 /// The busy periods of a process. Clones share them.
@@ -56,7 +56,7 @@ struct Busy {
     /// Something arrived: one more drain follows.
     woken: bool,
     stopping: bool,
-    cancel: Cancel,
+    cancel: Arc<Cancel>,
     ended: watch::Receiver<Option<Ended>>,
     task: JoinHandle<()>,
 }
@@ -147,11 +147,10 @@ impl Coordinator {
         active.periods += 1;
         let period = active.periods;
         let (told, ended) = watch::channel(None);
-        let cancel = Cancel::default();
-        let cancellation = cancel.watch();
-        let (this, worker) = (self.clone(), work.clone());
+        let cancel = Arc::new(Cancel::default());
+        let (this, worker, stop) = (self.clone(), work.clone(), cancel.clone());
         // The task waits for the lock that the caller holds until the period stands in the map.
-        let task = tokio::spawn(async move { this.period(worker, session, period, job, cancellation, told).await });
+        let task = tokio::spawn(async move { this.period(worker, session, period, job, stop, told).await });
         let busy = Busy { period, job, woken: false, stopping: false, cancel, ended: ended.clone(), task };
         active.busy.insert(session, busy);
         ended
@@ -164,13 +163,13 @@ impl Coordinator {
         session: SessionId,
         period: u64,
         mut job: Job,
-        cancellation: Cancellation,
+        cancel: Arc<Cancel>,
         told: watch::Sender<Option<Ended>>,
     ) {
         self.bus.tell(&Notice::Busy(session));
         let ended = loop {
-            let done = AssertUnwindSafe(work.work(session, job, cancellation.clone())).catch_unwind().await;
-            let ended = done.unwrap_or_else(|panic| Err(RunError::Defect(panic_text(panic.as_ref()))));
+            let done = AssertUnwindSafe(work.clone().work(session, job, cancel.clone())).catch_unwind().await;
+            let ended = done.unwrap_or_else(|panic| Err(RunError::Defect(panic_message(panic.as_ref()))));
             let mut active = self.active();
             let Some(busy) = active.busy.get_mut(&session).filter(|busy| busy.period == period) else { return };
             let again = matches!(ended, Ok(Outcome::Idle)) && job.is_drain() && !busy.stopping;

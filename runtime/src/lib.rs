@@ -16,6 +16,7 @@ mod session;
 pub mod settings;
 pub mod tools;
 mod turn;
+pub mod views;
 
 pub use annals_store::Boxed;
 pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};

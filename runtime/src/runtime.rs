@@ -8,7 +8,7 @@ use crate::lane::Lane;
 use crate::outcome::{LogError, Refusal};
 use crate::session::Session;
 use crate::settings::{Ports, Settings};
-use crate::tools::Cancellation;
+use crate::tools::Cancel;
 use crate::turn::Runner;
 use crate::Boxed;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
@@ -163,12 +163,13 @@ impl Shared {
 }
 
 impl Work for Shared {
-    fn work(&self, session: SessionId, job: Job, cancellation: Cancellation) -> Boxed<'_, Ended> {
+    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended> {
         Box::pin(async move {
-            let mut runner = Runner::new(self, self.lane(session), cancellation).await?;
+            let lane = self.lane(session);
+            let runner = Runner::new(self, lane, cancel).await?;
             match job {
-                Job::Drain { forced } => drain(&mut runner, forced).await,
-                Job::Compact => compact(&mut runner).await,
+                Job::Drain { forced } => drain(&runner, forced).await,
+                Job::Compact => compact(&runner).await,
             }
         })
     }

@@ -10,11 +10,13 @@
 pub mod cache;
 pub mod conformance;
 pub mod disk;
+pub mod exchange;
 pub mod following;
 pub mod lineage;
 pub mod log;
 pub mod memory;
 pub mod placing;
+pub mod shared;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
 pub use log::{

@@ -6,7 +6,7 @@ use crate::outcome::{Admitted, Refusal};
 use annals_core::event::{
     Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn, RevertCommitted,
 };
-use annals_core::{Event, InputId, Text};
+use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
 
 /// An input that somebody wants to give.
@@ -45,7 +45,7 @@ impl Session {
     /// Admits an input, and runs nothing. A staged revert is committed first.
     ///
     /// # Errors
-    /// [`Refusal::Conflict`] when the id was used with another text, attachment or delivery, or by an inherited input.
+    /// [`Refusal::Conflict`] when the id was used with another text, attachment or delivery, also by an inherited input.
     pub async fn admit(&self, input: NewInput) -> Result<Admitted, Refusal> {
         let NewInput { id, text, attachments, delivery } = input;
         let ports = &self.shared().ports;
@@ -101,15 +101,9 @@ impl Session {
 
 fn admission(view: &SessionView, admitted: &InputAdmitted) -> Result<Decision<Admitted>, Refusal> {
     if let Some(earlier) = view.inbox.used.get(&admitted.input) {
-        // What a fork inherits stays its parent's: the fork cannot admit it again.
-        let inherited = view.session.fork.is_some_and(|fork| earlier.seq < fork.cut);
         let same = earlier.delivery == admitted.delivery
-            && earlier.content == Admission::content(&Text::clone(&admitted.text), &admitted.attachments);
-        return if same && !inherited {
-            Ok(Decision::nothing(Admitted::Known))
-        } else {
-            Err(Refusal::Conflict(admitted.input.clone()))
-        };
+            && earlier.content == Admission::content(&admitted.text, &admitted.attachments);
+        return if same { Ok(Decision::nothing(Admitted::Known)) } else { Err(Refusal::Conflict(admitted.input.clone())) };
     }
     let mut events: Vec<Event> = Vec::new();
     if let Some(revert) = &view.session.revert {

@@ -10,7 +10,28 @@ use serde::de::IgnoredAny;
 use std::sync::Arc;
 
 /// Settles calls that this runtime executed. The result of a hosted call goes past it: providers want theirs back
-/// exactly.
+/// exactly ([`hosted`]).
+///
+/// ```
+/// # use annals_core::bound::Limits;
+/// # use annals_runtime::ports::{ManualClock, MemoryOutputs, SeededIds};
+/// # use annals_runtime::tools::{Bounding, ToolOutput};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() {
+/// let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
+/// let bounding = Bounding {
+///     files: Arc::new(MemoryOutputs::new(clock.clone())),
+///     ids: Arc::new(SeededIds::scripted(1)),
+///     clock,
+///     limits: Limits { lines: 7, bytes: 200 },
+/// };
+/// let settled = bounding.settle("c1".into(), Ok(ToolOutput::text("1\n2\n3\n4\n5\n6\n7\n8\n9"))).await;
+/// let path = &settled.paths[0];
+/// let preview = format!("1\n2\n\n... output truncated; full content saved to {path} ...\n\n9");
+/// assert_eq!(settled.output.inline(), Some(preview.as_str()));
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Bounding {
     /// Where whole outputs go.

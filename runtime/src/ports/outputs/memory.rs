@@ -10,6 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Output files in memory under the virtual root `/outputs/`, wherever the store lies.
+///
+/// ```
+/// # use annals_runtime::ports::{ManualClock, MemoryOutputs, OutputFiles};
+/// # use std::sync::Arc;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// let outputs = MemoryOutputs::new(Arc::new(ManualClock::at(ManualClock::SCENARIO)));
+/// assert_eq!(outputs.keep("tool_1", "all of it").await?, "/outputs/tool_1");
+/// # Ok(())
+/// # }
+/// ```
 pub struct MemoryOutputs {
     clock: Arc<dyn Clock>,
     files: Mutex<BTreeMap<String, (String, Time)>>,

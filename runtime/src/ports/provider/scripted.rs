@@ -130,6 +130,16 @@ enum Play {
 }
 
 /// Answers from a queue of attempts, and with the text `ok` when it is empty. Keeps every request it got.
+///
+/// ```
+/// use annals_runtime::ports::ScriptedProvider;
+/// use annals_runtime::ports::provider::Attempt;
+/// let provider = ScriptedProvider::new([
+///     Attempt::call("c1", "read", r#"{"path":"a.txt"}"#),
+///     Attempt::text("The file is empty."),
+/// ]);
+/// assert!(provider.received().is_empty());
+/// ```
 #[derive(Default)]
 pub struct ScriptedProvider(Mutex<Script>);
 
