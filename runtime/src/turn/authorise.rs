@@ -108,9 +108,7 @@ impl Issuer {
         }
         Ok(match answer {
             PermissionAnswer::Once | PermissionAnswer::Always => Ok(()),
-            PermissionAnswer::Reject { feedback: Some(why) } => {
-                Err(Unauthorised::Refused(CallError::Rejected(why)))
-            }
+            PermissionAnswer::Reject { feedback: Some(why) } => Err(Unauthorised::Refused(CallError::Rejected(why))),
             PermissionAnswer::Reject { feedback: None } => Err(Unauthorised::Declined),
         })
     }

@@ -62,9 +62,8 @@ impl Runner {
             skills: self.services.skills.as_deref().map(|skills| skills as _),
             references: self.services.references.as_deref().map(|references| references as _),
         };
-        let observed = self.unless_interrupted(async {
-            compose(&self.services.registry, &boundary, guidance).await?.observe().await
-        });
+        let observed = self
+            .unless_interrupted(async { compose(&self.services.registry, &boundary, guidance).await?.observe().await });
         Ok(observed.await??)
     }
 }

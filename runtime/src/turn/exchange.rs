@@ -7,8 +7,8 @@ use super::{Runner, Shape, Stop, cost, interrupted};
 use crate::lane::Decision;
 use crate::outcome::RunError;
 use crate::ports::{ProviderError, ProviderErrorKind, ProviderRequest};
-use annals_core::{Event, Seq};
 use annals_core::event::{Failure, StepFailed, StepStarted, SyntheticAdded, Usage};
+use annals_core::{Event, Seq};
 
 /// What the model is told after its answer broke off.
 const CONTINUE: &str = "Your previous answer broke off before it was complete. What arrived of it stands above. Go on \

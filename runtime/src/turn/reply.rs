@@ -325,11 +325,8 @@ impl<'r> Reply<'r> {
     /// Appends facts of this step, which begins with the first of them; gives where it began.
     async fn append(&mut self, mut events: impl FnMut(&SessionView) -> Vec<Event>) -> Result<Seq, Stop> {
         let (begun, request) = (self.step, self.request);
-        let started = StepStarted {
-            agent: self.shape.agent.agent.clone(),
-            model: self.shape.model.model.clone(),
-            files: None,
-        };
+        let started =
+            StepStarted { agent: self.shape.agent.agent.clone(), model: self.shape.model.model.clone(), files: None };
         let step = self
             .runner
             .lane

@@ -31,13 +31,7 @@ impl Runner {
     ) -> RetryScheduled {
         let ports = &self.shared.ports;
         let wait = wait_ms(attempt, ports.ids.jitter(), error.retry_after_ms);
-        RetryScheduled {
-            attempt: attempt + 1,
-            at: ports.clock.now().plus(wait),
-            error: failure(error),
-            usage,
-            cost,
-        }
+        RetryScheduled { attempt: attempt + 1, at: ports.clock.now().plus(wait), error: failure(error), usage, cost }
     }
 
     /// Waits for a scheduled attempt. An interruption ends the wait, and a crash forgets it.

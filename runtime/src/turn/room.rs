@@ -33,12 +33,7 @@ impl Room {
 ///
 /// # Errors
 /// [`RunError::CompactionFailed`]: the oversized request is not sent.
-pub(super) async fn before_sending(
-    runner: &Runner,
-    shape: &Shape,
-    room: &mut Room,
-    estimate: u64,
-) -> Result<(), Stop> {
+pub(super) async fn before_sending(runner: &Runner, shape: &Shape, room: &mut Room, estimate: u64) -> Result<(), Stop> {
     if prune(runner, room).await? {
         return Ok(());
     }
