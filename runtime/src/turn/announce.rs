@@ -67,7 +67,7 @@ impl Durable {
     /// Whether the turn that sent it may still record what it answers: no revert took it away, and no other runner of
     /// this log has sent a request since, which would have settled this one's open work.
     pub(super) fn holds(&self, view: &SessionView) -> bool {
-        let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose != Purpose::Title);
+        let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose == Purpose::Turn);
         newest.is_some_and(|newest| newest.seq == self.seq) && !view.transcript.is_removed(self.seq)
     }
 
