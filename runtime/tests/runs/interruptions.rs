@@ -1,7 +1,6 @@
 //! Interrupts, declined permissions, moves and second runners: at every stage the log stays whole.
 
-mod world;
-
+use crate::world::{Tested, World, history, says};
 use annals_core::event::{Delivery, Location};
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
 use annals_runtime::ports::provider::Attempt;
@@ -10,7 +9,6 @@ use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use serde_json::{Value, json};
 use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
-use world::{Tested, World, history, says};
 
 /// A tool that tells when it runs and never ends by itself.
 fn waits(running: &Arc<Notify>) -> FunctionTool<Value> {
@@ -220,7 +218,8 @@ async fn what_a_halted_process_left_open_is_settled_and_never_called_again() -> 
     let runtime = world.runtime();
     let session = runtime.session(session.id()).await?;
     assert_eq!(session.run().await?, Outcome::Idle);
-    let expected = ["user go", "assistant error interrupted: wait=error(Tool execution interrupted)", "assistant stop: on"];
+    let expected =
+        ["user go", "assistant error interrupted: wait=error(Tool execution interrupted)", "assistant stop: on"];
     assert_eq!(history(&session).await?, expected);
     Ok(())
 }

@@ -1,11 +1,9 @@
 //! Many Sessions at once, and many callers of one.
 
-mod world;
-
+use crate::world::{Tested, World, events, history, says};
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::{NewInput, Outcome};
 use futures_util::future::{join_all, try_join_all};
-use world::{Tested, World, events, history, says};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_sessions_run_their_turns_in_parallel() -> Tested {
@@ -59,6 +57,6 @@ async fn runs_that_join_take_no_turn_of_their_own() -> Tested {
     session.admit(NewInput::steer("go")).await?;
     let ended = join_all((0..10).map(|_| session.run())).await;
     assert!(ended.iter().all(|ended| matches!(ended, Ok(Outcome::Idle))));
-    assert_eq!(world.provider.received().len(), 1);
+    assert_eq!(world.scripted.received().len(), 1);
     Ok(())
 }
