@@ -307,7 +307,8 @@ impl EventLog for DiskLog {
 
     fn follow(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
-        let length = shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
+        let length =
+            shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
         // A closed store's followers read once, are told `Closed`, and end.
         let length = length.unwrap_or_else(|| watch::channel(Position(0)).1);
         match scope {

@@ -83,11 +83,7 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
 }
 
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
-fn rebuild(
-    shared: &Shared,
-    old: Option<SledTree>,
-    next: u64,
-) -> Result<(SledTree, u64, Option<PathBuf>), SledError> {
+fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTree, u64, Option<PathBuf>), SledError> {
     let failed = |error: io::Error| SledError::Flush(error.into());
     let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
     remove_folder(&beside).map_err(failed)?;

@@ -1,6 +1,6 @@
 use super::{DiskLog, OpenError, OpenMode};
-use crate::conformance::{self, Violation, material};
 use crate::EventLog;
+use crate::conformance::{self, Violation, material};
 use annals_core::Seq;
 use std::sync::{Arc, Mutex};
 
@@ -12,7 +12,8 @@ async fn conforms() {
     let kept = Mutex::new(Vec::new());
     conformance::run_all(async || {
         let dir = tempfile::tempdir().map_err(|error| Violation(error.to_string()))?;
-        let (log, report) = DiskLog::open(dir.path(), OpenMode::Create).map_err(|error| Violation(error.to_string()))?;
+        let (log, report) =
+            DiskLog::open(dir.path(), OpenMode::Create).map_err(|error| Violation(error.to_string()))?;
         assert!(report.created);
         kept.lock().unwrap().push(dir);
         Ok(Arc::new(log) as Arc<dyn EventLog>)
