@@ -17,7 +17,7 @@ pub fn matches(pattern: &str, text: &str) -> bool {
     wildcard(pattern, text) || pattern.strip_suffix(" *").is_some_and(|shorter| wildcard(shorter, text))
 }
 
-/// [`matches`] without the rule of the trailing ` *`.
+/// [`matches()`] without the rule of the trailing ` *`.
 pub fn wildcard(pattern: &str, text: &str) -> bool {
     // Greedy, with one place to come back to: linear in practice, quadratic at worst, never exponential.
     let same = |a: char, b: char| a == b || matches!((a, b), ('\\', '/') | ('/', '\\'));
@@ -97,6 +97,7 @@ mod tests {
     use super::*;
     use Effect::{Allow, Ask, Deny};
     use alloc::vec::Vec;
+    use proptest::prelude::*;
 
     fn rules(list: &[(&str, &str, Effect)]) -> Vec<Rule> {
         list.iter()
@@ -129,6 +130,23 @@ mod tests {
     #[test]
     fn a_backslash_is_a_slash() {
         assert!(matches("src/*", "src\\main.rs") && matches("src\\*", "src/main.rs"));
+    }
+
+    proptest! {
+        #[test]
+        fn wildcards_match_as_their_definition_says(pattern in "[ab*?/]{0,8}", text in "[ab/\\\\]{0,8}") {
+            fn defined(pattern: &[char], text: &[char]) -> bool {
+                match (pattern, text) {
+                    ([], rest) => rest.is_empty(),
+                    (['*', after @ ..], rest) => (0..=rest.len()).any(|n| defined(after, &rest[n..])),
+                    (['?', after @ ..], [_, rest @ ..]) => defined(after, rest),
+                    ([a, after @ ..], [b, rest @ ..]) => (a == b || (*a, *b) == ('/', '\\')) && defined(after, rest),
+                    (_, []) => false,
+                }
+            }
+            let chars = |text: &str| text.chars().collect::<Vec<_>>();
+            prop_assert_eq!(wildcard(&pattern, &text), defined(&chars(&pattern), &chars(&text)));
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ pub struct Calls {
     pub open: Vec<OpenCall>,
     /// Hashes of used-up ids, inherited ones included: see [`Calls::is_used`].
     used: BTreeSet<u64>,
+    /// Whether used-up ids were let go: such a view is for looking, not for calling.
+    pub for_looking: bool,
     /// Whether a step began and did not end.
     pub step_open: bool,
     /// Whether a compaction began and did not end.
@@ -37,6 +39,12 @@ pub struct Calls {
 }
 
 impl Calls {
+    /// Forgets used-up ids. Bounds a saved view that only looks.
+    pub fn let_go(&mut self) {
+        self.used.clear();
+        self.for_looking = true;
+    }
+
     /// Whether a call is open.
     pub fn is_open(&self, call: &CallId) -> bool {
         self.open.iter().any(|open| open.call == *call)
@@ -80,7 +88,7 @@ impl Projection for Calls {
                 if !self.step_open {
                     self.anomalies.note(seq, "a tool is called outside a step");
                 }
-                if !self.used.insert(hash(&called.call)) {
+                if !self.for_looking && !self.used.insert(hash(&called.call)) {
                     self.anomalies.note(seq, "a call id is used twice");
                 }
                 self.open.push(OpenCall {

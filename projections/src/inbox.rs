@@ -61,8 +61,10 @@ impl Admission {
 pub struct Inbox {
     /// Admitted, not promoted, in order of admission.
     pub pending: Vec<Pending>,
-    /// Used-up ids, inherited ones included.
+    /// Used-up ids, inherited ones included; empty after [`Inbox::let_go`].
     pub used: BTreeMap<InputId, Admission>,
+    /// Whether used-up ids were let go: such a view is for looking, not for admitting.
+    pub for_looking: bool,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
 }
@@ -76,6 +78,12 @@ impl Inbox {
     /// The oldest queued input.
     pub fn queued(&self) -> Option<&Pending> {
         self.pending.iter().find(|pending| pending.delivery == Delivery::Queue)
+    }
+
+    /// Forgets used-up ids. Bounds a saved view that only looks.
+    pub fn let_go(&mut self) {
+        self.used.clear();
+        self.for_looking = true;
     }
 
     fn take(&mut self, input: &InputId) -> Option<Pending> {
@@ -97,7 +105,7 @@ impl Projection for Inbox {
                     content: Admission::content(&admitted.text, &admitted.attachments),
                     delivery: admitted.delivery,
                 };
-                if self.used.insert(admitted.input.clone(), admission).is_some() {
+                if !self.for_looking && self.used.insert(admitted.input.clone(), admission).is_some() {
                     self.anomalies.note(seq, "an input id is admitted twice");
                 }
                 self.pending.push(Pending {

@@ -30,8 +30,19 @@ pub struct RequestMark {
 /// Every request of a Session, its own ones only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// In order.
+    /// In order; after [`Requests::let_go`] the newest ones.
     pub marks: Vec<RequestMark>,
+    /// How many older marks were let go.
+    pub dropped: u64,
+}
+
+impl Requests {
+    /// Keeps the newest `keep` marks. Bounds a saved view.
+    pub fn let_go(&mut self, keep: usize) {
+        let old = self.marks.len().saturating_sub(keep);
+        self.marks.drain(..old);
+        self.dropped += old as u64;
+    }
 }
 
 impl Projection for Requests {
@@ -50,7 +61,7 @@ impl Projection for Requests {
                 model: sent.model.clone(),
                 digest: sent.digest,
             }),
-            Event::SessionForked(_) => self.marks.clear(),
+            Event::SessionForked(_) => *self = Self::default(),
             // Nothing else is a request, and no later kind can be one: there is one kind for all of them.
             _ => {}
         }

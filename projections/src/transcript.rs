@@ -24,8 +24,10 @@ pub struct TranscriptItem {
 /// The transcript as an index. [`Transcript::page`] gives the messages of a range from its records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Every message, by Seq.
+    /// Every message, by Seq; after [`Transcript::let_go`] the newest ones.
     pub items: Vec<TranscriptItem>,
+    /// How many older items were let go.
+    pub dropped: u64,
     /// Ranges `[from, until)` that committed reverts removed.
     reverted: Vec<(Seq, Seq)>,
     /// The first message that a staged revert would remove.
@@ -48,8 +50,19 @@ impl Transcript {
         self.reverted.iter().any(|(from, until)| seq >= *from && seq < *until)
     }
 
-    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed.
+    /// Keeps the newest `keep` items: all that a first screen needs. Bounds a saved view, changes no item it keeps.
+    pub fn let_go(&mut self, keep: usize) {
+        let old = self.items.len().saturating_sub(keep);
+        self.items.drain(..old);
+        self.dropped += old as u64;
+    }
+
+    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed. `None` when there
+    /// is none, and when items were let go.
     pub fn user_message(&self, n: u64) -> Option<Seq> {
+        if self.dropped > 0 {
+            return None;
+        }
         let at = usize::try_from(n.checked_sub(1)?).ok()?;
         self.items.iter().filter(|item| item.user && !self.is_removed(item.seq)).map(|item| item.seq).nth(at)
     }

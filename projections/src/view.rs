@@ -9,6 +9,9 @@ use alloc::vec::Vec;
 use annals_core::{Cut, Record};
 use serde::{Deserialize, Serialize};
 
+/// How many messages and requests a view for looking keeps.
+const SCREENS: usize = 512;
+
 /// All views of a Session at one Cut: what a turn is decided from, and what a saved view holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SessionView {
@@ -43,6 +46,16 @@ impl SessionView {
     /// Whether something that a saved view let go is needed again: fold from an earlier place (see [`History`]).
     pub fn is_stale(&self) -> bool {
         self.history.is_stale()
+    }
+
+    /// Lets go of what grows with the log and is not shown on a first screen: the form for looking. Its size is bounded
+    /// by what is shown. A writer resumes from the whole view.
+    pub fn let_go(&mut self) {
+        self.history.let_go();
+        self.transcript.let_go(SCREENS);
+        self.requests.let_go(SCREENS);
+        self.inbox.let_go();
+        self.calls.let_go();
     }
 
     /// Every anomaly, by Seq.

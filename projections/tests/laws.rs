@@ -60,7 +60,7 @@ proptest! {
         let log = Writer::run(&commands).batches;
         let at = split.index(log.len());
         let mut saved = fold(&log[..at]);
-        saved.history.let_go();
+        saved.let_go();
         let bytes = serde_json::to_vec(&saved).unwrap();
         let mut resumed: SessionView = serde_json::from_slice(&bytes).unwrap();
         prop_assert_eq!(&resumed, &saved);

@@ -10,6 +10,7 @@ pub mod commands;
 pub mod desk;
 pub mod error;
 pub mod json;
+pub mod import;
 pub mod layout;
 pub mod look;
 pub mod message;

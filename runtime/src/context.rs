@@ -16,8 +16,8 @@ mod system;
 mod xml;
 
 pub use builtins::{Builtins, date, environment};
-pub(crate) use fault::caught;
 pub use fault::{ContextError, Fault};
+pub(crate) use fault::{caught, panic_message};
 pub use instructions::Instructions;
 pub use references::{Reference, ReferenceCatalogue};
 pub use registry::{Boundary, DuplicateContribution, Producer, Registration, Registry};

@@ -12,5 +12,5 @@ pub use filesystem::{FileKind, Filesystem, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
 pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder};
 pub use provider::{
-    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, Request, ScriptedProvider,
+    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
 };

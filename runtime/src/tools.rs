@@ -22,7 +22,7 @@ pub use function::FunctionTool;
 pub use input::CallInput;
 pub use offer::Offered;
 pub use registry::{Layer, Registered, RegistrationError, ToolRegistry};
-pub use settle::Bounding;
+pub use settle::{Bounding, hosted};
 pub use skill::SkillTool;
 
 #[cfg(test)]

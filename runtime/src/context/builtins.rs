@@ -10,6 +10,22 @@ use annals_core::{Key, Time};
 use std::sync::Arc;
 
 /// Produces the built-in sources of a Location, either one if wanted.
+///
+/// ```
+/// # use annals_runtime::context::{Builtins, Registry};
+/// # use annals_runtime::ports::{RealFilesystem, SystemClock};
+/// # use std::sync::Arc;
+/// let registry = Registry::default();
+/// let builtins = Builtins {
+///     files: Arc::new(RealFilesystem),
+///     clock: Arc::new(SystemClock::local()),
+///     platform: std::env::consts::OS.into(),
+///     environment: true,
+///     date: true,
+/// };
+/// registry.register(Builtins::key(), builtins)?.detach();
+/// # Ok::<(), annals_runtime::context::DuplicateContribution>(())
+/// ```
 #[derive(Clone)]
 pub struct Builtins {
     /// For the environment: where to look for the project.

@@ -34,6 +34,26 @@ pub enum ContextError {
     },
 }
 
+impl ContextError {
+    /// The word for it in the outcome of a run.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::DuplicateSource { .. } => "duplicate-source",
+            Self::Contribution { .. } => "contribution-failed",
+            Self::Source { .. } => "source-failed",
+        }
+    }
+
+    /// The key that it is about.
+    pub const fn key(&self) -> &Key {
+        match self {
+            Self::DuplicateSource { key, .. }
+            | Self::Contribution { contribution: key, .. }
+            | Self::Source { key, .. } => key,
+        }
+    }
+}
+
 /// How a contributor's code failed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
@@ -52,12 +72,12 @@ pub enum Fault {
 pub(crate) async fn caught<T>(work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
     match AssertUnwindSafe(work).catch_unwind().await {
         Ok(outcome) => outcome,
-        Err(panic) => Err(Fault::Panicked(message(panic.as_ref()))),
+        Err(panic) => Err(Fault::Panicked(panic_message(panic.as_ref()))),
     }
 }
 
 /// The text of a panic.
-pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+pub(crate) fn panic_message(panic: &(dyn Any + Send)) -> String {
     let text = panic.downcast_ref::<&str>().map(ToString::to_string);
     text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_else(|| "a panic without a message".into())
 }

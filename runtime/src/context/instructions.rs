@@ -57,6 +57,23 @@ impl Default for InstructionFiles {
 }
 
 /// Produces the instructions of a Location, read anew at every boundary.
+///
+/// ```
+/// # use annals_runtime::context::instructions::{InstructionFiles, opted_out};
+/// # use annals_runtime::context::{Instructions, Registry};
+/// # use annals_runtime::ports::RealFilesystem;
+/// # use std::sync::Arc;
+/// let config = InstructionFiles {
+///     global: vec!["/home/me/.config/annals/AGENTS.md".into()],
+///     names: vec!["AGENTS.md".into(), "CLAUDE.md".into()],
+///     configured: vec!["docs/rules/*.md".into(), "~/rules.md".into()],
+///     home: Some("/home/me".into()),
+///     project: !opted_out(|name| std::env::var(name).ok()),
+/// };
+/// let registry = Registry::default();
+/// registry.register(Instructions::key(), Instructions { files: Arc::new(RealFilesystem), config })?.detach();
+/// # Ok::<(), annals_runtime::context::DuplicateContribution>(())
+/// ```
 #[derive(Clone)]
 pub struct Instructions {
     /// Where they are read.

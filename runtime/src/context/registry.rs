@@ -55,6 +55,27 @@ where
 pub struct DuplicateContribution(pub Key);
 
 /// The contributions of one Location. Clones share them.
+///
+/// ```
+/// # use annals_runtime::context::{Boundary, Fault, Registry, Source, SystemContext};
+/// # use std::future::ready;
+/// let registry = Registry::default();
+/// let motto = Source::new("acme/motto".parse()?, || ready("Be exact.".to_string()), |motto: &String| motto.clone());
+/// let fixed = registry.register("acme/motto".parse()?, SystemContext::from(motto))?;
+///
+/// // A producer that contributes a source in one place only.
+/// let placed = registry.register("acme/place".parse()?, |boundary: Boundary| async move {
+///     if boundary.location.directory != "/work" {
+///         return Ok(SystemContext::default());
+///     }
+///     let key = "acme/place".parse().map_err(|error| Fault::Failed(format!("{error}")))?;
+///     Ok(Source::new(key, || ready(1), |n: &u32| format!("Place {n}.")).into())
+/// })?;
+/// drop(placed); // seen from the next boundary on
+/// assert!(registry.register("acme/motto".parse()?, SystemContext::default()).is_err(), "taken");
+/// # fixed.close();
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct Registry {
     entries: Arc<Mutex<Entries>>,

@@ -1,6 +1,6 @@
 //! One Context Source: a typed value, its loader, and its pure renderers.
 
-use super::fault::{Fault, message};
+use super::fault::{Fault, panic_message};
 use crate::Boxed;
 use annals_core::Key;
 use annals_core::context::{Codec, Render, Rendering, Undecodable};
@@ -183,7 +183,7 @@ pub(super) struct Guarded {
 impl Guarded {
     fn text(&self, render: impl FnOnce() -> String) -> String {
         catch_unwind(AssertUnwindSafe(render)).unwrap_or_else(|panic| {
-            tracing::error!(key = %self.key, message = message(panic.as_ref()), "a context renderer panicked");
+            tracing::error!(key = %self.key, message = panic_message(panic.as_ref()), "a context renderer panicked");
             String::new()
         })
     }

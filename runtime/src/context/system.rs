@@ -12,6 +12,21 @@ use std::sync::Arc;
 
 /// All facts that are shown to the model as instructions: zero or more Context Sources, in order.
 ///
+/// ```
+/// # use annals_core::context::initialize;
+/// # use annals_runtime::context::{Source, SystemContext};
+/// # use std::future::ready;
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let one = Source::new("acme/one".parse()?, || ready(1), |n: &u32| format!("One is {n}."));
+/// let two = Source::new("acme/two".parse()?, || ready(2), |n: &u32| format!("Two is {n}."));
+/// let context = SystemContext::combine([one.into(), two.into()])?;
+/// let observed = context.observe().await?;
+/// assert_eq!(initialize(&observed.sources)?.text(), "One is 1.\n\nTwo is 2.");
+/// # Ok(())
+/// # }
+/// ```
+///
 /// **Invariant**: no two sources have one key.
 #[derive(Clone, Default)]
 pub struct SystemContext {

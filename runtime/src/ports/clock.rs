@@ -68,6 +68,13 @@ impl Clock for SystemClock {
 }
 
 /// A scripted clock, in UTC: it stands still until somebody moves it, and waiting moves it.
+///
+/// ```
+/// use annals_runtime::ports::{Clock, ManualClock};
+/// let clock = ManualClock::at(ManualClock::SCENARIO);
+/// clock.advance(90_000);
+/// assert_eq!(clock.now().to_string(), "2026-06-03T12:01:30.000Z");
+/// ```
 #[derive(Debug)]
 pub struct ManualClock(AtomicU64);
 

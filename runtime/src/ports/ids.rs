@@ -22,6 +22,14 @@ pub trait Ids: Send + Sync {
 /// Monotonic ULIDs from a seed: within a millisecond each is the one before plus one; each millisecond draws anew.
 ///
 /// With entropy for a seed they are unique in the world; with a chosen one a run is reproducible to the byte.
+///
+/// ```
+/// use annals_core::Time;
+/// use annals_runtime::ports::{Ids, SeededIds};
+/// let (one, other) = (SeededIds::scripted(7), SeededIds::scripted(7));
+/// assert_eq!(one.session(Time(0)), other.session(Time(0)));
+/// assert!(one.session(Time(0)) < one.session(Time(0)));
+/// ```
 #[derive(Debug)]
 pub struct SeededIds {
     seed: [u8; 32],

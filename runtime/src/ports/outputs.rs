@@ -32,6 +32,8 @@ pub trait OutputFiles: Send + Sync {
 }
 
 /// Sweeps now, then every hour, until dropped. A sweep that fails is told to operators and tried again an hour later.
+///
+/// For a real clock: a scripted one would be moved on by the waiting.
 pub async fn keep_swept(files: &dyn OutputFiles, clock: &dyn Clock) {
     loop {
         let before = Time(clock.now().millis().saturating_sub(RETENTION_MS));

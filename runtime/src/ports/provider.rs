@@ -7,8 +7,9 @@ mod scripted;
 
 pub use scripted::{Attempt, Outcome, ScriptedCall, ScriptedProvider};
 
-use annals_core::event::{Finish, Purpose, Usage};
+use annals_core::event::{Finish, Usage};
 use annals_core::{CallId, RequestId, SessionId};
+use annals_projections::Request;
 use futures_util::stream::BoxStream;
 use std::fmt;
 use std::sync::Arc;
@@ -34,8 +35,6 @@ pub struct ProviderRequest {
     pub id: RequestId,
     /// From 1.
     pub attempt: u32,
-    /// What it is for.
-    pub purpose: Purpose,
     /// What the model is to see, whole: what the digest in the log is made over.
     pub request: Arc<Request>,
 }
@@ -195,7 +194,3 @@ pub struct ProviderError {
     /// What happened, in words.
     pub message: String,
 }
-
-/// Stands for the canonical request until `annals-projections` gives it.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Request;

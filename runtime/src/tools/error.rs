@@ -46,6 +46,9 @@ pub enum CallError {
     /// The provider ended its answer without the result of its own call.
     #[error("Provider did not return a tool result")]
     NoHostedResult,
+    /// The structured value of a tool is no JSON: a mistake in it.
+    #[error("Tool returned an invalid value for its output schema: {0}")]
+    InvalidOutput(String),
     /// The tool panicked: a mistake in it.
     #[error("Tool execution failed: {0}")]
     Defect(String),

@@ -1,13 +1,32 @@
 //! Who registers tools: layers of a Location over those of the application.
 
 use super::{CallContext, CallError, CallInput, Offered, Tool, ToolOutput};
-use crate::context::Fault;
+use crate::context::{Fault, caught, panic_message};
 use annals_core::event::{Rule, ToolDefinition};
 use annals_core::permission;
 use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The tools of a Location, over those of the application. Clones share them.
+///
+/// ```
+/// # use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
+/// # use serde_json::{Value, json};
+/// # use std::sync::Arc;
+/// # fn tool(name: &str) -> Arc<dyn Tool> {
+/// #     Arc::new(FunctionTool::new(name, "", &json!({}), |_: Value, _| async { Ok(ToolOutput::default()) }))
+/// # }
+/// let application = ToolRegistry::default();
+/// application.register([tool("read"), tool("write")])?.detach();
+/// let location = ToolRegistry::over(&application);
+/// let layer = location.register([tool("read")])?; // shadows the application's
+/// let offered = location.materialise(&[]);
+/// drop(layer);
+/// assert_eq!(offered.resolve(&location, "read").err().map(|e| e.to_string()).as_deref(), Some("Stale tool call: read"));
+/// assert!(offered.resolve(&location, "write").is_ok());
+/// # Ok::<(), annals_runtime::tools::RegistrationError>(())
+/// ```
 #[derive(Clone, Default)]
 pub struct ToolRegistry {
     layers: Arc<Mutex<Layers>>,
@@ -139,12 +158,23 @@ impl Registered {
         self.tool.resources(input)
     }
 
-    /// Checks the shape of an input.
+    /// Checks the shape of an input, and that its resources can be named.
     ///
     /// # Errors
-    /// [`CallError::InvalidInput`].
+    /// [`CallError::InvalidInput`], or the tool's panic.
     pub fn validate(&self, input: &CallInput) -> Result<(), CallError> {
-        self.tool.validate(input).map_err(CallError::InvalidInput)
+        let checked = catch_unwind(AssertUnwindSafe(|| {
+            let valid = self.tool.validate(input);
+            if valid.is_ok() {
+                // What is judged next must not panic either: a call that cannot be judged is not made.
+                self.tool.resources(input);
+            }
+            valid
+        }));
+        match checked {
+            Ok(valid) => valid.map_err(CallError::InvalidInput),
+            Err(panic) => Err(CallError::Defect(panic_message(panic.as_ref()))),
+        }
     }
 
     /// Runs a call that was validated and authorised, until it ends or is cancelled. A result that is there when the
@@ -157,7 +187,7 @@ impl Registered {
     ))]
     pub async fn run(&self, input: CallInput, context: CallContext) -> Result<ToolOutput, CallError> {
         let cancellation = context.cancellation.clone();
-        let executed = crate::context::caught(async move { Ok(self.tool.execute(input, context).await) });
+        let executed = caught(async move { Ok(self.tool.execute(input, context).await) });
         tokio::select! {
             biased;
             executed = executed => match executed {

@@ -230,6 +230,59 @@ async fn an_error_is_settled_as_it_is() {
     assert_eq!(output(&settled), "");
 }
 
+#[tokio::test]
+async fn a_structured_value_that_is_no_json_is_an_error() {
+    let (_, bounding) = bounding();
+    let broken = ToolOutput { structured: Some(Json::received("{\"a\":")), ..ToolOutput::text("fine") };
+    let settled = bounding.settle("c1".into(), Ok(broken)).await;
+    let error = settled.error.as_ref().and_then(|text| text.inline()).unwrap_or_default();
+    assert!(error.starts_with("Tool returned an invalid value for its output schema: EOF"), "{error}");
+    assert_eq!(settled.structured, None);
+}
+
+#[test]
+fn a_hosted_result_is_settled_as_received() {
+    let long = format!("[{}]", "12345678901234567890123,".repeat(9_000));
+    let settled = hosted("c1".into(), long.clone(), None, Some("{}".into()));
+    assert_eq!(settled.hosted_result, Some(Json::received(long)));
+    assert!(!settled.truncated && settled.outcome == ToolOutcome::Completed);
+    assert_eq!(hosted("c1".into(), "{}".into(), Some("no".into()), None).outcome, ToolOutcome::Failed);
+}
+
+struct Panicking;
+
+impl Tool for Panicking {
+    fn definition(&self) -> annals_core::event::ToolDefinition {
+        annals_core::event::ToolDefinition {
+            name: "odd".into(),
+            description: "".into(),
+            schema: Json::canonical(&json!({})),
+        }
+    }
+
+    fn resources(&self, input: &CallInput) -> Vec<String> {
+        vec![input.fields()["path"].to_string()] // panics without a path
+    }
+
+    fn validate(&self, _: &CallInput) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn execute<'a>(&'a self, _: CallInput, _: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async { Ok(ToolOutput::default()) })
+    }
+}
+
+#[test]
+fn a_call_whose_resources_cannot_be_named_is_not_made() -> Outcome {
+    let registry = ToolRegistry::default();
+    registry.register([Arc::new(Panicking) as Arc<dyn Tool>])?.detach();
+    let odd = registry.materialise(&[]).resolve(&registry, "odd")?;
+    assert!(matches!(odd.validate(&CallInput::received("{}")), Err(CallError::Defect(_))));
+    assert_eq!(odd.validate(&CallInput::received("{\"path\":\"a\"}")), Ok(()));
+    Ok(())
+}
+
 struct Catalogue;
 
 impl SkillCatalogue for Catalogue {

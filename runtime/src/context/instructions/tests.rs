@@ -2,7 +2,7 @@
 
 use super::super::tests::{Outcome, baseline, boundary, told};
 use super::*;
-use crate::ports::MemoryFilesystem;
+use crate::ports::{FileKind, MemoryFilesystem, RealFilesystem};
 
 fn world(files: &[(&str, &str)]) -> Arc<MemoryFilesystem> {
     let tree = Arc::new(MemoryFilesystem::default());
@@ -100,6 +100,57 @@ async fn what_exists_and_cannot_be_read_is_unavailable_and_named() -> Outcome {
     assert!(reason(&files, global()).await?.starts_with("/global/AGENTS.md: "), "the global file too");
     let files = world(&[("/project/AGENTS.md/x", "a directory of that name")]);
     assert!(reason(&files, global()).await?.starts_with("/project/AGENTS.md: "));
+    Ok(())
+}
+
+/// A tree whose project file is removed right after it was seen.
+struct Vanishing(Arc<MemoryFilesystem>);
+
+impl Filesystem for Vanishing {
+    fn kind<'a>(&'a self, path: &'a str) -> Boxed<'a, std::io::Result<Option<FileKind>>> {
+        self.0.kind(path)
+    }
+
+    fn read<'a>(&'a self, path: &'a str) -> Boxed<'a, std::io::Result<String>> {
+        self.0.remove("/project/AGENTS.md");
+        self.0.read(path)
+    }
+
+    fn canonicalise<'a>(&'a self, path: &'a str) -> Boxed<'a, std::io::Result<String>> {
+        self.0.canonicalise(path)
+    }
+
+    fn list<'a>(&'a self, directory: &'a str) -> Boxed<'a, std::io::Result<Vec<(String, FileKind)>>> {
+        self.0.list(directory)
+    }
+
+    fn is_worktree<'a>(&'a self, directory: &'a str) -> Boxed<'a, std::io::Result<bool>> {
+        self.0.is_worktree(directory)
+    }
+}
+
+#[tokio::test]
+async fn a_file_that_vanishes_while_it_is_read_is_not_taken_for_removed() -> Outcome {
+    let files = Arc::new(Vanishing(world(&[("/project/AGENTS.md", "p")])));
+    let instructions = Instructions { files, config: global() };
+    let observed = instructions.produce(&boundary("/project")).await?.observe().await?;
+    assert_eq!(observed.unavailable.len(), 1);
+    assert_eq!(instructions.produce(&boundary("/project")).await?.keys().count(), 0, "gone by the next boundary");
+    Ok(())
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_a_told_file_is_told_once_under_its_real_path() -> Outcome {
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?.to_str().ok_or("temporary path")?.to_string();
+    std::fs::create_dir_all(format!("{root}/.git"))?;
+    std::fs::create_dir_all(format!("{root}/a"))?;
+    std::fs::write(format!("{root}/AGENTS.md"), "rules")?;
+    std::os::unix::fs::symlink(format!("{root}/AGENTS.md"), format!("{root}/a/AGENTS.md"))?;
+    let instructions = Instructions { files: Arc::new(RealFilesystem), config: InstructionFiles::default() };
+    let context = instructions.produce(&boundary(&format!("{root}/a"))).await?;
+    assert_eq!(baseline(&context).await?, format!("Instructions from: {root}/AGENTS.md\nrules"));
     Ok(())
 }
 

@@ -7,6 +7,18 @@ use std::io::{self, ErrorKind};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// A file tree in memory. Directories are there because of what they hold.
+///
+/// ```
+/// # use annals_runtime::ports::{Filesystem, MemoryFilesystem};
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> std::io::Result<()> {
+/// let files = MemoryFilesystem::default();
+/// files.worktree("/project");
+/// files.write("/project/AGENTS.md", "Be exact.");
+/// assert_eq!(files.read("/project/./AGENTS.md").await?, "Be exact.");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Default)]
 pub struct MemoryFilesystem(Mutex<Tree>);
 

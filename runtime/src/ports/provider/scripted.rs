@@ -130,6 +130,16 @@ enum Play {
 }
 
 /// Answers from a queue of attempts, and with the text `ok` when it is empty. Keeps every request it got.
+///
+/// ```
+/// use annals_runtime::ports::ScriptedProvider;
+/// use annals_runtime::ports::provider::Attempt;
+/// let provider = ScriptedProvider::new([
+///     Attempt::call("c1", "read", r#"{"path":"a.txt"}"#),
+///     Attempt::text("The file is empty."),
+/// ]);
+/// assert!(provider.received().is_empty());
+/// ```
 #[derive(Default)]
 pub struct ScriptedProvider(Mutex<Script>);
 
@@ -184,19 +194,38 @@ impl Provider for ScriptedProvider {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ProviderErrorKind, Request};
+    use super::super::ProviderErrorKind;
     use super::*;
-    use annals_core::event::Purpose;
+    use annals_core::event::{ModelProfile, Prices, Purpose, RequestOptions, SystemMessages};
     use annals_core::{RequestId, SessionId};
+    use annals_projections::{Request, ToolChoice};
 
     fn request() -> ProviderRequest {
+        let model = ModelProfile {
+            model: "test/alpha".into(),
+            context: 200_000,
+            output: 32_000,
+            system_messages: SystemMessages::Native,
+            prices: Prices::default(),
+            protocol: "scripted".into(),
+            encoding: 1,
+        };
+        let request = Request {
+            purpose: Purpose::Turn,
+            agent: "build".into(),
+            model,
+            system: Vec::new(),
+            messages: Vec::new(),
+            tools: Vec::new(),
+            tool_choice: ToolChoice::None,
+            options: RequestOptions::default(),
+        };
         ProviderRequest {
             session: SessionId::from_parts(0, 1),
             parent: None,
             id: RequestId::from_parts(0, 2),
             attempt: 1,
-            purpose: Purpose::Turn,
-            request: Arc::new(Request),
+            request: Arc::new(request),
         }
     }
 
