@@ -66,6 +66,7 @@ enum Command {
     Transcript(commands::transcript::Args),
     Context(commands::context::Args),
     Usage(commands::usage::Args),
+    Import(commands::import::Args),
     Export(commands::export::Args),
     Verify(commands::verify::Args),
 }
@@ -76,7 +77,7 @@ impl Command {
             Self::Replay(args) => !args.is_live(),
             Self::Log(args) => !args.is_live(),
             Self::Sessions(_) | Self::Show(_) | Self::History(_) | Self::Transcript(_) | Self::Context(_) => true,
-            Self::Usage(_) | Self::Export(_) | Self::Verify(_) => false,
+            Self::Usage(_) | Self::Import(_) | Self::Export(_) | Self::Verify(_) => false,
         }
     }
 
@@ -90,6 +91,7 @@ impl Command {
             Self::Transcript(args) => commands::transcript::run(args, desk, out).await,
             Self::Context(args) => commands::context::run(args, desk, out).await,
             Self::Usage(args) => commands::usage::run(args, desk, out).await,
+            Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
         }

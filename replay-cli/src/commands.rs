@@ -3,6 +3,7 @@
 pub mod context;
 pub mod export;
 pub mod history;
+pub mod import;
 pub mod log;
 pub mod replay;
 pub mod sessions;

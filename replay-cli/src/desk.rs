@@ -1,13 +1,17 @@
 //! What every command is given: where Sessions are, and how answers look.
 
+use crate::bring::{bring, sources};
 use crate::error::CliError;
+use crate::import::Options;
 use crate::look::{Look, Tone};
 use crate::place::Place;
+use crate::progress::Bar;
 use crate::reader::Reader;
 use annals_core::{Seq, SessionId};
-use annals_store::OpenMode;
+use annals_store::{EventLog, MemoryLog, OpenMode};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// What every command is given.
 #[derive(Clone, Debug)]
@@ -57,10 +61,16 @@ impl Desk {
 
     /// Reads a file into memory.
     async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
-        let log = std::sync::Arc::new(annals_store::MemoryLog::new());
-        annals_store::exchange::import_file(&*log, path, &mut |_| {})
-            .await
-            .map_err(|source| CliError::Import { path: path.to_owned(), source })?;
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        let bar = Bar::new(self.shows_progress(), "reading");
+        for source in sources(path, |remark| self.remark(remark))? {
+            let report = bring(&log, &source, &Options::default(), &bar).await?;
+            bar.clear();
+            for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {
+                self.remark(&format!("{}: {}: {what}", source.path.display(), session.foreign));
+            }
+            report.damage.keys().for_each(|(path, what)| self.remark(&format!("{}: {what}", path.display())));
+        }
         Ok(Reader::new(log, path.to_owned()))
     }
 
@@ -70,7 +80,7 @@ impl Desk {
     /// When there is none, or the name fits several.
     pub async fn find(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
-        if self.file.is_none() && (name.contains('/') || path.is_file()) {
+        if self.file.is_none() && (name.contains('/') || path.exists()) {
             let reader = self.read_file(path).await?;
             let session = reader.only().await?;
             return Ok((reader, session));

@@ -1,7 +1,8 @@
 //! How a command ends.
 
+use crate::import::{ImportError, RecogniseError};
 use annals_core::{Seq, SessionId};
-use annals_store::exchange::{ExportError, ImportError};
+use annals_store::exchange::{self, ExportError};
 use annals_store::{AppendError, OpenError, ReadError};
 use std::io;
 use std::path::PathBuf;
@@ -106,14 +107,26 @@ pub enum CliError {
     /// A Session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// A file cannot be imported.
+    /// An export of ours cannot be imported.
     #[error("{}: {source}", path.display())]
-    Import {
+    Exchange {
         /// Which.
         path: PathBuf,
         /// Why.
         #[source]
-        source: ImportError,
+        source: exchange::ImportError,
+    },
+    /// What another agent left cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A file is nothing that can be imported.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// A folder holds nothing that can be imported.
+    #[error("{}: holds nothing that OpenCode, Codex CLI, Claude Code or annals wrote", path.display())]
+    NothingThere {
+        /// Which.
+        path: PathBuf,
     },
     /// The log cannot be read.
     #[error(transparent)]
@@ -139,11 +152,14 @@ impl CliError {
             | Self::Several { .. }
             | Self::NoPlace
             | Self::File { .. }
+            | Self::Recognise(_)
+            | Self::NothingThere { .. }
             | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
             | Self::Export(_)
-            | Self::Import { .. }
+            | Self::Exchange { .. }
+            | Self::Import(_)
             | Self::Read(_)
             | Self::Append(_)
             | Self::Output(_) => 1,

@@ -27,7 +27,16 @@ async fn every_fixture_imports_once_and_is_known_ever_after() {
             let log = memory();
             let first = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
             assert!(!first.has_bad_news(), "{first:#?}");
-            println!("{:?} {} {:?}", source.path.file_name(), first.new_batches(), first.sessions.iter().flat_map(|s| s.losses.iter().map(|(k, v)| (k.clone(), v.count))).collect::<Vec<_>>());
+            println!(
+                "{:?} {} {:?}",
+                source.path.file_name(),
+                first.new_batches(),
+                first
+                    .sessions
+                    .iter()
+                    .flat_map(|s| s.losses.iter().map(|(k, v)| (k.clone(), v.count)))
+                    .collect::<Vec<_>>()
+            );
             let again = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
             assert_eq!((again.new_batches(), again.known_batches()), (0, first.new_batches()), "{again:#?}");
             assert!(again.sessions.iter().all(|session| session.outcome == Outcome::Imported));
@@ -35,7 +44,10 @@ async fn every_fixture_imports_once_and_is_known_ever_after() {
     }
     let log = memory();
     let first = run(&log, &fixtures().join("opencode/opencode.db")).await;
-    println!("{:?}", first.sessions.iter().map(|s| (s.title.clone(), s.new, s.outcome.clone(), s.losses.len())).collect::<Vec<_>>());
+    println!(
+        "{:?}",
+        first.sessions.iter().map(|s| (s.title.clone(), s.new, s.outcome.clone(), s.losses.len())).collect::<Vec<_>>()
+    );
     assert!(!first.has_bad_news(), "{first:#?}");
     assert_eq!(first.sessions.len(), 25);
 }
