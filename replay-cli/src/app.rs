@@ -60,15 +60,19 @@ enum When {
 enum Command {
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
+    Search(commands::search::Args),
     Log(commands::log::Args),
     Show(commands::show::Args),
     History(commands::history::Args),
     Transcript(commands::transcript::Args),
     Context(commands::context::Args),
     Usage(commands::usage::Args),
+    Requests(commands::requests::Args),
+    Diff(commands::diff::Args),
     Import(commands::import::Args),
     Export(commands::export::Args),
     Verify(commands::verify::Args),
+    Completions(commands::completions::Args),
 }
 
 impl Command {
@@ -76,8 +80,15 @@ impl Command {
         match self {
             Self::Replay(args) => !args.is_live(),
             Self::Log(args) => !args.is_live(),
-            Self::Sessions(_) | Self::Show(_) | Self::History(_) | Self::Transcript(_) | Self::Context(_) => true,
-            Self::Usage(_) | Self::Import(_) | Self::Export(_) | Self::Verify(_) => false,
+            Self::Sessions(_)
+            | Self::Search(_)
+            | Self::Show(_)
+            | Self::History(_)
+            | Self::Transcript(_)
+            | Self::Context(_)
+            | Self::Requests(_)
+            | Self::Diff(_) => true,
+            Self::Usage(_) | Self::Import(_) | Self::Export(_) | Self::Verify(_) | Self::Completions(_) => false,
         }
     }
 
@@ -85,15 +96,19 @@ impl Command {
         match self {
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
+            Self::Search(args) => commands::search::run(args, desk, out).await,
             Self::Log(args) => commands::log::run(args, desk, out).await,
             Self::Show(args) => commands::show::run(args, desk, out).await,
             Self::History(args) => commands::history::run(args, desk, out).await,
             Self::Transcript(args) => commands::transcript::run(args, desk, out).await,
             Self::Context(args) => commands::context::run(args, desk, out).await,
             Self::Usage(args) => commands::usage::run(args, desk, out).await,
+            Self::Requests(args) => commands::requests::run(args, desk, out).await,
+            Self::Diff(args) => commands::diff::run(args, desk, out).await,
             Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
+            Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::import::{ImportError, RecogniseError};
 use annals_core::{Seq, SessionId};
+use annals_projections::BuildError;
 use annals_store::exchange::{self, ExportError};
 use annals_store::{AppendError, OpenError, ReadError};
 use std::io;
@@ -89,6 +90,9 @@ pub enum CliError {
         /// An id and a title each.
         sessions: Vec<String>,
     },
+    /// The log does not hold what shaped the request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -157,6 +161,7 @@ impl CliError {
             | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
+            | Self::Build(_)
             | Self::Export(_)
             | Self::Exchange { .. }
             | Self::Import(_)

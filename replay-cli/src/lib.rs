@@ -7,6 +7,7 @@
 pub mod app;
 pub mod audit;
 pub mod bring;
+pub mod changes;
 pub mod commands;
 pub mod desk;
 pub mod error;
