@@ -140,7 +140,8 @@ async fn an_answer_that_is_still_being_written_waits() {
     messages[1]["parts"][2]["state"]["status"] = "running".into();
     let log = memory();
     let report = run(&log, &write(&folder, "now.json", &export.to_string())).await;
-    let kinds: Vec<&str> = events(&log, report.sessions[0].session).await.iter().map(|(_, it)| it.kind().name()).collect();
+    let kinds: Vec<&str> =
+        events(&log, report.sessions[0].session).await.iter().map(|(_, it)| it.kind().name()).collect();
     let expected = ["session.created", "input.admitted", "input.promoted", "step.started", "text.ended"];
     assert_eq!(kinds, expected);
     let grown = run(&log, &write(&folder, "now.json", &text)).await;
@@ -156,7 +157,11 @@ async fn a_changed_source_diverges_at_its_line_and_adds_nothing() {
     let before = head(&log, session).await;
     let changed = text.replacen("Hello! I am ready", "Hello! I was ready", 1);
     let at = 1 + text.lines().position(|line| line.contains("Hello! I am ready")).unwrap() as u64;
-    let path = write(&folder, "log.jsonl", &(changed + &text.lines().last().unwrap().replace("\"seq\": 20", "\"seq\": 21") + "\n"));
+    let path = write(
+        &folder,
+        "log.jsonl",
+        &(changed + &text.lines().last().unwrap().replace("\"seq\": 20", "\"seq\": 21") + "\n"),
+    );
     let report = run(&log, &path).await;
     assert_eq!(report.sessions[0].outcome, Outcome::Diverged { line: at, other_form: None });
     assert_eq!((report.new_batches(), head(&log, session).await), (0, before));
@@ -187,7 +192,10 @@ async fn epochs_begin_where_opencode_began_them() {
     let expected = [
         ("first", vec![(EpochCause::FirstTurn, true)]),
         ("switches", vec![(EpochCause::FirstTurn, true)]),
-        ("compaction", [(EpochCause::FirstTurn, false), (EpochCause::Compaction, false), (EpochCause::Compaction, true)].into()),
+        (
+            "compaction",
+            [(EpochCause::FirstTurn, false), (EpochCause::Compaction, false), (EpochCause::Compaction, true)].into(),
+        ),
         ("compaction-that-failed", vec![(EpochCause::FirstTurn, false), (EpochCause::Compaction, true)]),
     ];
     for (name, causes) in expected {
@@ -207,7 +215,8 @@ async fn epochs_begin_where_opencode_began_them() {
         }
         assert_eq!(found, causes, "{name}");
         let projection = path.to_str().unwrap().replace(".events.jsonl", ".projection.json");
-        let projection: serde_json::Value = serde_json::from_str(&std::fs::read_to_string(projection).unwrap()).unwrap();
+        let projection: serde_json::Value =
+            serde_json::from_str(&std::fs::read_to_string(projection).unwrap()).unwrap();
         let view = view(&log, session).await;
         let epoch = view.epochs.current.as_ref().unwrap();
         assert_eq!(epoch.text(&*log.blobs()), projection["session_context_epoch"][0]["baseline"], "{name}");
@@ -260,10 +269,14 @@ async fn children_name_their_parents_and_parents_their_children() {
         let parent = run(&log, &fixture(parent)).await.sessions[0].session;
         let child = run(&log, &fixture(child)).await.sessions[0].session;
         let events_of_parent = events(&log, parent).await;
-        let started: Vec<&ChildStarted> =
-            events_of_parent.iter().filter_map(|(_, it)| if let Event::ChildStarted(it) = it { Some(it) } else { None }).collect();
-        let settled: Vec<&ChildSettled> =
-            events_of_parent.iter().filter_map(|(_, it)| if let Event::ChildSettled(it) = it { Some(it) } else { None }).collect();
+        let started: Vec<&ChildStarted> = events_of_parent
+            .iter()
+            .filter_map(|(_, it)| if let Event::ChildStarted(it) = it { Some(it) } else { None })
+            .collect();
+        let settled: Vec<&ChildSettled> = events_of_parent
+            .iter()
+            .filter_map(|(_, it)| if let Event::ChildSettled(it) = it { Some(it) } else { None })
+            .collect();
         assert_eq!((started.len(), started[0].child, started[0].call.is_some()), (1, child, true));
         assert_eq!((settled.len(), settled[0].child), (1, child));
         let Event::SessionCreated(created) = &events(&log, child).await[0].1 else { panic!("no beginning") };
