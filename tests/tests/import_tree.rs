@@ -4,7 +4,7 @@
 mod harness;
 
 use annals_core::Event;
-use annals_projections::{Projection, SessionView};
+use annals_projections::SessionView;
 use annals_store::EventLog;
 use harness::{events, head, lines, memory, run, scratch, view, write};
 use std::sync::Arc;

@@ -346,7 +346,7 @@ impl Mapper {
     }
 
     /// Nothing follows: everything that is whole is appended.
-    pub fn end(&mut self, line: u64) {
+    pub fn end(&mut self) {
         self.flush_user();
         self.settle_answer();
         self.begin(None, None);

@@ -95,7 +95,7 @@ impl Final {
 
     /// The end: `revert` as the Session's record has it.
     pub fn end(mut self, desk: &mut Desk<'_>, revert: Option<&str>, at: Time, notes: &Notes) -> Result<(), Stopped> {
-        self.mapper.end(self.number);
+        self.mapper.end();
         if let Some(Ok(revert)) = revert.map(|revert| Object::parse(revert, "info.revert", notes)) {
             self.mapper.revert(self.number, Some(&revert), at);
         }
