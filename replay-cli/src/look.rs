@@ -176,8 +176,14 @@ mod tests {
 
     #[test]
     fn numbers_read_as_people_write_them() {
-        assert_eq!([thousands(0), thousands(999), thousands(1_204), thousands(12_345_678)].join(" "), "0 999 1,204 12,345,678");
-        assert_eq!([12, 1_250, 125_000, 3_720_000, 273_600_000].map(duration).join(" | "), "12 ms | 1.2 s | 2m 05s | 1h 02m | 3d 4h");
+        assert_eq!(
+            [thousands(0), thousands(999), thousands(1_204), thousands(12_345_678)].join(" "),
+            "0 999 1,204 12,345,678"
+        );
+        assert_eq!(
+            [12, 1_250, 125_000, 3_720_000, 273_600_000].map(duration).join(" | "),
+            "12 ms | 1.2 s | 2m 05s | 1h 02m | 3d 4h"
+        );
         assert_eq!([0, 7, 1_250_000, 1_200_000_000].map(money).join(" "), "$0 <$0.0001 $0.0012 $1.20");
         assert_eq!([1, 812, 12_345, 2_289_664].map(size).join(" | "), "1 byte | 812 bytes | 12.3 kB | 2.2 MB");
     }
@@ -186,7 +192,10 @@ mod tests {
     fn ages_are_counted_from_now() {
         let look = Look { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(1_780_488_000_000) };
         let ago = |ms| look.age(Time(look.now.0 - ms));
-        assert_eq!([ago(0), ago(61_000), ago(7_200_000), ago(90_000_000)].join(" | "), "now | 1 minute ago | 2 hours ago | 1 day ago");
+        assert_eq!(
+            [ago(0), ago(61_000), ago(7_200_000), ago(90_000_000)].join(" | "),
+            "now | 1 minute ago | 2 hours ago | 1 day ago"
+        );
         assert_eq!(look.moment(look.now), "Wed 3 Jun 2026, 12:00:00 UTC");
     }
 }

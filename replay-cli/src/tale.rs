@@ -86,7 +86,8 @@ impl Tale {
             Event::StepStarted(started) => {
                 self.step_agent = started.agent.to_string();
                 self.model = started.model.clone();
-                let activity = self.activity.get_or_insert_with(|| Activity { began: record.at, ..Activity::default() });
+                let activity =
+                    self.activity.get_or_insert_with(|| Activity { began: record.at, ..Activity::default() });
                 activity.steps += 1;
                 activity.model = started.model.clone();
             }
@@ -163,7 +164,8 @@ impl Tale {
         };
         let number = self.users;
         // An input that came while the model worked joins its work; after an interrupt it begins anew.
-        let joins = self.user_last || (self.activity.as_ref().is_some_and(|it| it.steps > 0) && admitted < self.step_ended);
+        let joins =
+            self.user_last || (self.activity.as_ref().is_some_and(|it| it.steps > 0) && admitted < self.step_ended);
         if !joins {
             self.answered();
             self.push(record, What::Turn { number }, false);

@@ -5,5 +5,6 @@ pub mod context;
 pub mod ports;
 pub mod scenario;
 pub mod tools;
+pub mod views;
 
 pub use annals_store::Boxed;

@@ -98,7 +98,8 @@ impl ViewCache {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.views.insert((session, fold.name.to_owned(), fold.version, *seq), (*digest, bytes.clone()));
                 let name = fold.name.to_owned();
-                let range = (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, Seq(u64::MAX));
+                let range =
+                    (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, Seq(u64::MAX));
                 let places: Vec<Seq> = memory.views.range(range).map(|((_, _, _, seq), _)| *seq).collect();
                 if let Some(seq) = superfluous(&places) {
                     memory.views.remove(&(session, fold.name.to_owned(), fold.version, seq));
@@ -122,9 +123,7 @@ impl ViewCache {
     /// A page by the hash of its content.
     pub fn get_page(&self, hash: &Digest) -> Option<Vec<u8>> {
         match &self.place {
-            Place::Memory(memory) => {
-                memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned()
-            }
+            Place::Memory(memory) => memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned(),
             Place::Files { dir, .. } => {
                 let bytes = fs::read(page_folder(dir, hash).join(hash.to_string())).ok()?;
                 (Digest::of(&bytes) == *hash).then_some(bytes)
@@ -201,8 +200,7 @@ fn view_name(seq: Seq) -> String {
 fn places(folder: &Path) -> Vec<Seq> {
     let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
     let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut places: Vec<Seq> =
-        names.filter_map(|name| name.strip_suffix(".view")?.parse().ok().map(Seq)).collect();
+    let mut places: Vec<Seq> = names.filter_map(|name| name.strip_suffix(".view")?.parse().ok().map(Seq)).collect();
     places.sort_unstable();
     places
 }
@@ -214,8 +212,7 @@ fn read_view(folder: &Path, place: Seq) -> Option<Saved> {
     let (seq, rest) = rest.split_first_chunk::<8>()?;
     let (digest, bytes) = rest.split_first_chunk::<32>()?;
     let seq = Seq(u64::from_le_bytes(*seq));
-    (seq == place && Digest::of(body).0 == *hash)
-        .then(|| Saved { seq, digest: Digest(*digest), bytes: bytes.to_vec() })
+    (seq == place && Digest::of(body).0 == *hash).then(|| Saved { seq, digest: Digest(*digest), bytes: bytes.to_vec() })
 }
 
 /// Writes a file whole, so that no reader sees half of it; what a power cut leaves of it fails its check.

@@ -39,9 +39,7 @@ impl Reader {
         }
         if name == "@last" {
             let last = heads.iter().max_by_key(|head| (head.head.at, head.session));
-            return last
-                .map(|head| head.session)
-                .ok_or_else(|| CliError::NoSessions { store: self.store().clone() });
+            return last.map(|head| head.session).ok_or_else(|| CliError::NoSessions { store: self.store().clone() });
         }
         let ids: Vec<SessionId> = heads.iter().map(|head| head.session).collect();
         let upper = name.to_ascii_uppercase();
@@ -58,12 +56,7 @@ impl Reader {
         self.find_by_title(name, &ids, &catalogue).await
     }
 
-    async fn find_by_title(
-        &self,
-        name: &str,
-        ids: &[SessionId],
-        catalogue: &Catalogue,
-    ) -> Result<SessionId, CliError> {
+    async fn find_by_title(&self, name: &str, ids: &[SessionId], catalogue: &Catalogue) -> Result<SessionId, CliError> {
         let wanted = name.to_lowercase();
         let words: Vec<&str> = wanted.split_whitespace().collect();
         let titles: BTreeMap<SessionId, String> =

@@ -112,7 +112,6 @@ fn step_end(ended: &StepEnded) -> String {
     parts.join(", ")
 }
 
-
 fn joined<T: ToString>(items: impl IntoIterator<Item = T>) -> String {
     items.into_iter().map(|item| item.to_string()).collect::<Vec<_>>().join(", ")
 }

@@ -79,9 +79,7 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
             }
         }
         What::Answered(activity) => answered(activity, sheet),
-        What::Impossible { what } => {
-            sheet.row(seq, ("anomaly", Tone::Bad), (&plain(what), Tone::Bad), ("", Tone::Dim))
-        }
+        What::Impossible { what } => sheet.row(seq, ("anomaly", Tone::Bad), (&plain(what), Tone::Bad), ("", Tone::Dim)),
     }
 }
 

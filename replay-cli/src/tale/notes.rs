@@ -77,11 +77,10 @@ impl Tale {
             Event::MessageUnpinned(unpinned) => {
                 ("unpinned", Session, format!("the message at seq {}", unpinned.message), None)
             }
-            Event::SyntheticAdded(added) => {
-                ("runtime", Session, "told the model".to_owned(), Some(added.text.clone()))
-            }
+            Event::SyntheticAdded(added) => ("runtime", Session, "told the model".to_owned(), Some(added.text.clone())),
             Event::ShellRan(ran) => {
-                let exit = ran.exit.filter(|exit| *exit != 0).map(|exit| format!("  (exit {exit})")).unwrap_or_default();
+                let exit =
+                    ran.exit.filter(|exit| *exit != 0).map(|exit| format!("  (exit {exit})")).unwrap_or_default();
                 let command = ran.command.inline().unwrap_or("a long command");
                 ("shell", Session, format!("$ {command}{exit}"), Some(ran.output.clone()))
             }

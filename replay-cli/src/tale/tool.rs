@@ -5,8 +5,20 @@ use serde_json::Value;
 
 /// Fields of an input that say best what a call is about, the best first.
 const TELLING: &[&str] = &[
-    "command", "cmd", "filePath", "file_path", "path", "notebook_path", "pattern", "query", "url", "description",
-    "name", "skill", "prompt", "question",
+    "command",
+    "cmd",
+    "filePath",
+    "file_path",
+    "path",
+    "notebook_path",
+    "pattern",
+    "query",
+    "url",
+    "description",
+    "name",
+    "skill",
+    "prompt",
+    "question",
 ];
 
 /// What a call is about, in one line; paths below `directory` are shown from there.
@@ -18,7 +30,8 @@ pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> Strin
                 Some((name, value)) => {
                     let mut line = below(&word(value), directory);
                     // A pattern is looked for somewhere.
-                    if let ("pattern", Some(Value::String(path))) = (name, fields.get("path").or(fields.get("include"))) {
+                    if let ("pattern", Some(Value::String(path))) = (name, fields.get("path").or(fields.get("include")))
+                    {
                         line = format!("{line} in {}", below(path, directory));
                     }
                     one_line(&line)

@@ -53,7 +53,12 @@ impl Shared {
                     Ok(reservation) => {
                         let own = state.sessions.own.get(&draft.session).copied();
                         drop(state);
-                        return self.decide(draft, own.map(|own| own.head), own.is_some_and(|own| own.lost), reservation);
+                        return self.decide(
+                            draft,
+                            own.map(|own| own.head),
+                            own.is_some_and(|own| own.lost),
+                            reservation,
+                        );
                     }
                 }
             };

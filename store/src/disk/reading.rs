@@ -151,7 +151,8 @@ struct Page<'a> {
 impl Page<'_> {
     /// Reading forwards: the Batch that holds `seq`.
     fn holding(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
-        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next()) {
+        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
+        {
             return Ok(Some(stored));
         }
         self.take(seq, |first| first < seq)
@@ -159,7 +160,8 @@ impl Page<'_> {
 
     /// Reading backwards: the Batch that holds `seq`, its last wanted place.
     fn ending(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
-        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next()) {
+        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
+        {
             return Ok(Some(stored));
         }
         self.take(seq, |first| first > seq)

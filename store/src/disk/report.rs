@@ -159,7 +159,9 @@ pub enum Remark {
         set_aside: Option<PathBuf>,
     },
     /// sled could not be opened or filled (a full disk, say). The journal serves, slower, until sled can be used again.
-    #[error("sled cannot be used ({reason}); everything is read from the journal, slower; free disk space and open again")]
+    #[error(
+        "sled cannot be used ({reason}); everything is read from the journal, slower; free disk space and open again"
+    )]
     SledOut {
         /// What it said.
         reason: String,

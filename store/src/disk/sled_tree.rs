@@ -65,11 +65,7 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, SledEr
 impl SledTree {
     /// Opens or makes the database.
     pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
-        let config = sled::Config::new()
-            .path(path)
-            .cache_capacity(cache)
-            .segment_size(segment)
-            .flush_every_ms(None);
+        let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
         let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
         let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
         Ok(Self { db: opened.map_err(|_| SledError::Panicked)??, path: path.to_owned() })
