@@ -157,6 +157,24 @@ impl Sheet<'_> {
         Ok(())
     }
 
+    /// A row with the beginning of a text: at most `most` lines, then how many are left.
+    pub fn row_brief(
+        &mut self,
+        seq: Option<Seq>,
+        label: (&str, Tone),
+        text: (&str, Tone),
+        most: usize,
+    ) -> io::Result<()> {
+        let lines = wrap(text.0.trim(), self.room());
+        let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
+        self.row(seq, label, (&lines.get(..shown).unwrap_or_default().join("\n"), text.1), ("", Tone::Dim))?;
+        if lines.len() > shown {
+            let left = crate::look::counted((lines.len() - shown) as u64, "more line");
+            writeln!(self.out, "{:TEXT$}{}", "", self.look.paint(Tone::Dim, &format!("… {left}")))?;
+        }
+        Ok(())
+    }
+
     /// More text below a row, whole and wrapped, behind a bar.
     pub fn quote(&mut self, text: &str, tone: Tone) -> io::Result<()> {
         let bar = self.look.paint(Tone::Dim, "│");

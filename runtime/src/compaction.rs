@@ -12,8 +12,8 @@ use annals_core::event::{
     CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
 };
 use annals_core::{Event, Seq, SessionId};
-use annals_projections::{CompactionPlan, estimate, plan};
 use annals_projections::NothingToCompact;
+use annals_projections::{CompactionPlan, estimate, plan};
 use summary::{Summary, Unsummarised};
 
 /// Shapes summary requests.
@@ -128,14 +128,7 @@ async fn finish(
     Summary { text, usage, cost }: Summary,
 ) -> Result<Compacted, Stop> {
     let estimate = estimate(text.chars().count() as u64) + estimate(planned.recent.chars().count() as u64);
-    let ended = CompactionEnded {
-        reason,
-        summary: text.into(),
-        recent: planned.recent.into(),
-        estimate,
-        usage,
-        cost,
-    };
+    let ended = CompactionEnded { reason, summary: text.into(), recent: planned.recent.into(), estimate, usage, cost };
     let overtaken = Failure { message: "what was summarised was reverted".into(), ..interrupted() };
     let undone = CompactionFailed { reason, error: overtaken, usage, cost };
     runner

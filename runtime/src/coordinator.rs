@@ -4,10 +4,10 @@
 
 use crate::Boxed;
 use crate::bus::{Bus, Notice};
+use crate::context::panic_message;
 use crate::outcome::{Outcome, RunError};
 use crate::tools::Cancel;
 use annals_core::SessionId;
-use crate::context::panic_message;
 use futures_util::FutureExt;
 use std::collections::BTreeMap;
 use std::panic::AssertUnwindSafe;

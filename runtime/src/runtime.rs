@@ -1,5 +1,6 @@
 //! The runtime: Sessions, and what runs them.
 
+use crate::Boxed;
 use crate::bus::Bus;
 use crate::compaction::compact;
 use crate::coordinator::{Coordinator, Ended, Job, Work};
@@ -10,7 +11,6 @@ use crate::session::Session;
 use crate::settings::{Ports, Settings};
 use crate::tools::Cancel;
 use crate::turn::Runner;
-use crate::Boxed;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
 use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;

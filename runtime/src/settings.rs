@@ -5,9 +5,7 @@ use crate::permission::Approver;
 use crate::ports::{Clock, Ids, OutputFiles, Provider};
 use crate::tools::ToolRegistry;
 use annals_core::bound::Limits;
-use annals_core::event::{
-    AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages,
-};
+use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
 use annals_core::{AgentName, ModelName};
 use annals_store::EventLog;
 use std::collections::BTreeMap;

@@ -27,10 +27,10 @@ use crate::outcome::{LogError, Outcome, RunError};
 use crate::runtime::Shared;
 use crate::settings::LocationServices;
 use crate::tools::{Cancel, Cancellation};
-use announce::Announced;
 use annals_core::event::{Failure, Location};
 use annals_core::{AgentName, ModelName};
 use annals_projections::SessionView;
+use announce::Announced;
 use exchange::Exchanged;
 use room::Room;
 use std::future::Future;
@@ -125,15 +125,10 @@ pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Re
 
 impl Runner {
     /// A run of a Session at its present Location.
-    pub(crate) async fn new(
-        shared: Arc<Shared>,
-        lane: Arc<Lane>,
-        cancel: Arc<Cancel>,
-    ) -> Result<Self, LogError> {
+    pub(crate) async fn new(shared: Arc<Shared>, lane: Arc<Lane>, cancel: Arc<Cancel>) -> Result<Self, LogError> {
         let view = lane.view().await?;
         // Only a damaged log has no Location; an empty one matches no Session that moves.
-        let location =
-            view.session.location.clone().unwrap_or(Location { directory: String::new(), workspace: None });
+        let location = view.session.location.clone().unwrap_or(Location { directory: String::new(), workspace: None });
         let services = shared.ports.locations.at(&location);
         let cancellation = cancel.watch();
         Ok(Self { shared, lane, location, services, cancel, cancellation })

@@ -1,6 +1,6 @@
 //! Draws a timeline.
 
-use super::{Activity, Called, Compacted, Item, Settled, Sort, What, input_in_brief, one_line};
+use super::{Activity, Called, Compacted, Item, Settled, Sort, What, input_in_brief, one_line, tool::output_in_brief};
 use crate::layout::{Sheet, plain};
 use crate::look::{Tone, counted, duration, money, thousands};
 use annals_core::Blobs;
@@ -28,6 +28,12 @@ impl Detail {
     /// Everything, whole.
     pub fn full() -> Self {
         Self { result: usize::MAX - 1, context: usize::MAX - 1, directory: String::new() }
+    }
+}
+
+impl Detail {
+    fn is_full(&self) -> bool {
+        self.result >= usize::MAX - 1
     }
 }
 
@@ -60,8 +66,7 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
         }
         What::Thought { text } => {
             let text = plain(&text.resolve(blobs));
-            sheet.row(seq, ("thought", Tone::Dim), ("", Tone::Dim), ("", Tone::Dim))?;
-            sheet.quote_brief(&text, Tone::Dim, detail.result)
+            sheet.row_brief(seq, ("thought", Tone::Dim), (&text, Tone::Dim), detail.result)
         }
         What::Called(called) => call(item, called, sheet, detail, blobs),
         What::Compacted(compacted) => compaction(item, compacted, sheet, detail, blobs),
@@ -96,7 +101,7 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
         Some(Settled { outcome: ToolOutcome::Failed, ms, .. }) => (format!("✗ {:>6}", duration(*ms)), Tone::Bad),
     };
     let mut input = plain(&input_in_brief(&called.input, &detail.directory, blobs));
-    if detail.result < usize::MAX - 1 {
+    if !detail.is_full() {
         input = crate::layout::clip(&input, (sheet.room() * 2).saturating_sub(12));
     }
     sheet.row(Some(item.seq), (&plain(&called.name), Tone::Tool), (&input, Tone::Plain), (&right, tone))?;
@@ -110,7 +115,11 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
         (Some(error), ToolOutcome::Failed) => {
             sheet.quote_brief(&plain(&error.resolve(blobs)), Tone::Bad, detail.result)?;
         }
-        _ => sheet.quote_brief(&plain(&settled.output.resolve(blobs)), Tone::Dim, detail.result)?,
+        _ => {
+            let output = settled.output.resolve(blobs);
+            let told = if detail.is_full() { output.into_owned() } else { output_in_brief(&output) };
+            sheet.quote_brief(&plain(&told), Tone::Dim, detail.result)?;
+        }
     }
     if settled.truncated {
         let whole = settled.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();

@@ -30,8 +30,7 @@ pub(super) struct Unsummarised {
 pub(super) async fn ask(runner: &Runner, shape: &Shape, prompt: String) -> Result<Result<Summary, Unsummarised>, Stop> {
     let (sent, request, parent) = announce(runner, shape, prompt.into()).await?;
     let (id, session) = (sent.request, runner.lane.session());
-    let mut answer =
-        runner.shared.ports.provider.send(ProviderRequest { session, parent, id, attempt: 1, request });
+    let mut answer = runner.shared.ports.provider.send(ProviderRequest { session, parent, id, attempt: 1, request });
     let (mut text, mut usage) = (String::new(), None);
     let (error, stop) = loop {
         let event = match runner.unless_interrupted(answer.next()).await {

@@ -3,9 +3,7 @@
 use super::Session;
 use crate::lane::Decision;
 use crate::outcome::{Admitted, Refusal};
-use annals_core::event::{
-    Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn, RevertCommitted,
-};
+use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn, RevertCommitted};
 use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
 
@@ -103,7 +101,11 @@ fn admission(view: &SessionView, admitted: &InputAdmitted) -> Result<Decision<Ad
     if let Some(earlier) = view.inbox.used.get(&admitted.input) {
         let same = earlier.delivery == admitted.delivery
             && earlier.content == Admission::content(&admitted.text, &admitted.attachments);
-        return if same { Ok(Decision::nothing(Admitted::Known)) } else { Err(Refusal::Conflict(admitted.input.clone())) };
+        return if same {
+            Ok(Decision::nothing(Admitted::Known))
+        } else {
+            Err(Refusal::Conflict(admitted.input.clone()))
+        };
     }
     let mut events: Vec<Event> = Vec::new();
     if let Some(revert) = &view.session.revert {
