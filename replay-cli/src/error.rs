@@ -93,6 +93,9 @@ pub enum CliError {
     /// The log does not hold what shaped the request.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// Walking needs keys and a screen.
+    #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
+    NoTerminal,
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -155,6 +158,7 @@ impl CliError {
             | Self::NotASeq { .. }
             | Self::Several { .. }
             | Self::NoPlace
+            | Self::NoTerminal
             | Self::File { .. }
             | Self::Recognise(_)
             | Self::NothingThere { .. }

@@ -57,7 +57,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         write!(out, "{}", epoch.text(blobs))?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
     baseline(epoch, &mut sheet, blobs)?;
     snapshot(&epoch.snapshot, &mut sheet, blobs)?;
     let messages: Vec<_> = told(&view.history).collect();

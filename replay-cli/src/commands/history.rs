@@ -34,7 +34,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
     let mut count = 0;
     for message in view.history.selected() {
         let mark = if view.history.is_pinned(message.seq) { "pinned" } else { "" };
