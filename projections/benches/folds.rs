@@ -1,6 +1,6 @@
 //! Events folded per second for all views together and for each, against decoding the same events alone.
 //!
-//! `cargo bench -p annals-projections --bench folds [-- ROUNDS]`. Prints ratios; trust those, not the absolutes.
+//! `cargo bench -p annals-projections --bench folds [-- ROUNDS [TURNS]]`. Prints ratios; trust those, not the absolutes.
 
 #[path = "../tests/story/mod.rs"]
 mod story;
@@ -54,8 +54,9 @@ fn fold<P: Projection>(batches: &[Batch]) -> P {
 }
 
 fn main() {
-    let rounds = std::env::args().nth(1).and_then(|rounds| rounds.parse().ok()).unwrap_or(7);
-    let batches = log(20_000);
+    let number = |at, default| std::env::args().nth(at).and_then(|text| text.parse().ok()).unwrap_or(default);
+    let rounds = number(1, 7);
+    let batches = log(number(2, 20_000));
     let events: usize = batches.iter().map(|batch| batch.events.len()).sum();
     let encoded: Vec<Vec<u8>> = batches.iter().map(|batch| codec::encode(batch).expect("a sealed batch")).collect();
     let decode = fastest(rounds, || {

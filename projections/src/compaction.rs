@@ -97,7 +97,7 @@ pub fn plan(history: &History, keep_tokens: u64, blobs: &dyn Blobs) -> Result<Co
 
 impl CompactionPlan {
     /// The one message of the summary request. `added` is what a caller's hook adds to the conversation;
-    /// `instructions` replaces [`INSTRUCTIONS`].
+    /// `instructions` replaces the usual ones.
     pub fn prompt(&self, added: Option<&str>, instructions: Option<&str>) -> String {
         let mut prompt = alloc::format!("<conversation>\n{}\n</conversation>\n\n", self.conversation);
         if let Some(added) = added {

@@ -21,7 +21,7 @@ pub struct TranscriptItem {
     pub user: bool,
 }
 
-/// The transcript as an index. [`Transcript::page`] gives the messages of a range from its records.
+/// The transcript as an index. [`Transcript::reach`] says which records give the messages of a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
     /// Every message, by Seq; after [`Transcript::let_go`] the newest ones.

@@ -16,6 +16,7 @@ pub mod lineage;
 pub mod log;
 pub mod memory;
 pub mod placing;
+pub mod shared;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
 pub use log::{

@@ -60,6 +60,8 @@ pub enum Fate {
     Kept,
     /// Its first bytes are there.
     Torn(usize),
+    /// All but its first bytes are there: pages reach the device in any order.
+    Hole(usize),
 }
 
 impl LabDisk {
@@ -125,19 +127,20 @@ impl LabDisk {
             match call {
                 Call::Write { file, offset, bytes } => {
                     let kept = if stands {
-                        bytes.len()
+                        0..bytes.len()
                     } else {
                         writes += 1;
                         match fate(writes - 1, bytes.len()) {
                             Fate::Lost => continue,
-                            Fate::Kept => bytes.len(),
-                            Fate::Torn(kept) => kept.min(bytes.len()),
+                            Fate::Kept => 0..bytes.len(),
+                            Fate::Torn(kept) => 0..kept.min(bytes.len()),
+                            Fate::Hole(gone) => gone.min(bytes.len())..bytes.len(),
                         }
                     };
                     let start = usize::try_from(*offset).unwrap_or(usize::MAX);
                     let content = contents.entry(*file).or_default();
-                    content.resize(content.len().max(start + kept), 0);
-                    content[start..start + kept].copy_from_slice(&bytes[..kept]);
+                    content.resize(content.len().max(start + kept.end), 0);
+                    content[start + kept.start..start + kept.end].copy_from_slice(&bytes[kept]);
                 }
                 Call::Allocate { file, len } => {
                     let content = contents.entry(*file).or_default();
