@@ -1,1 +1,3 @@
 //! Annals.
+
+pub mod crash;

@@ -1,0 +1,358 @@
+//! The log on disk: a journal that acknowledges, sled that serves, blobs beside them (DESIGN section 3).
+//!
+//! ```text
+//! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged
+//!                                                           └─► filler ─► sled ─► checkpoint
+//! read   ◄─ what sled lacks (memory) + sled, each frame checked; a gap or a damaged frame is looked up in the journal
+//! ```
+//! Three threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
+//! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed. What each
+//! promise means to a user stands in `docs/durability.md`.
+
+mod appending;
+mod blobs;
+mod committer;
+mod filler;
+mod following;
+mod frame;
+mod journal;
+mod keeper;
+mod layout;
+mod packed;
+mod reading;
+mod rebuild;
+mod recovery;
+mod report;
+mod segment;
+mod sessions;
+mod shared;
+mod sled_tree;
+
+pub mod files;
+pub mod lab;
+
+pub use layout::{FORMAT, Layout};
+pub use report::{Copy, OpenError, OpeningReport, Remark};
+pub use shared::Tuning;
+
+use crate::following::following;
+use crate::log::{
+    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead, Slice,
+};
+use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
+use blobs::BlobFiles;
+use committer::{Committer, Request};
+use files::{Disk, RealDisk};
+use filler::Filler;
+use following::{AllPages, SessionPages};
+use journal::Journal;
+use recovery::Recovery;
+use sessions::{Checkpoint, Sessions};
+use shared::{Recent, Shared, State};
+use sled_tree::SledTree;
+use std::fs::File;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::thread::JoinHandle;
+use tokio::sync::{mpsc, watch};
+
+/// Whether a store is made when there is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum OpenMode {
+    /// It must be there: for commands that only look.
+    Existing,
+    /// It is made if need be: for commands that write.
+    Create,
+}
+
+/// An [`EventLog`] in a folder, owned by this process.
+///
+/// Dropping it shuts it down like [`DiskLog::close`], waiting for the disk where it is dropped.
+#[derive(Debug)]
+pub struct DiskLog {
+    shared: Arc<Shared>,
+    running: Mutex<Option<Running>>,
+    /// The way to the committer; gone when the store is closed.
+    requests: RwLock<Option<mpsc::Sender<Request>>>,
+}
+
+#[derive(Debug)]
+struct Running {
+    committer: JoinHandle<()>,
+    filler: JoinHandle<bool>,
+    keeper: JoinHandle<()>,
+    /// Held while this process owns the store.
+    lock: File,
+}
+
+impl DiskLog {
+    /// Opens the store in a folder, and mends what can be mended.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; nothing is touched then, except that a mending may have been begun.
+    pub fn open(dir: &Path, mode: OpenMode) -> Result<(Self, OpeningReport), OpenError> {
+        Self::open_with(dir, mode, Tuning::default(), Arc::new(RealDisk))
+    }
+
+    /// Like [`DiskLog::open`], with sizes and a file layer of one's own.
+    ///
+    /// # Errors
+    /// As [`DiskLog::open`].
+    pub fn open_with(
+        dir: &Path,
+        mode: OpenMode,
+        tuning: Tuning,
+        disk: Arc<dyn Disk>,
+    ) -> Result<(Self, OpeningReport), OpenError> {
+        let layout = Layout::new(dir);
+        let at_dir = |source| OpenError::Io { path: dir.to_owned(), source };
+        let mut created = !layout.exists(&*disk)?;
+        if created && mode == OpenMode::Existing {
+            return Err(OpenError::NoStore { dir: dir.to_owned() });
+        }
+        if created {
+            disk.create_dir(dir).map_err(at_dir)?;
+        }
+        let lock = layout.own()?;
+        // Somebody may have made it while this process waited for nothing but luck.
+        created = !layout.exists(&*disk)?;
+        if created {
+            layout.create(&*disk)?;
+        }
+        let opened = Opening { layout, disk, tuning }.run(created).map_err(at_dir)?;
+        Self::start(opened, lock).map_err(at_dir)
+    }
+
+    fn start(opened: Opened, lock: File) -> io::Result<(Self, OpeningReport)> {
+        let Opened { shared, writer, report, written } = opened;
+        let next = shared.lock().sessions.next;
+        let (requests, queue) = mpsc::channel(shared.tuning.queue.max(1));
+        let (fill, fills) = std::sync::mpsc::channel();
+        let (rotated, rotations) = std::sync::mpsc::channel();
+        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
+        let kept = shared.clone();
+        let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &rotations))?;
+        let filler = Filler { shared: shared.clone(), taken: next, written };
+        let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
+        let committer = Committer { shared: shared.clone(), writer, next, fill, rotated };
+        let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
+        let running = Mutex::new(Some(Running { committer, filler, keeper, lock }));
+        Ok((Self { shared, running, requests: RwLock::new(Some(requests)) }, report))
+    }
+
+    /// Shuts the store down: everything appended is durable in both copies, sled is closed, opened and closed (which
+    /// protects what it wrote last), and another process may own the store. Later calls answer `Closed`.
+    ///
+    /// # Errors
+    /// When the list of heads cannot be written: nothing is lost, the next opening reads more of the journal.
+    pub async fn close(&self) -> io::Result<()> {
+        let Some((shared, running)) = self.stop() else { return Ok(()) };
+        appending::blocking(move || finish(&shared, running)).await
+    }
+
+    /// Damage that was found since opening.
+    pub fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = self.shared.remarks.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        remarks.extend(self.shared.blobs.damaged());
+        remarks
+    }
+
+    /// Where things lie.
+    pub fn layout(&self) -> &Layout {
+        &self.shared.layout
+    }
+
+    /// No more appends; followers end.
+    fn stop(&self) -> Option<(Arc<Shared>, Running)> {
+        let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        *self.requests.write().unwrap_or_else(PoisonError::into_inner) = None;
+        Some((self.shared.clone(), running))
+    }
+
+    fn requests(&self) -> Option<mpsc::Sender<Request>> {
+        self.requests.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+/// The blobs of the store in a folder, readable by every process: they are files that never change.
+pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
+    Arc::new(BlobFiles::new(Arc::new(RealDisk), Layout::new(dir).blobs()))
+}
+
+impl Drop for DiskLog {
+    fn drop(&mut self) {
+        if let Some((shared, running)) = self.stop()
+            && let Err(error) = finish(&shared, running)
+        {
+            tracing::warn!(%error, "the store was not shut down cleanly; the next opening reads more of the journal");
+        }
+    }
+}
+
+/// Waits for the threads and leaves a store that opens fast.
+fn finish(shared: &Shared, running: Running) -> io::Result<()> {
+    let Running { committer, filler, keeper, lock } = running;
+    let gone = |_| io::Error::other("a thread of the store stopped with a panic");
+    committer.join().map_err(gone)?;
+    shared.closed.store(true, Ordering::Release);
+    *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    let written = filler.join().map_err(gone)?;
+    keeper.join().map_err(gone)?;
+    let sessions = shared.lock().sessions.clone();
+    sessions.save(&*shared.disk, &shared.layout.heads())?;
+    let sled = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take();
+    if let Some(sled) = sled.filter(|_| written) {
+        drop(sled);
+        // sled protects what it wrote only when it opens: see docs/durability.md.
+        if let Err(error) = filler::open(shared) {
+            tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
+        }
+    }
+    drop(lock);
+    Ok(())
+}
+
+/// A store that is being opened by its owner.
+struct Opening {
+    layout: Layout,
+    disk: Arc<dyn Disk>,
+    tuning: Tuning,
+}
+
+struct Opened {
+    shared: Arc<Shared>,
+    writer: Option<journal::Writer>,
+    report: OpeningReport,
+    written: bool,
+}
+
+impl Opening {
+    fn run(self, created: bool) -> io::Result<Opened> {
+        let Self { layout, disk, tuning } = self;
+        let mut report = OpeningReport { created, ..OpeningReport::default() };
+        let names = disk.list(&layout.dir)?;
+        let stands = |name: &str| names.iter().any(|listed| listed.name == name);
+        let heads = Sessions::load(&*disk, &layout.heads())?;
+        let checkpoint = Checkpoint::load(&*disk, &layout.checkpoint())?;
+        for (what, lost) in [
+            ("the list of heads", heads.is_none() && stands("heads")),
+            ("the checkpoint", checkpoint.is_none() && stands("checkpoint")),
+        ] {
+            report.remarks.extend(lost.then_some(Remark::Reread { what }));
+        }
+        let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
+        let existed = layout.sled().join("db").exists();
+        let sled = SledTree::open(&layout.sled(), tuning.sled_cache, tuning.sled_segment);
+        if let (Ok(sled), false) = (&sled, existed) {
+            sled.settle(&*disk).map_err(io::Error::other)?;
+        }
+        let reaches = sled.as_ref().map_or(0, SledTree::reaches);
+        let evidence = heads.next.max(checkpoint).max(reaches);
+        let recovery = Recovery {
+            disk: &*disk,
+            layout: &layout,
+            tuning: &tuning,
+            sled: sled.as_ref().ok(),
+            evidence,
+            sessions: heads,
+        };
+        let recovered = recovery.run()?;
+        report.remarks.extend(recovered.remarks);
+        let next = recovered.sessions.next;
+        let shared = Arc::new(Shared {
+            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments),
+            blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
+            layout,
+            disk,
+            tuning,
+            sled: RwLock::new(None),
+            checkpoint: AtomicU64::new(checkpoint.min(next)),
+            state: Mutex::new(State::of(recovered.sessions)),
+            recent: RwLock::new(Recent::default()),
+            lag: Mutex::new(0),
+            lag_fell: Condvar::new(),
+            length: Mutex::new(Some(watch::Sender::new(Position(next)))),
+            closed: AtomicBool::new(false),
+            remarks: Mutex::default(),
+        });
+        let compared = rebuild::compare(&shared, sled, existed, checkpoint);
+        *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
+        report.caught_up = compared.caught_up;
+        report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));
+        report.remarks.extend(compared.remarks);
+        Ok(Opened { shared, writer: recovered.writer, report, written: compared.written })
+    }
+}
+
+impl EventLog for DiskLog {
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        Box::pin(async move {
+            let requests = self.requests().ok_or(AppendError::Closed)?;
+            self.shared.append(draft, requests).await
+        })
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        Box::pin(async move { self.open_state(|state| state.sessions.own.get(&session).map(|own| own.head)) })
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        Box::pin(async move { self.open_state(|state| state.sessions.heads()) })
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.shared.read(session, from, limit) })
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.shared.read_back(session, before, limit) })
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        let shared = self.shared.clone();
+        let length =
+            shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
+        // A closed store's followers read once, are told `Closed`, and end.
+        let length = length.unwrap_or_else(|| watch::channel(Position(0)).1);
+        match scope {
+            Scope::Session { session, from } => {
+                let began_at = shared.own(session).map_or(Seq::ZERO, |own| own.head.next);
+                following(SessionPages { shared, session, from, began_at }, length)
+            }
+            Scope::All { from } => {
+                let began_at = Position(shared.lock().sessions.next);
+                following(AllPages { shared, from, began_at }, length)
+            }
+        }
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        Box::pin(async move {
+            if self.requests().is_none() {
+                return Err(AppendError::Closed);
+            }
+            let hash = Digest::of(text.as_bytes());
+            let blobs = self.shared.blobs.clone();
+            let put = appending::blocking(move || blobs.put(&hash, &text)).await;
+            put.map(|()| hash).map_err(|source| AppendError::Io { source: Arc::new(source) })
+        })
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.shared.blobs.clone()
+    }
+}
+
+impl DiskLog {
+    fn open_state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T, ReadError> {
+        if self.shared.is_closed() {
+            return Err(ReadError::Closed);
+        }
+        Ok(read(&self.shared.lock()))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,161 @@
+//! The committer: one thread that makes Batches durable, in groups, and acknowledges them (DESIGN section 3).
+
+use super::filler::Fill;
+use super::frame::{self, HEADER, Kind};
+use super::journal::{Stored, Writer};
+use super::keeper::Rotated;
+use super::shared::{Reservation, Shared};
+use crate::lineage::Birth;
+use crate::log::{AppendError, Committed, Position};
+use annals_core::Batch;
+use annals_core::codec::Header;
+use std::io;
+use std::ops::Range;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
+use tokio::sync::{mpsc, oneshot};
+
+/// A sealed Batch that waits to become durable.
+#[derive(Debug)]
+pub struct Request {
+    /// The Batch.
+    pub batch: Arc<Batch>,
+    /// Its codec form.
+    pub encoded: Vec<u8>,
+    /// Keeps its place until it is answered.
+    pub reservation: Reservation,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Result<Committed, AppendError>>,
+}
+
+/// The committer's own state.
+#[derive(Debug)]
+pub struct Committer {
+    /// The store.
+    pub shared: Arc<Shared>,
+    /// `None` after a failure: the next group begins a segment.
+    pub writer: Option<Writer>,
+    /// The next position.
+    pub next: u64,
+    /// To sled's thread.
+    pub fill: Sender<Fill>,
+    /// To the thread that seals.
+    pub rotated: Sender<Rotated>,
+}
+
+/// The most Batches of a group.
+const GROUP: usize = 1024;
+
+impl Committer {
+    /// Works until every sender is gone.
+    pub fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+        let mut group = Vec::new();
+        while let Some(first) = requests.blocking_recv() {
+            let mut bytes = first.encoded.len() + HEADER;
+            group.push(first);
+            while group.len() < GROUP && bytes < self.shared.tuning.group_bytes {
+                let Ok(next) = requests.try_recv() else { break };
+                bytes += next.encoded.len() + HEADER;
+                group.push(next);
+            }
+            self.commit(&mut group, bytes);
+        }
+    }
+
+    fn commit(&mut self, group: &mut Vec<Request>, bytes: usize) {
+        let mut frames = Vec::with_capacity(bytes);
+        let mut places = Vec::with_capacity(group.len());
+        for (index, request) in group.iter().enumerate() {
+            let start = frames.len();
+            let in_group = u16::try_from(index).unwrap_or(u16::MAX);
+            frame::write(&mut frames, Kind::Batch, in_group, self.next + index as u64, &request.encoded);
+            places.push(start..frames.len());
+        }
+        match self.write(&frames) {
+            Ok(()) => self.publish(group, frames, places),
+            Err((error, certain)) => {
+                tracing::warn!(%error, certain, batches = group.len(), "the journal could not be written");
+                let source = Arc::new(error);
+                for Request { reply, reservation, .. } in group.drain(..) {
+                    drop(reservation);
+                    let answer =
+                        if certain { AppendError::Io { source: source.clone() } } else { AppendError::Unknown };
+                    // Whoever asked may have gone: then nobody needs the answer.
+                    let _ = reply.send(Err(answer));
+                }
+            }
+        }
+    }
+
+    /// Makes frames durable; an error says whether it is certain that nothing of them will ever be read.
+    fn write(&mut self, frames: &[u8]) -> Result<(), (io::Error, bool)> {
+        if self.writer.as_ref().is_none_or(|writer| !writer.fits(frames.len())) {
+            self.rotate(frames.len()).map_err(|error| (error, true))?;
+        }
+        let Some(writer) = self.writer.as_mut() else { return Err((io::Error::other("no segment"), true)) };
+        let Err(error) = writer.write(frames) else { return Ok(()) };
+        // What a failed flush left on the device is unknown for ever: the file is not written to again. A new segment
+        // that begins at the same position makes whatever was left there count for nothing.
+        let failed = self.writer.take();
+        let certain = self.rotate(0).is_ok() || failed.is_some_and(|failed| failed.erase(frames.len()).is_ok());
+        Err((error, certain))
+    }
+
+    /// Begins a segment; the one before it is sealed in the background.
+    fn rotate(&mut self, needed: usize) -> io::Result<()> {
+        let bytes = self.shared.tuning.segment_bytes.max((super::segment::HEADER + needed) as u64);
+        let writer = self.shared.journal.begin(self.next, bytes)?;
+        self.writer = Some(writer);
+        let sessions = self.shared.lock().sessions.clone();
+        // The keeper only goes when the store closes; what it misses is done at the next opening.
+        let _ = self.rotated.send(Rotated { sessions });
+        Ok(())
+    }
+
+    fn publish(&mut self, group: &mut Vec<Request>, frames: Vec<u8>, places: Vec<Range<usize>>) {
+        let shared = self.shared.clone();
+        let first = self.next;
+        self.next += group.len() as u64;
+        {
+            let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
+            for (position, request) in (first..).zip(group.iter()) {
+                recent.push(Stored { batch: request.batch.clone(), position });
+            }
+        }
+        {
+            let mut state = shared.lock();
+            for (position, request) in (first..).zip(group.iter()) {
+                let batch = &request.batch;
+                state.sessions.take(&header(batch), position, || Birth::of(batch));
+            }
+        }
+        if let Some(length) = shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            length.send_replace(Position(self.next));
+        }
+        let bytes = frames.len() as u64;
+        let places = places.into_iter().zip(group.iter().map(|request| (request.batch.session, request.batch.first)));
+        let fill = Fill { frames, places: places.collect(), next: self.next };
+        for (position, Request { batch, reservation, reply, .. }) in (first..).zip(group.drain(..)) {
+            drop(reservation);
+            // Whoever asked may have gone: the Batch is durable all the same.
+            let _ = reply.send(Ok(Committed { batch, position: Position(position), known: false }));
+        }
+        self.fill(fill, bytes);
+    }
+
+    /// Hands Batches to sled's thread; waits while that one lacks too much.
+    fn fill(&self, fill: Fill, bytes: u64) {
+        let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
+        *lag += bytes;
+        // sled's thread only goes after this one.
+        let _ = self.fill.send(fill);
+        while *lag > self.shared.tuning.lag_bytes {
+            lag = self.shared.lag_fell.wait(lag).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn header(batch: &Batch) -> Header {
+    let Batch { session, first, at, prev, ref events, digest } = *batch;
+    Header { session, first, at, digest, prev, count: events.len() as u64 }
+}

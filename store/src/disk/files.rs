@@ -1,0 +1,181 @@
+//! The file layer: everything the store asks of a file system, so that a laboratory can stand in for one.
+//!
+//! sled writes its own files past this layer; the store never trusts them alone (DESIGN section 3).
+
+use std::fmt::Debug;
+use std::fs::{self, File, OpenOptions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It exists and is only read.
+    Read,
+    /// It exists and is read and written.
+    Write,
+    /// It is made, or emptied if it exists, for the user alone.
+    Create,
+}
+
+/// A file in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name without the folder.
+    pub name: String,
+    /// Its length in bytes.
+    pub len: u64,
+}
+
+/// A file system.
+pub trait Disk: Send + Sync + Debug {
+    /// Opens a file.
+    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>>;
+    /// Makes a folder for the user alone; it may exist.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// The files (not folders) of a folder, by name; none when it does not exist.
+    fn list(&self, path: &Path) -> io::Result<Vec<Listed>>;
+    /// Gives a file another name, replacing what had it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+}
+
+/// An open file. All places are given: there is no cursor.
+pub trait DiskFile: Send + Sync + Debug {
+    /// Reads up to `buffer.len()` bytes from `offset`; fewer only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes the content durable on the device.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Reserves space; the file reads as zeros there and is `len` bytes long.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether there is nothing in it.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+#[derive(Debug)]
+struct RealFile(File);
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
+        let mut options = OpenOptions::new();
+        options.read(true);
+        match how {
+            How::Read => {}
+            How::Write => drop(options.write(true)),
+            How::Create => drop(options.write(true).create(true).truncate(true).mode(0o600)),
+        }
+        Ok(Arc::new(RealFile(options.open(path)?)))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<Listed>> {
+        let entries = match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let facts = entry.metadata()?;
+            if facts.is_file() {
+                found.push(Listed { name: entry.file_name().to_string_lossy().into_owned(), len: facts.len() });
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+}
+
+impl DiskFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.0.read_at(rest, offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match fallocate(&self.0, FallocateFlags::empty(), 0, len) {
+            // A file system that cannot reserve still makes room when written to.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.0.set_len(len),
+            done => Ok(done?),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+}
+
+/// The whole content of a file.
+pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, How::Read)?;
+    read_file(&*file)
+}
+
+/// The whole content of an open file.
+pub fn read_file(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
+    let len = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// Makes a file durable whole or not at all: written beside its place, flushed, renamed, the folder flushed.
+pub fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("tmp");
+    let file = disk.open(&beside, How::Create)?;
+    file.write_at(bytes, 0)?;
+    file.sync_data()?;
+    disk.rename(&beside, path)?;
+    match path.parent() {
+        Some(folder) => disk.sync_dir(folder),
+        None => Ok(()),
+    }
+}

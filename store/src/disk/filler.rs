@@ -1,0 +1,164 @@
+//! sled's own thread: takes what became durable in the journal, and makes sled durable now and then.
+
+use super::frame::{self, Kind};
+use super::report::{Copy, Remark};
+use super::sessions::Checkpoint;
+use super::shared::Shared;
+use super::sled_tree::{SledError, SledTree};
+use annals_core::{Seq, SessionId, codec};
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError};
+
+/// A group that is durable in the journal.
+#[derive(Debug)]
+pub struct Fill {
+    /// The frames, one behind the other.
+    pub frames: Vec<u8>,
+    /// Where each lies in them, and its place in its Session.
+    pub places: Vec<(Range<usize>, (SessionId, Seq))>,
+    /// The position behind the last.
+    pub next: u64,
+}
+
+/// The thread's own state.
+#[derive(Debug)]
+pub struct Filler {
+    /// The store.
+    pub shared: Arc<Shared>,
+    /// The position behind the last Batch that was taken.
+    pub taken: u64,
+    /// Whether sled was written to since it was opened.
+    pub written: bool,
+}
+
+impl Filler {
+    /// Works until the committer is gone. Gives whether sled was written to.
+    pub fn run(mut self, fills: Receiver<Fill>) -> bool {
+        loop {
+            match fills.recv_timeout(self.shared.tuning.checkpoint_idle) {
+                Ok(fill) => self.take(&fill),
+                Err(RecvTimeoutError::Timeout) => {
+                    self.mend();
+                    self.checkpoint();
+                }
+                Err(RecvTimeoutError::Disconnected) => {
+                    self.mend();
+                    self.checkpoint();
+                    return self.written;
+                }
+            }
+        }
+    }
+
+    fn take(&mut self, fill: &Fill) {
+        if let Some(sled) = self.shared.sled() {
+            for (range, (session, first)) in &fill.places {
+                let Some(frame) = fill.frames.get(range.clone()) else { continue };
+                self.written = true;
+                if let Err(error) = insert(&self.shared, &sled, *session, *first, frame) {
+                    self.fail(&error);
+                    break;
+                }
+            }
+        }
+        self.taken = fill.next;
+        // From here on sled serves them, or, when it is out of order, the journal does.
+        let mut recent = self.shared.recent.write().unwrap_or_else(PoisonError::into_inner);
+        for (_, place) in &fill.places {
+            recent.lacking.remove(place);
+        }
+        drop(recent);
+        let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
+        *lag = lag.saturating_sub(fill.frames.len() as u64);
+        drop(lag);
+        self.shared.lag_fell.notify_all();
+        if self.taken - self.shared.checkpoint.load(Ordering::Relaxed) >= self.shared.tuning.checkpoint_every {
+            self.checkpoint();
+        }
+    }
+
+    fn checkpoint(&mut self) {
+        if self.shared.checkpoint.load(Ordering::Relaxed) == self.taken {
+            return;
+        }
+        let Some(sled) = self.shared.sled() else { return };
+        if let Err(error) = sled.checkpoint(&*self.shared.disk) {
+            return self.fail(&error);
+        }
+        match (Checkpoint { next: self.taken }).save(&*self.shared.disk, &self.shared.layout.checkpoint()) {
+            Ok(()) => self.shared.checkpoint.store(self.taken, Ordering::Relaxed),
+            // The old one stands: more is compared at the next opening, nothing else.
+            Err(error) => tracing::warn!(%error, "the checkpoint could not be written"),
+        }
+    }
+
+    /// sled's errors stick to its handle: it is let go, the journal serves, and it is opened again at a quiet moment.
+    fn fail(&mut self, error: &SledError) {
+        tracing::warn!(%error, "sled is out of order; the journal serves meanwhile");
+        *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
+    /// Opens sled again and gives it what it may lack.
+    fn mend(&mut self) {
+        if self.shared.sled().is_some() {
+            return;
+        }
+        let from = self.shared.checkpoint.load(Ordering::Relaxed);
+        match open(&self.shared).and_then(|sled| refill(&self.shared, &sled, from, self.taken).map(|_| sled)) {
+            Ok(sled) => {
+                self.written = true;
+                *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = Some(sled);
+                tracing::info!("sled is in order again");
+            }
+            Err(error) => tracing::warn!(%error, "sled is still out of order"),
+        }
+    }
+}
+
+/// Opens the store's sled.
+pub fn open(shared: &Shared) -> Result<SledTree, SledError> {
+    SledTree::open(&shared.layout.sled(), shared.tuning.sled_cache, shared.tuning.sled_segment)
+}
+
+/// Inserts a frame of the journal. If something else stands there, the journal is right, and it is told.
+pub fn insert(
+    shared: &Shared,
+    sled: &SledTree,
+    session: SessionId,
+    first: Seq,
+    frame: &[u8],
+) -> Result<bool, SledError> {
+    match sled.insert(session, first, frame) {
+        Err(SledError::Taken { .. }) => {
+            sled.replace(session, first, frame)?;
+            shared.remark(Remark::Mended { session, seq: first, damaged: Copy::Sled });
+            Ok(true)
+        }
+        done => done,
+    }
+}
+
+/// Gives sled what stands in the journal from one position to another. Gives how many Batches it lacked.
+pub fn refill(shared: &Shared, sled: &SledTree, from: u64, to: u64) -> Result<u64, SledError> {
+    let failed = |error: io::Error| SledError::Flush(error.into());
+    let mut lacked = 0;
+    for (segment, end) in shared.journal.segments() {
+        if end <= from || segment.first >= to {
+            continue;
+        }
+        let bytes = segment.load().map_err(failed)?;
+        for found in frame::scan(&bytes, super::segment::HEADER) {
+            let frame::Found::Frame(_, frame) = found else { continue };
+            let wanted = from.max(segment.first)..to.min(end);
+            if frame.kind != Kind::Batch || !wanted.contains(&frame.position) {
+                continue;
+            }
+            let Ok(header) = codec::decode_header(frame.payload) else { continue };
+            lacked += u64::from(insert(shared, sled, header.session, header.first, frame.bytes)?);
+        }
+    }
+    Ok(lacked)
+}

@@ -1,0 +1,216 @@
+//! A frame: what stands in the journal and, byte for byte, in sled (DESIGN section 3).
+//!
+//! ```text
+//! magic FF 41 6E 6C | format u8 | kind u8 | in_group u16 | length u32 | crc32c u32 | position u64 | payload
+//! ```
+//! Numbers are little-endian; the checksum covers everything but itself. No UTF-8 text holds the byte `FF`, so a
+//! reader that looks for the next frame behind a damaged one is not misled by what a user wrote.
+
+use annals_core::batch::RECORD_MAX;
+use annals_core::{Seq, SessionId, codec};
+
+/// The first bytes of every frame.
+pub const MAGIC: [u8; 4] = *b"\xFFAnl";
+
+/// The bytes before the payload.
+pub const HEADER: usize = 24;
+
+/// What a frame holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// An encoded Batch.
+    Batch,
+    /// A position whose Batch is gone (see [`Void`]): it keeps positions dense.
+    Void,
+}
+
+/// A frame whose checksum holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Frame<'a> {
+    /// What it holds.
+    pub kind: Kind,
+    /// Which one it is in the group that was made durable together, from 0 (it stops counting at 65,535).
+    pub in_group: u16,
+    /// Its place in the store.
+    pub position: u64,
+    /// The encoded Batch, or the encoded [`Void`].
+    pub payload: &'a [u8],
+    /// The frame as it stands.
+    pub bytes: &'a [u8],
+}
+
+/// Why bytes are no frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoFrame {
+    /// They do not begin like one.
+    #[error("no frame begins here")]
+    Magic,
+    /// They end before the frame does.
+    #[error("the frame is cut off")]
+    CutOff,
+    /// The checksum, or a field that the checksum covers, is wrong.
+    #[error("the frame's checksum does not hold")]
+    Checksum,
+    /// The checksum holds, but a later version wrote it.
+    #[error("the frame has format {0}; this version reads format {format}", format = codec::FORMAT)]
+    Format(u8),
+}
+
+/// Writes a frame behind `out`.
+pub fn write(out: &mut Vec<u8>, kind: Kind, in_group: u16, position: u64, payload: &[u8]) {
+    let start = out.len();
+    out.reserve(HEADER + payload.len());
+    out.extend_from_slice(&MAGIC);
+    out.push(codec::FORMAT);
+    out.push(match kind {
+        Kind::Batch => 1,
+        Kind::Void => 2,
+    });
+    out.extend_from_slice(&in_group.to_le_bytes());
+    // Payloads are at most RECORD_MAX long, which `Batch::seal` guarantees.
+    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
+    out.extend_from_slice(&[0; 4]);
+    out.extend_from_slice(&position.to_le_bytes());
+    out.extend_from_slice(payload);
+    let sum = checksum(&out[start..]);
+    out[start + 12..start + 16].copy_from_slice(&sum.to_le_bytes());
+}
+
+/// The checksum of a frame of at least [`HEADER`] bytes, without its own field.
+fn checksum(frame: &[u8]) -> u32 {
+    let (before, rest) = frame.split_at(12);
+    crc32c::crc32c_append(crc32c::crc32c(before), rest.split_at(4).1)
+}
+
+/// Reads the frame at the start of `bytes`.
+///
+/// # Errors
+/// When there is none whose checksum holds.
+pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, NoFrame> {
+    let Some((header, _)) = bytes.split_first_chunk::<HEADER>() else {
+        return Err(if bytes.starts_with(&MAGIC) { NoFrame::CutOff } else { NoFrame::Magic });
+    };
+    let [m0, m1, m2, m3, format, kind, g0, g1, l0, l1, l2, l3, c0, c1, c2, c3, position @ ..] = *header;
+    if [m0, m1, m2, m3] != MAGIC {
+        return Err(NoFrame::Magic);
+    }
+    let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+    if length > RECORD_MAX {
+        return Err(NoFrame::Checksum);
+    }
+    let frame = bytes.get(..HEADER + length).ok_or(NoFrame::CutOff)?;
+    if checksum(frame) != u32::from_le_bytes([c0, c1, c2, c3]) {
+        return Err(NoFrame::Checksum);
+    }
+    if format != codec::FORMAT {
+        return Err(NoFrame::Format(format));
+    }
+    let kind = match kind {
+        1 => Kind::Batch,
+        2 => Kind::Void,
+        _ => return Err(NoFrame::Checksum),
+    };
+    Ok(Frame {
+        kind,
+        in_group: u16::from_le_bytes([g0, g1]),
+        position: u64::from_le_bytes(position),
+        payload: &frame[HEADER..],
+        bytes: frame,
+    })
+}
+
+/// Why a position holds no Batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A write that was never acknowledged was cut off.
+    Torn,
+    /// It was damaged in every copy.
+    Lost,
+}
+
+/// What stands at a position whose Batch is gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Void {
+    /// Why.
+    pub cause: Cause,
+    /// Whose Batch it was, and its first Seq, if that could be told.
+    pub whose: Option<(SessionId, Seq)>,
+}
+
+impl Void {
+    /// The payload of its frame.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = vec![match self.cause {
+            Cause::Torn => 1,
+            Cause::Lost => 2,
+        }];
+        if let Some((session, first)) = self.whose {
+            out.extend_from_slice(&session.0);
+            out.extend_from_slice(&first.0.to_le_bytes());
+        }
+        out
+    }
+
+    /// Reads the payload of a void frame; an odd one reads as lost.
+    pub fn decode(payload: &[u8]) -> Self {
+        let cause = if payload.first() == Some(&1) { Cause::Torn } else { Cause::Lost };
+        let whose = payload.get(1..17).zip(payload.get(17..25)).and_then(|(session, first)| {
+            Some((SessionId(session.try_into().ok()?), Seq(u64::from_le_bytes(first.try_into().ok()?))))
+        });
+        Self { cause, whose }
+    }
+}
+
+/// What a scan finds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Found<'a> {
+    /// A frame, and where it begins.
+    Frame(usize, Frame<'a>),
+    /// Bytes that are no frame. When no frame follows, only what is not zero is named.
+    Bad {
+        /// Where they begin.
+        from: usize,
+        /// Where they end.
+        to: usize,
+        /// Whether a frame follows.
+        followed: bool,
+    },
+}
+
+/// Goes through the frames of `bytes` from `at` on, and finds the next one behind every damaged place.
+pub fn scan(bytes: &[u8], mut at: usize) -> impl Iterator<Item = Found<'_>> {
+    std::iter::from_fn(move || {
+        let rest = bytes.get(at..)?;
+        if let Ok(frame) = parse(rest) {
+            let begin = at;
+            at += frame.bytes.len();
+            return Some(Found::Frame(begin, frame));
+        }
+        let from = at;
+        if let Some(next) = next_frame(bytes, at + 1) {
+            at = next;
+            return Some(Found::Bad { from, to: next, followed: true });
+        }
+        at = bytes.len().saturating_add(1);
+        let used = without_zeros(rest);
+        (used > 0).then_some(Found::Bad { from, to: from + used, followed: false })
+    })
+}
+
+/// Where the next frame begins, at `from` or later.
+fn next_frame(bytes: &[u8], from: usize) -> Option<usize> {
+    let rest = bytes.get(from..)?;
+    memchr::memmem::find_iter(rest, &MAGIC).map(|at| from + at).find(|at| parse(&bytes[*at..]).is_ok())
+}
+
+/// The length without the zeros at the end: space that was reserved and never written.
+fn without_zeros(bytes: &[u8]) -> usize {
+    const ZEROS: [u8; 4096] = [0; 4096];
+    let blocks = bytes.chunks(ZEROS.len()).rposition(|block| block != &ZEROS[..block.len()]);
+    let Some(block) = blocks.map(|at| at * ZEROS.len()) else { return 0 };
+    let end = bytes.len().min(block + ZEROS.len());
+    bytes[block..end].iter().rposition(|byte| *byte != 0).map_or(block, |at| block + at + 1)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,130 @@
+//! Where everything lies in a store's folder, and what says that it is one.
+
+use super::files::{Disk, read_whole, write_whole};
+use super::report::OpenError;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+
+/// The number of the store's format.
+pub const FORMAT: u32 = 1;
+
+/// The paths of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Layout {
+    /// The folder itself.
+    pub dir: PathBuf,
+}
+
+impl Layout {
+    /// The store in a folder.
+    pub fn new(dir: &Path) -> Self {
+        Self { dir: dir.to_owned() }
+    }
+
+    /// Says that this is a store, and of which format.
+    pub fn format(&self) -> PathBuf {
+        self.dir.join("FORMAT")
+    }
+
+    /// Locked by the process that owns the store.
+    pub fn lock(&self) -> PathBuf {
+        self.dir.join("lock")
+    }
+
+    /// The segments.
+    pub fn journal(&self) -> PathBuf {
+        self.dir.join("journal")
+    }
+
+    /// sled's folder.
+    pub fn sled(&self) -> PathBuf {
+        self.dir.join("sled")
+    }
+
+    /// The blobs.
+    pub fn blobs(&self) -> PathBuf {
+        self.dir.join("blobs")
+    }
+
+    /// Saved views: a cache.
+    pub fn cache(&self) -> PathBuf {
+        self.dir.join("cache")
+    }
+
+    /// What could not be read and was set aside.
+    pub fn damaged(&self) -> PathBuf {
+        self.dir.join("damaged")
+    }
+
+    /// Where each Session ended at the last rotation or shutdown.
+    pub fn heads(&self) -> PathBuf {
+        self.dir.join("heads")
+    }
+
+    /// How far sled is durable.
+    pub fn checkpoint(&self) -> PathBuf {
+        self.dir.join("checkpoint")
+    }
+
+    fn io(&self, path: PathBuf) -> impl FnOnce(io::Error) -> OpenError {
+        move |source| OpenError::Io { path, source }
+    }
+
+    /// Whether the folder holds a store of this format.
+    ///
+    /// # Errors
+    /// When it holds a store of another format, or other things.
+    pub fn exists(&self, disk: &dyn Disk) -> Result<bool, OpenError> {
+        match read_whole(disk, &self.format()) {
+            Ok(bytes) if bytes == format_text().as_bytes() => Ok(true),
+            Ok(bytes) => {
+                let found = String::from_utf8_lossy(&bytes).trim_end().chars().take(80).collect();
+                Err(OpenError::Format { dir: self.dir.clone(), found, supported: FORMAT })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // The lock and the folders stand before FORMAT does: a store whose making was interrupted is made again.
+                let journal = disk.list(&self.journal()).map_err(self.io(self.journal()))?;
+                let files = disk.list(&self.dir).map_err(self.io(self.dir.clone()))?;
+                let foreign = files.iter().any(|file| !matches!(file.name.as_str(), "lock" | "FORMAT.tmp" | "socket"));
+                if journal.is_empty() && !foreign {
+                    return Ok(false);
+                }
+                Err(OpenError::Foreign { dir: self.dir.clone() })
+            }
+            Err(source) => Err(OpenError::Io { path: self.format(), source }),
+        }
+    }
+
+    /// Makes the folders, and says last that this is a store.
+    pub fn create(&self, disk: &dyn Disk) -> Result<(), OpenError> {
+        for folder in [self.journal(), self.blobs()] {
+            disk.create_dir(&folder).map_err(self.io(folder.clone()))?;
+        }
+        write_whole(disk, &self.format(), format_text().as_bytes()).map_err(self.io(self.format()))?;
+        match self.dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            Some(parent) => disk.sync_dir(parent).map_err(self.io(parent.to_owned())),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes this process the owner until the file is dropped.
+    ///
+    /// # Errors
+    /// [`OpenError::Locked`] when another one is.
+    pub fn own(&self) -> Result<File, OpenError> {
+        let path = self.lock();
+        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let file = open.map_err(self.io(path.clone()))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: self.dir.clone() }),
+            Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
+        }
+    }
+}
+
+fn format_text() -> String {
+    format!("annals store {FORMAT}\n")
+}

@@ -1,0 +1,95 @@
+//! A sealed segment, compressed: independent chunks, so that one damaged byte costs one chunk and no more.
+//!
+//! ```text
+//! magic FF 41 6E 7A | raw_start u64 | raw_length u32 | length u32 | crc32c u32 | zstd data
+//! ```
+//! The checksum covers everything but itself.
+
+use super::sessions::{number, take};
+use std::io;
+
+const MAGIC: [u8; 4] = *b"\xFFAnz";
+const HEADER: usize = 24;
+/// How many bytes of a segment go into a chunk.
+const CHUNK: usize = 256 * 1024;
+/// The largest segment that is unpacked, in bytes: what a damaged length cannot exceed.
+const RAW_MAX: u64 = 1 << 30;
+/// Enough for text; more costs time and saves little.
+const LEVEL: i32 = 3;
+
+/// Packs the used part of a segment.
+pub fn pack(raw: &[u8]) -> io::Result<Vec<u8>> {
+    let mut out = Vec::with_capacity(raw.len() / 2);
+    let mut start = 0u64;
+    for chunk in raw.chunks(CHUNK) {
+        let data = zstd::bulk::compress(chunk, LEVEL)?;
+        let begin = out.len();
+        out.extend_from_slice(&MAGIC);
+        out.extend_from_slice(&start.to_le_bytes());
+        out.extend_from_slice(&(chunk.len() as u32).to_le_bytes());
+        out.extend_from_slice(&(data.len() as u32).to_le_bytes());
+        let sum = crc32c::crc32c_append(crc32c::crc32c(&out[begin..]), &data);
+        out.extend_from_slice(&sum.to_le_bytes());
+        out.extend_from_slice(&data);
+        start += chunk.len() as u64;
+    }
+    Ok(out)
+}
+
+/// Unpacks what can be unpacked; the rest reads as zeros.
+pub fn unpack(bytes: &[u8]) -> Vec<u8> {
+    let mut raw = Vec::new();
+    let mut at = 0;
+    while let Some(found) = bytes.get(at..).and_then(|rest| memchr::memmem::find(rest, &MAGIC)) {
+        at += found;
+        match chunk(&bytes[at..]) {
+            Some((start, data, length)) => {
+                let end = start + data.len();
+                raw.resize(raw.len().max(end), 0);
+                raw[start..end].copy_from_slice(&data);
+                at += length;
+            }
+            None => at += 1,
+        }
+    }
+    raw
+}
+
+/// The chunk at the start of `bytes`: where it goes, what it holds, how long it is packed.
+fn chunk(bytes: &[u8]) -> Option<(usize, Vec<u8>, usize)> {
+    let (header, body) = bytes.split_first_chunk::<HEADER>()?;
+    let mut rest = header.get(4..)?;
+    let start = number(&mut rest).filter(|start| *start < RAW_MAX)?;
+    let raw_length = u32::from_le_bytes(take(&mut rest)?) as usize;
+    let length = u32::from_le_bytes(take(&mut rest)?) as usize;
+    let sum = u32::from_le_bytes(take(&mut rest)?);
+    let data = body.get(..length)?;
+    if raw_length > CHUNK || crc32c::crc32c_append(crc32c::crc32c(&header[..20]), data) != sum {
+        return None;
+    }
+    let raw = zstd::bulk::decompress(data, raw_length).ok().filter(|raw| raw.len() == raw_length)?;
+    Some((usize::try_from(start).ok()?, raw, HEADER + length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{CHUNK, pack, unpack};
+
+    fn raw() -> Vec<u8> {
+        (0..CHUNK * 2 + 1000).map(|at| (at / 7 % 251) as u8).collect()
+    }
+
+    #[test]
+    fn what_was_packed_is_unpacked() {
+        assert_eq!(unpack(&pack(&raw()).unwrap()), raw());
+    }
+
+    #[test]
+    fn a_damaged_byte_costs_one_chunk_and_reads_as_zeros() {
+        let mut bytes = pack(&raw()).unwrap();
+        bytes[40] ^= 1;
+        let found = unpack(&bytes);
+        assert!(found[..CHUNK].iter().all(|byte| *byte == 0));
+        assert_eq!(found[CHUNK..], raw()[CHUNK..]);
+    }
+}

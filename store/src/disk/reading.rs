@@ -1,0 +1,190 @@
+//! Reading one Session's own log: sled and what it lacks, each frame checked, each gap looked up in the journal.
+
+use super::frame;
+use super::journal::Stored;
+use super::report::{Copy, Remark};
+use super::sessions::Own;
+use super::shared::Shared;
+use super::sled_tree;
+use crate::lineage::{Birth, Lineage};
+use crate::log::{ReadError, Slice};
+use annals_core::{Seq, SessionId, codec};
+use std::collections::VecDeque;
+use std::sync::{Arc, PoisonError};
+
+impl Shared {
+    /// How a Session reads through to its ancestors.
+    pub(super) fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
+        if self.is_closed() {
+            return Err(ReadError::Closed);
+        }
+        let state = self.lock();
+        Lineage::of(session, |session| Ok(state.sessions.own.get(&session).map(|own| own.birth)))
+    }
+
+    /// See [`crate::EventLog::read`].
+    pub(super) fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
+        let lineage = self.lineage(session)?;
+        lineage.read(from, limit, |session, from, limit| Ok(batches(self.own_from(session, from, limit)?)))
+    }
+
+    /// See [`crate::EventLog::read_back`].
+    pub(super) fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
+        let lineage = self.lineage(session)?;
+        lineage.read_back(before, limit, |session, before, limit| Ok(batches(self.own_before(session, before, limit)?)))
+    }
+
+    /// Up to `limit` Batches of a Session's own log that end after `from`, oldest first. Ends before a damaged place,
+    /// which is an error when it stands first.
+    pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
+        let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        let from = from.max(own.birth.first);
+        if from >= own.head.next || limit == 0 {
+            return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
+        }
+        // First what sled lacks, then sled: what moves from one to the other in between is in both.
+        let lacking = self.lacking(session, from, own.head.next, limit);
+        let (records, error) = match lacking.first().filter(|stored| stored.batch.first <= from) {
+            Some(_) => (Vec::new(), None),
+            None => self.sled().map_or((Vec::new(), None), |sled| sled.forwards(session, from, limit)),
+        };
+        if let Some(error) = error {
+            tracing::warn!(%session, %error, "sled could not be read; the journal serves");
+        }
+        let mut page = Page { shared: self, session, records: records.into(), lacking: lacking.into() };
+        let (mut found, mut next) = (Vec::with_capacity(limit.min(1024)), from);
+        while found.len() < limit && next < own.head.next {
+            match page.holding(next) {
+                Ok(Some(stored)) => {
+                    next = stored.batch.next();
+                    found.push(stored);
+                }
+                Ok(None) if found.is_empty() => return Err(lost(session, next)),
+                Err(error) if found.is_empty() => return Err(error),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.
+    pub(super) fn own_before(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
+        let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        let Own { birth: Birth { first, .. }, head, .. } = own;
+        let end = before.min(head.next);
+        if end <= first || limit == 0 {
+            return Ok(Vec::new());
+        }
+        let lacking: VecDeque<Stored> = {
+            let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+            let range = (session, Seq::ZERO)..(session, end);
+            recent.lacking.range(range).rev().take(limit).map(|(_, stored)| stored.clone()).collect()
+        };
+        let (records, _) = match lacking.len() >= limit {
+            true => (Vec::new(), None),
+            false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
+        };
+        let mut page = Page { shared: self, session, records: records.into(), lacking };
+        let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
+        while found.len() < limit && end > first {
+            match page.ending(Seq(end.0 - 1)) {
+                Ok(Some(stored)) => {
+                    end = stored.batch.first;
+                    found.push(stored);
+                }
+                Ok(None) if found.is_empty() => return Err(lost(session, Seq(end.0 - 1))),
+                Err(error) if found.is_empty() => return Err(error),
+                Ok(None) | Err(_) => break,
+            }
+        }
+        Ok(found)
+    }
+
+    /// What sled may lack of a Session between two places.
+    fn lacking(&self, session: SessionId, from: Seq, to: Seq, limit: usize) -> Vec<Stored> {
+        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+        let start = recent.lacking.range((session, Seq::ZERO)..=(session, from)).next_back();
+        let start = start.map_or(from, |((_, first), _)| *first);
+        let range = (session, start)..(session, to);
+        let holds = |stored: &&Stored| stored.batch.next() > from;
+        recent.lacking.range(range).map(|(_, stored)| stored).filter(holds).take(limit).cloned().collect()
+    }
+
+    /// The Batch of a Session that holds `seq`, from the journal; sled gets it back.
+    fn from_journal(&self, session: SessionId, seq: Seq) -> Result<Option<Stored>, ReadError> {
+        let io = |error: std::io::Error| ReadError::Io { source: Arc::new(error) };
+        let Some(bytes) = self.journal.find(session, seq).map_err(io)? else { return Ok(None) };
+        let Some(stored) = decode(&bytes) else { return Ok(None) };
+        if let Some(sled) = self.sled() {
+            match sled.replace(session, stored.batch.first, &bytes) {
+                Ok(()) => self.remark(Remark::Mended { session, seq: stored.batch.first, damaged: Copy::Sled }),
+                Err(error) => tracing::warn!(%session, %seq, %error, "sled could not be mended"),
+            }
+        }
+        Ok(Some(stored))
+    }
+}
+
+/// The Batch of a frame, if the frame is whole and its Batch can be decoded.
+pub(super) fn decode(bytes: &[u8]) -> Option<Stored> {
+    let frame = frame::parse(bytes).ok().filter(|frame| frame.kind == frame::Kind::Batch)?;
+    let batch = codec::decode(frame.payload).ok()?;
+    Some(Stored { batch: Arc::new(batch), position: frame.position })
+}
+
+fn batches(stored: Vec<Stored>) -> Vec<Arc<annals_core::Batch>> {
+    stored.into_iter().map(|stored| stored.batch).collect()
+}
+
+fn lost(session: SessionId, seq: Seq) -> ReadError {
+    ReadError::Damaged { session, seq, reason: "the batch here is damaged in every copy".to_owned() }
+}
+
+/// What was fetched for one page, in the order in which it is wanted.
+struct Page<'a> {
+    shared: &'a Shared,
+    session: SessionId,
+    records: VecDeque<(sled::IVec, sled::IVec)>,
+    lacking: VecDeque<Stored>,
+}
+
+impl Page<'_> {
+    /// Reading forwards: the Batch that holds `seq`.
+    fn holding(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
+        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
+        {
+            return Ok(Some(stored));
+        }
+        self.take(seq, |first| first < seq)
+    }
+
+    /// Reading backwards: the Batch that holds `seq`, its last wanted place.
+    fn ending(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
+        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
+        {
+            return Ok(Some(stored));
+        }
+        self.take(seq, |first| first > seq)
+    }
+
+    /// Passes over records that came before, takes the one that holds `seq`, or looks in the journal.
+    fn take(&mut self, seq: Seq, before: impl Fn(Seq) -> bool) -> Result<Option<Stored>, ReadError> {
+        while let Some((key, value)) = self.records.pop_front() {
+            let first = first_of(&key);
+            let whole = decode(&value);
+            match whole.filter(|stored| *key == sled_tree::key(self.session, stored.batch.first)) {
+                Some(stored) if stored.batch.first <= seq && seq < stored.batch.next() => return Ok(Some(stored)),
+                _ if first.is_some_and(&before) => {}
+                _ => {
+                    self.records.push_front((key, value));
+                    break;
+                }
+            }
+        }
+        self.shared.from_journal(self.session, seq)
+    }
+}
+
+fn first_of(key: &[u8]) -> Option<Seq> {
+    Some(Seq(u64::from_be_bytes(key.get(16..24)?.try_into().ok()?)))
+}

@@ -1,0 +1,133 @@
+//! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
+
+use super::filler;
+use super::report::Remark;
+use super::shared::Shared;
+use super::sled_tree::{self, SledError, SledTree};
+use annals_core::Seq;
+use std::io;
+use std::path::PathBuf;
+
+/// How many of the records before the checkpoint are looked for: a sled that dropped its tail lacks one of them.
+const LOOKED_FOR: u64 = 64;
+
+/// What comparing sled with the journal came to.
+#[derive(Debug, Default)]
+pub struct Compared {
+    /// sled, unless it is out of order.
+    pub sled: Option<SledTree>,
+    /// How many Batches sled lacked and got.
+    pub caught_up: u64,
+    /// Whether sled was written to.
+    pub written: bool,
+    /// What somebody should know.
+    pub remarks: Vec<Remark>,
+}
+
+/// Compares sled with the journal, whose end is `next`; `checkpoint` is how far sled was durable.
+pub fn compare(shared: &Shared, opened: Result<SledTree, SledError>, existed: bool, checkpoint: u64) -> Compared {
+    let next = shared.lock().sessions.next;
+    let mut compared = Compared::default();
+    let reason = match &opened {
+        Ok(_) if !existed && next > 0 => Some("it was missing".to_owned()),
+        Ok(sled) => match catch_up(shared, sled, checkpoint, next) {
+            Ok(lacked) => {
+                compared.caught_up = lacked;
+                None
+            }
+            Err(reason) => Some(reason),
+        },
+        Err(error) => Some(error.to_string()),
+    };
+    match (reason, opened) {
+        (None, opened) => {
+            compared.written = compared.caught_up > 0 || !existed;
+            compared.sled = opened.ok();
+        }
+        (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
+            Ok((sled, batches, set_aside)) => {
+                compared.sled = Some(sled);
+                compared.written = true;
+                let set_aside = set_aside.filter(|_| existed);
+                compared.remarks.push(Remark::SledRebuilt { reason, batches, set_aside });
+            }
+            Err(error) => compared.remarks.push(Remark::SledOut { reason: format!("{reason}; {error}") }),
+        },
+    }
+    if shared.layout.sled().join("blobs").read_dir().is_ok_and(|mut blobs| blobs.next().is_some()) {
+        compared.remarks.push(Remark::SledBlobs);
+    }
+    compared
+}
+
+/// Gives sled what came after its checkpoint. An error says why it must be rebuilt instead.
+fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Result<u64, String> {
+    let told = |error: SledError| error.to_string();
+    let before = checkpoint.min(next);
+    if filler::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)? > 0 {
+        return Err("it had lost its newest records".to_owned());
+    }
+    let lacked = filler::refill(shared, sled, before, next).map_err(told)?;
+    let heads = shared.lock().sessions.heads();
+    for told_head in heads {
+        let (session, head) = (told_head.session, told_head.head);
+        let found = sled.at_or_before(session, Seq(u64::MAX)).map_err(told)?;
+        let matches = found.and_then(|(key, value)| sled_tree::checked(&key, &value).map(|(_, header)| header.digest));
+        // What is damaged in the journal as well is no reason to make sled anew.
+        let journal_has = || shared.journal.find(session, Seq(head.next.0.saturating_sub(1)));
+        if matches != Some(head.digest) && journal_has().map_err(|error| error.to_string())?.is_some() {
+            return Err(format!("it did not hold the end of session {session}"));
+        }
+    }
+    Ok(lacked)
+}
+
+/// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
+fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTree, u64, Option<PathBuf>), SledError> {
+    let failed = |error: io::Error| SledError::Flush(error.into());
+    let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
+    remove_folder(&beside).map_err(failed)?;
+    let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
+    let mut batches = filler::refill(shared, &new, 0, next)?;
+    if let Some(old) = old {
+        let broken = old.every(|key, value| {
+            let Some((_, header)) = sled_tree::checked(key, value) else { return };
+            let within = shared.own(header.session).is_some_and(|own| header.next() <= own.head.next);
+            match within.then(|| new.insert(header.session, header.first, value)) {
+                Some(Ok(true)) => batches += 1,
+                Some(Ok(false) | Err(SledError::Taken { .. })) | None => {}
+                Some(Err(error)) => tracing::warn!(%error, "a record could not be saved from the old sled"),
+            }
+        });
+        if let Some(error) = broken {
+            tracing::warn!(%error, "the old sled could not be read to its end");
+        }
+    }
+    new.settle(&*shared.disk)?;
+    drop(new);
+    let swap = || {
+        let mut set_aside = None;
+        if place.exists() {
+            let folder = shared.layout.damaged();
+            shared.disk.create_dir(&folder)?;
+            let names = std::iter::once("sled".to_owned()).chain((1u32..).map(|n| format!("sled.{n}")));
+            let free = names.map(|name| folder.join(name)).find(|path| !path.exists()).unwrap_or(folder.join("sled"));
+            shared.disk.rename(&place, &free)?;
+            shared.disk.sync_dir(&folder)?;
+            set_aside = Some(free);
+        }
+        shared.disk.rename(&beside, &place)?;
+        shared.disk.sync_dir(&shared.layout.dir)?;
+        Ok(set_aside)
+    };
+    let set_aside = swap().map_err(failed)?;
+    Ok((filler::open(shared)?, batches, set_aside))
+}
+
+/// Removes a folder that a stopped rebuild left.
+fn remove_folder(path: &std::path::Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        done => done,
+    }
+}

@@ -1,0 +1,191 @@
+//! What opening a store tells: every place that was damaged, mended, cut off or rebuilt (DESIGN section 3).
+
+use crate::log::Position;
+use annals_core::{Digest, Seq, SessionId};
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// A store cannot be opened.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// There is no store, and the command only looks: record something first, or name another folder.
+    #[error("there is no store in {}; a command that writes makes one, or name another folder", dir.display())]
+    NoStore {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// The folder holds other things: name an empty one.
+    #[error("{} is not a store and not empty; nothing was touched; name another folder", dir.display())]
+    Foreign {
+        /// Which folder.
+        dir: PathBuf,
+    },
+    /// Another process owns the store: ask it over its socket.
+    #[error("another process owns the store in {}", dir.display())]
+    Locked {
+        /// Which store.
+        dir: PathBuf,
+    },
+    /// Another version wrote the store.
+    #[error(
+        "the store in {} has format {found:?}, this version reads format {supported}; nothing was touched; open it \
+         with the version that wrote it, export its sessions, and import them here", dir.display()
+    )]
+    Format {
+        /// Which store.
+        dir: PathBuf,
+        /// What its file `FORMAT` says.
+        found: String,
+        /// What this version reads.
+        supported: u32,
+    },
+    /// The disk refused.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// At which path.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+}
+
+/// What opening found and did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct OpeningReport {
+    /// Whether the store was made by this call.
+    pub created: bool,
+    /// How many Batches sled lacked and got from the journal.
+    pub caught_up: u64,
+    /// Everything that somebody should know, in the order of the store.
+    pub remarks: Vec<Remark>,
+}
+
+impl OpeningReport {
+    /// Whether something acknowledged could be missing.
+    pub fn lost_something(&self) -> bool {
+        self.remarks.iter().any(Remark::is_loss)
+    }
+}
+
+/// Which copy of the log.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Copy {
+    /// The journal.
+    Journal,
+    /// sled.
+    Sled,
+}
+
+impl fmt::Display for Copy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Journal => "the journal",
+            Self::Sled => "sled",
+        })
+    }
+}
+
+/// Something somebody should know about the state of a store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Remark {
+    /// A write that was never acknowledged was cut off, as after a power cut. Nothing acknowledged is missing.
+    #[error("an unfinished write of {bytes} bytes at {}, byte {at}, was set aside in {}", segment.display(), set_aside.display())]
+    Torn {
+        /// Which segment.
+        segment: PathBuf,
+        /// Where it begins.
+        at: u64,
+        /// How long it is.
+        bytes: u64,
+        /// Where a copy lies.
+        set_aside: PathBuf,
+    },
+    /// A part of a segment that holds nothing of the log (its header) was damaged and written again.
+    #[error("{}: a damaged header was written again", segment.display())]
+    Header {
+        /// Which segment.
+        segment: PathBuf,
+    },
+    /// A segment was damaged and was written again with what could be found.
+    #[error("{}, bytes {from}..{to}, was damaged; the segment was written again, the damaged one is {}", segment.display(), set_aside.display())]
+    Damaged {
+        /// Which segment.
+        segment: PathBuf,
+        /// The first damaged byte.
+        from: u64,
+        /// The first byte behind it.
+        to: u64,
+        /// Where the damaged segment lies now.
+        set_aside: PathBuf,
+    },
+    /// A Batch was damaged in one copy and was taken from the other.
+    #[error("session {session}, seq {seq}: was damaged in {damaged}, and was restored from the other copy")]
+    Mended {
+        /// Whose.
+        session: SessionId,
+        /// The first Seq of the Batch.
+        seq: Seq,
+        /// The copy that was damaged.
+        damaged: Copy,
+    },
+    /// A Batch is damaged in every copy.
+    #[error("position {}: the batch there{} is damaged in every copy and lost", position.0, whose.map(|(session, seq)| format!(" (session {session}, seq {seq})")).unwrap_or_default())]
+    Lost {
+        /// Its place in the store.
+        position: Position,
+        /// Whose it was, and from which Seq on, if that can be told.
+        whose: Option<(SessionId, Seq)>,
+    },
+    /// A Batch does not continue its Session. It was left out.
+    #[error("session {session}, seq {seq}: the batch at position {} does not continue the session and was left out", position.0)]
+    Unchained {
+        /// Whose.
+        session: SessionId,
+        /// Its first Seq.
+        seq: Seq,
+        /// Its place in the store.
+        position: Position,
+    },
+    /// sled was behind, damaged or could not be opened, and was filled again from the journal.
+    #[error("sled was rebuilt from the journal ({batches} batches): {reason}")]
+    SledRebuilt {
+        /// Why.
+        reason: String,
+        /// How many Batches it holds now.
+        batches: u64,
+        /// Where the old one lies now, if there was one.
+        set_aside: Option<PathBuf>,
+    },
+    /// sled could not be opened or filled (a full disk, say). The journal serves, slower, until sled can be used again.
+    #[error(
+        "sled cannot be used ({reason}); everything is read from the journal, slower; free disk space and open again"
+    )]
+    SledOut {
+        /// What it said.
+        reason: String,
+    },
+    /// The list of heads, or the checkpoint, was missing or damaged: the whole journal was read instead.
+    #[error("{what} was missing or damaged; the whole journal was read instead; nothing is lost by that")]
+    Reread {
+        /// Which file.
+        what: &'static str,
+    },
+    /// A blob's file does not hold what its name says. It reads as missing until it is put again.
+    #[error("blob {blob} is damaged; it reads as missing")]
+    Blob {
+        /// Which.
+        blob: Digest,
+    },
+    /// sled wrote a file that it does not flush: the store's settings should make that impossible.
+    #[error("sled's folder `blobs` is not empty; what lies there is not durable by itself (the journal is)")]
+    SledBlobs,
+}
+
+impl Remark {
+    /// Whether something acknowledged could be missing.
+    pub fn is_loss(&self) -> bool {
+        matches!(self, Self::Lost { .. } | Self::Unchained { .. } | Self::Blob { .. })
+    }
+}

@@ -1,0 +1,182 @@
+//! What the threads of an open store share.
+
+use super::blobs::BlobFiles;
+use super::files::Disk;
+use super::journal::{Journal, Stored};
+use super::layout::Layout;
+use super::report::Remark;
+use super::sessions::{Own, Sessions};
+use super::sled_tree::SledTree;
+use crate::log::Position;
+use annals_core::{Seq, SessionId};
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// Sizes and times of a store. The defaults suit a person's machine; tests make them small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Bytes reserved for a segment of the journal.
+    pub segment_bytes: u64,
+    /// How many appends may wait for the committer; the next one waits to be admitted.
+    pub queue: usize,
+    /// The most bytes that are made durable together.
+    pub group_bytes: usize,
+    /// The most bytes that sled may lack while it works; then appends wait for it.
+    pub lag_bytes: u64,
+    /// Batches after which sled is made durable.
+    pub checkpoint_every: u64,
+    /// Quiet time after which sled is made durable.
+    pub checkpoint_idle: Duration,
+    /// sled's cache in bytes.
+    pub sled_cache: u64,
+    /// sled's segment size in bytes: a quarter of it is the largest thing that sled keeps out of its own `blobs`.
+    pub sled_segment: usize,
+    /// Whether sealed segments are compressed.
+    pub pack: bool,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 8 << 20,
+            queue: 1024,
+            group_bytes: 2 << 20,
+            lag_bytes: 64 << 20,
+            checkpoint_every: 16_384,
+            checkpoint_idle: Duration::from_secs(2),
+            sled_cache: 32 << 20,
+            sled_segment: 8 << 20,
+            pack: true,
+        }
+    }
+}
+
+/// How many of the newest Batches are kept for followers.
+const KEPT: usize = 4096;
+
+/// An open store.
+#[derive(Debug)]
+pub struct Shared {
+    pub(super) layout: Layout,
+    pub(super) disk: Arc<dyn Disk>,
+    pub(super) tuning: Tuning,
+    pub(super) journal: Journal,
+    pub(super) blobs: Arc<BlobFiles>,
+    /// `None` while sled is out of order: then the journal serves.
+    pub(super) sled: RwLock<Option<SledTree>>,
+    /// Every Batch below this is durable in sled.
+    pub(super) checkpoint: AtomicU64,
+    pub(super) state: Mutex<State>,
+    pub(super) recent: RwLock<Recent>,
+    /// Bytes that sled lacks.
+    pub(super) lag: Mutex<u64>,
+    pub(super) lag_fell: Condvar,
+    /// How long the store is; gone when it is closed.
+    pub(super) length: Mutex<Option<watch::Sender<Position>>>,
+    pub(super) closed: AtomicBool,
+    /// Damage found since opening.
+    pub(super) remarks: Mutex<Vec<Remark>>,
+}
+
+/// The Sessions, and which of them have a Batch on its way.
+#[derive(Debug, Default)]
+pub struct State {
+    pub(super) sessions: Sessions,
+    reserved: HashMap<SessionId, Arc<Notify>>,
+}
+
+impl State {
+    /// These Sessions, nothing on its way.
+    pub(super) fn of(sessions: Sessions) -> Self {
+        Self { sessions, reserved: HashMap::new() }
+    }
+}
+
+/// What sled may lack, and the newest Batches.
+#[derive(Debug, Default)]
+pub struct Recent {
+    /// What sled lacks, by place.
+    pub(super) lacking: BTreeMap<(SessionId, Seq), Stored>,
+    /// The newest Batches, dense by position.
+    newest: VecDeque<Stored>,
+}
+
+impl Recent {
+    /// Takes in a Batch that became durable.
+    pub(super) fn push(&mut self, stored: Stored) {
+        self.lacking.insert((stored.batch.session, stored.batch.first), stored.clone());
+        if self.newest.len() == KEPT {
+            self.newest.pop_front();
+        }
+        self.newest.push_back(stored);
+    }
+
+    /// The newest Batches from a position on, if they reach back that far.
+    pub(super) fn from(&self, position: u64, limit: usize) -> Option<Vec<Stored>> {
+        let first = self.newest.front()?.position;
+        let skip = usize::try_from(position.checked_sub(first)?).ok()?;
+        Some(self.newest.iter().skip(skip).take(limit).cloned().collect())
+    }
+}
+
+/// One Session's next place, held by one writer until its Batch is durable or given up.
+#[derive(Debug)]
+pub struct Reservation {
+    shared: Arc<Shared>,
+    session: SessionId,
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if let Some(waiting) = self.shared.lock().reserved.remove(&self.session) {
+            waiting.notify_waiters();
+        }
+    }
+}
+
+impl Shared {
+    /// The Sessions. Every change is whole in one step, so a panic elsewhere leaves nothing half done.
+    pub(super) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One Session.
+    pub(super) fn own(&self, session: SessionId) -> Option<Own> {
+        self.lock().sessions.own.get(&session).copied()
+    }
+
+    /// sled, if it is in order.
+    pub(super) fn sled(&self) -> Option<SledTree> {
+        self.sled.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether the store is shut down.
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Keeps a word for the user.
+    pub(super) fn remark(&self, remark: Remark) {
+        tracing::warn!("{remark}");
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+
+    /// Takes the next place of a Session, or says whom to wait for. Call it under the same lock that decided.
+    pub(super) fn reserve(
+        self: &Arc<Self>,
+        state: &mut State,
+        session: SessionId,
+    ) -> Result<Reservation, tokio::sync::futures::OwnedNotified> {
+        if let Some(busy) = state.reserved.get(&session) {
+            return Err(busy.clone().notified_owned());
+        }
+        state.reserved.insert(session, Arc::new(Notify::new()));
+        Ok(Reservation { shared: self.clone(), session })
+    }
+}

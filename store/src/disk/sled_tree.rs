@@ -1,0 +1,182 @@
+//! sled, used so that its faults cannot hurt (DESIGN section 3; `docs/durability.md` lists them).
+//!
+//! One tree; key = Session ++ first Seq, value = the frame as it stands in the journal. Never `flush_async`; opened in
+//! a thread of its own, since a damaged file makes it panic; every call that reads is guarded the same way.
+
+use super::files::{Disk, How};
+use super::frame::{self, Frame, Kind};
+use annals_core::codec::{self, Header};
+use annals_core::{Seq, SessionId};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+
+/// The length of a key.
+const KEY: usize = 24;
+
+/// An open sled database.
+#[derive(Clone, Debug)]
+pub struct SledTree {
+    db: sled::Db,
+    path: PathBuf,
+}
+
+/// sled refused or broke.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum SledError {
+    /// It said so.
+    #[error(transparent)]
+    Sled(#[from] sled::Error),
+    /// It panicked: its files are damaged.
+    #[error("sled stopped with a panic: its files are damaged")]
+    Panicked,
+    /// Another Batch stands where this one belongs.
+    #[error("another batch stands at session {session}, seq {seq}")]
+    Taken {
+        /// Whose place.
+        session: SessionId,
+        /// Which Seq.
+        seq: Seq,
+    },
+    /// Its file could not be flushed.
+    #[error("sled's file could not be flushed: {0}")]
+    Flush(#[source] std::sync::Arc<io::Error>),
+}
+
+/// The key of a Batch.
+pub fn key(session: SessionId, first: Seq) -> [u8; KEY] {
+    let mut key = [0; KEY];
+    key[..16].copy_from_slice(&session.0);
+    key[16..].copy_from_slice(&first.0.to_be_bytes());
+    key
+}
+
+/// A frame of sled that was checked against its key.
+pub fn checked<'a>(key: &[u8], value: &'a [u8]) -> Option<(Frame<'a>, Header)> {
+    let frame = frame::parse(value).ok().filter(|frame| frame.kind == Kind::Batch)?;
+    let header = codec::decode_header(frame.payload).ok()?;
+    (key == self::key(header.session, header.first)).then_some((frame, header))
+}
+
+fn guarded<T>(call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, SledError> {
+    catch_unwind(AssertUnwindSafe(call)).map_err(|_| SledError::Panicked)?.map_err(SledError::Sled)
+}
+
+impl SledTree {
+    /// Opens or makes the database.
+    pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
+        let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
+        let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
+        let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
+        Ok(Self { db: opened.map_err(|_| SledError::Panicked)??, path: path.to_owned() })
+    }
+
+    /// Inserts a frame. True when it was new, false when exactly this stood there.
+    pub fn insert(&self, session: SessionId, first: Seq, frame: &[u8]) -> Result<bool, SledError> {
+        let key = key(session, first);
+        match guarded(|| self.db.compare_and_swap(key, None as Option<&[u8]>, Some(frame)))? {
+            Ok(()) => Ok(true),
+            Err(taken) if taken.current.as_deref() == Some(frame) => Ok(false),
+            Err(_) => Err(SledError::Taken { session, seq: first }),
+        }
+    }
+
+    /// Puts a frame in the place of a damaged one.
+    pub fn replace(&self, session: SessionId, first: Seq, frame: &[u8]) -> Result<(), SledError> {
+        guarded(|| self.db.insert(key(session, first), frame)).map(drop)
+    }
+
+    /// The last record of a Session's own log that begins at `at` or before.
+    pub fn at_or_before(&self, session: SessionId, at: Seq) -> Result<Option<(sled::IVec, sled::IVec)>, SledError> {
+        let range = key(session, Seq::ZERO)..=key(session, at);
+        guarded(|| self.db.range(range).next_back().transpose())
+    }
+
+    /// The position behind the newest of each Session's last records: how far sled goes at least.
+    pub fn reaches(&self) -> u64 {
+        let mut reaches = 0;
+        let mut from: sled::IVec = (&[]).into();
+        let walked = guarded(|| {
+            while let Some(record) = self.db.range(from.clone()..).next() {
+                let (at, _) = record?;
+                let Some(session) = at.get(..16).and_then(|id| id.try_into().ok()).map(SessionId) else { break };
+                let last = key(session, Seq(u64::MAX));
+                if let Some(record) = self.db.range(..=last).next_back() {
+                    let (at, value) = record?;
+                    reaches = checked(&at, &value).map_or(reaches, |(frame, _)| reaches.max(frame.position + 1));
+                }
+                let mut beyond = last.to_vec();
+                beyond.push(0);
+                from = beyond.into();
+            }
+            Ok(())
+        });
+        if let Err(error) = walked {
+            tracing::warn!(%error, "sled could not be read to its end");
+        }
+        reaches
+    }
+
+    /// Up to `limit` records of a Session from the one that holds `from` on. Ends before an error, which is given.
+    pub fn forwards(&self, session: SessionId, from: Seq, limit: usize) -> (Records, Option<SledError>) {
+        let start = match self.at_or_before(session, from) {
+            Ok(found) => found.map_or_else(|| sled::IVec::from(&key(session, from)), |(key, _)| key),
+            Err(error) => return (Vec::new(), Some(error)),
+        };
+        let mut found = Vec::with_capacity(limit.min(1024));
+        let end: sled::IVec = (&key(session, Seq(u64::MAX))).into();
+        let result = guarded(|| {
+            for record in self.db.range(start..=end).take(limit) {
+                found.push(record?);
+            }
+            Ok(())
+        });
+        (found, result.err())
+    }
+
+    /// Up to `limit` records of a Session that begin before `before`, newest first.
+    pub fn backwards(&self, session: SessionId, before: Seq, limit: usize) -> (Records, Option<SledError>) {
+        let mut found = Vec::with_capacity(limit.min(1024));
+        let range = key(session, Seq::ZERO)..key(session, before);
+        let result = guarded(|| {
+            for record in self.db.range(range).rev().take(limit) {
+                found.push(record?);
+            }
+            Ok(())
+        });
+        (found, result.err())
+    }
+
+    /// Gives every record that can be read to `each`; ends at the first error, which is given.
+    pub fn every(&self, mut each: impl FnMut(&[u8], &[u8])) -> Option<SledError> {
+        guarded(|| {
+            for record in self.db.iter() {
+                let (key, value) = record?;
+                each(&key, &value);
+            }
+            Ok(())
+        })
+        .err()
+    }
+
+    /// Makes everything inserted so far durable: `flush` alone is not (it is no device flush on Linux).
+    pub fn checkpoint(&self, disk: &dyn Disk) -> Result<(), SledError> {
+        guarded(|| self.db.flush())?;
+        let flushed = disk.open(&self.path.join("db"), How::Write).and_then(|file| file.sync_data());
+        flushed.map_err(|error| SledError::Flush(error.into()))
+    }
+
+    /// Makes a new database's files and names durable.
+    pub fn settle(&self, disk: &dyn Disk) -> Result<(), SledError> {
+        self.checkpoint(disk)?;
+        let settle = || {
+            disk.open(&self.path.join("conf"), How::Write)?.sync_data()?;
+            disk.sync_dir(&self.path)?;
+            self.path.parent().map_or(Ok(()), |parent| disk.sync_dir(parent))
+        };
+        settle().map_err(|error: io::Error| SledError::Flush(error.into()))
+    }
+}
+
+/// Keys and values as sled holds them.
+pub type Records = Vec<(sled::IVec, sled::IVec)>;

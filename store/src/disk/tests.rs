@@ -1,0 +1,73 @@
+use super::{DiskLog, OpenError, OpenMode};
+use crate::EventLog;
+use crate::conformance::{self, Violation, material};
+use annals_core::Seq;
+use std::sync::{Arc, Mutex};
+
+fn folder() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+async fn conforms() {
+    let kept = Mutex::new(Vec::new());
+    conformance::run_all(async || {
+        let dir = tempfile::tempdir().map_err(|error| Violation(error.to_string()))?;
+        let (log, report) =
+            DiskLog::open(dir.path(), OpenMode::Create).map_err(|error| Violation(error.to_string()))?;
+        assert!(report.created);
+        kept.lock().unwrap().push(dir);
+        Ok(Arc::new(log) as Arc<dyn EventLog>)
+    })
+    .await
+    .unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_on_disk_conforms() {
+    conforms().await;
+}
+
+#[tokio::test]
+async fn the_log_on_disk_conforms_on_one_thread() {
+    conforms().await;
+}
+
+#[tokio::test]
+async fn what_was_appended_is_there_after_closing_and_opening_and_needs_no_remark() {
+    let dir = folder();
+    for round in 0..4u64 {
+        let (log, report) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+        assert_eq!(report.created, round == 0);
+        assert_eq!((report.remarks, report.caught_up), (vec![], 0), "round {round}");
+        material::story(&log, material::session(round), 20).await.unwrap();
+        for n in 0..=round {
+            assert_eq!(material::seqs(&material::whole(&log, material::session(n)).await.unwrap()).len(), 41);
+        }
+        log.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_store_has_one_owner_and_is_only_made_by_who_writes() {
+    let dir = folder();
+    let place = dir.path().join("store");
+    assert!(matches!(DiskLog::open(&place, OpenMode::Existing), Err(OpenError::NoStore { .. })));
+    assert!(!place.exists());
+    let (log, _) = DiskLog::open(&place, OpenMode::Create).unwrap();
+    assert!(matches!(DiskLog::open(&place, OpenMode::Create), Err(OpenError::Locked { .. })));
+    log.close().await.unwrap();
+    assert!(log.append(material::draft(material::session(1), Seq::ZERO, vec![material::created()])).await.is_err());
+    assert!(DiskLog::open(&place, OpenMode::Existing).is_ok());
+}
+
+#[test]
+fn another_format_and_a_foreign_folder_are_refused_untouched() {
+    let dir = folder();
+    std::fs::write(dir.path().join("FORMAT"), "annals store 9\n").unwrap();
+    let told = DiskLog::open(dir.path(), OpenMode::Create).unwrap_err().to_string();
+    assert!(told.contains("annals store 9") && told.contains("nothing was touched"), "{told}");
+    let other = folder();
+    std::fs::write(other.path().join("notes.txt"), "mine").unwrap();
+    assert!(matches!(DiskLog::open(other.path(), OpenMode::Create), Err(OpenError::Foreign { .. })));
+    assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 1);
+}

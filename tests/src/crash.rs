@@ -1,0 +1,104 @@
+//! What the crash tests share: small stores, Sessions to write, and the question whether all that was acknowledged is
+//! there, whole and chained.
+
+use annals_core::event::SyntheticAdded;
+use annals_core::{BlobRef, Event, Seq, SessionId, Text};
+use annals_store::conformance::{Violation, material};
+use annals_store::disk::{DiskLog, Tuning};
+use annals_store::{Draft, EventLog, Slice};
+use std::path::Path;
+use std::time::Duration;
+
+/// A store that rotates, packs and checkpoints after little.
+pub fn small() -> Tuning {
+    Tuning {
+        segment_bytes: 64 << 10,
+        checkpoint_every: 200,
+        checkpoint_idle: Duration::from_millis(50),
+        sled_cache: 1 << 20,
+        sled_segment: 1 << 20,
+        ..Tuning::default()
+    }
+}
+
+/// A number that grows into any number: the same seed gives the same numbers.
+#[derive(Clone, Debug)]
+pub struct Dice(u64);
+
+impl Dice {
+    /// Dice that always fall alike for a seed.
+    pub fn new(seed: u64) -> Self {
+        Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
+    }
+
+    /// A number below `n`, which is not 0.
+    pub fn below(&mut self, n: u64) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) % n
+    }
+}
+
+/// How many rounds a test does: a default, or the number in an environment variable.
+pub fn rounds(variable: &str, default: u64) -> u64 {
+    std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
+}
+
+/// The Draft that stands at a Seq of a Session: the same on every run, of 1 to 4 events, now and then with a large text.
+pub fn draft(session: SessionId, at: Seq) -> Draft {
+    if at == Seq::ZERO {
+        return material::draft(session, at, vec![material::created()]);
+    }
+    let mut dice = Dice::new(at.0 ^ u64::from(session.0[15]) << 32);
+    let events = 1 + dice.below(4);
+    let event = |n: u64| -> Event {
+        let length = if dice.below(97) == 0 { 9_000 } else { 20 + dice.below(900) };
+        let text: String = format!("{session} {at} {n} ").chars().cycle().take(length as usize).collect();
+        SyntheticAdded { text: Text::from(text) }.into()
+    };
+    material::draft(session, at, (0..events).map(event).collect())
+}
+
+/// Every Batch of a Session is what [`draft`] says, chained, and its blobs are there.
+///
+/// # Errors
+/// Says what is missing or different.
+pub async fn whole(log: &DiskLog, session: SessionId, at_least: Seq) -> Result<Vec<Slice>, Violation> {
+    let slices = material::whole(log, session).await?;
+    let end = slices.last().map_or(Seq::ZERO, |slice| slice.until);
+    if end < at_least {
+        return Err(Violation(format!("session {session} ends at {end}; {at_least} was acknowledged")));
+    }
+    let blobs = log.blobs();
+    for slice in &slices {
+        for BlobRef { blob, .. } in slice.batch.blobs() {
+            if blobs.text(&blob).is_none() {
+                return Err(Violation(format!("session {session}, seq {}: blob {blob} is missing", slice.from)));
+            }
+        }
+        let wanted = draft(session, slice.batch.first);
+        if slice.batch.events.len() != wanted.events.len() || slice.batch.at != wanted.at {
+            return Err(Violation(format!("session {session}, seq {}: another batch", slice.from)));
+        }
+    }
+    Ok(slices)
+}
+
+/// Copies a folder with what is in it.
+///
+/// # Errors
+/// When the disk refuses.
+pub fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
+    std::fs::create_dir_all(to)?;
+    for entry in std::fs::read_dir(from)? {
+        let entry = entry?;
+        let target = to.join(entry.file_name());
+        if entry.file_type()?.is_dir() {
+            copy_folder(&entry.path(), &target)?;
+        } else if entry.file_type()?.is_file() {
+            std::fs::copy(entry.path(), target)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,115 @@
+//! Simulated power cuts: whatever was not flushed to the device may be there, gone or torn. Every cut of a short story
+//! with `ANNALS_POWER_CUTS=all`, a sample otherwise.
+
+use annals_core::Seq;
+use annals_store::conformance::material::session;
+use annals_store::disk::files::{Disk, RealDisk};
+use annals_store::disk::lab::{Fate, LabDisk};
+use annals_store::disk::{DiskLog, Tuning};
+use annals_store::{EventLog, OpenMode, OpeningReport};
+use annals_tests::crash::{self, Dice};
+use std::cmp::Ordering;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+const SESSIONS: u64 = 6;
+
+fn tiny() -> Tuning {
+    Tuning { segment_bytes: 8 << 10, sled_segment: 64 << 10, ..crash::small() }
+}
+
+/// Appends to six Sessions, in turn and now and then to all at once, so that groups of several Batches are written.
+/// After each acknowledgement the disk notes how many there were.
+async fn story(dir: &Path, lab: &LabDisk) -> Vec<(u64, Seq)> {
+    let disk: Arc<dyn Disk> = Arc::new(lab.clone());
+    let (log, _) = DiskLog::open_with(dir, OpenMode::Create, tiny(), disk).unwrap();
+    let log = Arc::new(log);
+    let mut acknowledged = Vec::new();
+    let mut next = BTreeMap::new();
+    for round in 0..24 {
+        let chosen = (0..SESSIONS).filter(|number| round % 3 == 0 || *number == round % SESSIONS);
+        let appends: Vec<_> = chosen
+            .map(|number| {
+                let (log, at) = (log.clone(), next.get(&number).copied().unwrap_or_default());
+                (number, tokio::spawn(async move { log.append(crash::draft(session(number), at)).await }))
+            })
+            .collect();
+        for (number, append) in appends {
+            let committed = append.await.unwrap().unwrap();
+            next.insert(number, committed.batch.next());
+            acknowledged.push((number, committed.batch.next()));
+        }
+        lab.mark(acknowledged.len() as u64);
+    }
+    log.close().await.unwrap();
+    acknowledged
+}
+
+async fn survives(image: BTreeMap<PathBuf, Vec<u8>>, from: &Path, acknowledged: &[(u64, Seq)], told: &str) {
+    let dir = tempfile::tempdir().unwrap();
+    for (path, bytes) in image {
+        let path = dir.path().join(path.strip_prefix(from).unwrap());
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(path, bytes).unwrap();
+    }
+    check(dir.path(), acknowledged, told).await;
+    // What was mended stays mended.
+    let again = check(dir.path(), acknowledged, told).await;
+    assert_eq!(again.remarks, vec![], "{told}: opened again");
+}
+
+async fn check(dir: &Path, acknowledged: &[(u64, Seq)], told: &str) -> OpeningReport {
+    let opened = DiskLog::open_with(dir, OpenMode::Create, tiny(), Arc::new(RealDisk));
+    let (log, report) = opened.unwrap_or_else(|error| panic!("{told}: {error}"));
+    assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
+    let mut ends: BTreeMap<u64, Seq> = acknowledged.iter().copied().collect();
+    for head in log.sessions().await.unwrap() {
+        let number = head.session.millis() - session(0).millis();
+        let at_least = ends.remove(&number).unwrap_or_default();
+        let whole = crash::whole(&log, head.session, at_least).await;
+        whole.unwrap_or_else(|violation| panic!("{told}: {violation}; {:?}", report.remarks));
+    }
+    assert_eq!(ends, BTreeMap::new(), "{told}: sessions are missing; {:?}", report.remarks);
+    // The store goes on.
+    let next = log.head(session(0)).await.unwrap().map_or(Seq::ZERO, |head| head.next);
+    log.append(crash::draft(session(0), next)).await.unwrap_or_else(|error| panic!("{told}: {error}"));
+    assert_eq!(log.remarks(), vec![], "{told}");
+    log.close().await.unwrap();
+    report
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_acknowledged_is_missing_after_a_power_cut() {
+    let dir = tempfile::tempdir().unwrap();
+    let lab = LabDisk::new();
+    let acknowledged = story(dir.path(), &lab).await;
+    let every = std::env::var("ANNALS_POWER_CUTS").is_ok_and(|cuts| cuts == "all");
+    let step = if every { 1 } else { (lab.cuts() / 40).max(1) };
+    let mut dice = Dice::new(7);
+    for cut in (0..=lab.cuts()).step_by(step) {
+        let before = usize::try_from(lab.marked(cut).unwrap_or(0)).unwrap();
+        let acknowledged = &acknowledged[..before];
+        let unflushed = lab.unflushed(cut);
+        // Every prefix of what was not flushed; the next write is torn in the middle of a page or at its border.
+        for kept in 0..=unflushed {
+            let torn = [0, 100, 512, 4096][usize::try_from(dice.below(4)).unwrap()];
+            let names = if dice.below(2) == 0 { 0 } else { usize::MAX };
+            let image = lab.image(cut, names, |write, _| match write.cmp(&kept) {
+                Ordering::Less => Fate::Kept,
+                Ordering::Equal => Fate::Torn(torn),
+                Ordering::Greater => Fate::Lost,
+            });
+            let told = format!("cut {cut}, {kept} of {unflushed} kept and {torn} bytes, names {names}");
+            survives(image, dir.path(), acknowledged, &told).await;
+        }
+        // Writes reach the device in any order, and pages of one write too.
+        let image = lab.image(cut, usize::MAX, |_, length| match dice.below(4) {
+            0 => Fate::Lost,
+            1 => Fate::Kept,
+            2 => Fate::Hole(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
+            _ => Fate::Torn(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
+        });
+        survives(image, dir.path(), acknowledged, &format!("cut {cut}, any of {unflushed}")).await;
+    }
+}
