@@ -151,6 +151,8 @@ async fn every_damage_of_a_store_is_told_once_with_its_place_and_the_rest_is_ver
         (Harm::Relinked(a, Seq(5)), vec!["1 5 prev", "1 7 prev"], vec![]),
         (Harm::Gone(a, Seq(5)), vec!["1 5 unreadable"], vec![]),
         (Harm::Gone(a, Seq(0)), vec!["1 0 unreadable"], vec!["2 0 unreadable"]),
+        (Harm::Gone(a, Seq(7)), vec!["1 7 unreadable"], vec![]),
+        (Harm::Skipped(a, Seq(7)), vec!["1 7 head"], vec![]),
         (Harm::Skipped(a, Seq(5)), vec!["1 7 seq", "1 7 prev"], vec![]),
         (Harm::OtherBlob(blob), vec!["1 7 blob"], vec![]),
         (Harm::NoBlob(blob), vec!["1 7 blob"], vec![]),

@@ -177,10 +177,11 @@ impl Shared {
 async fn find_place(dir: &Path, mode: OpenMode) -> Result<Role, SharedError> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     loop {
-        match RemoteLog::connect(dir).await {
-            Ok(remote) => return Ok(Role::Guest(remote)),
-            Err(ConnectError::Absent { .. }) => {}
-            Err(other) => return Err(other.into()),
+        match tokio::time::timeout(PATIENCE, RemoteLog::connect(dir)).await {
+            Ok(Ok(remote)) => return Ok(Role::Guest(remote)),
+            Ok(Err(ConnectError::Absent { .. })) => {}
+            Ok(Err(other)) => return Err(other.into()),
+            Err(_) => return Err(SharedError::Silent { dir: dir.to_owned() }),
         }
         let (folder, path) = (dir.to_owned(), dir.to_owned());
         let opened = tokio::task::spawn_blocking(move || DiskLog::open(&folder, mode)).await;
