@@ -19,7 +19,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 type Connection = Framed<UnixStream, LengthDelimitedCodec>;
 
 /// How many idle connections are kept.
-const IDLE: usize = 8;
+const IDLE: usize = 64;
 
 /// The owner is not there.
 #[derive(Debug, thiserror::Error)]
