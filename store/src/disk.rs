@@ -12,6 +12,7 @@
 mod appending;
 mod blobs;
 mod committer;
+mod doctor;
 mod filler;
 mod following;
 mod frame;
@@ -31,6 +32,8 @@ mod sled_tree;
 pub mod files;
 pub mod lab;
 
+pub use doctor::{CollectError, Examination, Facts, Finding, Garbage, Usage};
+pub use frame::{Cause, Void};
 pub use layout::{FORMAT, Layout};
 pub use report::{Copy, OpenError, OpeningReport, Remark};
 pub use shared::Tuning;
@@ -106,6 +109,16 @@ impl DiskLog {
         tuning: Tuning,
         disk: Arc<dyn Disk>,
     ) -> Result<(Self, OpeningReport), OpenError> {
+        Self::open_aiming(dir, mode, tuning, disk, Aim::Use)
+    }
+
+    fn open_aiming(
+        dir: &Path,
+        mode: OpenMode,
+        tuning: Tuning,
+        disk: Arc<dyn Disk>,
+        aim: Aim,
+    ) -> Result<(Self, OpeningReport), OpenError> {
         let layout = Layout::new(dir);
         let at_dir = |source| OpenError::Io { path: dir.to_owned(), source };
         let mut created = !layout.exists(&*disk)?;
@@ -118,10 +131,11 @@ impl DiskLog {
         let lock = layout.own()?;
         // Somebody may have made it while this process waited for nothing but luck.
         created = !layout.exists(&*disk)?;
+        layout.create_folders(&*disk)?;
         if created {
             layout.create(&*disk)?;
         }
-        let opened = Opening { layout, disk, tuning }.run(created).map_err(at_dir)?;
+        let opened = Opening { layout, disk, tuning, aim }.run(created).map_err(at_dir)?;
         Self::start(opened, lock).map_err(at_dir)
     }
 
@@ -219,6 +233,18 @@ struct Opening {
     layout: Layout,
     disk: Arc<dyn Disk>,
     tuning: Tuning,
+    aim: Aim,
+}
+
+/// What a store is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Aim {
+    /// To be used: only what came after the last checkpoint is compared.
+    Use,
+    /// To be mended: everything is read and compared.
+    Repair,
+    /// To be made small: sled is written anew.
+    Compact,
 }
 
 struct Opened {
@@ -230,7 +256,7 @@ struct Opened {
 
 impl Opening {
     fn run(self, created: bool) -> io::Result<Opened> {
-        let Self { layout, disk, tuning } = self;
+        let Self { layout, disk, tuning, aim } = self;
         let mut report = OpeningReport { created, ..OpeningReport::default() };
         let names = disk.list(&layout.dir)?;
         let stands = |name: &str| names.iter().any(|listed| listed.name == name);
@@ -257,6 +283,7 @@ impl Opening {
             sled: sled.as_ref().ok(),
             evidence,
             sessions: heads,
+            thorough: aim == Aim::Repair,
         };
         let recovered = recovery.run()?;
         report.remarks.extend(recovered.remarks);
@@ -277,7 +304,7 @@ impl Opening {
             closed: AtomicBool::new(false),
             remarks: Mutex::default(),
         });
-        let compared = rebuild::compare(&shared, sled, existed, checkpoint);
+        let compared = rebuild::compare(&shared, sled, existed, checkpoint, aim);
         *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
         report.caught_up = compared.caught_up;
         report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));

@@ -97,11 +97,16 @@ impl Layout {
         }
     }
 
-    /// Makes the folders, and says last that this is a store.
-    pub fn create(&self, disk: &dyn Disk) -> Result<(), OpenError> {
+    /// Makes the folders that are not there: also those that somebody removed, which recovery then fills.
+    pub fn create_folders(&self, disk: &dyn Disk) -> Result<(), OpenError> {
         for folder in [self.journal(), self.blobs()] {
             disk.create_dir(&folder).map_err(self.io(folder.clone()))?;
         }
+        disk.sync_dir(&self.dir).map_err(self.io(self.dir.clone()))
+    }
+
+    /// Says that this is a store; its folders stand already.
+    pub fn create(&self, disk: &dyn Disk) -> Result<(), OpenError> {
         write_whole(disk, &self.format(), format_text().as_bytes()).map_err(self.io(self.format()))?;
         match self.dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
             Some(parent) => disk.sync_dir(parent).map_err(self.io(parent.to_owned())),

@@ -47,6 +47,8 @@ pub struct Recovery<'a> {
     pub evidence: u64,
     /// The Sessions as they stood at the last rotation or shutdown.
     pub sessions: Sessions,
+    /// Whether every segment is read, also those whose Batches the list of heads covers.
+    pub thorough: bool,
 }
 
 /// One segment as it was found.
@@ -65,7 +67,8 @@ impl Recovery<'_> {
     pub fn run(mut self) -> io::Result<Recovered> {
         let known = self.sessions.next;
         let segments = self.segments()?;
-        let start = segments.iter().rposition(|segment| segment.first <= known).unwrap_or(0);
+        let covers = |segment: &Arc<Segment>| segment.first <= known;
+        let start = segments.iter().rposition(covers).filter(|_| !self.thorough).unwrap_or(0);
         let (mut remarks, mut writer) = (Vec::new(), None);
         for (index, segment) in segments.iter().enumerate().skip(start) {
             let next = segments.get(index + 1);
