@@ -13,12 +13,14 @@ mod appending;
 mod blobs;
 mod committer;
 mod doctor;
+mod facts;
 mod filler;
 mod following;
 mod frame;
 mod journal;
 mod keeper;
 mod layout;
+mod opening;
 mod packed;
 mod reading;
 mod rebuild;
@@ -32,7 +34,8 @@ mod sled_tree;
 pub mod files;
 pub mod lab;
 
-pub use doctor::{CollectError, Examination, Facts, Finding, Garbage, Usage};
+pub use doctor::{CollectError, Examination, Finding, Garbage};
+pub use facts::{Facts, Usage};
 pub use frame::{Cause, Void};
 pub use layout::{FORMAT, Layout};
 pub use report::{Copy, OpenError, OpeningReport, Remark};
@@ -43,21 +46,17 @@ use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead, Slice,
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
-use blobs::BlobFiles;
 use committer::{Committer, Request};
 use files::{Disk, RealDisk};
 use filler::Filler;
 use following::{AllPages, SessionPages};
-use journal::Journal;
-use recovery::Recovery;
-use sessions::{Checkpoint, Sessions};
-use shared::{Recent, Shared, State};
-use sled_tree::SledTree;
+use opening::{Aim, Opened, Opening};
+use shared::{Shared, State};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
@@ -221,91 +220,6 @@ fn finish(shared: &Shared, running: Running) -> io::Result<()> {
     }
     drop(lock);
     Ok(())
-}
-
-/// A store that is being opened by its owner.
-struct Opening {
-    layout: Layout,
-    disk: Arc<dyn Disk>,
-    tuning: Tuning,
-    aim: Aim,
-}
-
-/// What a store is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aim {
-    /// To be used: only what came after the last checkpoint is compared.
-    Use,
-    /// To be mended: everything is read and compared.
-    Repair,
-    /// To be made small: sled is written anew.
-    Compact,
-}
-
-struct Opened {
-    shared: Arc<Shared>,
-    writer: Option<journal::Writer>,
-    report: OpeningReport,
-    written: bool,
-}
-
-impl Opening {
-    fn run(self, created: bool) -> io::Result<Opened> {
-        let Self { layout, disk, tuning, aim } = self;
-        let mut report = OpeningReport { created, ..OpeningReport::default() };
-        let names = disk.list(&layout.dir)?;
-        let stands = |name: &str| names.iter().any(|listed| listed.name == name);
-        let heads = Sessions::load(&*disk, &layout.heads())?;
-        let checkpoint = Checkpoint::load(&*disk, &layout.checkpoint())?;
-        for (what, lost) in [
-            ("the list of heads", heads.is_none() && stands("heads")),
-            ("the checkpoint", checkpoint.is_none() && stands("checkpoint")),
-        ] {
-            report.remarks.extend(lost.then_some(Remark::Reread { what }));
-        }
-        let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
-        let existed = layout.sled().join("db").exists();
-        let sled = SledTree::open(&layout.sled(), tuning.sled_cache, tuning.sled_segment);
-        if let (Ok(sled), false) = (&sled, existed) {
-            sled.settle(&*disk).map_err(io::Error::other)?;
-        }
-        let reaches = sled.as_ref().map_or(0, SledTree::reaches);
-        let evidence = heads.next.max(checkpoint).max(reaches);
-        let recovery = Recovery {
-            disk: &*disk,
-            layout: &layout,
-            tuning: &tuning,
-            sled: sled.as_ref().ok(),
-            evidence,
-            sessions: heads,
-            thorough: aim == Aim::Repair,
-        };
-        let recovered = recovery.run()?;
-        report.remarks.extend(recovered.remarks);
-        let next = recovered.sessions.next;
-        let shared = Arc::new(Shared {
-            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments),
-            blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
-            layout,
-            disk,
-            tuning,
-            sled: RwLock::new(None),
-            checkpoint: AtomicU64::new(checkpoint.min(next)),
-            state: Mutex::new(State::of(recovered.sessions)),
-            recent: RwLock::new(Recent::default()),
-            lag: Mutex::new(0),
-            lag_fell: Condvar::new(),
-            length: Mutex::new(Some(watch::Sender::new(Position(next)))),
-            closed: AtomicBool::new(false),
-            remarks: Mutex::default(),
-        });
-        let compared = rebuild::compare(&shared, sled, existed, checkpoint, aim);
-        *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
-        report.caught_up = compared.caught_up;
-        report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));
-        report.remarks.extend(compared.remarks);
-        Ok(Opened { shared, writer: recovered.writer, report, written: compared.written })
-    }
 }
 
 impl EventLog for DiskLog {
