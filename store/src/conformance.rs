@@ -78,7 +78,7 @@ pub const LAWS: &[Law] = laws![
     fork::a_fork_reads_through_to_its_parent,
     fork::a_cut_inside_a_batch_hides_the_rest_of_it,
     fork::a_fork_of_a_fork_reads_through_to_both,
-    fork::a_fork_below_its_parents_own_first_seq_reads_from_the_grandparent,
+    fork::a_forks_parent_is_who_wrote_what_lies_before_the_cut,
     fork::parent_and_fork_continue_on_their_own,
     follow::a_follower_of_a_session_gets_what_was_there_one_marker_and_what_is_new,
     follow::a_follower_may_start_inside_a_batch_or_at_the_end,

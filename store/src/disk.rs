@@ -189,6 +189,11 @@ impl DiskLog {
     }
 }
 
+/// The blobs of the store in a folder, readable by every process: they are files that never change.
+pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
+    Arc::new(BlobFiles::new(Arc::new(RealDisk), Layout::new(dir).blobs()))
+}
+
 impl Drop for DiskLog {
     fn drop(&mut self) {
         if let Some((shared, running)) = self.stop()

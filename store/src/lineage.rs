@@ -63,7 +63,7 @@ impl Lineage {
                 missing = Some((ancestor, until));
                 break;
             };
-            // A fork below its parent's own first Seq inherits from the parent's ancestors alone.
+            // `placing::fork_prev` refuses a parent that wrote nothing before the cut; a damaged log may still name one.
             if found.first < until {
                 spans.push(Span { session: ancestor, from: found.first, until });
                 until = found.first;

@@ -2,10 +2,23 @@
 //!
 //! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
 
-use crate::log::{AppendError, Draft, Head};
+use crate::log::{AppendError, Draft, EventLog, Head, ReadError};
 use annals_core::batch::Sealed;
 use annals_core::event::SessionForked;
-use annals_core::{Batch, BlobHash, Digest, Event, Seq};
+use annals_core::{Batch, BlobHash, Digest, Event, Seq, SessionId};
+
+/// Every reason that [`AppendError::Misplaced`] gives.
+pub const MISPLACED: &[&str] = &[
+    "a session begins with the first event of its first batch, nowhere else",
+    "it exists; the batch would begin it again",
+    "session.created stands at seq 0",
+    "session.forked stands at the seq of its cut",
+    "a fork inherits at least one event; create a session instead",
+    "a session is no fork of itself",
+    "there is no such session; its first event creates or forks it",
+    "its parent is not in this store, or ends before the cut",
+    "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
+];
 
 /// Where a Draft goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -61,13 +74,19 @@ fn begins(event: &Event) -> bool {
 
 /// The digest before a fork's first Batch, given the Batch that holds `cut - 1` as the parent reads it.
 ///
+/// **Invariant**: a fork's parent is the Session that *wrote* that Batch, so the logs that a Session reads through are
+/// one chain of digests and an export holds nothing that the Session does not read. [`fork_at`] finds it.
+///
 /// # Errors
-/// [`AppendError::Misplaced`] when the parent holds no such event; [`AppendError::Diverged`] when the digest is another.
+/// [`AppendError::Misplaced`] when the parent wrote no such event; [`AppendError::Diverged`] when the digest is another.
 pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> Result<Digest, AppendError> {
-    let Some(batch) = holds else {
-        let reason = "its parent is not in this store, or ends before the cut";
-        return Err(AppendError::Misplaced { session: draft.session, reason });
-    };
+    let misplaced = |reason| AppendError::Misplaced { session: draft.session, reason };
+    let batch = holds.ok_or_else(|| misplaced("its parent is not in this store, or ends before the cut"))?;
+    if batch.session != fork.parent {
+        return Err(misplaced(
+            "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
+        ));
+    }
     if batch.digest == fork.parent_digest {
         return Ok(batch.digest);
     }
@@ -77,6 +96,19 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
         expected: fork.parent_digest,
         found: batch.digest,
     })
+}
+
+/// The first event of a fork of `session` at `cut`. Its parent is whoever wrote what lies before the cut: `session`, or
+/// the ancestor that it inherits that from.
+///
+/// # Errors
+/// [`ReadError::NoSession`]; [`ReadError::Damaged`] when the Session holds nothing before the cut.
+pub async fn fork_at(log: &dyn EventLog, session: SessionId, cut: Seq) -> Result<SessionForked, ReadError> {
+    let last = Seq(cut.0.saturating_sub(1));
+    let nothing = || ReadError::Damaged { session, seq: cut, reason: "there is no event before the cut".into() };
+    let found = log.read(session, last, 1).await?.pop().filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
+    let (parent, parent_digest) = (found.batch.session, found.batch.digest);
+    Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None })
 }
 
 /// Whether `standing`, the Batch that begins at the Draft's Seq, is what the Draft makes.

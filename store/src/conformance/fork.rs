@@ -1,8 +1,9 @@
 //! Forks: nothing is copied, everything is read through.
 
-use super::material::{fork, seqs, session, story, two, whole};
+use super::material::{draft, fork, seqs, session, story, two, whole};
 use super::{Outcome, hold};
-use crate::log::EventLog;
+use crate::log::{AppendError, EventLog};
+use crate::placing::fork_at;
 use annals_core::Seq;
 use std::sync::Arc;
 
@@ -54,19 +55,22 @@ pub(super) async fn a_fork_of_a_fork_reads_through_to_both(log: Arc<dyn EventLog
     Ok(())
 }
 
-pub(super) async fn a_fork_below_its_parents_own_first_seq_reads_from_the_grandparent(
-    log: Arc<dyn EventLog>,
-) -> Outcome {
-    let (a, b, c, d) = (session(1), session(2), session(3), session(4));
+pub(super) async fn a_forks_parent_is_who_wrote_what_lies_before_the_cut(log: Arc<dyn EventLog>) -> Outcome {
+    let (a, b) = (session(1), session(2));
     story(&*log, a, 3).await?;
     fork(&*log, a, Seq(5), b).await?;
-    fork(&*log, b, Seq(2), c).await?;
-    fork(&*log, b, Seq(5), d).await?; // exactly where b begins: nothing of b
-    for (session, cut) in [(c, 2), (d, 5)] {
-        two(&*log, session, Seq(cut + 1)).await?;
-        let slices = whole(&*log, session).await?;
-        hold!(seqs(&slices) == (0..cut + 3).collect::<Vec<_>>(), "the fork reads {:?}", seqs(&slices));
-        hold!(slices.iter().all(|slice| slice.batch.session != b), "it reads what its parent wrote after the cut");
+    for (n, cut) in [(3, 2), (4, 5)] {
+        let (child, cut) = (session(n), Seq(cut));
+        let mut begins = fork_at(&*log, b, cut).await?;
+        hold!(begins.parent == a, "a fork of the fork at {cut}, below what it wrote, has parent {}", begins.parent);
+        begins.parent = b;
+        let wrong = log.append(draft(child, cut, vec![begins.into()])).await;
+        hold!(matches!(wrong, Err(AppendError::Misplaced { .. })), "a parent that only inherited gave {wrong:?}");
+        fork(&*log, b, cut, child).await?;
+        two(&*log, child, cut.plus(1)).await?;
+        let slices = whole(&*log, child).await?;
+        hold!(seqs(&slices).into_iter().eq(0..cut.0 + 3), "the fork reads {:?}", seqs(&slices));
+        hold!(slices.iter().all(|slice| slice.batch.session != b), "it reads what the other fork wrote");
     }
     Ok(())
 }

@@ -2,6 +2,7 @@
 
 use super::{Violation, hold};
 use crate::log::{AppendError, Committed, Draft, EventLog, Followed, Following, Slice};
+use crate::placing::fork_at;
 use annals_core::event::{
     Delivery, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, SessionForked, SyntheticAdded,
 };
@@ -82,15 +83,13 @@ pub async fn two(log: &dyn EventLog, session: SessionId, at: Seq) -> Result<Comm
     log.append(draft(session, at, vec![admitted(&input, "what now?"), promoted(&input)])).await
 }
 
-/// Forks `parent` at `cut`, by what it reads as the Batch that holds `cut - 1`.
+/// Forks `from` at `cut`.
 ///
 /// # Errors
-/// When the parent cannot be read or the append fails.
-pub async fn fork(log: &dyn EventLog, parent: SessionId, cut: Seq, session: SessionId) -> Result<Committed, Violation> {
-    let holds = log.read(parent, Seq(cut.0.saturating_sub(1)), 1).await?;
-    let digest = holds.first().map(|slice| slice.batch.digest);
-    let digest = digest.ok_or_else(|| Violation(format!("session {parent} holds nothing before its cut {cut}")))?;
-    Ok(log.append(draft(session, cut, vec![forked(parent, cut, digest)])).await?)
+/// When it cannot be read or the append fails.
+pub async fn fork(log: &dyn EventLog, from: SessionId, cut: Seq, session: SessionId) -> Result<Committed, Violation> {
+    let begins = fork_at(log, from, cut).await?;
+    Ok(log.append(draft(session, cut, vec![begins.into()])).await?)
 }
 
 /// Every Seq in view of some slices, in order.

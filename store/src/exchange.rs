@@ -1,0 +1,32 @@
+//! Sessions as files: export, import, and the proof that nothing was altered (DESIGN sections 2 and 3).
+//!
+//! An export is JSON lines: a header, then the Batches of everything that the Session reads (its ancestors' first), each
+//! blob before the first Batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows
+//! that text and nothing else. Everything here streams: memory holds a page, whatever the length of the log.
+
+mod export;
+mod import;
+mod line;
+pub mod verify;
+
+pub use export::{ExportError, Exported, export};
+pub use import::{ImportError, Imported, ImportedSession, import, import_file};
+pub use line::{Ancestor, FORMAT, Header, HeaderHead};
+pub use verify::{Damage, Flaw, Proven, VerifyReport, verify_file, verify_session, verify_store};
+
+/// How far a long piece of work is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Progress {
+    /// Batches done.
+    pub batches: u64,
+    /// Done so far: bytes of a file that is read, events of a log that is read.
+    pub done: u64,
+    /// What `done` will be in the end, in the same unit, if known.
+    pub total: Option<u64>,
+}
+
+/// Who is told about progress, once a page.
+pub type Tell<'a> = &'a mut (dyn FnMut(Progress) + Send);
+
+/// How many Batches are read at a time.
+const PAGE: usize = 512;

@@ -1,0 +1,149 @@
+//! Export: a Session, and what it inherits, as lines.
+
+use super::line::{Ancestor, BlobLine, Header, HeaderHead};
+use super::{PAGE, Progress, Tell};
+use crate::log::{EventLog, ReadError, Slice};
+use annals_core::canonical::{self, CanonicalError};
+use annals_core::{BlobHash, Seq, SessionId};
+use std::collections::BTreeSet;
+use std::io::Write;
+
+/// What was exported.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Exported {
+    /// The header, as written.
+    pub header: Header,
+    /// How many Batches, inherited ones included.
+    pub batches: u64,
+    /// How many blobs.
+    pub blobs: u64,
+    /// How many bytes.
+    pub bytes: u64,
+}
+
+/// A Session could not be exported. What was written so far is no export: throw it away.
+#[derive(Debug, thiserror::Error)]
+pub enum ExportError {
+    /// The log could not be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// A blob is gone: what the Batch says is not all there. `verify` tells every such place.
+    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    MissingBlob {
+        /// Who wrote the Batch.
+        session: SessionId,
+        /// The Batch's first Seq.
+        seq: Seq,
+        /// Which blob.
+        blob: BlobHash,
+    },
+    /// The Batch holds a number that has no exact JSON form.
+    #[error("session {session}, seq {seq}: {source}")]
+    Canonical {
+        /// Who wrote the Batch.
+        session: SessionId,
+        /// The Batch's first Seq.
+        seq: Seq,
+        /// Which number.
+        source: CanonicalError,
+    },
+    /// The output refused.
+    #[error("the export could not be written: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Writes a Session as it is now. A fork's export holds the Batches of its ancestors that it reads, oldest first; a
+/// Batch with a cut inside is there whole.
+///
+/// # Errors
+/// See [`ExportError`].
+pub async fn export(
+    log: &dyn EventLog,
+    session: SessionId,
+    out: &mut (dyn Write + Send),
+    tell: Tell<'_>,
+) -> Result<Exported, ExportError> {
+    let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
+    let ancestors = ancestors(log, session, head.next).await?;
+    let header = Header::new(session, HeaderHead { next: head.next, digest: head.digest }, ancestors);
+    let mut writer =
+        Writer { out, exported: Exported { header, batches: 0, blobs: 0, bytes: 0 }, seen: BTreeSet::new() };
+    let first = canonical::own(&writer.exported.header).map_err(|source| ExportError::Canonical {
+        session,
+        seq: Seq::ZERO,
+        source,
+    })?;
+    writer.line(&first)?;
+    let (blobs, mut next) = (log.blobs(), Seq::ZERO);
+    while next < head.next {
+        let page = log.read(session, next, PAGE).await?;
+        let gap = || ReadError::Damaged { session, seq: next, reason: "the log ends before its head".into() };
+        let until = page.last().ok_or_else(gap)?.until;
+        for slice in page.iter().take_while(|slice| slice.from < head.next) {
+            writer.batch(slice, &*blobs)?;
+        }
+        next = until;
+        tell(Progress { batches: writer.exported.batches, done: next.0.min(head.next.0), total: Some(head.next.0) });
+    }
+    writer.out.flush()?;
+    Ok(writer.exported)
+}
+
+/// The ancestors that a Session reads through, oldest first, found by bisection: a Session's logs are one rising chain.
+pub(super) async fn ancestors(log: &dyn EventLog, session: SessionId, end: Seq) -> Result<Vec<Ancestor>, ReadError> {
+    let (mut found, mut from) = (Vec::new(), Seq::ZERO);
+    while from < end {
+        let Some(writer) = writer_of(log, session, from).await? else { break };
+        if writer == session {
+            break;
+        }
+        // `low` is of `writer`, `high` is not.
+        let (mut low, mut high) = (from.0, end.0);
+        while high - low > 1 {
+            let middle = low + (high - low) / 2;
+            match writer_of(log, session, Seq(middle)).await? {
+                Some(one) if one == writer => low = middle,
+                _ => high = middle,
+            }
+        }
+        found.push(Ancestor { session: writer, cut: Seq(high) });
+        from = Seq(high);
+    }
+    Ok(found)
+}
+
+async fn writer_of(log: &dyn EventLog, session: SessionId, seq: Seq) -> Result<Option<SessionId>, ReadError> {
+    Ok(log.read(session, seq, 1).await?.first().map(|slice| slice.batch.session))
+}
+
+struct Writer<'a> {
+    out: &'a mut (dyn Write + Send),
+    exported: Exported,
+    /// The blobs already written: 32 bytes each is all that is kept of them.
+    seen: BTreeSet<BlobHash>,
+}
+
+impl Writer<'_> {
+    fn line(&mut self, text: &str) -> Result<(), ExportError> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.write_all(b"\n")?;
+        self.exported.bytes += text.len() as u64 + 1;
+        Ok(())
+    }
+
+    fn batch(&mut self, slice: &Slice, blobs: &(dyn annals_core::Blobs + Send + Sync)) -> Result<(), ExportError> {
+        let (batch, session, seq) = (&slice.batch, slice.batch.session, slice.batch.first);
+        let canonical = |source| ExportError::Canonical { session, seq, source };
+        for named in batch.blobs() {
+            if self.seen.insert(named.blob) {
+                let blob = named.blob;
+                let text = blobs.text(&blob).ok_or(ExportError::MissingBlob { session, seq, blob })?;
+                self.line(&canonical::own(&BlobLine { blob, text }).map_err(canonical)?)?;
+                self.exported.blobs += 1;
+            }
+        }
+        self.line(&batch.to_canonical().map_err(canonical)?)?;
+        self.exported.batches += 1;
+        Ok(())
+    }
+}

@@ -1,0 +1,262 @@
+//! Import: an export back into a log, with the digests that it had.
+
+use super::line::{Ancestor, Header, Line};
+use super::verify::{Flaw, VerifyReport, verify_file};
+use super::{Progress, Tell};
+use crate::log::{AppendError, Committed, Draft, EventLog};
+use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
+use futures_util::stream::{FuturesOrdered, StreamExt};
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+
+/// How many Batches are on their way at a time: enough to share a flush of the disk.
+const WINDOW: usize = 64;
+
+/// What an import did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Imported {
+    /// Each export of the file, in order.
+    pub sessions: Vec<ImportedSession>,
+}
+
+/// What became of one export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportedSession {
+    /// The header.
+    pub header: Header,
+    /// Batches that were appended, inherited ones included.
+    pub new: u64,
+    /// Batches that stood there already.
+    pub known: u64,
+    /// Blobs that came along.
+    pub blobs: u64,
+}
+
+/// An import stopped. What was appended before stays: it is an unaltered beginning of the Session, and importing a
+/// sound file later goes on from there.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// A line is not what the format says, or its content is not what its digest says.
+    #[error("line {line}: {flaw}")]
+    Damaged {
+        /// Which line, from 1.
+        line: u64,
+        /// What is wrong with it.
+        flaw: Flaw,
+    },
+    /// The log holds something else at this place: the two have diverged, and neither is changed.
+    #[error(
+        "line {line}: session {session}, seq {seq}: the log holds {}, the file {found}",
+        match expected { Some(expected) => format!("batch {expected}"), None => "no batch that begins here".into() }
+    )]
+    Diverged {
+        /// Which line, from 1.
+        line: u64,
+        /// Which Session.
+        session: SessionId,
+        /// The first Seq of the file's Batch.
+        seq: Seq,
+        /// The digest of the log's Batch that begins there, if one does.
+        expected: Option<Digest>,
+        /// The digest of the file's Batch.
+        found: Digest,
+    },
+    /// The log refused a Batch.
+    #[error("line {line}: {source}")]
+    Append {
+        /// Which line, from 1.
+        line: u64,
+        /// Why.
+        #[source]
+        source: AppendError,
+    },
+    /// The file ends before the head that its header names: it was shortened.
+    #[error("the export that begins at line {line} ends at seq {found}, before its head at seq {expected}")]
+    Incomplete {
+        /// The line of the header.
+        line: u64,
+        /// The Seq of the head.
+        expected: Seq,
+        /// Where it ends.
+        found: Seq,
+    },
+    /// The file does not verify; nothing was imported.
+    #[error("the file does not verify ({} places); nothing was imported", .0.damage.len())]
+    Unsound(Box<VerifyReport>),
+    /// The file could not be read.
+    #[error("the export could not be read: {0}")]
+    Io(#[from] std::io::Error),
+}
+
+/// Imports a file after verifying all of it: nothing of a damaged or shortened one is appended.
+///
+/// # Errors
+/// [`ImportError::Unsound`] with every damage; see [`ImportError`].
+pub async fn import_file(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported, ImportError> {
+    let report = verify_file(&mut BufReader::new(std::fs::File::open(path)?), None, tell)?;
+    if !report.is_sound() {
+        return Err(ImportError::Unsound(Box::new(report)));
+    }
+    import(log, &mut BufReader::with_capacity(1 << 20, std::fs::File::open(path)?), tell).await
+}
+
+/// Imports what a reader gives, as it comes. Batches that stand in the log already add nothing; a file that goes on
+/// where the log ends extends it.
+///
+/// # Errors
+/// See [`ImportError`].
+pub async fn import(
+    log: &dyn EventLog,
+    source: &mut (dyn BufRead + Send),
+    tell: Tell<'_>,
+) -> Result<Imported, ImportError> {
+    let mut import = Import { log, imported: Imported::default(), section: None, under_way: FuturesOrdered::new() };
+    let (mut progress, mut bytes, mut line) = (Progress::default(), Vec::new(), 0);
+    loop {
+        bytes.clear();
+        let length = source.read_until(b'\n', &mut bytes)?;
+        if length == 0 {
+            break;
+        }
+        line += 1;
+        let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
+        let read = Line::read(text).map_err(|flaw| ImportError::Damaged { line, flaw })?;
+        progress.batches += u64::from(matches!(read, Line::Batch { .. }));
+        progress.done += length as u64;
+        import.take(line, read).await?;
+        if line % 1024 == 0 {
+            tell(progress);
+        }
+    }
+    import.end().await?;
+    tell(progress);
+    match import.imported.sessions.is_empty() {
+        true => Err(ImportError::Damaged { line: 1, flaw: Flaw::Line { reason: "no header".into() } }),
+        false => Ok(import.imported),
+    }
+}
+
+/// What a Batch came to, with its line.
+type Landed = (u64, Draft, Result<Committed, AppendError>);
+
+struct Import<'a> {
+    log: &'a dyn EventLog,
+    imported: Imported,
+    section: Option<Section>,
+    under_way: FuturesOrdered<std::pin::Pin<Box<dyn Future<Output = Landed> + Send + 'a>>>,
+}
+
+/// The export that is being read.
+struct Section {
+    line: u64,
+    session: ImportedSession,
+    last: Option<(SessionId, Seq, Digest)>,
+    ancestors: Vec<Ancestor>,
+}
+
+impl<'a> Import<'a> {
+    async fn take(&mut self, line: u64, read: Line) -> Result<(), ImportError> {
+        let damaged = |flaw| ImportError::Damaged { line, flaw };
+        if let Line::Header(header) = read {
+            self.end().await?;
+            let session = ImportedSession { header, new: 0, known: 0, blobs: 0 };
+            self.section = Some(Section { line, session, last: None, ancestors: Vec::new() });
+            return Ok(());
+        }
+        let Some(section) = &mut self.section else {
+            return Err(damaged(Flaw::Line { reason: "a header was expected".into() }));
+        };
+        match read {
+            Line::Blob { line: blob, found } if blob.blob != found => Err(damaged(Flaw::Blob {
+                blob: blob.blob,
+                found: Some(found),
+                reason: "its text has another hash".into(),
+            })),
+            Line::Blob { line: blob, .. } => {
+                section.session.blobs += 1;
+                self.put(line, blob.text).await.map(|_| ())
+            }
+            Line::Batch { batch, found } if batch.digest != found => {
+                let (session, seq, expected) = (batch.session, batch.first, batch.digest);
+                Err(damaged(Flaw::Digest { session, seq, expected, found }))
+            }
+            Line::Batch { batch, .. } => {
+                if let Some((before, ..)) = section.last.filter(|(before, ..)| *before != batch.session) {
+                    section.ancestors.push(Ancestor { session: before, cut: batch.first });
+                }
+                section.last = Some((batch.session, batch.next(), batch.digest));
+                self.append(line, batch).await
+            }
+            Line::Opaque { reason, .. } => Err(damaged(Flaw::Line { reason })),
+            Line::Header(_) => Ok(()),
+        }
+    }
+
+    async fn put(&mut self, line: u64, text: String) -> Result<BlobHash, ImportError> {
+        self.log.put_blob(text).await.map_err(|source| ImportError::Append { line, source })
+    }
+
+    async fn append(&mut self, line: u64, batch: Batch) -> Result<(), ImportError> {
+        let Batch { session, first, at, events, digest, .. } = batch;
+        let draft = Draft { session, expected: first, at, events, digest: Some(digest) };
+        let log = self.log;
+        self.under_way.push_back(Box::pin(async move {
+            let answer = log.append(draft.clone()).await;
+            (line, draft, answer)
+        }));
+        self.land(WINDOW - 1).await
+    }
+
+    /// Waits until at most `left` Batches are under way.
+    async fn land(&mut self, left: usize) -> Result<(), ImportError> {
+        while self.under_way.len() > left {
+            let Some((line, draft, answer)) = self.under_way.next().await else { break };
+            let answer = match answer {
+                // It overtook the Batches before it, which have landed by now.
+                Err(AppendError::Conflict { actual, .. }) if actual < draft.expected => {
+                    self.log.append(draft.clone()).await
+                }
+                Err(AppendError::Misplaced { .. } | AppendError::Diverged { .. }) => {
+                    self.log.append(draft.clone()).await
+                }
+                answer => answer,
+            };
+            match answer {
+                Ok(committed) => {
+                    if let Some(section) = &mut self.section {
+                        let session = &mut section.session;
+                        *(if committed.known { &mut session.known } else { &mut session.new }) += 1;
+                    }
+                }
+                Err(AppendError::Conflict { .. } | AppendError::Diverged { .. }) => {
+                    return Err(self.diverged(line, &draft).await);
+                }
+                Err(source) => return Err(ImportError::Append { line, source }),
+            }
+        }
+        Ok(())
+    }
+
+    async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
+        let (session, seq, found) = (draft.session, draft.expected, draft.digest.unwrap_or(Digest([0; 32])));
+        let standing = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
+        let standing = standing.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
+        ImportError::Diverged { line, session, seq, expected: standing.map(|slice| slice.batch.digest), found }
+    }
+
+    /// Ends an export: everything landed, and the head was reached.
+    async fn end(&mut self) -> Result<(), ImportError> {
+        self.land(0).await?;
+        let Some(Section { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
+        let head = session.header.head;
+        if last != Some((session.header.session, head.next, head.digest)) {
+            let found = last.map_or(Seq::ZERO, |(_, next, _)| next);
+            return Err(ImportError::Incomplete { line, expected: head.next, found });
+        }
+        if session.header.ancestors != ancestors {
+            return Err(ImportError::Damaged { line, flaw: Flaw::Ancestors });
+        }
+        self.imported.sessions.push(session);
+        Ok(())
+    }
+}

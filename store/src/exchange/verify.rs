@@ -1,0 +1,13 @@
+//! The proof that nothing was altered: every digest, every link of the chain, every blob, no Seq missing.
+//!
+//! Damage never ends a verification: each is told once, with its place, and the rest is checked as well. The rules are
+//! those of `fixtures/FORMAT.md`, for a file and for a log alike.
+
+mod chain;
+mod file;
+mod log;
+mod report;
+
+pub use file::verify_file;
+pub use log::{verify_session, verify_store};
+pub use report::{DAMAGE_MAX, Damage, Flaw, Kept, Place, Proven, VerifyReport};

@@ -1,0 +1,82 @@
+//! The chain: what a Batch must say, given the one before it (`fixtures/FORMAT.md`, section 4).
+
+use super::report::Flaw;
+use annals_core::{Batch, Digest, Event, Seq, SessionId};
+
+/// The Batch before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Link {
+    pub session: SessionId,
+    pub first: Seq,
+    pub next: Seq,
+    pub digest: Digest,
+}
+
+impl Link {
+    pub fn of(batch: &Batch) -> Self {
+        Self { session: batch.session, first: batch.first, next: batch.next(), digest: batch.digest }
+    }
+}
+
+/// What stands before the next Batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Chain {
+    /// Nothing: the next Batch begins everything.
+    Start,
+    /// This Batch.
+    After(Link),
+    /// A Batch whose content was altered: of what it says, only the digest that it carries is used.
+    Altered(Digest),
+    /// Something that could not be read: the damage is told, the next Batch is taken as it is.
+    Unknown,
+}
+
+impl Chain {
+    /// Checks a Batch, whose content has the digest `found`, against what stands before it, and stands after it from then
+    /// on. Each damage is told once: the digest that a Batch carries is what the next one is compared with.
+    pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut tell: impl FnMut(Flaw)) {
+        let begin = |reason: &str| Flaw::Begin { reason: reason.into() };
+        let begins = |event: &Event| matches!(event, Event::SessionCreated(_) | Event::SessionForked(_));
+        let first = batch.events.first();
+        let (mut prev, mut seq) = (batch.prev, batch.first);
+        match *self {
+            Self::Start => {
+                (prev, seq) = (None, Seq::ZERO);
+                if !matches!(first, Some(Event::SessionCreated(_))) {
+                    tell(begin("the first batch does not begin with session.created"));
+                }
+            }
+            Self::After(link) if link.session == batch.session => {
+                (prev, seq) = (Some(link.digest), link.next);
+                if first.is_some_and(begins) {
+                    tell(begin("the session begins a second time"));
+                }
+            }
+            Self::After(link) => {
+                prev = Some(link.digest);
+                if batch.first <= link.first || batch.first > link.next {
+                    seq = link.next;
+                }
+                let fits = |event: &Event| {
+                    matches!(event, Event::SessionForked(fork)
+                        if fork.parent == link.session && fork.cut == batch.first && fork.parent_digest == link.digest)
+                };
+                if !first.is_some_and(fits) {
+                    tell(begin("another session goes on here, and it is no fork of what stands before it"));
+                }
+            }
+            Self::Altered(digest) => prev = Some(digest),
+            Self::Unknown => {}
+        }
+        if batch.events.iter().skip(1).any(begins) {
+            tell(begin("a session begins inside a batch"));
+        }
+        if seq != batch.first {
+            tell(Flaw::Seq { expected: seq, found: batch.first });
+        }
+        if prev != batch.prev {
+            tell(Flaw::Prev { expected: prev, found: batch.prev });
+        }
+        *self = if found == Some(batch.digest) { Self::After(Link::of(batch)) } else { Self::Altered(batch.digest) };
+    }
+}

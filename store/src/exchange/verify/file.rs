@@ -1,0 +1,253 @@
+//! Verifying a file: lines are read in order, checked by themselves on every core, and linked in order.
+
+use super::chain::{Chain, Link};
+use super::report::{Flaw, Kept, Place, Proven, VerifyReport};
+use crate::exchange::line::{Ancestor, Header, Line};
+use crate::exchange::{Progress, Tell};
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq};
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::num::NonZero;
+
+/// How many bytes of lines are checked at a time, at least one line.
+const CHUNK: usize = 4 << 20;
+
+/// Verifies every export in a file.
+///
+/// With `kept`, a digest that was kept elsewhere must be that of a Batch in the file. Without one, an attacker who
+/// rewrites everything after some place, header included, stays unnoticed: that is what keeping a digest is for.
+///
+/// # Errors
+/// When the file cannot be read. What is wrong with its content is in the report.
+pub fn verify_file(
+    source: &mut (dyn BufRead + Send),
+    kept: Option<Digest>,
+    tell: Tell<'_>,
+) -> std::io::Result<VerifyReport> {
+    let mut file = File { report: VerifyReport::default(), kept, line: 0, section: None };
+    let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
+    loop {
+        chunk.clear();
+        ends.clear();
+        while chunk.len() < CHUNK && source.read_until(b'\n', &mut chunk)? > 0 {
+            ends.push(chunk.len());
+        }
+        if ends.is_empty() {
+            break;
+        }
+        for read in check(&chunk, &ends) {
+            file.take(read);
+        }
+        progress.done += chunk.len() as u64;
+        progress.batches = file.report.batches;
+        tell(progress);
+    }
+    Ok(file.end())
+}
+
+/// Reads lines on every core, in order.
+fn check(chunk: &[u8], ends: &[usize]) -> Vec<Result<Line, Flaw>> {
+    let starts = std::iter::once(0).chain(ends.iter().copied());
+    let lines: Vec<&[u8]> = starts.zip(ends).filter_map(|(start, end)| chunk.get(start..*end)).collect();
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    let read = |line: &&[u8]| Line::read(line.strip_suffix(b"\n").unwrap_or(line));
+    if cores == 1 || lines.len() < 2 * cores {
+        return lines.iter().map(read).collect();
+    }
+    std::thread::scope(|scope| {
+        let share = lines.len().div_ceil(cores);
+        let workers: Vec<_> = lines
+            .chunks(share)
+            .map(|share| (share.len(), scope.spawn(move || share.iter().map(read).collect::<Vec<_>>())))
+            .collect();
+        let lost = || Err(Flaw::Unreadable { reason: "checking this line failed inside the program".into() });
+        let joined = workers
+            .into_iter()
+            .map(|(lines, worker)| worker.join().unwrap_or_else(|_| (0..lines).map(|_| lost()).collect()));
+        joined.flatten().collect()
+    })
+}
+
+struct File {
+    report: VerifyReport,
+    kept: Option<Digest>,
+    line: u64,
+    section: Option<Section>,
+}
+
+/// The export that is being read.
+struct Section {
+    /// Its header and that line, unless it is damaged.
+    header: Option<(u64, Header)>,
+    chain: Chain,
+    last: Option<Link>,
+    ancestors: Vec<Ancestor>,
+    /// Every blob so far, with its lengths. 48 bytes each; their texts are gone.
+    blobs: BTreeMap<BlobHash, BlobRef>,
+    /// Blobs since the last Batch, with their lines.
+    waiting: Vec<(u64, BlobHash)>,
+}
+
+impl Section {
+    fn new(header: Option<(u64, Header)>) -> Self {
+        Self {
+            header,
+            chain: Chain::Start,
+            last: None,
+            ancestors: Vec::new(),
+            blobs: BTreeMap::new(),
+            waiting: Vec::new(),
+        }
+    }
+}
+
+impl File {
+    fn take(&mut self, read: Result<Line, Flaw>) {
+        self.line += 1;
+        let (line, here) = (self.line, Place { line: Some(self.line), ..Place::default() });
+        let read = match read {
+            Ok(Line::Header(header)) => {
+                self.end_section();
+                self.section = Some(Section::new(Some((line, header))));
+                return;
+            }
+            other => other,
+        };
+        if self.section.is_none() {
+            if read.is_ok() {
+                self.report.tell(here, Flaw::Line { reason: "a header was expected".into() });
+            }
+            self.section = Some(Section::new(None));
+        }
+        let Some(section) = &mut self.section else { return };
+        match read {
+            Err(flaw) => {
+                self.report.tell(here, flaw);
+                // A damaged first line of the file is its header; what follows is still a beginning.
+                if line > 1 {
+                    section.chain = Chain::Unknown;
+                    section.waiting.clear();
+                }
+            }
+            Ok(Line::Blob { line: blob, found }) => {
+                self.report.blobs += 1;
+                let known = BlobRef { blob: blob.blob, ..BlobRef::to(&blob.text) };
+                if blob.blob != found {
+                    let reason = "its text has another hash".into();
+                    self.report.tell(here, Flaw::Blob { blob: blob.blob, found: Some(found), reason });
+                }
+                if section.blobs.insert(blob.blob, known).is_some() {
+                    let reason = "it stands here a second time".into();
+                    self.report.tell(here, Flaw::Blob { blob: blob.blob, found: None, reason });
+                } else {
+                    section.waiting.push((line, blob.blob));
+                }
+            }
+            Ok(Line::Batch { batch, found }) => section.batch(&mut self.report, line, &batch, found, self.kept),
+            Ok(Line::Opaque { envelope, reason }) => {
+                let (session, first, digest) = (envelope.session, envelope.first, envelope.digest);
+                let place = Place { line: Some(line), session: Some(session), seq: Some(first) };
+                self.report.batches += 1;
+                self.report.events += envelope.events.len() as u64;
+                self.report.tell(place, Flaw::Line { reason });
+                section.stands(Link { session, first, next: first.plus(envelope.events.len() as u64), digest });
+                section.chain = Chain::Altered(digest);
+                // Which blobs it names cannot be told.
+                section.waiting.clear();
+                note_kept(&mut self.report, self.kept, digest, first.plus(envelope.events.len() as u64));
+            }
+            Ok(Line::Header(_)) => {}
+        }
+    }
+
+    fn end_section(&mut self) {
+        let Some(mut section) = self.section.take() else { return };
+        section.stray(&mut self.report, &[]);
+        let next = section.last.map_or(Seq::ZERO, |last| last.next);
+        let session =
+            section.header.as_ref().map(|(_, header)| header.session).or(section.last.map(|last| last.session));
+        let digest = section.last.map(|last| last.digest);
+        if let Some((line, header)) = &section.header {
+            let place = Place { line: Some(*line), session, seq: None };
+            let head = header.head;
+            if session != section.last.map(|last| last.session) || head.next != next || Some(head.digest) != digest {
+                let (expected, expected_digest) = (head.next, head.digest);
+                self.report.tell(place, Flaw::Head { expected, expected_digest, found: next, found_digest: digest });
+            }
+            if header.ancestors != section.ancestors {
+                self.report.tell(place, Flaw::Ancestors);
+            }
+        }
+        self.report.sessions.extend(session.map(|session| Proven { session, next, digest }));
+    }
+
+    fn end(mut self) -> VerifyReport {
+        self.end_section();
+        if self.line == 0 {
+            self.report.tell(Place { line: Some(1), ..Place::default() }, Flaw::Line { reason: "no header".into() });
+        }
+        settle_kept(&mut self.report, self.kept);
+        self.report
+    }
+}
+
+impl Section {
+    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: Digest, kept: Option<Digest>) {
+        let (session, seq) = (batch.session, batch.first);
+        let place = Place { line: Some(line), session: Some(session), seq: Some(seq) };
+        report.batches += 1;
+        report.events += batch.events.len() as u64;
+        if found != batch.digest {
+            report.tell(place, Flaw::Digest { session, seq, expected: batch.digest, found });
+        }
+        self.chain.take(batch, Some(found), |flaw| report.tell(place, flaw));
+        self.stands(Link::of(batch));
+        let named = batch.blobs();
+        for one in &named {
+            let reason = match self.blobs.get(&one.blob) {
+                None => "it is named here and stands nowhere before",
+                Some(known) if known != one => "its text has another length than is named here",
+                Some(_) => continue,
+            };
+            report.tell(place, Flaw::Blob { blob: one.blob, found: None, reason: reason.into() });
+        }
+        self.stray(report, &named);
+        note_kept(report, kept, batch.digest, batch.next());
+    }
+
+    fn stands(&mut self, link: Link) {
+        if let Some(last) = self.last.filter(|last| last.session != link.session) {
+            self.ancestors.push(Ancestor { session: last.session, cut: link.first });
+        }
+        self.last = Some(link);
+    }
+
+    /// Tells the waiting blobs that are not named.
+    fn stray(&mut self, report: &mut VerifyReport, named: &[BlobRef]) {
+        for (line, blob) in self.waiting.drain(..) {
+            if named.iter().all(|one| one.blob != blob) {
+                let place = Place { line: Some(line), ..Place::default() };
+                let reason = "the next batch does not name it".into();
+                report.tell(place, Flaw::Blob { blob, found: None, reason });
+            }
+        }
+    }
+}
+
+/// Notes when a Batch has the digest that was kept elsewhere.
+pub(super) fn note_kept(report: &mut VerifyReport, kept: Option<Digest>, digest: Digest, next: Seq) {
+    if kept == Some(digest) {
+        report.kept = Some(Kept::Before(next));
+    }
+}
+
+/// Says in the end what became of a digest that was kept elsewhere.
+pub(super) fn settle_kept(report: &mut VerifyReport, kept: Option<Digest>) {
+    let Some(expected) = kept else { return };
+    if report.sessions.iter().any(|proven| proven.digest == Some(expected)) {
+        report.kept = Some(Kept::Head);
+    } else if report.kept.is_none() {
+        report.kept = Some(Kept::Missing);
+        report.tell(Place::default(), Flaw::Kept { expected });
+    }
+}

@@ -1,0 +1,234 @@
+//! What a verification found.
+
+use annals_core::{BlobHash, Digest, Seq, SessionId};
+use serde::Serialize;
+use std::fmt;
+
+/// How many damages are listed; the rest are counted.
+pub const DAMAGE_MAX: usize = 1_000;
+
+/// What was verified and what is wrong with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct VerifyReport {
+    /// Each Session, or each export of a file, in order. Those with damage are here too.
+    pub sessions: Vec<Proven>,
+    /// Batches read.
+    pub batches: u64,
+    /// Events in them.
+    pub events: u64,
+    /// Blobs whose content was hashed.
+    pub blobs: u64,
+    /// Whether the digest that was kept elsewhere is in the chain; `None` when none was given.
+    pub kept: Option<Kept>,
+    /// Every damage, in the order of reading, up to [`DAMAGE_MAX`].
+    pub damage: Vec<Damage>,
+    /// Damages beyond those.
+    pub more: u64,
+}
+
+/// Where a Session ends, as far as it was read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Proven {
+    /// Which.
+    pub session: SessionId,
+    /// The Seq after its last event.
+    pub next: Seq,
+    /// The digest of its last Batch: keep it elsewhere, and nobody can alter the Session unnoticed.
+    pub digest: Option<Digest>,
+}
+
+/// What became of a digest that was kept elsewhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kept {
+    /// It is the digest of the last Batch.
+    Head,
+    /// It is the digest of an earlier Batch: the Session went on since. Everything before this Seq is what it was.
+    Before(Seq),
+    /// No Batch has it: the Session was altered or shortened, or it is another one.
+    Missing,
+}
+
+/// A damage and its place.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Damage {
+    /// Where.
+    pub place: Place,
+    /// What.
+    pub flaw: Flaw,
+}
+
+/// Where something is: in a file, in a Session, or both.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Place {
+    /// The line of the file, from 1.
+    pub line: Option<u64>,
+    /// The Session whose log holds it.
+    pub session: Option<SessionId>,
+    /// The first Seq that is concerned.
+    pub seq: Option<Seq>,
+}
+
+/// What is wrong.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "flaw", rename_all = "kebab-case")]
+pub enum Flaw {
+    /// The line is not what the format says.
+    Line {
+        /// What was found.
+        reason: String,
+    },
+    /// The Batch cannot be read.
+    Unreadable {
+        /// What was found.
+        reason: String,
+    },
+    /// The Batch's content does not have the digest that it carries.
+    Digest {
+        /// Who wrote it.
+        session: SessionId,
+        /// Its first Seq.
+        seq: Seq,
+        /// The digest that it carries.
+        expected: Digest,
+        /// The digest of its content.
+        found: Digest,
+    },
+    /// The Batch does not name the digest of the Batch before it.
+    Prev {
+        /// The digest of the Batch before it.
+        expected: Option<Digest>,
+        /// What it names.
+        found: Option<Digest>,
+    },
+    /// The Batch does not begin where the one before it ends.
+    Seq {
+        /// Where that ends.
+        expected: Seq,
+        /// Where it begins.
+        found: Seq,
+    },
+    /// A Session begins where none may, or does not begin where one must.
+    Begin {
+        /// What does not fit.
+        reason: String,
+    },
+    /// A blob is missing, altered, or not where it belongs.
+    Blob {
+        /// Which.
+        blob: BlobHash,
+        /// The hash of its content, when there is some.
+        found: Option<Digest>,
+        /// What does not fit.
+        reason: String,
+    },
+    /// The end is not the one that the header, or the log, names: something was cut off or added.
+    Head {
+        /// The Seq that was to be reached.
+        expected: Seq,
+        /// The digest that was to be reached.
+        expected_digest: Digest,
+        /// The Seq that was reached.
+        found: Seq,
+        /// The digest that was reached.
+        found_digest: Option<Digest>,
+    },
+    /// The header names other ancestors than those that follow.
+    Ancestors,
+    /// The digest that was kept elsewhere is that of no Batch.
+    Kept {
+        /// That digest.
+        expected: Digest,
+    },
+}
+
+impl Flaw {
+    /// One word, the same that `tests/verify_log.py` prints (`fixtures/FORMAT.md`, section 5).
+    pub const fn word(&self) -> &'static str {
+        match self {
+            Self::Line { .. } => "line",
+            Self::Unreadable { .. } => "unreadable",
+            Self::Digest { .. } => "digest",
+            Self::Prev { .. } => "prev",
+            Self::Seq { .. } => "seq",
+            Self::Begin { .. } => "begin",
+            Self::Blob { .. } => "blob",
+            Self::Head { .. } => "head",
+            Self::Ancestors => "ancestors",
+            Self::Kept { .. } => "kept",
+        }
+    }
+}
+
+impl fmt::Display for Flaw {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digest = |digest: &Option<Digest>| digest.map_or("none".into(), |digest| digest.to_string());
+        match self {
+            Self::Line { reason } => write!(f, "not a line of the format: {reason}"),
+            Self::Unreadable { reason } => write!(f, "the batch cannot be read: {reason}"),
+            Self::Digest { expected, found, .. } => {
+                write!(f, "the content was altered: it carries digest {expected}, its content has {found}")
+            }
+            Self::Prev { expected, found } => write!(
+                f,
+                "the chain is broken: the batch before has digest {}, this one names {}",
+                digest(expected),
+                digest(found)
+            ),
+            Self::Seq { expected, found } => write!(f, "seq {expected} was due, the batch begins at {found}"),
+            Self::Begin { reason } => f.write_str(reason),
+            Self::Blob { blob, found: Some(found), reason } => write!(f, "blob {blob}: {reason}; found {found}"),
+            Self::Blob { blob, found: None, reason } => write!(f, "blob {blob}: {reason}"),
+            Self::Head { expected, expected_digest, found, found_digest } => write!(
+                f,
+                "the head is at seq {expected} with digest {expected_digest}; the log ends at seq {found} with digest {}",
+                digest(found_digest)
+            ),
+            Self::Ancestors => f.write_str("the header names other ancestors than those that follow"),
+            Self::Kept { expected } => write!(f, "no batch has the kept digest {expected}"),
+        }
+    }
+}
+
+/// `line 12: session …, seq 5: what`, without the parts that are not known.
+impl fmt::Display for Damage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(line) = self.place.line {
+            write!(f, "line {line}: ")?;
+        }
+        match (self.place.session, self.place.seq) {
+            (Some(session), Some(seq)) => write!(f, "session {session}, seq {seq}: ")?,
+            (Some(session), None) => write!(f, "session {session}: ")?,
+            _ => {}
+        }
+        self.flaw.fmt(f)
+    }
+}
+
+impl Damage {
+    /// The same with the file that the line is in: `log.jsonl:12: session …`.
+    pub fn told_in(&self, file: &str) -> String {
+        match self.place.line {
+            Some(line) => {
+                let rest = Self { place: Place { line: None, ..self.place }, flaw: self.flaw.clone() };
+                format!("{file}:{line}: {rest}")
+            }
+            None => self.to_string(),
+        }
+    }
+}
+
+impl VerifyReport {
+    /// Whether nothing is wrong.
+    pub fn is_sound(&self) -> bool {
+        self.damage.is_empty() && self.more == 0
+    }
+
+    pub(super) fn tell(&mut self, place: Place, flaw: Flaw) {
+        if self.damage.len() < DAMAGE_MAX {
+            self.damage.push(Damage { place, flaw });
+        } else {
+            self.more += 1;
+        }
+    }
+}

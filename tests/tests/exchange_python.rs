@@ -1,0 +1,188 @@
+//! `verify_log.py`, which follows `fixtures/FORMAT.md` alone, and the Rust code tell the same damage at the same lines.
+
+use annals_core::text::BlobRef;
+use annals_core::{Digest, Seq, Text};
+use annals_store::conformance::material::{draft, fork, promoted, session, story, synthetic, two, whole};
+use annals_store::exchange::{VerifyReport, export, verify_file};
+use annals_store::{EventLog, MemoryLog};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// Line, and the words told of it.
+type Told = BTreeMap<u64, Vec<String>>;
+
+fn by_rust(file: &[u8], kept: Option<Digest>) -> Told {
+    let report: VerifyReport = verify_file(&mut &*file, kept, &mut |_| {}).unwrap();
+    let told = report.damage.iter().map(|one| (one.place.line.unwrap_or(0), one.flaw.word().to_owned()));
+    gather(told)
+}
+
+/// The program itself, on one file.
+fn by_python(path: &Path, kept: Option<Digest>) -> Told {
+    let program = Path::new(env!("CARGO_MANIFEST_DIR")).join("verify_log.py");
+    let mut command = Command::new("python3");
+    command.arg(program).arg(path).args(kept.map(|digest| digest.to_string()));
+    let output = command.output().unwrap();
+    let told = read_told(&String::from_utf8(output.stdout).unwrap());
+    let problem = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(i32::from(!told.is_empty())), "{problem}");
+    told
+}
+
+/// Its `verify`, on many files in one process.
+fn by_python_all(paths: &[PathBuf]) -> Vec<Told> {
+    const DRIVER: &str = "import sys; sys.path.insert(0, sys.argv[1]); import verify_log
+for path in sys.argv[2:]:
+    [print(*one) for one in verify_log.verify(open(path, 'rb'))]
+    print()";
+    let mut command = Command::new("python3");
+    command.args(["-B", "-c", DRIVER, env!("CARGO_MANIFEST_DIR")]).args(paths);
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let text = String::from_utf8(output.stdout).unwrap();
+    let (mut all, mut one) = (Vec::new(), String::new());
+    for line in text.lines() {
+        if line.is_empty() {
+            all.push(read_told(&std::mem::take(&mut one)));
+        } else {
+            one.extend([line, "\n"]);
+        }
+    }
+    all
+}
+
+fn read_told(text: &str) -> Told {
+    gather(text.lines().map(|line| {
+        let (line, word) = line.split_once(' ').unwrap();
+        (line.parse().unwrap(), word.to_owned())
+    }))
+}
+
+fn gather(told: impl Iterator<Item = (u64, String)>) -> Told {
+    let mut lines = Told::new();
+    for (line, word) in told {
+        lines.entry(line).or_default().push(word);
+    }
+    for words in lines.values_mut() {
+        words.sort();
+        words.dedup();
+    }
+    lines
+}
+
+/// The one allowed difference: who knows every type of event tells `line` where others tell `digest`, and not which
+/// blobs such a Batch fails to name (FORMAT, section 5).
+fn agree(rust: &Told, python: &Told) -> bool {
+    let mut python = python.clone();
+    for (line, words) in rust {
+        let Some(told) = python.get_mut(line) else { return false };
+        if words == &["line"] && told.iter().any(|word| word == "digest") {
+            *told = words.clone();
+            python.retain(|line, told| told != &["blob"] || rust.contains_key(line));
+        }
+    }
+    *rust == python
+}
+
+/// A file of two exports, where the first one ends, and every digest of the second.
+async fn file() -> (Vec<u8>, usize, Vec<Digest>) {
+    let log = MemoryLog::new();
+    let (a, b) = (session(1), session(2));
+    story(&log, a, 2).await.unwrap();
+    let odd = synthetic("\"\\\u{8}\t\n\u{c}\r\u{0}\u{1f}\u{7f}\u{2028}\u{1f600}/");
+    log.append(draft(a, Seq(5), vec![odd, promoted("x")])).await.unwrap();
+    fork(&log, a, Seq(6), b).await.unwrap();
+    two(&log, b, Seq(7)).await.unwrap();
+    // Small blobs, since the Python program hashes slowly.
+    let texts = ["größer als ein Happen ".repeat(20), "kept twice".to_owned(), "\u{1f600}\n\"".repeat(9)];
+    for (text, at) in texts.iter().zip(9..) {
+        log.put_blob(text.clone()).await.unwrap();
+        let blobs = [text, &texts[0]].map(|text| synthetic(Text::Blob(BlobRef::to(text))));
+        log.append(draft(b, Seq(2 * at - 9), blobs.to_vec())).await.unwrap();
+    }
+    let mut out = Vec::new();
+    let first = export(&log, a, &mut out, &mut |_| {}).await.unwrap().bytes as usize;
+    export(&log, b, &mut out, &mut |_| {}).await.unwrap();
+    let digests = whole(&log, b).await.unwrap().iter().map(|slice| slice.batch.digest).collect();
+    (out, first, digests)
+}
+
+/// The file, and many ways to damage it, each with a name.
+fn variants(file: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let lines: Vec<&[u8]> = file.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut all = vec![("as exported".to_owned(), file.to_vec())];
+    for at in 0..lines.len() {
+        let mut without = lines.clone();
+        without.remove(at);
+        all.push((format!("without line {}", at + 1), without.concat()));
+        let mut twice = lines.clone();
+        twice.insert(at, lines[at]);
+        all.push((format!("line {} twice", at + 1), twice.concat()));
+        let mut swapped = lines.clone();
+        swapped.swap(at, (at + 1) % lines.len());
+        all.push((format!("line {} later", at + 1), swapped.concat()));
+        all.push((format!("cut after line {at}"), lines[..at].concat()));
+    }
+    for at in (0..file.len()).step_by(file.len() / 40) {
+        let mut altered = file.to_vec();
+        altered[at] ^= 1;
+        all.push((format!("byte {at} altered"), altered));
+    }
+    for (what, with) in [
+        ("\"session.created\"", "\"session.titled\""),
+        ("\"first\":3", "\"first\":4"),
+        ("\"prev\":null", "\"prev\":0"),
+        ("what now?", "what then?"),
+        ("\"cut\":6", "\"cut\":5"),
+        ("\"at\":", "\"at\": "),
+        ("\\u001f", "\\u001F"),
+        ("\u{1f600}", "\\ud83d\\ude00"),
+        ("\"format\":1", "\"format\":2"),
+        ("\"chars\":440", "\"chars\":441"),
+        ("\"first\":1,", "\"first\":1.0,"),
+        ("\"bytes\"", "\"byte\""),
+    ] {
+        let text = String::from_utf8(file.to_vec()).unwrap();
+        assert!(text.contains(what), "{what}");
+        all.push((format!("{with} for {what}"), text.replacen(what, with, 1).into_bytes()));
+    }
+    all.push(("nothing".to_owned(), Vec::new()));
+    all.push(("no last line feed".to_owned(), file.strip_suffix(b"\n").unwrap().to_vec()));
+    all
+}
+
+#[tokio::test]
+async fn the_python_program_agrees_about_every_alteration() {
+    if Command::new("python3").arg("--version").output().is_err() {
+        println!("skipped: there is no python3 on this machine");
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let (file, first, digests) = file().await;
+    let variants = variants(&file);
+    let paths: Vec<PathBuf> = (0..variants.len()).map(|n| folder.path().join(format!("{n}.jsonl"))).collect();
+    for (path, (_, content)) in paths.iter().zip(&variants) {
+        std::fs::write(path, content).unwrap();
+    }
+    let by_python_all = by_python_all(&paths);
+    assert_eq!(by_python_all.len(), variants.len());
+    let mut damaged = 0;
+    for ((name, content), python) in variants.iter().zip(by_python_all) {
+        let rust = by_rust(content, None);
+        assert!(agree(&rust, &python), "{name}:\n rust   {rust:?}\n python {python:?}");
+        // The file without its last line feed, and the first of its two exports alone, are sound.
+        let is_sound = [&*file, &file[..file.len() - 1], &file[..first]].contains(&&**content);
+        assert_eq!(rust.is_empty(), is_sound, "{name}: {rust:?}");
+        damaged += usize::from(!rust.is_empty());
+    }
+    assert!(damaged > 100, "{damaged}");
+    let path = folder.path().join("log.jsonl");
+    std::fs::write(&path, &file).unwrap();
+    for kept in digests {
+        assert_eq!((by_rust(&file, Some(kept)), by_python(&path, Some(kept))), (Told::new(), Told::new()));
+    }
+    let foreign = Some(Digest::of(b"not in this log"));
+    let told = Told::from([(0, vec!["kept".to_owned()])]);
+    assert_eq!((by_rust(&file, foreign), by_python(&path, foreign)), (told.clone(), told));
+}

@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""Checks exported Sessions by the text of fixtures/FORMAT.md, and by nothing else.
+
+Usage: verify_log.py FILE [DIGEST]     DIGEST: one that was kept elsewhere and must be that of a Batch
+Prints one damage a line as `LINE WORD`; exits with 0 when there is none, with 1 when there is some.
+"""
+
+import json
+import re
+import sys
+
+# --- BLAKE3 (32 bytes, no key) ---------------------------------------------------------------------------------------
+
+IV = (0x6A09E667, 0xBB67AE85, 0x3C6EF372, 0xA54FF53A, 0x510E527F, 0x9B05688C, 0x1F83D9AB, 0x5BE0CD19)
+PERMUTATION = (2, 6, 3, 10, 7, 0, 4, 13, 1, 11, 12, 5, 9, 14, 15, 8)
+MIXES = (
+    (0, 4, 8, 12), (1, 5, 9, 13), (2, 6, 10, 14), (3, 7, 11, 15),
+    (0, 5, 10, 15), (1, 6, 11, 12), (2, 7, 8, 13), (3, 4, 9, 14),
+)
+CHUNK_START, CHUNK_END, PARENT, ROOT = 1, 2, 4, 8
+MASK = 0xFFFFFFFF
+
+
+def compress(chaining, block, counter, length, flags):
+    """One compression; gives the 8 words of the new chaining value."""
+    v = [*chaining, *IV[:4], counter & MASK, counter >> 32, length, flags]
+    m = block
+    for _ in range(7):
+        for i, (a, b, c, d) in enumerate(MIXES):
+            for word, right_d, right_b in ((m[2 * i], 16, 12), (m[2 * i + 1], 8, 7)):
+                v[a] = (v[a] + v[b] + word) & MASK
+                x = v[d] ^ v[a]
+                v[d] = (x >> right_d | x << (32 - right_d)) & MASK
+                v[c] = (v[c] + v[d]) & MASK
+                x = v[b] ^ v[c]
+                v[b] = (x >> right_b | x << (32 - right_b)) & MASK
+        m = [m[i] for i in PERMUTATION]
+    return [v[i] ^ v[i + 8] for i in range(8)]
+
+
+def words(block):
+    block = block.ljust(64, b"\0")
+    return [int.from_bytes(block[i:i + 4], "little") for i in range(0, 64, 4)]
+
+
+def subtree(data, chunk, root):
+    """The chaining value of `data`, whose first chunk has this number."""
+    if len(data) <= 1024:
+        value = IV
+        for at in range(0, max(len(data), 1), 64):
+            block, last = data[at:at + 64], at + 64 >= len(data)
+            flags = (CHUNK_START if at == 0 else 0) | (CHUNK_END | root if last else 0)
+            value = compress(value, words(block), chunk, len(block), flags)
+        return value
+    left = 1024  # the largest power of two of whole chunks that leaves something for the right
+    while left * 2 < len(data):
+        left *= 2
+    block = subtree(data[:left], chunk, 0) + subtree(data[left:], chunk + left // 1024, 0)
+    return compress(IV, block, 0, 64, PARENT | root)
+
+
+def blake3(data):
+    return b"".join(word.to_bytes(4, "little") for word in subtree(data, 0, ROOT)).hex()
+
+
+# --- section 2: canonical JSON ---------------------------------------------------------------------------------------
+
+ESCAPES = {'"': '\\"', "\\": "\\\\", "\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r"}
+ESCAPED = re.compile(r'["\\\x00-\x1f]')
+
+
+def canonical(value):
+    if value is None:
+        return "null"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int) and abs(value) < 1 << 53:
+        return str(value)
+    if isinstance(value, str):
+        return '"' + ESCAPED.sub(lambda m: ESCAPES.get(m[0]) or f"\\u{ord(m[0]):04x}", value) + '"'
+    if isinstance(value, list):
+        return "[" + ",".join(map(canonical, value)) + "]"
+    if isinstance(value, dict):
+        members = sorted(value.items(), key=lambda member: member[0].encode("utf-16-be"))
+        return "{" + ",".join(canonical(name) + ":" + canonical(one) for name, one in members) + "}"
+    raise ValueError("a number that does not occur")
+
+
+# --- section 1: the kinds of lines -----------------------------------------------------------------------------------
+
+def is_seq(value):
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 0
+
+
+def is_id(value):
+    return isinstance(value, str) and re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", value) is not None
+
+
+def is_digest(value):
+    return isinstance(value, str) and re.fullmatch("[0-9a-f]{64}", value) is not None
+
+
+def is_list(one):
+    return lambda value: isinstance(value, list) and all(map(one, value))
+
+
+def has(**members):
+    """An object with exactly these members."""
+    return lambda value: (
+        isinstance(value, dict) and value.keys() == members.keys() and all(is_(value[name]) for name, is_ in members.items())
+    )
+
+
+is_event = lambda value: isinstance(value, dict) and isinstance(value.get("type"), str)
+is_header = has(
+    annals=lambda value: value == "session-log",
+    format=lambda value: is_seq(value) and value == 1,
+    session=is_id,
+    head=has(digest=is_digest, next=is_seq),
+    ancestors=is_list(has(cut=is_seq, session=is_id)),
+)
+is_blob = has(blob=is_digest, text=lambda value: isinstance(value, str))
+is_batch = has(
+    at=is_seq,
+    digest=is_digest,
+    events=lambda value: value != [] and is_list(is_event)(value),
+    first=is_seq,
+    prev=lambda value: value is None or is_digest(value),
+    session=is_id,
+)
+is_name = has(blob=is_digest, bytes=is_seq, chars=is_seq)
+
+
+def read(line):
+    """The object of a line and its kind; None when it is not one of the format."""
+    try:
+        text = line.decode("utf-8")
+        value = json.loads(text)
+        if not isinstance(value, dict) or canonical(value) != text:
+            return None
+    except (ValueError, RecursionError):
+        return None
+    for name, is_one in (("header", is_header), ("blob", is_blob), ("batch", is_batch)):
+        if is_one(value):
+            return name, value
+    return None
+
+
+def names(value):
+    """The blobs that a value names."""
+    if is_name(value):
+        yield value
+    elif isinstance(value, (list, dict)):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from names(one)
+
+
+# --- section 4: what holds -------------------------------------------------------------------------------------------
+
+START, UNKNOWN = "start", "unknown"  # what may stand before a Batch instead of a Batch
+BEGINNINGS = ("session.created", "session.forked")
+
+
+def next_of(batch):
+    return batch["first"] + len(batch["events"])
+
+
+class Export:
+    """An export while it is read."""
+
+    def __init__(self, line, header, tell):
+        self.line, self.header, self.tell = line, header, tell
+        self.before, self.last, self.altered = START, None, False
+        self.ancestors, self.blobs, self.waiting = [], {}, {}
+
+    def blob(self, line, value):
+        name, text = value["blob"], value["text"]
+        if blake3(text.encode("utf-8")) != name:
+            self.tell(line, "blob")
+        if name in self.blobs:
+            self.tell(line, "blob")
+        else:
+            self.waiting[name] = line
+        self.blobs[name] = (len(text.encode("utf-8")), len(text))
+
+    def batch(self, line, batch):
+        content = {name: value for name, value in batch.items() if name != "digest"}
+        sound = blake3(canonical(content).encode("utf-8")) == batch["digest"]
+        if not sound:
+            self.tell(line, "digest")
+        self.chain(line, batch)
+        self.altered = not sound
+        named = list(names(batch["events"]))
+        for one in named:
+            if self.blobs.get(one["blob"]) != (one["bytes"], one["chars"]):
+                self.tell(line, "blob")
+        self.stray({one["blob"] for one in named})
+
+    def chain(self, line, batch):
+        before, first, events = self.before, batch["first"], batch["events"]
+        if before == START:
+            begins, seq, prev = events[0]["type"] == "session.created", first == 0, None
+        elif before == UNKNOWN:
+            begins, seq, prev = True, True, batch["prev"]
+        elif self.altered:
+            begins, seq, prev = True, True, before["digest"]
+        elif before["session"] == batch["session"]:
+            begins, seq, prev = events[0]["type"] not in BEGINNINGS, first == next_of(before), before["digest"]
+        else:
+            fork = {"type": "session.forked", "parent": before["session"], "cut": first, "parent_digest": before["digest"]}
+            begins = all(events[0].get(name) == value for name, value in fork.items())
+            seq, prev = before["first"] < first <= next_of(before), before["digest"]
+        if not begins or any(event["type"] in BEGINNINGS for event in events[1:]):
+            self.tell(line, "begin")
+        if not seq:
+            self.tell(line, "seq")
+        if prev != batch["prev"]:
+            self.tell(line, "prev")
+        if self.last and self.last["session"] != batch["session"]:
+            self.ancestors.append({"cut": first, "session": self.last["session"]})
+        self.before = self.last = batch
+
+    def stray(self, named):
+        for name, line in self.waiting.items():
+            if name not in named:
+                self.tell(line, "blob")
+        self.waiting = {}
+
+    def end(self):
+        self.stray(set())
+        if self.header is None:
+            return
+        last = self.last
+        reached = last and (last["session"], next_of(last), last["digest"])
+        if reached != (self.header["session"], self.header["head"]["next"], self.header["head"]["digest"]):
+            self.tell(self.line, "head")
+        if self.ancestors != self.header["ancestors"]:
+            self.tell(self.line, "ancestors")
+
+
+def verify(lines, kept=None):
+    """The damages of a file, as (line, word)."""
+    damages, export, found, number = [], None, kept is None, 0
+    tell = lambda line, word: damages.append((line, word))
+    for number, line in enumerate(lines, 1):
+        kind, value = read(line.removesuffix(b"\n")) or (None, None)
+        if kind == "header":
+            if export:
+                export.end()
+            export = Export(number, value, tell)
+            continue
+        if kind is None or export is None:
+            tell(number, "line")
+        export = export or Export(None, None, tell)
+        if kind == "blob":
+            export.blob(number, value)
+        elif kind == "batch":
+            export.batch(number, value)
+            found = found or value["digest"] == kept
+        elif number > 1:
+            export.before, export.waiting = UNKNOWN, {}
+    if number == 0:
+        tell(1, "line")
+    if export:
+        export.end()
+    if not found:
+        tell(0, "kept")
+    return damages
+
+
+def main(file, kept=None):
+    with open(file, "rb") as lines:
+        damages = verify(lines, kept)
+    for line, word in damages:
+        print(line, word)
+    return 1 if damages else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) not in (2, 3):
+        sys.exit(__doc__)
+    sys.exit(main(*sys.argv[1:]))
