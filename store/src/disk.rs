@@ -46,6 +46,7 @@ use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead, Slice,
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
+use blobs::BlobFiles;
 use committer::{Committer, Request};
 use files::{Disk, RealDisk};
 use filler::Filler;

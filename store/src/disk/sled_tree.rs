@@ -119,8 +119,16 @@ impl SledTree {
 
     /// Up to `limit` records of a Session from the one that holds `from` on. Ends before an error, which is given.
     pub fn forwards(&self, session: SessionId, from: Seq, limit: usize) -> (Records, Option<SledError>) {
-        let start = match self.at_or_before(session, from) {
-            Ok(found) => found.map_or_else(|| sled::IVec::from(&key(session, from)), |(key, _)| key),
+        // Mostly a Batch begins there: one look is enough.
+        let exact = key(session, from);
+        let at = match guarded(|| self.db.get(exact)) {
+            Ok(Some(value)) => Ok(Some((sled::IVec::from(&exact), value))),
+            Ok(None) => self.at_or_before(session, from),
+            Err(error) => Err(error),
+        };
+        let start = match at {
+            Ok(Some(record)) if limit == 1 => return (vec![record], None),
+            Ok(found) => found.map_or_else(|| sled::IVec::from(&exact), |(key, _)| key),
             Err(error) => return (Vec::new(), Some(error)),
         };
         let mut found = Vec::with_capacity(limit.min(1024));
