@@ -19,6 +19,8 @@ pub struct Journal {
     segments: RwLock<Vec<Arc<Segment>>>,
     /// The segment that was searched last, unpacked.
     loaded: Mutex<Option<Arc<Loaded>>>,
+    /// Held while a segment is packed.
+    packing: Mutex<()>,
 }
 
 /// A Batch that was read, and its place in the store.
@@ -76,7 +78,7 @@ impl Loaded {
 impl Journal {
     /// A journal of these segments.
     pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, segments: Vec<Arc<Segment>>) -> Self {
-        Self { disk, dir, segments: RwLock::new(segments), loaded: Mutex::new(None) }
+        Self { disk, dir, segments: RwLock::new(segments), loaded: Mutex::new(None), packing: Mutex::new(()) }
     }
 
     /// The segments, oldest first, each with the position behind its last one (`u64::MAX` for the growing one).
@@ -168,6 +170,7 @@ impl Journal {
 
     /// Packs a segment that grows no more, and checks the packed form before the other one goes.
     pub fn seal(&self, segment: &Segment, end: u64) -> io::Result<()> {
+        let _packing = self.packing.lock().unwrap_or_else(PoisonError::into_inner);
         if segment.is_packed() {
             return Ok(());
         }

@@ -66,9 +66,19 @@ impl SledTree {
     /// Opens or makes the database.
     pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
         let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
-        let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
-        let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
-        Ok(Self { db: opened.map_err(|_| SledError::Panicked)??, path: path.to_owned() })
+        for tries in 0.. {
+            let config = config.clone();
+            let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
+            let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
+            match opened.map_err(|_| SledError::Panicked)? {
+                // A reader of the handle before may hold it for a moment longer: that is no damage.
+                Err(sled::Error::Io(error)) if tries < 40 && error.to_string().contains("acquire lock") => {
+                    std::thread::sleep(std::time::Duration::from_millis(25));
+                }
+                opened => return Ok(Self { db: opened?, path: path.to_owned() }),
+            }
+        }
+        Err(SledError::Panicked)
     }
 
     /// Inserts a frame. True when it was new, false when exactly this stood there.
