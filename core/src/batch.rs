@@ -7,8 +7,10 @@ use crate::event::{Event, Tagging};
 use crate::id::SessionId;
 use crate::text::{INLINE_MAX, Texts};
 use crate::time::Time;
+use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 use core::fmt;
 use serde::{Deserialize, Serialize};
 use wincode::{SchemaRead, SchemaWrite};
@@ -149,10 +151,12 @@ impl Batch {
         events.iter_mut().for_each(|event| event.texts(&mut |text| blobs.extend(text.spill(INLINE_MAX))));
         let mut batch = Self { session, first, at, prev, events, digest: Digest([0; 32]) };
         let mut encoded = codec::encode(&batch)?;
-        while encoded.len() > RECORD_MAX {
-            let spilled = batch.spill_largest().ok_or(SealError::TooLarge { bytes: encoded.len() })?;
-            blobs.push(spilled);
+        if encoded.len() > RECORD_MAX {
+            blobs.extend(batch.spill_largest(encoded.len() - RECORD_MAX));
             encoded = codec::encode(&batch)?;
+        }
+        if encoded.len() > RECORD_MAX {
+            return Err(SealError::TooLarge { bytes: encoded.len() });
         }
         batch.digest = batch.compute_digest()?;
         codec::set_digest(&mut encoded, &batch);
@@ -223,30 +227,46 @@ impl Batch {
         for event in &mut self.events.clone() {
             event.texts(&mut |text| {
                 if let crate::Text::Blob(blob) = text {
-                    found.push(*blob);
+                    found.push(**blob);
                 }
             });
         }
         found
     }
 
-    fn spill_largest(&mut self) -> Option<(BlobHash, String)> {
-        let mut largest = 0;
-        let mut inline = |text: &mut crate::Text| largest = largest.max(text.inline().map_or(0, str::len));
-        self.events.iter_mut().for_each(|event| event.texts(&mut inline));
-        // A reference takes 48 bytes: moving less than that makes the Batch larger.
-        if largest <= 64 {
-            return None;
-        }
-        let mut spilled = None;
-        self.events.iter_mut().for_each(|event| {
-            event.texts(&mut |text| {
-                if spilled.is_none() {
-                    spilled = text.spill(largest - 1);
-                }
-            });
+    /// Moves the largest inline texts to blobs (of equal ones the first), as few as save `excess` bytes.
+    fn spill_largest(&mut self, excess: usize) -> Vec<(BlobHash, String)> {
+        let mut inline = Vec::new();
+        let mut place = 0;
+        self.visit(&mut |text| {
+            inline.extend(text.inline().map(|inline| (Reverse(inline.len()), place)));
+            place += 1;
+        });
+        inline.sort_unstable();
+        let mut saved = 0;
+        let chosen: BTreeSet<usize> = inline
+            .into_iter()
+            .take_while(|(Reverse(bytes), _)| {
+                // A text takes its length and its bytes (8 + n), a reference 48: moving a small one saves nothing.
+                let moves = saved < excess && *bytes > 64;
+                saved += bytes.saturating_sub(40);
+                moves
+            })
+            .map(|(_, place)| place)
+            .collect();
+        let mut spilled = Vec::new();
+        place = 0;
+        self.visit(&mut |text| {
+            if chosen.contains(&place) {
+                spilled.extend(text.spill(0));
+            }
+            place += 1;
         });
         spilled
+    }
+
+    fn visit(&mut self, visit: &mut dyn FnMut(&mut crate::Text)) {
+        self.events.iter_mut().for_each(|event| event.texts(visit));
     }
 }
 

@@ -119,3 +119,6 @@ fn split(bytes: &[u8], at: usize) -> Result<(&[u8], &[u8]), DecodeError> {
 fn malformed(message: alloc::string::String) -> DecodeError {
     DecodeError::Malformed { kind: "batch", message }
 }
+
+#[cfg(test)]
+mod tests;

@@ -142,6 +142,7 @@ macro_rules! catalogue {
                 match kind { $( Kind::$kind => wincode::deserialize_exact::<$kind>(bytes)
                     .map(Event::from)
                     .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* }
+                .and_then(Event::with_legal_keys)
             }
 
             /// Reads an event from its JSON form.
@@ -310,5 +311,7 @@ macro_rules! words {
 
 pub(crate) use {payload, words};
 
+#[cfg(test)]
+pub(crate) use tests::samples;
 #[cfg(test)]
 mod tests;

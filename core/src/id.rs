@@ -49,6 +49,10 @@ macro_rules! ulid_id {
             type Err = NotAnId;
 
             fn from_str(text: &str) -> Result<Self, NotAnId> {
+                // 26 characters hold 130 bits: a first one above 7 would lose two of them and name another id.
+                if !matches!(text.bytes().next(), Some(b'0'..=b'7')) {
+                    return Err(NotAnId);
+                }
                 Ulid::from_string(text).map(|ulid| Self(ulid.to_bytes())).map_err(|_| NotAnId)
             }
         }
@@ -136,3 +140,6 @@ text_id!(
     /// A model as `provider/id`.
     ModelName
 );
+
+#[cfg(test)]
+mod tests;

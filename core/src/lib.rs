@@ -13,12 +13,14 @@
 extern crate alloc;
 
 pub mod batch;
+pub mod bound;
 pub mod canonical;
 pub mod codec;
 pub mod context;
 pub mod digest;
 pub mod event;
 pub mod id;
+pub mod permission;
 pub mod text;
 pub mod time;
 

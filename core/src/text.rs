@@ -5,6 +5,7 @@
 
 use crate::digest::BlobHash;
 use alloc::borrow::Cow;
+use alloc::boxed::Box;
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -42,8 +43,8 @@ impl BlobRef {
 pub enum Text {
     /// The text itself.
     Inline(String),
-    /// Where it is, and how long.
-    Blob(BlobRef),
+    /// Where it is, and how long. Boxed: most texts are short, and every event pays for the larger variant.
+    Blob(Box<BlobRef>),
 }
 
 /// JSON as text: as received when it came from outside, canonical when a codec of ours made it. Never re-written.
@@ -109,15 +110,22 @@ impl Text {
         }
     }
 
+    /// The text, or `None` when its blob is not there.
+    pub fn read<'a>(&'a self, blobs: &dyn Blobs) -> Option<Cow<'a, str>> {
+        match self {
+            Self::Inline(text) => Some(Cow::Borrowed(text)),
+            Self::Blob(blob) => blobs.text(&blob.blob).map(Cow::Owned),
+        }
+    }
+
     /// The text, resolved. A missing blob reads as a visible note in its place: `[missing blob HASH, N bytes]`.
     pub fn resolve<'a>(&'a self, blobs: &dyn Blobs) -> Cow<'a, str> {
         match self {
             Self::Inline(text) => Cow::Borrowed(text),
-            Self::Blob(blob) => Cow::Owned(
-                blobs
-                    .text(&blob.blob)
-                    .unwrap_or_else(|| alloc::format!("[missing blob {}, {} bytes]", blob.blob, blob.bytes)),
-            ),
+            Self::Blob(reference) => {
+                let BlobRef { blob, bytes, .. } = &**reference;
+                self.read(blobs).unwrap_or_else(|| Cow::Owned(alloc::format!("[missing blob {blob}, {bytes} bytes]")))
+            }
         }
     }
 
@@ -129,14 +137,14 @@ impl Text {
         }
         let text = core::mem::take(text);
         let blob = BlobRef::to(&text);
-        *self = Self::Blob(blob);
+        *self = Self::Blob(Box::new(blob));
         Some((blob.blob, text))
     }
 
     /// Turns an inline text of any length into the reference that it would have as a blob.
     pub(crate) fn refer(&mut self) {
         if let Self::Inline(text) = self {
-            *self = Self::Blob(BlobRef::to(text));
+            *self = Self::Blob(Box::new(BlobRef::to(text)));
         }
     }
 }
@@ -150,6 +158,12 @@ impl Default for Text {
 impl From<&str> for Text {
     fn from(text: &str) -> Self {
         Self::Inline(text.into())
+    }
+}
+
+impl From<BlobRef> for Text {
+    fn from(blob: BlobRef) -> Self {
+        Self::Blob(Box::new(blob))
     }
 }
 
@@ -168,6 +182,11 @@ impl Json {
     /// JSON as it was received, letter for letter.
     pub fn received(text: impl Into<String>) -> Self {
         Self(Text::Inline(text.into()))
+    }
+
+    /// The value, or `None` when its blob is not there or it is not JSON.
+    pub fn read(&self, blobs: &dyn Blobs) -> Option<serde_json::Value> {
+        serde_json::from_str(&self.0.read(blobs)?).ok()
     }
 
     /// The value, resolved and parsed. What is not JSON (or a missing blob) reads as a JSON string of the text.
@@ -229,7 +248,7 @@ impl Serialize for Text {
             (true, Self::Inline(text)) => serializer.serialize_str(text),
             (true, Self::Blob(blob)) => blob.serialize(serializer),
             (false, Self::Inline(text)) => Packed::Inline(Cow::Borrowed(text)).serialize(serializer),
-            (false, Self::Blob(blob)) => Packed::Blob(*blob).serialize(serializer),
+            (false, Self::Blob(blob)) => Packed::Blob(**blob).serialize(serializer),
         }
     }
 }
@@ -239,7 +258,7 @@ impl<'de> Deserialize<'de> for Text {
         if !deserializer.is_human_readable() {
             return Ok(match Packed::deserialize(deserializer)? {
                 Packed::Inline(text) => Self::Inline(text.into_owned()),
-                Packed::Blob(blob) => Self::Blob(blob),
+                Packed::Blob(blob) => Self::Blob(Box::new(blob)),
             });
         }
         struct Either;
@@ -259,7 +278,7 @@ impl<'de> Deserialize<'de> for Text {
             }
 
             fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Text, A::Error> {
-                BlobRef::deserialize(de::value::MapAccessDeserializer::new(map)).map(Text::Blob)
+                BlobRef::deserialize(de::value::MapAccessDeserializer::new(map)).map(Text::from)
             }
         }
         deserializer.deserialize_any(Either)

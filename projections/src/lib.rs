@@ -1,3 +1,74 @@
-//! The folds of Annals.
+//! The folds of Annals: everything that anyone reads.
+//!
+//! A fold is fed [`Record`]s in the order of their Seq and builds a view. It is pure, total and incremental: the same
+//! records give the same view on any machine, next year; a log that holds the impossible gives an [`Anomaly`] in its
+//! place, never a refusal. Nothing here validates, renders a Context Source, reads a blob while folding, or panics on
+//! data. DESIGN section 4.
 #![no_std]
+#![warn(missing_docs)]
+
 extern crate alloc;
+
+/// The kinds that change nothing in a fold, listed: a new kind makes every fold say what it does with it.
+macro_rules! ignored {
+    ($($kind:ident)+) => { $(annals_core::Event::$kind(_))|+ };
+}
+
+mod anomaly;
+mod calls;
+mod catalogue;
+mod compaction;
+mod epochs;
+mod history;
+mod inbox;
+mod json;
+mod ledger;
+mod message;
+mod permissions;
+mod profiles;
+mod request;
+mod requests;
+mod session;
+mod transcript;
+mod usage;
+mod view;
+
+pub use anomaly::{Anomalies, Anomaly};
+pub use calls::{Calls, OpenCall};
+pub use catalogue::{Catalogue, CatalogueEntry};
+pub use compaction::{CompactionPlan, Entry, NothingToCompact, PrunePlan, estimate, plan, prune};
+pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
+pub use history::History;
+pub use inbox::{Admission, Inbox, Pending};
+pub use json::ToJson;
+pub use ledger::{Ledger, LedgerEntry, LedgerOutcome, unmentioned};
+pub use message::{Assistant, Body, Content, Message, Messages, Status, ToolCall};
+pub use permissions::{Permissions, Question};
+pub use profiles::Profiles;
+pub use request::{
+    Block, BuildError, LAST_STEP, PRUNED, Request, RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult,
+    rebuild,
+};
+pub use requests::{RequestMark, Requests};
+pub use session::{Fork, Revert, SessionInfo};
+pub use transcript::{Transcript, TranscriptItem};
+pub use usage::UsageTotals;
+pub use view::SessionView;
+
+use annals_core::Record;
+
+/// What the model and the person read of a call that the process's death, an interrupt or a fork left open.
+pub const INTERRUPTED: &str = "Tool execution interrupted";
+
+/// A view built by folding records.
+///
+/// **Invariant**: `apply` is pure, total and incremental: folding `a` and then `b` gives what folding `a ++ b` gives.
+pub trait Projection: Default {
+    /// The name under which the view is cached.
+    const NAME: &'static str;
+    /// The version of its shape: a cached view of another version is not used.
+    const VERSION: u32;
+
+    /// Takes in one record.
+    fn apply(&mut self, record: &Record<'_>);
+}

@@ -1,1 +1,23 @@
-//! The `annals` command.
+//! The `annals` command: a window on logs, and a way to make them.
+//!
+//! One file per command in [`commands`]; answers go to stdout, remarks to stderr; exit status 0 fine, 1 bad news, 2 wrong
+//! use. A command that looks never creates a store and never appends to one. DESIGN section 8.
+#![warn(missing_docs)]
+
+pub mod app;
+pub mod audit;
+pub mod bring;
+pub mod changes;
+pub mod commands;
+pub mod desk;
+pub mod error;
+pub mod import;
+pub mod json;
+pub mod layout;
+pub mod look;
+pub mod message;
+pub mod pager;
+pub mod place;
+pub mod progress;
+pub mod reader;
+pub mod tale;

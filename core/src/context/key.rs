@@ -28,6 +28,11 @@ impl Key {
         &self.0
     }
 
+    /// Whether it has the form of a key. Only one that came from damaged or foreign bytes may not.
+    pub(crate) fn is_legal(&self) -> bool {
+        Self::matches(&self.0)
+    }
+
     fn matches(text: &str) -> bool {
         let starts = |half: &str| half.bytes().next().is_some_and(|b| b.is_ascii_lowercase() || b.is_ascii_digit());
         let allowed = |b: u8| b.is_ascii_lowercase() || b.is_ascii_digit() || matches!(b, b'.' | b'_' | b'-');

@@ -4,6 +4,7 @@ use super::observation::{Observation, Observed, unavailable};
 use super::{Entry, Key, Snapshot};
 use crate::event::Part;
 use crate::text::{Blobs, Json, Text};
+use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
@@ -143,7 +144,9 @@ enum Change<'a> {
     Incompatible,
 }
 
-/// What changed since the snapshot (table 3.2). Stored values are resolved through `blobs`.
+/// What changed since the snapshot (table 3.2). Stored values are resolved through `blobs`. A stored value whose blob is
+/// missing does not decode; a stored removal text that is empty or missing counts as not stored: no note in the place
+/// of a blob ever reaches a renderer or the model.
 ///
 /// # Errors
 /// When two sources share a key or one renders nothing.
@@ -154,11 +157,18 @@ pub fn reconcile(
 ) -> Result<Reconciled, ReconcileError> {
     distinct(observations)?;
     let present: BTreeSet<&Key> = observations.iter().map(|o| &o.key).collect();
-    let gone = || snapshot.0.iter().filter(|(key, _)| !present.contains(key));
+    let gone: Vec<(&Key, Option<Cow<'_, str>>)> = snapshot
+        .0
+        .iter()
+        .filter(|(key, _)| !present.contains(key))
+        .map(|(key, entry)| {
+            (key, entry.removed.as_ref().and_then(|text| text.read(blobs)).filter(|text| !text.is_empty()))
+        })
+        .collect();
     let changes: Vec<Change<'_>> = observations.iter().map(|o| classify(o, snapshot, blobs)).collect();
 
     let incompatible = changes.iter().any(|change| matches!(change, Change::Incompatible));
-    if incompatible || gone().any(|(_, entry)| entry.removed.is_none()) {
+    if incompatible || gone.iter().any(|(_, removed)| removed.is_none()) {
         return Ok(match replace(observations, snapshot)? {
             Replaced::ReplacementReady(generation) => Reconciled::ReplacementReady(generation),
             Replaced::ReplacementBlocked(keys) => Reconciled::ReplacementBlocked(keys),
@@ -179,9 +189,9 @@ pub fn reconcile(
         update.keys.push(observation.key.clone());
         update.set.insert(observation.key.clone(), fresh(observation, current)?);
     }
-    for (key, entry) in gone() {
-        if let Some(removed) = &entry.removed {
-            texts.push(removed.resolve(blobs).into_owned());
+    for (key, removed) in gone {
+        if let Some(removed) = removed {
+            texts.push(removed.into_owned());
             update.keys.push(key.clone());
             update.removed.push(key.clone());
         }
@@ -198,7 +208,7 @@ fn classify<'a>(observation: &'a Observation, snapshot: &Snapshot, blobs: &dyn B
         (Observed::Unavailable, _) => Change::Nothing,
         (Observed::Available(current), None) => Change::New(current),
         (Observed::Available(current), Some(entry)) => {
-            let previous = entry.value.value(blobs);
+            let Some(previous) = entry.value.read(blobs) else { return Change::Incompatible };
             match observation.render.same(&previous, current) {
                 Ok(true) => Change::Nothing,
                 Ok(false) => Change::Changed { previous, current },

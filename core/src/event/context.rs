@@ -1,12 +1,12 @@
 //! System Context as facts: epochs, messages, snapshot advances (system-context, sections 7 and 9.1).
 
 use super::session::Location;
-use super::{payload, words};
-use crate::context::{Entry, Key};
+use super::{DecodeError, Event, payload, words};
+use crate::context::{Entry, InvalidKey, Key};
 use crate::id::{AgentName, CallId};
 use crate::text::Text;
 use alloc::collections::BTreeMap;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 words! {
@@ -99,4 +99,27 @@ payload! {
         /// The call that read near it, if any.
         call: Option<CallId>,
     } texts {}
+}
+
+impl Event {
+    /// Refuses, in a fact read from its codec form, a key that the JSON form would refuse.
+    pub(super) fn with_legal_keys(self) -> Result<Self, DecodeError> {
+        let illegal = |key: &&Key| !key.is_legal();
+        let bad = match &self {
+            Self::EpochStarted(epoch) => {
+                epoch.parts.iter().map(|part| &part.key).chain(epoch.entries.keys()).find(illegal)
+            }
+            Self::EpochReplacementBlocked(blocked) => blocked.keys.iter().find(illegal),
+            Self::ContextAdmitted(message) => message.keys.iter().find(illegal),
+            Self::SnapshotAdvanced(advance) => advance.set.keys().chain(&advance.removed).find(illegal),
+            _ => None,
+        };
+        match bad {
+            None => Ok(self),
+            Some(key) => Err(DecodeError::Malformed {
+                kind: self.kind().name(),
+                message: InvalidKey(key.as_str().into()).to_string(),
+            }),
+        }
+    }
 }

@@ -24,7 +24,7 @@ pub(super) async fn large_texts_move_to_blobs(log: Arc<dyn EventLog>) -> Outcome
     hold!(read.as_ref() == Some(&committed.batch), "the batch reads back as something else");
     hold!(text_of(&committed.batch, 0) == Some(&Text::Inline(small)), "a text of {INLINE_MAX} bytes stands inline");
     let blob = BlobRef::to(&large);
-    hold!(text_of(&committed.batch, 1) == Some(&Text::Blob(blob)), "a larger text stands as its reference");
+    hold!(text_of(&committed.batch, 1) == Some(&Text::from(blob)), "a larger text stands as its reference");
     hold!(log.blobs().text(&blob.blob).as_deref() == Some(&*large), "the blob holds the text");
     hold!(log.append(wanted).await?.known, "the same batch with its texts inline is known");
     let named = draft(s, Seq(1), committed.batch.events.clone());
@@ -54,7 +54,7 @@ pub(super) async fn a_batch_waits_for_the_blobs_that_it_names(log: Arc<dyn Event
     begin(&*log, s).await?;
     let text = "kept elsewhere ".repeat(1_000);
     let blob = BlobRef::to(&text);
-    let wanted = draft(s, Seq(1), vec![synthetic("inline"), synthetic(Text::Blob(blob))]);
+    let wanted = draft(s, Seq(1), vec![synthetic("inline"), synthetic(Text::from(blob))]);
     match log.append(wanted.clone()).await {
         Err(AppendError::MissingBlob { session: of, seq, blob: missing }) => {
             hold!(of == s && seq == Seq(1) && missing == blob.blob, "the refusal tells another place");

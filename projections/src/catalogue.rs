@@ -1,0 +1,106 @@
+//! The catalogue over all Sessions of a store: what a list of Sessions shows, without opening any.
+
+use crate::session::Fork;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use annals_core::event::Parent;
+use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
+use serde::{Deserialize, Serialize};
+
+/// How many characters of the first input stand in for a missing title.
+const OPENING: usize = 80;
+
+/// One Session in the list.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CatalogueEntry {
+    /// Its title, or the beginning of its first input.
+    pub title: String,
+    /// Whether `title` was given and not taken from an input.
+    pub titled: bool,
+    /// The selected agent.
+    pub agent: AgentName,
+    /// The selected model.
+    pub model: ModelName,
+    /// Directory of its Location.
+    pub directory: String,
+    /// The agent that recorded it, for an imported Session.
+    pub origin: Option<String>,
+    /// The parent of a child Session.
+    pub parent: Option<Parent>,
+    /// Where a fork continues from.
+    pub fork: Option<Fork>,
+    /// Time of its first event.
+    pub created: Time,
+    /// Time of its last event.
+    pub updated: Time,
+    /// The Seq that the next event gets.
+    pub next: Seq,
+    /// How many inputs were promoted.
+    pub turns: u64,
+    /// In nano-dollars.
+    pub cost: u64,
+}
+
+/// Every Session of a store. Fed with the records of all Sessions, each Session's in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Catalogue {
+    /// By id.
+    pub sessions: BTreeMap<SessionId, CatalogueEntry>,
+}
+
+impl Catalogue {
+    /// Takes in one record of any Session.
+    pub fn apply(&mut self, record: &Record<'_>) {
+        if let Event::SessionForked(forked) = record.event {
+            let inherited = self.sessions.get(&forked.parent).cloned().unwrap_or_default();
+            let entry = CatalogueEntry {
+                title: forked.title.clone().unwrap_or(inherited.title),
+                origin: forked.origin.as_ref().map(|origin| origin.agent.clone()),
+                fork: Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest }),
+                created: record.at,
+                parent: None,
+                cost: 0,
+                ..inherited
+            };
+            self.sessions.insert(record.session, entry);
+        }
+        let entry = self.sessions.entry(record.session).or_default();
+        entry.updated = record.at;
+        entry.next = record.seq.plus(1);
+        match record.event {
+            Event::SessionCreated(created) => {
+                entry.created = record.at;
+                entry.agent = created.agent.clone();
+                entry.model = created.model.clone();
+                entry.directory = created.location.directory.clone();
+                entry.origin = created.origin.as_ref().map(|origin| origin.agent.clone());
+                entry.parent = created.parent.clone();
+                if let Some(title) = &created.title {
+                    entry.title = title.clone();
+                    entry.titled = true;
+                }
+            }
+            Event::SessionTitled(titled) => {
+                entry.title = titled.title.clone();
+                entry.titled = true;
+            }
+            Event::SessionMoved(moved) => entry.directory = moved.location.directory.clone(),
+            Event::AgentSwitched(switched) => entry.agent = switched.agent.clone(),
+            Event::ModelSwitched(switched) => entry.model = switched.model.clone(),
+            Event::InputAdmitted(admitted) if entry.title.is_empty() => entry.title = opening(&admitted.text),
+            Event::InputPromoted(_) => entry.turns += 1,
+            Event::StepEnded(ended) => entry.cost = entry.cost.saturating_add(ended.cost),
+            Event::StepFailed(failed) => entry.cost = entry.cost.saturating_add(failed.cost),
+            Event::RetryScheduled(retry) => entry.cost = entry.cost.saturating_add(retry.cost),
+            Event::CompactionEnded(ended) => entry.cost = entry.cost.saturating_add(ended.cost),
+            Event::CompactionFailed(failed) => entry.cost = entry.cost.saturating_add(failed.cost),
+            // A list shows nothing of the rest.
+            _ => {}
+        }
+    }
+}
+
+fn opening(text: &Text) -> String {
+    let line = text.inline().and_then(|text| text.lines().find(|line| !line.trim().is_empty())).unwrap_or_default();
+    line.trim().chars().take(OPENING).collect()
+}

@@ -1,0 +1,186 @@
+//! Session History: the messages chosen for a turn, after compaction and epoch cuts (system-context 7.3, spec 8).
+
+use crate::Projection;
+use crate::message::{Body, Content, Message, Messages};
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::vec::Vec;
+use annals_core::event::EpochCause;
+use annals_core::{CallId, Event, Record, Seq};
+use serde::{Deserialize, Serialize};
+
+/// Session History.
+///
+/// A message is selected iff
+/// - no completed compaction stands, or it is not older than the newest one, or it is pinned, or it is a system message
+///   told since the baseline of the epoch that still stands;
+/// - and no epoch stands, or it is no system message, or it was told since that epoch's baseline.
+///
+/// History is a function of the surviving messages: what a committed revert removed takes prunes, compactions and pins
+/// after the boundary with it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    messages: Messages,
+    /// Completed compactions, oldest first: the Seq of each one's message, and of its undoing.
+    compactions: Vec<(Seq, Option<Seq>)>,
+    /// The Seq up to which system messages are folded into the baseline, while an epoch stands.
+    baseline: Option<Seq>,
+    /// What was pinned (true) and unpinned, in order: message, Seq of the event. The last word on a message counts.
+    pins: Vec<(Seq, Seq, bool)>,
+    /// Pruned calls, and where each was pruned first.
+    pruned: BTreeMap<CallId, Seq>,
+    /// Messages that are not selected and older than this were let go: see [`History::let_go`].
+    complete_from: Seq,
+    /// Set when something let go is needed again.
+    stale: bool,
+}
+
+impl History {
+    /// The selected messages, oldest first.
+    pub fn selected(&self) -> impl Iterator<Item = &Message> {
+        let compaction = self.standing();
+        self.messages.list().iter().filter(move |message| self.selects(message, compaction))
+    }
+
+    /// The messages since the newest compaction, that one excluded: what the next one would cover.
+    pub fn since_compaction(&self) -> impl Iterator<Item = &Message> {
+        let compaction = self.standing();
+        self.selected().filter(move |message| Some(message.seq) != compaction)
+    }
+
+    /// The newest completed compaction that stands.
+    pub fn compaction(&self) -> Option<&Message> {
+        self.messages.get(self.standing()?)
+    }
+
+    /// Every completed compaction that stands, oldest first.
+    pub fn compactions(&self) -> impl DoubleEndedIterator<Item = Seq> {
+        self.compactions.iter().filter(|(_, undone)| undone.is_none()).map(|(seq, _)| *seq)
+    }
+
+    fn standing(&self) -> Option<Seq> {
+        self.compactions().next_back()
+    }
+
+    /// Whether a message is pinned.
+    pub fn is_pinned(&self, message: Seq) -> bool {
+        self.pins.iter().rev().find(|(pinned, ..)| *pinned == message).is_some_and(|(.., pinned)| *pinned)
+    }
+
+    /// A message that this view still holds, selected or not.
+    pub fn message(&self, seq: Seq) -> Option<&Message> {
+        self.messages.get(seq)
+    }
+
+    /// Everything that would be selected without the compaction `undone`, if this view still holds it.
+    pub fn without(&self, undone: Seq) -> Option<Self> {
+        let mut other = self.clone();
+        other.undo(undone, Seq(u64::MAX));
+        (!other.stale).then_some(other)
+    }
+
+    /// Whether something that was let go is needed again: fold the log from its start, or from an earlier saved view.
+    pub fn is_stale(&self) -> bool {
+        self.stale
+    }
+
+    /// Lets go of what is not selected: what a saved view need not hold. Answers stay the same until a revert or an undo
+    /// reaches behind the newest compaction; then the view is stale.
+    pub fn let_go(&mut self) {
+        let Some(compaction) = self.standing() else { return };
+        let selected: BTreeSet<Seq> = self.selected().map(|message| message.seq).collect();
+        self.messages.list.retain(|message| message.seq >= compaction || selected.contains(&message.seq));
+        self.complete_from = compaction;
+    }
+
+    fn selects(&self, message: &Message, compaction: Option<Seq>) -> bool {
+        let told_since = |seq: Seq| self.baseline.is_some_and(|baseline| seq > baseline);
+        match message.body {
+            Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => false,
+            Body::Compaction { .. } => compaction == Some(message.seq),
+            Body::System { .. } => {
+                let old = compaction.is_some_and(|compaction| message.seq < compaction);
+                (!old || told_since(message.seq)) && (self.baseline.is_none() || told_since(message.seq))
+            }
+            Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. } => {
+                compaction.is_none_or(|compaction| message.seq > compaction) || self.is_pinned(message.seq)
+            }
+        }
+    }
+
+    fn undo(&mut self, compaction: Seq, at: Seq) {
+        for (_, undone) in self.compactions.iter_mut().filter(|(seq, _)| *seq == compaction) {
+            *undone = Some(at);
+        }
+        self.note_reach();
+    }
+
+    /// What is selected now may reach behind what was let go.
+    fn note_reach(&mut self) {
+        self.stale |= self.standing().unwrap_or(Seq::ZERO) < self.complete_from;
+    }
+
+    fn mark_pruned(&mut self) {
+        let pruned = &self.pruned;
+        for message in &mut self.messages.list {
+            let Body::Assistant(assistant) = &mut message.body else { continue };
+            for content in &mut assistant.content {
+                if let Content::Tool(tool) = content {
+                    tool.pruned = pruned.get(&tool.call).copied();
+                }
+            }
+        }
+    }
+
+    fn remove_from(&mut self, first_removed: Seq) {
+        self.messages.list.retain(|message| message.seq < first_removed);
+        self.compactions.retain(|(seq, _)| *seq < first_removed);
+        for (_, undone) in &mut self.compactions {
+            *undone = undone.filter(|undone| *undone < first_removed);
+        }
+        self.pins.retain(|(_, at, _)| *at < first_removed);
+        let before = self.pruned.len();
+        self.pruned.retain(|_, pruned| *pruned < first_removed);
+        if self.pruned.len() != before {
+            self.mark_pruned();
+        }
+        self.baseline = None;
+        self.note_reach();
+    }
+}
+
+impl Projection for History {
+    const NAME: &'static str = "history";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        self.messages.apply(record);
+        match record.event {
+            Event::EpochStarted(started) => {
+                // What was told between a compaction and the epoch that it caused is not in that epoch's baseline's past.
+                let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
+                self.baseline = Some(compaction.unwrap_or(record.seq));
+            }
+            Event::SessionMoved(_) => self.baseline = None,
+            Event::CompactionEnded(_) => self.compactions.push((record.seq, None)),
+            Event::CompactionUndone(undone) => self.undo(undone.compaction, record.seq),
+            Event::ToolOutputsPruned(pruned) => {
+                for call in &pruned.calls {
+                    self.pruned.entry(call.clone()).or_insert(record.seq);
+                }
+                self.mark_pruned();
+            }
+            Event::MessagePinned(pinned) => self.pins.push((pinned.message, record.seq, true)),
+            Event::MessageUnpinned(unpinned) => self.pins.push((unpinned.message, record.seq, false)),
+            Event::RevertCommitted(committed) => self.remove_from(committed.first_removed),
+            ignored!(
+                SessionCreated SessionForked SessionTitled AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                InputWithdrawn InputDeliveryChanged EpochReplacementBlocked ContextAdmitted SnapshotAdvanced
+                InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded
+                RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled
+                ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionFailed
+                SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured RevertStaged RevertCleared
+                ChildStarted ChildSettled
+            ) => {}
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! The inbox: what was admitted and waits, and which ids are used up (spec 5).
+
+use crate::Projection;
+use crate::anomaly::Anomalies;
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+use annals_core::event::{Attachment, Delivery};
+use annals_core::{Digest, Event, InputId, Record, Seq, Text, Time};
+use serde::{Deserialize, Serialize};
+
+/// An input that waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Pending {
+    /// Which.
+    pub input: InputId,
+    /// What the user wrote.
+    pub text: Text,
+    /// What came with it.
+    pub attachments: Vec<Attachment>,
+    /// When it joins.
+    pub delivery: Delivery,
+    /// The Seq of its admission.
+    pub seq: Seq,
+    /// The time of its admission.
+    pub at: Time,
+}
+
+/// The admission that used an id up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Admission {
+    /// Where.
+    pub seq: Seq,
+    /// Hash of what was admitted, to tell a retry from another input.
+    pub content: Digest,
+    /// As it was admitted first.
+    pub delivery: Delivery,
+}
+
+impl Admission {
+    /// The hash of an input's text and attachments, whether they stand inline or in blobs.
+    pub fn content(text: &Text, attachments: &[Attachment]) -> Digest {
+        let hash = |text: &Text| match text {
+            Text::Inline(text) => Digest::of(text.as_bytes()),
+            Text::Blob(blob) => blob.blob,
+        };
+        if attachments.is_empty() {
+            return hash(text);
+        }
+        let mut parts = alloc::vec![hash(text)];
+        for attachment in attachments {
+            parts.push(Digest::of(attachment.mime.as_bytes()));
+            parts.push(Digest::of(attachment.name.as_deref().unwrap_or_default().as_bytes()));
+            parts.push(hash(&attachment.uri));
+        }
+        Digest::of_all(&parts)
+    }
+}
+
+/// What waits, in order of admission, and every id that was ever used.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Inbox {
+    /// Admitted, not promoted, in order of admission.
+    pub pending: Vec<Pending>,
+    /// Used-up ids, inherited ones included; empty after [`Inbox::let_go`].
+    pub used: BTreeMap<InputId, Admission>,
+    /// Whether used-up ids were let go: such a view is for looking, not for admitting.
+    pub for_looking: bool,
+    /// What is wrong in this part of the log.
+    pub anomalies: Anomalies,
+}
+
+impl Inbox {
+    /// The steers that wait, in order of admission.
+    pub fn steers(&self) -> impl Iterator<Item = &Pending> {
+        self.pending.iter().filter(|pending| pending.delivery == Delivery::Steer)
+    }
+
+    /// The oldest queued input.
+    pub fn queued(&self) -> Option<&Pending> {
+        self.pending.iter().find(|pending| pending.delivery == Delivery::Queue)
+    }
+
+    /// Forgets used-up ids. Bounds a saved view that only looks.
+    pub fn let_go(&mut self) {
+        self.used.clear();
+        self.for_looking = true;
+    }
+
+    fn take(&mut self, input: &InputId) -> Option<Pending> {
+        let at = self.pending.iter().position(|pending| pending.input == *input)?;
+        Some(self.pending.remove(at))
+    }
+}
+
+impl Projection for Inbox {
+    const NAME: &'static str = "inbox";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        let seq = record.seq;
+        match record.event {
+            Event::InputAdmitted(admitted) => {
+                let admission = Admission {
+                    seq,
+                    content: Admission::content(&admitted.text, &admitted.attachments),
+                    delivery: admitted.delivery,
+                };
+                if !self.for_looking && self.used.insert(admitted.input.clone(), admission).is_some() {
+                    self.anomalies.note(seq, "an input id is admitted twice");
+                }
+                self.pending.push(Pending {
+                    input: admitted.input.clone(),
+                    text: admitted.text.clone(),
+                    attachments: admitted.attachments.clone(),
+                    delivery: admitted.delivery,
+                    seq,
+                    at: record.at,
+                });
+            }
+            Event::InputPromoted(promoted) => {
+                if self.take(&promoted.input).is_none() {
+                    self.anomalies.note(seq, "an input is promoted that does not wait");
+                }
+            }
+            Event::InputWithdrawn(withdrawn) => {
+                if self.take(&withdrawn.input).is_none() {
+                    self.anomalies.note(seq, "an input is withdrawn that does not wait");
+                }
+            }
+            Event::InputDeliveryChanged(changed) => {
+                match self.pending.iter_mut().find(|pending| pending.input == changed.input) {
+                    Some(pending) => pending.delivery = changed.delivery,
+                    None => self.anomalies.note(seq, "the delivery of an input changes that does not wait"),
+                }
+            }
+            Event::RevertCommitted(committed) => self.pending.retain(|pending| pending.seq < committed.first_removed),
+            Event::SessionForked(_) => self.pending.clear(),
+            ignored!(
+                SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched EpochStarted
+                EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
+                ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent StepStarted StepEnded StepFailed
+                RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked
+                PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
+                ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
+                FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+            ) => {}
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The ledger of compactions: what each covered, what it cost, and what left the model's view by it.
+
+use crate::Projection;
+use crate::history::History;
+use crate::message::{Body, Content};
+use alloc::collections::BTreeSet;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use annals_core::event::{CompactionReason, Purpose, Usage};
+use annals_core::{CallId, Digest, Event, ModelName, Record, Seq, Time};
+use serde::{Deserialize, Serialize};
+
+/// How a compaction ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "outcome")]
+pub enum LedgerOutcome {
+    /// It began and did not end.
+    Open,
+    /// A summary replaced what it covered.
+    Completed,
+    /// It gave no summary; nothing left the view.
+    Failed {
+        /// Why: the kind of the failure.
+        kind: String,
+    },
+    /// It was completed and undone, at this Seq.
+    Undone {
+        /// Where.
+        seq: Seq,
+    },
+    /// It was completed, and a committed revert at this Seq removed it.
+    Reverted {
+        /// Where.
+        seq: Seq,
+    },
+}
+
+/// One compaction.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LedgerEntry {
+    /// The Seq of its start; of its end when an import recorded no start.
+    pub seq: Seq,
+    /// The Seq of its end.
+    pub ended: Option<Seq>,
+    /// When it began.
+    pub at: Time,
+    /// Who asked.
+    pub reason: CompactionReason,
+    /// The model that summarised, if recorded.
+    pub model: Option<ModelName>,
+    /// Digest of the summary request, if recorded.
+    pub request: Option<Digest>,
+    /// Estimate before it, in tokens; 0 when unknown.
+    pub before: u64,
+    /// Estimate after it, in tokens; 0 when unknown.
+    pub after: u64,
+    /// What the summary attempt reported.
+    pub usage: Option<Usage>,
+    /// In nano-dollars.
+    pub cost: u64,
+    /// How it ended.
+    #[serde(flatten)]
+    pub outcome: LedgerOutcome,
+    /// Messages that left the model's view by it: Seqs of user messages, answers and the like.
+    pub messages: Vec<Seq>,
+    /// Calls whose outputs left with them.
+    pub tool_outputs: Vec<CallId>,
+    /// Mid-Conversation System Messages among what it covered: they leave when the next epoch begins.
+    pub context_messages: Vec<Seq>,
+    /// Pinned messages that stayed.
+    pub pinned: Vec<Seq>,
+}
+
+/// Every compaction of a Session, in order.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Ledger {
+    /// In order of their starts.
+    pub entries: Vec<LedgerEntry>,
+    history: History,
+}
+
+impl Ledger {
+    fn open(&mut self) -> Option<&mut LedgerEntry> {
+        self.entries.last_mut().filter(|entry| entry.outcome == LedgerOutcome::Open)
+    }
+
+    fn begin(&mut self, record: &Record<'_>, reason: CompactionReason) -> &mut LedgerEntry {
+        if self.open().is_none() {
+            self.entries.push(LedgerEntry {
+                seq: record.seq,
+                ended: None,
+                at: record.at,
+                reason,
+                model: None,
+                request: None,
+                before: 0,
+                after: 0,
+                usage: None,
+                cost: 0,
+                outcome: LedgerOutcome::Open,
+                messages: Vec::new(),
+                tool_outputs: Vec::new(),
+                context_messages: Vec::new(),
+                pinned: Vec::new(),
+            });
+        }
+        let at = self.entries.len() - 1;
+        &mut self.entries[at]
+    }
+
+    /// Sorts what was selected before a compaction into what left by it and what stayed.
+    fn cover(&mut self, record: &Record<'_>) {
+        let before: Vec<Seq> = self.history.selected().map(|message| message.seq).collect();
+        let mut after = self.history.clone();
+        after.apply(record);
+        let stays: BTreeSet<Seq> = after.selected().map(|message| message.seq).collect();
+        let (mut messages, mut tool_outputs, mut context_messages, mut pinned) =
+            (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+        for message in before.into_iter().filter_map(|seq| self.history.message(seq)) {
+            match &message.body {
+                Body::System { .. } => context_messages.push(message.seq),
+                _ if stays.contains(&message.seq) => pinned.push(message.seq),
+                Body::Assistant(assistant) => {
+                    messages.push(message.seq);
+                    for content in &assistant.content {
+                        match content {
+                            Content::Tool(tool) if !tool.output.is_empty() && tool.pruned.is_none() => {
+                                tool_outputs.push(tool.call.clone());
+                            }
+                            _ => {}
+                        }
+                    }
+                }
+                _ => messages.push(message.seq),
+            }
+        }
+        if let Some(entry) = self.open() {
+            (entry.messages, entry.tool_outputs) = (messages, tool_outputs);
+            (entry.context_messages, entry.pinned) = (context_messages, pinned);
+        }
+    }
+}
+
+impl Projection for Ledger {
+    const NAME: &'static str = "ledger";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::CompactionStarted(started) => {
+                let entry = self.begin(record, started.reason);
+                entry.model = started.model.clone();
+                entry.before = started.estimate;
+            }
+            Event::RequestSent(sent) if sent.purpose == Purpose::Summary => {
+                if let Some(entry) = self.open() {
+                    entry.request = Some(sent.digest);
+                    entry.model = Some(sent.model.clone());
+                }
+            }
+            Event::CompactionEnded(ended) => {
+                self.begin(record, ended.reason);
+                self.cover(record);
+                if let Some(entry) = self.open() {
+                    entry.ended = Some(record.seq);
+                    entry.after = ended.estimate;
+                    entry.usage = ended.usage;
+                    entry.cost = ended.cost;
+                    entry.outcome = LedgerOutcome::Completed;
+                }
+            }
+            Event::CompactionFailed(failed) => {
+                let entry = self.begin(record, failed.reason);
+                entry.ended = Some(record.seq);
+                entry.usage = failed.usage;
+                entry.cost = failed.cost;
+                entry.outcome = LedgerOutcome::Failed { kind: failed.error.kind.clone() };
+            }
+            Event::CompactionUndone(undone) => {
+                for entry in self.entries.iter_mut().filter(|entry| entry.ended == Some(undone.compaction)) {
+                    entry.outcome = LedgerOutcome::Undone { seq: record.seq };
+                }
+            }
+            Event::RevertCommitted(committed) => {
+                let gone = |entry: &&mut LedgerEntry| {
+                    entry.ended.is_some_and(|ended| ended >= committed.first_removed)
+                        && entry.outcome == LedgerOutcome::Completed
+                };
+                for entry in self.entries.iter_mut().filter(gone) {
+                    entry.outcome = LedgerOutcome::Reverted { seq: record.seq };
+                }
+            }
+            // What else there is changes the history alone, which takes in every record below.
+            _ => {}
+        }
+        self.history.apply(record);
+    }
+}
+
+/// What a covered text says and a summary does not: names in it (paths, identifiers, quoted words), and lines that read
+/// like an instruction. A pointer for a reader, not a proof: each is quoted as it stands, in order, once.
+pub fn unmentioned(covered: &str, summary: &str) -> (Vec<String>, Vec<String>) {
+    let said = summary.to_lowercase();
+    let mut names: Vec<String> = Vec::new();
+    let mut instructions: Vec<String> = Vec::new();
+    for line in covered.lines() {
+        for name in
+            line.split(|c: char| c.is_whitespace() || matches!(c, '(' | ')' | '[' | ']' | '{' | '}' | '"' | ','))
+        {
+            let name =
+                name.trim_matches(|c: char| matches!(c, '`' | '\'' | '.' | ':' | ';' | '!' | '?' | '*' | '<' | '>'));
+            if is_name(name) && !said.contains(&name.to_lowercase()) && !names.iter().any(|known| known == name) {
+                names.push(name.to_string());
+            }
+        }
+        let line = line.trim();
+        if is_instruction(line) && !carries(&said, line) && !instructions.iter().any(|known| known == line) {
+            instructions.push(line.to_string());
+        }
+    }
+    (names, instructions)
+}
+
+/// A path, a file name, or an identifier with an inner `_`, `::` or capital.
+fn is_name(word: &str) -> bool {
+    let letters = word.chars().filter(|c| c.is_alphanumeric()).count();
+    let inner_capital = word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+    let path = word.contains('/') && !word.contains("//");
+    let file = word.rsplit_once('.').is_some_and(|(stem, end)| {
+        stem.chars().any(char::is_alphabetic) && (1..=5).contains(&end.len()) && end.chars().all(char::is_alphanumeric)
+    });
+    letters >= 3 && (path || file || word.contains("::") || word.contains('_') || inner_capital)
+}
+
+fn is_instruction(line: &str) -> bool {
+    const SIGNS: [&str; 12] = [
+        "always",
+        "never",
+        "must",
+        "do not",
+        "don't",
+        "only ",
+        "prefer",
+        "should",
+        "make sure",
+        "avoid",
+        "required",
+        "use ",
+    ];
+    let lower = line.to_lowercase();
+    (8..=400).contains(&line.len()) && SIGNS.iter().any(|sign| lower.contains(sign))
+}
+
+/// Whether most of the words that matter in a line stand in the summary.
+fn carries(said: &str, line: &str) -> bool {
+    let words: Vec<String> = line
+        .split(|c: char| !c.is_alphanumeric())
+        .filter(|word| word.chars().count() >= 4)
+        .map(str::to_lowercase)
+        .collect();
+    let found = words.iter().filter(|word| said.contains(word.as_str())).count();
+    words.is_empty() || found * 3 >= words.len() * 2
+}

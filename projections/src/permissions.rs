@@ -1,0 +1,82 @@
+//! Permission questions that wait, and what was answered for the rest of the Session (spec 10.3).
+
+use crate::Projection;
+use crate::anomaly::Anomalies;
+use alloc::collections::BTreeMap;
+use alloc::string::String;
+use alloc::vec::Vec;
+use annals_core::event::Rule;
+use annals_core::{AgentName, CallId, Event, PermissionId, Record, Seq};
+use serde::{Deserialize, Serialize};
+
+/// A question that waits for an answer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Question {
+    /// Where it was asked.
+    pub seq: Seq,
+    /// The call that waits.
+    pub call: Option<CallId>,
+    /// Whose rules were asked.
+    pub agent: AgentName,
+    /// What it wants to do.
+    pub action: String,
+    /// To what.
+    pub resources: Vec<String>,
+}
+
+/// Waiting questions and standing approvals.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Permissions {
+    /// By id.
+    pub waiting: BTreeMap<PermissionId, Question>,
+    /// Rules that replies added for the rest of the Session, in order.
+    pub rules: Vec<Rule>,
+    /// What is wrong in this part of the log.
+    pub anomalies: Anomalies,
+}
+
+impl Projection for Permissions {
+    const NAME: &'static str = "permissions";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::PermissionAsked(asked) => {
+                let question = Question {
+                    seq: record.seq,
+                    call: asked.call.clone(),
+                    agent: asked.agent.clone(),
+                    action: asked.action.clone(),
+                    resources: asked.resources.clone(),
+                };
+                self.waiting.insert(asked.permission.clone(), question);
+            }
+            Event::PermissionReplied(replied) => {
+                if self.waiting.remove(&replied.permission).is_none() {
+                    self.anomalies.note(record.seq, "a permission question is answered that nobody asked");
+                }
+                self.rules.extend(replied.rules.iter().cloned());
+            }
+            // A question dies with the call that asked it.
+            Event::ToolSettled(settled) => {
+                self.waiting.retain(|_, question| question.call.as_ref() != Some(&settled.call));
+            }
+            Event::RevertCommitted(committed) => {
+                self.waiting.retain(|_, question| question.seq < committed.first_removed);
+            }
+            Event::SessionForked(_) => {
+                self.waiting.clear();
+                self.rules.clear();
+            }
+            ignored!(
+                SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
+                SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
+                OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
+                ToolCalled ToolProgressed CompactionStarted CompactionEnded CompactionFailed CompactionUndone
+                ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
+                FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+            ) => {}
+        }
+    }
+}

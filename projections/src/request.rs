@@ -1,0 +1,305 @@
+//! The request: what a model is sent, built from views alone (spec 13.1, DESIGN section 6).
+//!
+//! Every text in it carries the Seq that put it there. Wire encoding belongs to the protocol adapters.
+
+mod lower;
+
+use crate::SessionView;
+use alloc::borrow::ToOwned;
+use alloc::string::String;
+use alloc::vec::Vec;
+use annals_core::canonical;
+use annals_core::event::{Attachment, ModelProfile, Purpose, RequestOptions, RequestSent, ToolDefinition};
+use annals_core::text::Texts;
+use annals_core::{AgentName, Blobs, CallId, Digest, Key, Seq};
+use serde::Serialize;
+
+/// How the message begins and what it says that an agent's last allowed step adds.
+pub const LAST_STEP: &str = "CRITICAL - MAXIMUM STEPS REACHED\n\nThe step allowance of this activity ends with this answer. \
+Tools are disabled. Answer with text only: say what was done, what remains, and what should happen next.";
+
+/// What the model reads in the place of a pruned tool output.
+pub const PRUNED: &str = "[Old tool result content cleared]";
+
+/// Who speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Role {
+    /// The user, or the runtime in the user's place.
+    User,
+    /// The model.
+    Assistant,
+    /// A Mid-Conversation System Message, for models that take one natively.
+    System,
+    /// The results of one assistant message.
+    Tool,
+}
+
+/// Whether the model may call tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum ToolChoice {
+    /// It decides.
+    Auto,
+    /// It may not.
+    None,
+}
+
+/// A stretch of system text and where it came from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Span {
+    /// Length in bytes.
+    pub bytes: usize,
+    /// The event that put it there.
+    pub seq: Option<Seq>,
+    /// The Context Source that it renders; `None` for an agent's own text and for the blank lines between pieces.
+    pub source: Option<Key>,
+}
+
+/// One system text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemText {
+    /// All of it.
+    pub text: String,
+    /// Where it came from, stretch by stretch, without a gap.
+    pub spans: Vec<Span>,
+}
+
+/// What a call gave, as the model is told.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct ToolResult {
+    /// The call.
+    pub id: CallId,
+    /// The Model Tool Output.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output: Option<String>,
+    /// The error.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Media that came with it.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub attachments: Vec<Attachment>,
+}
+
+/// One piece of a message, and the event that put it there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "block")]
+pub enum Block {
+    /// Text.
+    Text {
+        /// All of it.
+        text: String,
+        /// Native metadata, as received.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<String>,
+        /// Where it came from.
+        #[serde(skip)]
+        seq: Option<Seq>,
+    },
+    /// Reasoning, replayed only to the model that made it.
+    Reasoning {
+        /// All of it.
+        text: String,
+        /// Native metadata, as received.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<String>,
+        /// Where it came from.
+        #[serde(skip)]
+        seq: Option<Seq>,
+    },
+    /// A file or image.
+    Media {
+        /// What and where.
+        attachment: Attachment,
+        /// Where it came from.
+        #[serde(skip)]
+        seq: Option<Seq>,
+    },
+    /// A tool call.
+    Call {
+        /// Its id.
+        id: CallId,
+        /// The tool.
+        tool: String,
+        /// The input as received, as JSON text.
+        input: String,
+        /// Whether the provider executed it.
+        hosted: bool,
+        /// Native metadata, as received.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        metadata: Option<String>,
+        /// Where it came from.
+        #[serde(skip)]
+        seq: Option<Seq>,
+    },
+    /// The exact result of a hosted call, inline in the answer.
+    HostedResult {
+        /// The call.
+        id: CallId,
+        /// The result as received, as JSON text.
+        result: String,
+        /// Where it came from.
+        #[serde(skip)]
+        seq: Option<Seq>,
+    },
+    /// The result of a call.
+    Result {
+        /// What the model is told.
+        #[serde(flatten)]
+        result: ToolResult,
+        /// Where it came from.
+        #[serde(skip)]
+        seq: Option<Seq>,
+    },
+}
+
+impl Block {
+    /// The event that put it there; `None` for what the runtime itself adds.
+    pub fn seq(&self) -> Option<Seq> {
+        match self {
+            Self::Text { seq, .. }
+            | Self::Reasoning { seq, .. }
+            | Self::Media { seq, .. }
+            | Self::Call { seq, .. }
+            | Self::HostedResult { seq, .. }
+            | Self::Result { seq, .. } => *seq,
+        }
+    }
+}
+
+/// One message of a request.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct RequestMessage {
+    /// Who speaks.
+    pub role: Role,
+    /// What, piece by piece.
+    pub blocks: Vec<Block>,
+}
+
+/// A provider request before its wire encoding.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// What it is for.
+    pub purpose: Purpose,
+    /// The agent of the turn.
+    pub agent: AgentName,
+    /// What the model is.
+    pub model: ModelProfile,
+    /// The agent's own text, then the Baseline System Context; empty ones are left out.
+    pub system: Vec<SystemText>,
+    /// Oldest first.
+    pub messages: Vec<RequestMessage>,
+    /// What is offered, in order.
+    pub tools: Vec<ToolDefinition>,
+    /// Whether calls are allowed.
+    pub tool_choice: ToolChoice,
+    /// Model Request Options and Generation Controls.
+    pub options: RequestOptions,
+}
+
+/// A request cannot be rebuilt: the log does not hold what shaped it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum BuildError {
+    /// The log is damaged, or was imported from an agent that does not keep it.
+    #[error("the log does not hold the {what} {digest} that shaped the request")]
+    NotRecorded {
+        /// What is missing.
+        what: &'static str,
+        /// Its name.
+        digest: Digest,
+    },
+    /// A summary or title request was recorded without its message.
+    #[error("the log does not hold the message of this {0} request")]
+    NoPrompt(Purpose),
+}
+
+impl Request {
+    /// Names of the offered tools.
+    pub fn tool_names(&self) -> Vec<&str> {
+        self.tools.iter().map(|tool| tool.name.as_str()).collect()
+    }
+
+    /// The digests of its parts in order, each with a name for people: `system 0`, `message 3`, `tools`, ...
+    pub fn parts(&self) -> Vec<(String, Digest)> {
+        fn of<T: Serialize + ?Sized>(part: &T) -> Digest {
+            // Parts hold text, booleans and text-keyed maps only: writing one cannot fail.
+            Digest::of(canonical::own(part).unwrap_or_default().as_bytes())
+        }
+        let mut parts = Vec::with_capacity(self.system.len() + self.messages.len() + 4);
+        for (at, system) in self.system.iter().enumerate() {
+            parts.push((alloc::format!("system {at}"), of(system.text.as_str())));
+        }
+        for (at, message) in self.messages.iter().enumerate() {
+            // Not `own` of the message: attachments and flattened results are serialized through a value.
+            let value = serde_json::to_value(message).unwrap_or_default();
+            parts.push((alloc::format!("message {at}"), Digest::of(canonical::value(&value).as_bytes())));
+        }
+        let tools = serde_json::to_value(&self.tools).unwrap_or_default();
+        parts.push(("tools".to_owned(), Digest::of(canonical::value(&tools).as_bytes())));
+        parts.push(("tool choice".to_owned(), of(&self.tool_choice)));
+        let options = serde_json::to_value(&self.options).unwrap_or_default();
+        parts.push(("options".to_owned(), Digest::of(canonical::value(&options).as_bytes())));
+        let model = (self.model.model.as_str(), self.model.protocol.as_str(), self.model.encoding);
+        parts.push(("model".to_owned(), of(&model)));
+        parts
+    }
+
+    /// The request digest: the hash over the digests of its parts, without attempt, time and ids.
+    pub fn digest(&self) -> Digest {
+        let parts = self.parts();
+        Digest::of_all(parts.iter().map(|(_, digest)| digest))
+    }
+}
+
+/// Rebuilds the request that `sent` announces from the view at the Cut before it. The runtime builds requests by the
+/// same function: what is sent is what the log gives back.
+///
+/// # Errors
+/// When the log does not hold what shaped the request.
+pub fn rebuild(view: &SessionView, sent: &RequestSent, blobs: &dyn Blobs) -> Result<Request, BuildError> {
+    let profiles = &view.profiles;
+    let missing = |what, digest: Digest| BuildError::NotRecorded { what, digest };
+    let agent = profiles.agents.get(&sent.agent_profile).ok_or(missing("agent profile", sent.agent_profile))?;
+    let model = profiles.models.get(&sent.model_profile).ok_or(missing("model profile", sent.model_profile))?;
+    let mut options = profiles.options.get(&sent.options).ok_or(missing("options", sent.options))?.clone();
+    let mut tools = match sent.tools {
+        Some(digest) => profiles.tools.get(&digest).ok_or(missing("tool set", digest))?.clone(),
+        None => Vec::new(),
+    };
+    // The digest is over what is sent, wherever the log keeps it.
+    options.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
+    tools.texts(&mut |text| *text = text.resolve(blobs).into_owned().into());
+    let (system, messages) = match (sent.purpose, &sent.prompt) {
+        (Purpose::Turn, _) => {
+            let mut messages = lower::messages(view.history.selected(), model, blobs);
+            if sent.last_step {
+                messages.push(lower::text(Role::Assistant, LAST_STEP.to_owned(), None));
+            }
+            (lower::system(agent, view.epochs.current.as_ref(), blobs), messages)
+        }
+        (Purpose::Summary | Purpose::Title, Some(prompt)) => {
+            (Vec::new(), alloc::vec![lower::text(Role::User, prompt.resolve(blobs).into_owned(), None)])
+        }
+        (purpose, None) => return Err(BuildError::NoPrompt(purpose)),
+    };
+    let tool_choice = if tools.is_empty() { ToolChoice::None } else { ToolChoice::Auto };
+    let tool_choice = if sent.last_step { ToolChoice::None } else { tool_choice };
+    Ok(Request {
+        purpose: sent.purpose,
+        agent: sent.agent.clone(),
+        model: model.clone(),
+        system,
+        messages,
+        tools,
+        tool_choice,
+        options,
+    })
+}
+
+impl SystemText {
+    /// A text that one event put there.
+    pub(crate) fn whole(text: String, seq: Option<Seq>) -> Self {
+        let spans = alloc::vec![Span { bytes: text.len(), seq, source: None }];
+        Self { text, spans }
+    }
+}

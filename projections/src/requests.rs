@@ -1,0 +1,69 @@
+//! Every request that was about to reach a provider: an index; [`crate::rebuild`] gives the request itself.
+
+use crate::Projection;
+use alloc::vec::Vec;
+use annals_core::event::Purpose;
+use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
+use serde::{Deserialize, Serialize};
+
+/// One request: where it stands and what proves it. The view at the Cut before `seq` rebuilds it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestMark {
+    /// The Seq of `request.sent`.
+    pub seq: Seq,
+    /// When.
+    pub at: Time,
+    /// The same for every attempt.
+    pub request: RequestId,
+    /// What for.
+    pub purpose: Purpose,
+    /// From 1.
+    pub attempt: u32,
+    /// The agent.
+    pub agent: AgentName,
+    /// The model.
+    pub model: ModelName,
+    /// What it must hash to.
+    pub digest: Digest,
+}
+
+/// Every request of a Session, its own ones only.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Requests {
+    /// In order; after [`Requests::let_go`] the newest ones.
+    pub marks: Vec<RequestMark>,
+    /// How many older marks were let go.
+    pub dropped: u64,
+}
+
+impl Requests {
+    /// Keeps the newest `keep` marks. Bounds a saved view.
+    pub fn let_go(&mut self, keep: usize) {
+        let old = self.marks.len().saturating_sub(keep);
+        self.marks.drain(..old);
+        self.dropped += old as u64;
+    }
+}
+
+impl Projection for Requests {
+    const NAME: &'static str = "requests";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::RequestSent(sent) => self.marks.push(RequestMark {
+                seq: record.seq,
+                at: record.at,
+                request: sent.request,
+                purpose: sent.purpose,
+                attempt: sent.attempt,
+                agent: sent.agent.clone(),
+                model: sent.model.clone(),
+                digest: sent.digest,
+            }),
+            Event::SessionForked(_) => *self = Self::default(),
+            // Nothing else is a request, and no later kind can be one: there is one kind for all of them.
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! What a Session is now: agent, model, Location, title, a staged revert, children, todos.
+
+use crate::Projection;
+use crate::anomaly::Anomalies;
+use alloc::string::String;
+use alloc::vec::Vec;
+use annals_core::event::{ChildOutcome, FileChange, Location, Origin, Parent, Policy, Todo};
+use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, Seq, SessionId, Text, Time};
+use serde::{Deserialize, Serialize};
+
+/// Where a fork continues from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Fork {
+    /// The parent.
+    pub parent: SessionId,
+    /// The first Seq that is not inherited.
+    pub cut: Seq,
+    /// The digest of the parent's Batch that holds `cut - 1`.
+    pub parent_digest: Digest,
+}
+
+/// A staged revert.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Revert {
+    /// Where it was staged.
+    pub seq: Seq,
+    /// The first message that goes.
+    pub first_removed: Seq,
+    /// Git tree of the files before anything was restored.
+    pub original: Option<String>,
+    /// What changes, as a unified diff.
+    pub diff: Option<Text>,
+    /// The same, in brief.
+    pub files: Vec<FileChange>,
+}
+
+/// A child Session and how it went.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Child {
+    /// Where it began.
+    pub seq: Seq,
+    /// Which.
+    pub child: SessionId,
+    /// The call that began it.
+    pub call: Option<CallId>,
+    /// Its agent.
+    pub agent: AgentName,
+    /// How it ended; `None` while it runs.
+    pub outcome: Option<ChildOutcome>,
+}
+
+/// What a Session is now.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionInfo {
+    /// Its id; `None` before its first event.
+    pub id: Option<SessionId>,
+    /// The selected agent.
+    pub agent: AgentName,
+    /// The selected model.
+    pub model: ModelName,
+    /// Where it works; `None` before its first event.
+    pub location: Option<Location>,
+    /// Its title.
+    pub title: Option<String>,
+    /// What switches do.
+    pub policy: Policy,
+    /// The parent of a child Session.
+    pub parent: Option<Parent>,
+    /// Where an imported Session comes from.
+    pub origin: Option<Origin>,
+    /// Where a fork continues from.
+    pub fork: Option<Fork>,
+    /// A staged revert.
+    pub revert: Option<Revert>,
+    /// Time of the first event of its own.
+    pub created: Time,
+    /// Time of the last event.
+    pub updated: Time,
+    /// The Seq that the next event gets.
+    pub next: Seq,
+    /// Whether the log ends inside a turn. A running process knows better.
+    pub running: bool,
+    /// Nested instruction files discovered at this Location, in order.
+    pub instructions: Vec<String>,
+    /// The todo list.
+    pub todos: Vec<Todo>,
+    /// Child Sessions, in order.
+    pub children: Vec<Child>,
+    /// What is wrong in this part of the log.
+    pub anomalies: Anomalies,
+}
+
+impl Projection for SessionInfo {
+    const NAME: &'static str = "session";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        let seq = record.seq;
+        if seq != self.next {
+            self.anomalies.note(seq, alloc::format!("the log goes on at {seq}, but {} was next", self.next));
+        }
+        self.next = seq.plus(1);
+        self.updated = record.at;
+        if self.id.is_none() && !matches!(record.event, Event::SessionCreated(_) | Event::SessionForked(_)) {
+            self.anomalies.note(seq, "the log does not begin with the creation of its Session");
+            self.id = Some(record.session);
+        }
+        match record.event {
+            Event::SessionCreated(created) => {
+                if self.id.is_some() {
+                    self.anomalies.note(seq, "the Session is created twice");
+                }
+                self.id = Some(record.session);
+                self.created = record.at;
+                self.agent = created.agent.clone();
+                self.model = created.model.clone();
+                self.location = Some(created.location.clone());
+                self.title = created.title.clone();
+                self.policy = created.policy;
+                self.parent = created.parent.clone();
+                self.origin = created.origin.clone();
+            }
+            Event::SessionForked(forked) => {
+                self.id = Some(record.session);
+                self.created = record.at;
+                if forked.title.is_some() {
+                    self.title = forked.title.clone();
+                }
+                self.origin = forked.origin.clone();
+                self.parent = None;
+                self.fork = Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest });
+                self.revert = None;
+                self.running = false;
+                self.children.clear();
+            }
+            Event::SessionTitled(titled) => self.title = Some(titled.title.clone()),
+            Event::SessionMoved(moved) => {
+                self.location = Some(moved.location.clone());
+                self.instructions.clear();
+            }
+            Event::AgentSwitched(switched) => self.agent = switched.agent.clone(),
+            Event::ModelSwitched(switched) => self.model = switched.model.clone(),
+            Event::InstructionDiscovered(discovered) => {
+                if !self.instructions.contains(&discovered.path) {
+                    self.instructions.push(discovered.path.clone());
+                }
+            }
+            Event::RequestSent(_) | Event::StepStarted(_) => self.running = true,
+            Event::StepEnded(_) | Event::StepFailed(_) => self.running = false,
+            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.running = false,
+            Event::RevertStaged(staged) => {
+                self.revert = Some(Revert {
+                    seq,
+                    first_removed: staged.first_removed,
+                    original: staged.original.clone(),
+                    diff: staged.diff.clone(),
+                    files: staged.files.clone(),
+                });
+            }
+            Event::RevertCleared(_) => self.revert = None,
+            Event::RevertCommitted(_) => {
+                self.revert = None;
+                self.running = false;
+            }
+            Event::ChildStarted(started) => self.children.push(Child {
+                seq,
+                child: started.child,
+                call: started.call.clone(),
+                agent: started.agent.clone(),
+                outcome: None,
+            }),
+            Event::ChildSettled(settled) => {
+                match self.children.iter_mut().rev().find(|child| child.child == settled.child) {
+                    Some(child) => child.outcome = Some(settled.outcome),
+                    None => self.anomalies.note(seq, "a child Session is settled that did not begin"),
+                }
+            }
+            Event::TodoUpdated(updated) => self.todos = updated.items.clone(),
+            ignored!(
+                InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked
+                ContextAdmitted SnapshotAdvanced AgentProfileRecorded ModelProfileRecorded ToolsRecorded
+                OptionsRecorded RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled
+                PermissionAsked PermissionReplied CompactionStarted CompactionUndone ToolOutputsPruned MessagePinned
+                MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured
+            ) => {}
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! The transcript: every message ever shown to a person, in order. An index: pages are folds of records (DESIGN 3).
+
+use crate::Projection;
+use crate::message::{Body, Message, Messages};
+use alloc::vec::Vec;
+use annals_core::{CallId, Event, InputId, Record, Seq, Time};
+use serde::{Deserialize, Serialize};
+
+/// One message of the transcript.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TranscriptItem {
+    /// The Seq of the event that made it.
+    pub seq: Seq,
+    /// The Seq of the first event that it is made of: for a user message, its input's admission.
+    pub first: Seq,
+    /// The Seq of the last event that changed it.
+    pub last: Seq,
+    /// When it came to be.
+    pub at: Time,
+    /// Whether it is a user message: what a revert and a fork count.
+    pub user: bool,
+}
+
+/// The transcript as an index. [`Transcript::reach`] says which records give the messages of a range.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Transcript {
+    /// Every message, by Seq; after [`Transcript::let_go`] the newest ones.
+    pub items: Vec<TranscriptItem>,
+    /// How many older items were let go.
+    pub dropped: u64,
+    /// Ranges `[from, until)` that committed reverts removed.
+    reverted: Vec<(Seq, Seq)>,
+    /// The first message that a staged revert would remove.
+    staged: Option<Seq>,
+    step: Option<Seq>,
+    /// Open calls and the message that holds each.
+    open: Vec<(CallId, Seq)>,
+    /// Where each waiting input was admitted.
+    waiting: Vec<(InputId, Seq)>,
+}
+
+impl Transcript {
+    /// Whether a staged or committed revert undid the message at `seq`.
+    pub fn is_reverted(&self, seq: Seq) -> bool {
+        self.staged.is_some_and(|staged| seq >= staged) || self.is_removed(seq)
+    }
+
+    /// Whether a committed revert removed the message at `seq`.
+    pub fn is_removed(&self, seq: Seq) -> bool {
+        self.reverted.iter().any(|(from, until)| seq >= *from && seq < *until)
+    }
+
+    /// Keeps the newest `keep` items: all that a first screen needs. Bounds a saved view, changes no item it keeps.
+    pub fn let_go(&mut self, keep: usize) {
+        let old = self.items.len().saturating_sub(keep);
+        self.items.drain(..old);
+        self.dropped += old as u64;
+    }
+
+    /// The Seq of the `n`-th user message, counted from 1, without what a committed revert removed. `None` when there
+    /// is none, and when items were let go.
+    pub fn user_message(&self, n: u64) -> Option<Seq> {
+        if self.dropped > 0 {
+            return None;
+        }
+        let at = usize::try_from(n.checked_sub(1)?).ok()?;
+        self.items.iter().filter(|item| item.user && !self.is_removed(item.seq)).map(|item| item.seq).nth(at)
+    }
+
+    /// The range of Seqs `[from, until)` that must be read to show the items `range`.
+    pub fn reach(&self, range: core::ops::Range<usize>) -> Option<(Seq, Seq)> {
+        let items = self.items.get(range)?;
+        let first = items.iter().map(|item| item.first).min()?;
+        let last = items.iter().map(|item| item.last).max()?;
+        Some((first, last.plus(1)))
+    }
+
+    /// The messages that a person is shown, out of folded ones.
+    pub fn shown(messages: &Messages) -> impl Iterator<Item = &Message> {
+        messages.list().iter().filter(|message| !matches!(message.body, Body::System { .. }))
+    }
+
+    fn make(&mut self, record: &Record<'_>, first: Option<Seq>) {
+        let (seq, user) = (record.seq, matches!(record.event, Event::InputPromoted(_)));
+        self.items.push(TranscriptItem { seq, first: first.unwrap_or(seq), last: seq, at: record.at, user });
+    }
+
+    /// Where an input was admitted; it waits no longer.
+    fn admission(&mut self, input: &InputId) -> Option<Seq> {
+        let at = self.waiting.iter().position(|(waiting, _)| waiting == input)?;
+        Some(self.waiting.remove(at).1)
+    }
+
+    fn holder(&self, call: &CallId) -> Option<Seq> {
+        self.open.iter().rev().find(|(open, _)| open == call).map(|(_, holder)| *holder)
+    }
+
+    fn touch(&mut self, holder: Option<Seq>, seq: Seq) {
+        let Some(holder) = holder else { return };
+        if let Ok(at) = self.items.binary_search_by_key(&holder, |item| item.seq)
+            && let Some(item) = self.items.get_mut(at)
+        {
+            item.last = seq;
+        }
+    }
+}
+
+impl Projection for Transcript {
+    const NAME: &'static str = "transcript";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        let seq = record.seq;
+        match record.event {
+            Event::InputAdmitted(admitted) => self.waiting.push((admitted.input.clone(), seq)),
+            Event::InputWithdrawn(withdrawn) => {
+                self.admission(&withdrawn.input);
+            }
+            Event::InputPromoted(promoted) => {
+                let first = self.admission(&promoted.input);
+                self.make(record, first);
+            }
+            Event::SyntheticAdded(_)
+            | Event::ShellRan(_)
+            | Event::CompactionEnded(_)
+            | Event::AgentSwitched(_)
+            | Event::ModelSwitched(_) => self.make(record, None),
+            Event::StepStarted(_) => {
+                self.make(record, None);
+                self.step = Some(seq);
+            }
+            Event::StepEnded(_) | Event::StepFailed(_) | Event::TextEnded(_) | Event::ReasoningEnded(_) => {
+                self.touch(self.step, seq);
+            }
+            Event::ToolCalled(called) => {
+                self.touch(self.step, seq);
+                if let Some(step) = self.step {
+                    self.open.push((called.call.clone(), step));
+                }
+            }
+            Event::ToolProgressed(progressed) => self.touch(self.holder(&progressed.call), seq),
+            Event::ToolSettled(settled) => {
+                self.touch(self.holder(&settled.call), seq);
+                self.open.retain(|(call, _)| *call != settled.call);
+            }
+            Event::PermissionAsked(asked) => {
+                self.touch(asked.call.as_ref().and_then(|call| self.holder(call)), seq);
+            }
+            Event::SessionForked(_) => {
+                self.staged = None;
+                self.waiting.clear();
+                for (_, holder) in core::mem::take(&mut self.open) {
+                    self.touch(Some(holder), seq);
+                }
+            }
+            Event::RevertStaged(staged) => self.staged = Some(staged.first_removed),
+            Event::RevertCleared(_) => self.staged = None,
+            Event::RevertCommitted(committed) => {
+                self.staged = None;
+                self.reverted.push((committed.first_removed, seq));
+            }
+            ignored!(
+                SessionCreated SessionTitled SessionMoved InputDeliveryChanged EpochStarted
+                EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered
+                AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled
+                PermissionReplied CompactionStarted CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
+                MessageUnpinned TodoUpdated RedactionApplied FilesCaptured ChildStarted ChildSettled
+            ) => {}
+        }
+    }
+}

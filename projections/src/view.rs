@@ -1,0 +1,93 @@
+//! All views of a Session at one Cut.
+
+use crate::anomaly::Anomaly;
+use crate::{
+    Anomalies, Calls, Epochs, History, Inbox, Permissions, Profiles, Projection, Requests, SessionInfo, Transcript,
+    UsageTotals,
+};
+use alloc::vec::Vec;
+use annals_core::{Cut, Record};
+use serde::{Deserialize, Serialize};
+
+/// How many messages and requests a view for looking keeps.
+const SCREENS: usize = 512;
+
+/// All views of a Session at one Cut: what a turn is decided from, and what a saved view holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionView {
+    /// Agent, model, Location, title, revert.
+    pub session: SessionInfo,
+    /// What the model would see next.
+    pub history: History,
+    /// What a person was shown.
+    pub transcript: Transcript,
+    /// Baseline, Context Snapshot, epochs.
+    pub epochs: Epochs,
+    /// What waits.
+    pub inbox: Inbox,
+    /// Open calls.
+    pub calls: Calls,
+    /// Open questions and standing approvals.
+    pub permissions: Permissions,
+    /// Tokens and cost.
+    pub usage: UsageTotals,
+    /// What shapes requests.
+    pub profiles: Profiles,
+    /// What was sent.
+    pub requests: Requests,
+}
+
+impl SessionView {
+    /// The Cut that this view is of.
+    pub fn cut(&self) -> Cut {
+        Cut { next: self.session.next }
+    }
+
+    /// Whether something that a saved view let go is needed again: fold from an earlier place (see [`History`]).
+    pub fn is_stale(&self) -> bool {
+        self.history.is_stale()
+    }
+
+    /// Lets go of what grows with the log and is not shown on a first screen: the form for looking. Its size is bounded
+    /// by what is shown. A writer resumes from the whole view.
+    pub fn let_go(&mut self) {
+        self.history.let_go();
+        self.transcript.let_go(SCREENS);
+        self.requests.let_go(SCREENS);
+        self.inbox.let_go();
+        self.calls.let_go();
+    }
+
+    /// Every anomaly, by Seq.
+    pub fn anomalies(&self) -> Vec<&Anomaly> {
+        let all: [&Anomalies; 6] = [
+            &self.session.anomalies,
+            &self.epochs.anomalies,
+            &self.inbox.anomalies,
+            &self.calls.anomalies,
+            &self.permissions.anomalies,
+            &self.profiles.anomalies,
+        ];
+        let mut list: Vec<&Anomaly> = all.into_iter().flat_map(|anomalies| &anomalies.list).collect();
+        list.sort_by_key(|anomaly| anomaly.seq);
+        list
+    }
+}
+
+impl Projection for SessionView {
+    const NAME: &'static str = "view";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        self.session.apply(record);
+        self.history.apply(record);
+        self.transcript.apply(record);
+        self.epochs.apply(record);
+        self.inbox.apply(record);
+        self.calls.apply(record);
+        self.permissions.apply(record);
+        self.usage.apply(record);
+        self.profiles.apply(record);
+        self.requests.apply(record);
+    }
+}

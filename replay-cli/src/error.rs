@@ -1,0 +1,194 @@
+//! How a command ends.
+
+use crate::import::{ImportError, RecogniseError};
+use annals_core::{Seq, SessionId};
+use annals_projections::BuildError;
+use annals_store::exchange::{self, ExportError};
+use annals_store::{AppendError, OpenError, ReadError};
+use std::io;
+use std::path::PathBuf;
+
+/// What a command's answer is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Fine: exit status 0.
+    Fine,
+    /// The answer is bad news (damage, a difference, a failed expectation): exit status 1.
+    BadNews,
+}
+
+impl Verdict {
+    /// Bad news if there is any.
+    pub fn bad_if(bad: bool) -> Self {
+        if bad { Self::BadNews } else { Self::Fine }
+    }
+
+    /// Bad news if either is.
+    pub fn and(self, other: Self) -> Self {
+        Self::bad_if(self == Self::BadNews || other == Self::BadNews)
+    }
+}
+
+/// A command gave no answer. Each message says what happened, where, and what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum CliError {
+    /// The store has no such Session: one of `meant`, perhaps.
+    #[error("no Session is called {name:?} in {}{}", store.display(), meant_by(.meant))]
+    NoSession {
+        /// What was asked for.
+        name: String,
+        /// Where.
+        store: PathBuf,
+        /// What was perhaps meant: an id and a title each.
+        meant: Vec<String>,
+    },
+    /// Several Sessions fit the name: take more of it.
+    #[error("{name:?} names {} Sessions; use more of the id or of the title:\n{}", .fitting.len(), listed(.fitting))]
+    Ambiguous {
+        /// What was asked for.
+        name: String,
+        /// What fits: an id and a title each.
+        fitting: Vec<String>,
+    },
+    /// The store holds no Session yet.
+    #[error("the store in {} holds no Session yet; `annals import --discover` looks for some", store.display())]
+    NoSessions {
+        /// Which store.
+        store: PathBuf,
+    },
+    /// The Session ends earlier.
+    #[error("Session {session} ends at seq {last}; seq {seq} does not exist")]
+    PastTheEnd {
+        /// Which.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+        /// Its last event.
+        last: Seq,
+    },
+    /// The Session has fewer requests.
+    #[error("Session {session} has {count} recorded requests; there is no number {wanted}")]
+    NoRequest {
+        /// Which.
+        session: SessionId,
+        /// What was asked for, from 1.
+        wanted: usize,
+        /// How many there are.
+        count: usize,
+    },
+    /// A number was expected.
+    #[error("{text:?} is no seq: a whole number, as `log` shows them")]
+    NotASeq {
+        /// What was given.
+        text: String,
+    },
+    /// The file holds several Sessions.
+    #[error("{} holds {} Sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
+    Several {
+        /// Which file.
+        file: PathBuf,
+        /// An id and a title each.
+        sessions: Vec<String>,
+    },
+    /// The log does not hold what shaped the request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// There is no place to keep a store.
+    #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
+    NoPlace,
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A Session cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// An export of ours cannot be imported.
+    #[error("{}: {source}", path.display())]
+    Exchange {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: exchange::ImportError,
+    },
+    /// What another agent left cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A file is nothing that can be imported.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// A folder holds nothing that can be imported.
+    #[error("{}: holds nothing that OpenCode, Codex CLI, Claude Code or annals wrote", path.display())]
+    NothingThere {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The log cannot be extended.
+    #[error(transparent)]
+    Append(#[from] AppendError),
+    /// The answer cannot be written.
+    #[error("the answer could not be written: {0}")]
+    Output(#[from] io::Error),
+}
+
+impl CliError {
+    /// The exit status: 2 when the command was used wrongly, 1 when the world is bad news.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::NoSession { .. }
+            | Self::Ambiguous { .. }
+            | Self::NoSessions { .. }
+            | Self::PastTheEnd { .. }
+            | Self::NoRequest { .. }
+            | Self::NotASeq { .. }
+            | Self::Several { .. }
+            | Self::NoPlace
+            | Self::File { .. }
+            | Self::Recognise(_)
+            | Self::NothingThere { .. }
+            | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
+            | Self::Read(ReadError::NoSession(_)) => 2,
+            Self::Open(_)
+            | Self::Build(_)
+            | Self::Export(_)
+            | Self::Exchange { .. }
+            | Self::Import(_)
+            | Self::Read(_)
+            | Self::Append(_)
+            | Self::Output(_) => 1,
+        }
+    }
+
+    /// Whether the reader of the answer went away: nothing to tell anybody.
+    pub fn is_closed_pipe(&self) -> bool {
+        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Output(error) => broken(error),
+            Self::Export(ExportError::Io(error)) => broken(error),
+            _ => false,
+        }
+    }
+}
+
+fn meant_by(meant: &[String]) -> String {
+    match meant {
+        [] => "; `annals sessions` lists them".to_owned(),
+        meant => format!("; did you mean\n{}", listed(meant)),
+    }
+}
+
+fn listed(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
+}

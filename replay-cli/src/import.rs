@@ -1,0 +1,69 @@
+//! Importers of real Sessions: what OpenCode, Codex CLI and Claude Code left on disk becomes logs of ours.
+//!
+//! A reader goes through a foreign source in bounded memory and gives one Batch per foreign record, at that record's
+//! own time; the driver appends them. What a foreign record means is said in one file per agent and form
+//! (`opencode/v2.rs`, `opencode/v1.rs`, `codex/mapping.rs`, `claude/mapping.rs`); `docs/import.md` tells it in prose.
+//!
+//! **Invariant**: an event depends on the source alone. Nothing of the import's own time or place enters it, so the
+//! same source always gives the same Batches, and importing again adds nothing.
+
+mod claude;
+mod codex;
+mod discover;
+mod drive;
+mod follow;
+mod foreign;
+mod identity;
+mod lines;
+mod opencode;
+mod reading;
+mod recognise;
+mod report;
+mod utf8;
+
+pub use discover::{Homes, Listed, Selection, discover, sources};
+pub use drive::{ImportError, import};
+pub use follow::Follower;
+pub use identity::{Editions, IMPORTER};
+pub use lines::LINE_MAX;
+pub use reading::ReadSourceError;
+pub use recognise::{Form, RecogniseError, Source, recognise};
+pub use report::{ImportReport, Loss, Outcome, PLACES_MAX, SessionReport};
+
+use annals_core::SessionId;
+
+/// How to import.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Puts a diverged Session beside the one that was imported before, as a Session of its own. Doing so again adds
+    /// nothing.
+    pub as_new: bool,
+    /// Keeps every record that loses something as a blob, named in the report. No event names it, so that the log is
+    /// the same either way; a clean-up of unnamed blobs removes it.
+    pub keep_originals: bool,
+    /// Which Sessions stand beside earlier ones already; empty to begin with.
+    pub editions: Editions,
+}
+
+/// What an import is doing, for a progress display.
+#[derive(Clone, Copy, Debug)]
+pub enum Progress<'a> {
+    /// A foreign Session begins.
+    Session(&'a SessionReport),
+    /// A Batch was appended, or was known.
+    Batch {
+        /// Whose.
+        session: SessionId,
+        /// The line (or row) that it comes from, from 1.
+        line: u64,
+        /// Whether it stood there already.
+        known: bool,
+    },
+    /// How far reading the source is.
+    Bytes {
+        /// Bytes read.
+        done: u64,
+        /// Bytes in all.
+        total: u64,
+    },
+}

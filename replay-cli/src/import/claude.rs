@@ -1,0 +1,173 @@
+//! Claude Code: transcripts, one JSON object a line, each naming its parent: a tree.
+
+mod answer;
+mod blocks;
+mod family;
+mod mapping;
+mod results;
+mod tree;
+
+use super::foreign::{Notes, Object, moment};
+use super::identity::IMPORTER;
+use super::lines::{Line, Lines};
+use super::reading::{Desk, Item, ReadSourceError};
+use annals_core::Time;
+use annals_core::event::Origin;
+use family::Family;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+use tree::Tree;
+
+/// The name of the agent in every `origin`.
+pub const AGENT: &str = "claude-code";
+
+/// The form in `origin`.
+const FORM: &str = "transcript";
+
+/// What a first look at a transcript shows.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Header {
+    /// Claude Code's id of the Session; of a subagent, its parent's.
+    pub session: String,
+    /// The subagent's id, if it is one.
+    pub agent: Option<String>,
+    /// The subagent's kind.
+    pub kind: Option<String>,
+    /// When it was created (ms).
+    pub created: u64,
+    /// The first real model, once there is an answer.
+    pub model: Option<String>,
+    /// The first prompt, in brief.
+    pub prompt: Option<String>,
+    cwd: String,
+    version: Option<String>,
+    sidechain: bool,
+}
+
+impl Header {
+    /// The Session's id as `origin` names it: of a subagent `SESSION/AGENT`.
+    pub fn foreign(&self) -> String {
+        match &self.agent {
+            Some(agent) if self.sidechain => format!("{}/{agent}", self.session),
+            _ => self.session.clone(),
+        }
+    }
+}
+
+/// Takes a first look, as far as the first answer, or as far as `lines_max`.
+fn survey<R: std::io::BufRead>(lines: &mut Lines<R>, lines_max: usize) -> std::io::Result<Header> {
+    let quiet = Notes::default();
+    let mut header = Header::default();
+    let mut seen = false;
+    for _ in 0..lines_max {
+        let Some(line) = lines.next()? else { break };
+        let Line::Text { text, .. } = line else { continue };
+        let Ok(object) = Object::parse(&text, "", &quiet) else { continue };
+        quiet.take();
+        if header.created == 0 {
+            header.created = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
+        }
+        if header.session.is_empty() {
+            header.session = object.text("sessionId").unwrap_or_default();
+        }
+        if !object.has("uuid") {
+            continue;
+        }
+        if !seen {
+            seen = true;
+            header.cwd = object.text("cwd").unwrap_or_default();
+            header.version = object.text("version");
+            header.sidechain = object.flag("isSidechain");
+            header.agent = object.text("agentId");
+        }
+        header.kind = header.kind.or_else(|| object.text("attributionAgent"));
+        if header.prompt.is_none() && object.text("type").as_deref() == Some("user") && !object.flag("isMeta") {
+            let content = object.object("message").and_then(|message| message.text("content"));
+            let first = content.as_deref().and_then(|text| text.lines().next()).filter(|line| !line.starts_with('<'));
+            header.prompt = first.map(|line| line.chars().take(100).collect());
+        }
+        if object.text("type").as_deref() == Some("assistant") {
+            let model = object.object("message").and_then(|message| message.text("model"));
+            header.model = model.filter(|model| !model.starts_with('<'));
+            if header.model.is_some() {
+                break;
+            }
+        }
+    }
+    Ok(header)
+}
+
+/// What the first lines of a transcript show, for listing and for finding kin.
+pub fn header(path: &Path) -> std::io::Result<Header> {
+    survey(&mut Lines::new(BufReader::new(File::open(path)?)), 64)
+}
+
+/// Reads a transcript. One without an answer gives nothing yet.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    let total = file.metadata().map_err(io)?.len();
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+    let header = survey(&mut lines, usize::MAX).map_err(io)?;
+    lines.rewind().map_err(io)?;
+    let Some(model) = header.model.clone() else { return Ok(()) };
+    let mut family = Family::of(path);
+    let session = desk.editions.session(AGENT, &header.foreign(), header.created);
+    let origin = Origin {
+        agent: AGENT.into(),
+        version: header.version.clone(),
+        id: header.foreign(),
+        form: FORM.into(),
+        importer: IMPORTER,
+    };
+    (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+    let parent = if header.sidechain {
+        let created = family.parent(&header.session);
+        if created.is_none() {
+            desk.damaged(Some(session), 0, "the transcript that began this subagent is missing")?;
+        }
+        created.map(|created| desk.editions.session(AGENT, &header.session, created))
+    } else {
+        None
+    };
+    let mut tree = Tree::begin(desk, session, &header, &model, parent, origin)?;
+    let notes = Notes::default();
+    let mut at = Time(header.created);
+    let mut done = 0;
+    while let Some(line) = lines.next().map_err(io)? {
+        let (number, text) = match line {
+            Line::TooLong { number, bytes } => {
+                desk.damaged(Some(session), number, format!("a line of {bytes} bytes, longer than is read"))?;
+                continue;
+            }
+            Line::Text { number, text, lossy, last } => {
+                if lossy {
+                    desk.damaged(Some(session), number, "bytes that are no UTF-8, replaced")?;
+                }
+                if last && Object::parse(&text, "", &Notes::default()).is_err() {
+                    desk.damaged(Some(session), number, "a torn last line")?;
+                    break;
+                }
+                (number, text)
+            }
+        };
+        done += text.len() as u64 + 1;
+        let Ok(mut object) = Object::parse(&text, "line", &notes) else {
+            desk.damaged(Some(session), number, "a line that is no JSON object")?;
+            continue;
+        };
+        object.rename(object.text("type").unwrap_or_default());
+        at = object.text("timestamp").as_deref().and_then(moment).map_or(at, Time);
+        tree.line(desk, &mut family, number, at, &object)?;
+        drop(object);
+        desk.lost(tree.last_session(), number, &notes, &text)?;
+        if number % 256 == 0 {
+            (desk.send)(Item::Progress { done, total })?;
+        }
+    }
+    Ok(tree.end(desk)?)
+}

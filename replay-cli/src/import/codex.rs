@@ -1,0 +1,163 @@
+//! Codex CLI: rollouts, one JSON object a line: `{timestamp, type, payload}`.
+
+mod context;
+mod mapping;
+mod message;
+mod meta;
+mod step;
+
+use super::foreign::{Notes, Object, moment};
+use super::identity::{IMPORTER, uuid_created};
+use super::lines::{Line, Lines};
+use super::reading::{Desk, Item, ReadSourceError, Script};
+use annals_core::Time;
+use annals_core::event::Origin;
+use mapping::State;
+use meta::Meta;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// The name of the agent in every `origin`.
+pub const AGENT: &str = "codex";
+
+/// The form in `origin`.
+const FORM: &str = "rollout";
+
+/// What a first look at a rollout shows: its own header and the model of its first turn.
+fn survey<R: std::io::BufRead>(lines: &mut Lines<R>) -> std::io::Result<(Option<Meta>, Option<String>)> {
+    let quiet = Notes::default();
+    let mut meta: Option<Meta> = None;
+    while let Some(line) = lines.next()? {
+        let Line::Text { text, .. } = line else { continue };
+        let Ok(object) = Object::parse(&text, "", &quiet) else { continue };
+        let Some(payload) = object.object("payload") else { continue };
+        match object.text("type").as_deref() {
+            Some("session_meta") if meta.is_none() => {
+                let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
+                meta = Some(Meta::read(&payload, at));
+            }
+            Some("turn_context") => {
+                if let Some(model) = payload.text("model") {
+                    return Ok((meta, Some(model)));
+                }
+            }
+            // A turn that no context precedes: versions before it was recorded.
+            Some("response_item") if payload.text("role").as_deref() == Some("assistant") => {
+                return Ok((meta, Some("unknown".into())));
+            }
+            _ => {}
+        }
+        quiet.take();
+    }
+    Ok((meta, None))
+}
+
+/// The Session's id there and when it was created (ms), for listing; and its first prompt.
+pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String>)>> {
+    let mut lines = Lines::new(BufReader::new(File::open(path)?));
+    let quiet = Notes::default();
+    let mut found = None;
+    for _ in 0..64 {
+        let Some(line) = lines.next()? else { break };
+        let Line::Text { text, .. } = line else { continue };
+        let Ok(object) = Object::parse(&text, "", &quiet) else { continue };
+        let Some(payload) = object.object("payload") else { continue };
+        if object.text("type").as_deref() == Some("session_meta") && found.is_none() {
+            let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
+            let meta = Meta::read(&payload, at);
+            found = Some((meta.id, meta.created, None));
+        }
+        let prompt = message::items(&payload).into_iter().find(|item| item.kind == message::Kind::Input);
+        if let (Some(prompt), Some(found)) = (prompt, &mut found)
+            && payload.text("role").as_deref() == Some("user")
+        {
+            found.2 = prompt.text.lines().next().map(|line| line.chars().take(100).collect());
+            break;
+        }
+    }
+    Ok(found)
+}
+
+/// Reads a rollout. One whose first turn has not begun gives nothing yet.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    let total = file.metadata().map_err(io)?.len();
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+    let (meta, model) = survey(&mut lines).map_err(io)?;
+    lines.rewind().map_err(io)?;
+    let Some(model) = model else { return Ok(()) };
+    let Some(meta) = meta else {
+        desk.damaged(None, 0, "a rollout without session_meta")?;
+        return Ok(());
+    };
+    let session = desk.editions.session(AGENT, &meta.id, meta.created);
+    let origin = Origin {
+        agent: AGENT.into(),
+        version: meta.version.clone(),
+        id: meta.id.clone(),
+        form: FORM.into(),
+        importer: IMPORTER,
+    };
+    (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+    let mut script = Script::new(session);
+    let mut state = State::new(meta, &model, desk.editions, origin);
+    let notes = Notes::default();
+    let mut at = Time::default();
+    let mut done = 0;
+    while let Some(line) = lines.next().map_err(io)? {
+        let (number, text) = match line {
+            Line::TooLong { number, bytes } => {
+                desk.damaged(Some(session), number, format!("a line of {bytes} bytes, longer than is read"))?;
+                continue;
+            }
+            Line::Text { number, text, lossy, last } => {
+                if lossy {
+                    desk.damaged(Some(session), number, "bytes that are no UTF-8, replaced")?;
+                }
+                if last && Object::parse(&text, "", &Notes::default()).is_err() {
+                    desk.damaged(Some(session), number, "a torn last line")?;
+                    break;
+                }
+                (number, text)
+            }
+        };
+        done += text.len() as u64 + 1;
+        let Ok(object) = Object::parse(&text, "line", &notes) else {
+            desk.damaged(Some(session), number, "a line that is no JSON object")?;
+            continue;
+        };
+        object.skip(&["ordinal", "metadata"]);
+        let kind = object.text("type").unwrap_or_default();
+        at = object.text("timestamp").as_deref().and_then(moment).map_or(at, Time);
+        match object.object("payload") {
+            Some(mut payload) => {
+                payload.rename(kind.clone());
+                state.line(script.next(), number, at, &kind, &payload);
+            }
+            None => desk.damaged(Some(session), number, "a line without a payload")?,
+        }
+        for (line, at, events) in state.out.drain(..) {
+            script.batch(desk, line, at, events)?;
+        }
+        drop(object);
+        desk.lost(session, number, &notes, &text)?;
+        if number % 256 == 0 {
+            (desk.send)(Item::Progress { done, total })?;
+        }
+    }
+    state.end(script.next());
+    for (line, at, events) in state.out.drain(..) {
+        script.batch(desk, line, at, events)?;
+    }
+    Ok(())
+}
+
+/// When a thread was created (ms): its id says so from UUID version 7 on.
+fn created(id: &str, recorded: u64) -> u64 {
+    uuid_created(id).unwrap_or(recorded)
+}

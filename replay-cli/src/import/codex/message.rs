@@ -1,0 +1,86 @@
+//! Messages of a rollout: who speaks in each piece of content.
+
+use super::super::foreign::Object;
+use annals_core::event::Attachment;
+
+/// What a piece of content is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The user's words.
+    Input,
+    /// Context that Codex tells the model, under a name such as `agents_md.instructions`.
+    Context(String),
+    /// Something that Codex says in the user's place.
+    Synthetic,
+    /// The model's words.
+    Answer,
+}
+
+/// A piece of content.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Piece {
+    /// What it is.
+    pub kind: Kind,
+    /// Its text.
+    pub text: String,
+    /// Its image.
+    pub attachment: Option<Attachment>,
+}
+
+/// How context begins in versions that do not name its kind.
+const STARTS: [(&str, &str); 7] = [
+    ("# AGENTS.md instructions", "agents_md.instructions"),
+    ("<user_instructions>", "agents_md.instructions"),
+    ("<environment_context>", "environments.environment_context"),
+    ("<permissions instructions>", "permissions.instructions"),
+    ("<skills_instructions>", "host_skills.instructions"),
+    ("<collaboration_mode>", "collaboration_mode.instructions"),
+    ("<personality_spec>", "personality.instructions"),
+];
+
+/// How texts begin that Codex writes in the user's place.
+const SYNTHETIC: [&str; 4] = ["<turn_aborted>", "<user_shell_command>", "<subagent_notification>", "<skill>"];
+
+/// The pieces of a message.
+pub fn items(payload: &Object<'_>) -> Vec<Piece> {
+    let role = payload.text("role").unwrap_or_default();
+    let passed = payload.object("internal_chat_message_metadata_passthrough");
+    let kinds = passed.as_ref().map(|passed| passed.texts("content_item_kinds")).unwrap_or_default();
+    passed.iter().for_each(Object::skip_all);
+    let mut found = Vec::new();
+    for (at, item) in payload.objects("content").into_iter().enumerate() {
+        item.skip(&["annotations", "logprobs", "detail"]);
+        let form = item.text("type").unwrap_or_default();
+        let text = item.text("text").unwrap_or_default();
+        let attachment = item.text("image_url").map(|uri| Attachment {
+            mime: mime(&uri).unwrap_or_else(|| "image/*".into()),
+            name: None,
+            uri: uri.into(),
+        });
+        if text.is_empty() && attachment.is_none() && !form.contains("text") {
+            item.skip_all();
+            item.note(&form);
+            continue;
+        }
+        let kind = kind(&role, kinds.get(at).map(String::as_str), &text);
+        found.push(Piece { kind, text, attachment });
+    }
+    found
+}
+
+fn kind(role: &str, named: Option<&str>, text: &str) -> Kind {
+    let begins = |start: &&str| text.trim_start().starts_with(start);
+    let told = STARTS.iter().find(|(start, _)| begins(start)).map(|(_, name)| (*name).to_owned());
+    match (role, named) {
+        ("assistant", _) => Kind::Answer,
+        (_, Some(named)) if named.starts_with("user.") => Kind::Input,
+        _ if SYNTHETIC.iter().any(begins) => Kind::Synthetic,
+        (_, Some(named)) if named != "unknown" => Kind::Context(named.to_owned()),
+        ("user", _) => told.map_or(Kind::Input, Kind::Context),
+        _ => Kind::Context(told.unwrap_or_else(|| format!("{role}.instructions"))),
+    }
+}
+
+fn mime(uri: &str) -> Option<String> {
+    Some(uri.strip_prefix("data:")?.split([';', ',']).next()?.to_owned())
+}

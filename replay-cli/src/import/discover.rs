@@ -1,0 +1,217 @@
+//! Where agents keep their Sessions, and which of them there are.
+
+use super::recognise::{Form, RecogniseError, Source, recognise};
+use super::{claude, codex, opencode};
+use annals_core::Time;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+/// Where each agent keeps its Sessions; `None` when there is no such place.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Homes {
+    /// OpenCode's database: `$XDG_DATA_HOME/opencode/opencode.db`, by default below `~/.local/share`.
+    pub opencode: Option<PathBuf>,
+    /// Codex's rollouts: `$CODEX_HOME/sessions`, by default `~/.codex/sessions`; and the archived ones beside it.
+    pub codex: Vec<PathBuf>,
+    /// Claude Code's transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default `~/.claude/projects`.
+    pub claude: Option<PathBuf>,
+}
+
+impl Homes {
+    /// As a table of environment variables gives them.
+    pub fn of(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
+        let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
+        let home = set("HOME");
+        let below = |name: &str, default: &str| set(name).or_else(|| home.as_ref().map(|home| home.join(default)));
+        let there = |path: PathBuf| path.exists().then_some(path);
+        let codex = below("CODEX_HOME", ".codex");
+        Self {
+            opencode: below("XDG_DATA_HOME", ".local/share").and_then(|it| there(it.join("opencode/opencode.db"))),
+            codex: ["sessions", "archived_sessions"]
+                .iter()
+                .filter_map(|name| codex.as_ref().and_then(|codex| there(codex.join(name))))
+                .collect(),
+            claude: below("CLAUDE_CONFIG_DIR", ".claude").and_then(|claude| there(claude.join("projects"))),
+        }
+    }
+
+    /// As this process's environment gives them.
+    pub fn from_env() -> Self {
+        Self::of(|name| std::env::var_os(name).map(PathBuf::from))
+    }
+
+    /// Every file below them that may hold Sessions.
+    pub(super) fn files(&self) -> Vec<PathBuf> {
+        let mut found: Vec<PathBuf> = self.opencode.clone().into_iter().collect();
+        for root in self.codex.iter().chain(&self.claude) {
+            walk(root, &mut |path| {
+                if path.extension().is_some_and(|extension| extension == "jsonl") {
+                    found.push(path.to_owned());
+                }
+            });
+        }
+        found
+    }
+}
+
+/// A foreign Session that was found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Who recorded it.
+    pub agent: &'static str,
+    /// Its id there.
+    pub foreign: String,
+    /// Its title, or its first prompt in brief.
+    pub title: Option<String>,
+    /// When it was created.
+    pub created: Time,
+    /// When it changed last.
+    pub updated: Time,
+    /// The size of its file in bytes; `None` when it shares a database.
+    pub bytes: Option<u64>,
+    /// How many event rows it has, in a database.
+    pub rows: Option<u64>,
+    /// Where to import it from.
+    pub source: Source,
+}
+
+/// Every Session that these places hold, newest first, and what could not be read.
+pub fn discover(homes: &Homes) -> (Vec<Listed>, Vec<RecogniseError>) {
+    let (mut listed, mut errors) = (Vec::new(), Vec::new());
+    for path in homes.files() {
+        match recognise(&path) {
+            Ok(source) => match list(&source) {
+                Ok(found) => listed.extend(found),
+                Err(error) => errors.push(error),
+            },
+            // A file that a Session has only just begun.
+            Err(RecogniseError::Unknown { .. }) => {}
+            Err(error) => errors.push(error),
+        }
+    }
+    listed.sort_by(|a, b| b.updated.cmp(&a.updated).then_with(|| a.foreign.cmp(&b.foreign)));
+    (listed, errors)
+}
+
+/// When a file changed last (ms), and its size in bytes.
+pub(super) fn state_of(path: &Path) -> std::io::Result<(u64, u64)> {
+    let meta = std::fs::metadata(path)?;
+    let changed = meta.modified()?.duration_since(UNIX_EPOCH).unwrap_or_default();
+    Ok((u64::try_from(changed.as_millis()).unwrap_or_default(), meta.len()))
+}
+
+/// The Sessions of one source.
+pub(super) fn list(source: &Source) -> Result<Vec<Listed>, RecogniseError> {
+    let path = &source.path;
+    let io = |source| RecogniseError::Io { path: path.clone(), source };
+    if source.form == Form::OpenCodeDatabase {
+        let rows = opencode::list(path).map_err(|error| io(std::io::Error::other(error.to_string())))?;
+        return Ok(rows
+            .into_iter()
+            .map(|row| Listed {
+                agent: opencode::AGENT,
+                foreign: row.info.id.clone(),
+                title: row.info.title.clone(),
+                created: Time(row.info.created),
+                updated: Time(row.updated),
+                bytes: None,
+                rows: row.rows,
+                source: Source { only: Some(BTreeSet::from([row.info.id])), ..source.clone() },
+            })
+            .collect());
+    }
+    let (updated, bytes) = state_of(path).map_err(io)?;
+    let (agent, foreign, created, title) = match source.form {
+        Form::CodexRollout => match codex::header(path).map_err(io)? {
+            Some((id, created, prompt)) => (codex::AGENT, id, created, prompt),
+            None => return Ok(Vec::new()),
+        },
+        Form::ClaudeTranscript => {
+            let header = claude::header(path).map_err(io)?;
+            (claude::AGENT, header.foreign(), header.created, header.prompt)
+        }
+        Form::OpenCodeExport => {
+            let (info, _, _) = opencode::export_header(path).map_err(|error| io(error.into()))?;
+            (opencode::AGENT, info.id, info.created, info.title)
+        }
+        Form::OpenCodeEvents | Form::OpenCodeDatabase | Form::Annals => return Ok(Vec::new()),
+    };
+    let (created, updated) = (Time(created), Time(updated));
+    let (bytes, source) = (Some(bytes), source.clone());
+    Ok(vec![Listed { agent, foreign, title, created, updated, bytes, rows: None, source }])
+}
+
+/// Which of the Sessions that were found to import.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selection {
+    /// Only this agent's.
+    pub agent: Option<String>,
+    /// Only those that changed at this time or later.
+    pub since: Option<Time>,
+}
+
+impl Selection {
+    /// Whether a Session is chosen.
+    pub fn takes(&self, listed: &Listed) -> bool {
+        self.agent.as_deref().is_none_or(|agent| agent == listed.agent)
+            && self.since.is_none_or(|since| listed.updated >= since)
+    }
+
+    /// The sources to import for what is chosen: one per file, oldest Session first.
+    pub fn sources<'a>(&self, listed: impl IntoIterator<Item = &'a Listed>) -> Vec<Source> {
+        let mut chosen: Vec<&Listed> = listed.into_iter().filter(|listed| self.takes(listed)).collect();
+        chosen.sort_by_key(|listed| listed.created);
+        let mut places: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let mut sources: Vec<Source> = Vec::new();
+        for Listed { source, .. } in chosen {
+            let place = *places.entry(source.path.clone()).or_insert(sources.len());
+            match sources.get_mut(place) {
+                Some(before) => {
+                    if let (Some(only), Some(more)) = (&mut before.only, &source.only) {
+                        only.extend(more.iter().cloned());
+                    }
+                }
+                None => sources.push(source.clone()),
+            }
+        }
+        sources
+    }
+}
+
+/// Everything to import at a path: a file, or every file below a folder that is recognised. What is not is listed,
+/// unless it lies in a folder and is nothing at all.
+///
+/// # Errors
+/// When the path is a file that is not recognised, or cannot be read.
+pub fn sources(path: &Path) -> Result<(Vec<Source>, Vec<RecogniseError>), RecogniseError> {
+    if !path.is_dir() {
+        return Ok((vec![recognise(path)?], Vec::new()));
+    }
+    let (mut found, mut errors) = (Vec::new(), Vec::new());
+    walk(path, &mut |path| {
+        let wanted = path.extension().and_then(|it| it.to_str());
+        if !matches!(wanted, Some("jsonl" | "json" | "db")) || opencode::is_projection(path) {
+            return;
+        }
+        match recognise(path) {
+            Ok(source) => found.push(source),
+            Err(RecogniseError::Unknown { .. } | RecogniseError::Projection { .. }) => {}
+            Err(error) => errors.push(error),
+        }
+    });
+    Ok((found, errors))
+}
+
+/// Every file below a folder, by path. A folder that cannot be read holds nothing.
+fn walk(folder: &Path, each: &mut dyn FnMut(&Path)) {
+    let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
+        .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
+        .unwrap_or_default();
+    paths.sort();
+    for path in paths {
+        // A link to a folder is not followed: it may lead back up.
+        let folder = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
+        if folder { walk(&path, each) } else { each(&path) }
+    }
+}

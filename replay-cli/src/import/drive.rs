@@ -1,0 +1,300 @@
+//! Appends what a reader gives, and accounts for it.
+
+use super::reading::{Cut, Desk, Item, ReadSourceError, Recalled, Stopped};
+use super::report::{ImportReport, Outcome, SessionReport};
+use super::{Options, Progress, Source};
+use annals_core::{Event, Seq, SessionId};
+use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
+use futures_util::StreamExt;
+use futures_util::stream::FuturesOrdered;
+use std::collections::HashMap;
+use std::sync::Arc;
+use tokio::runtime::Handle;
+use tokio::sync::mpsc;
+
+/// How many Batches may be on their way to the log at once: enough for a group commit to fill.
+const IN_FLIGHT: usize = 256;
+
+/// How many times a source may be read again to put diverged Sessions beside the earlier ones.
+const EDITIONS_MAX: usize = 64;
+
+/// An import could not go on. What was appended before stands; import again to continue.
+#[derive(Debug, thiserror::Error)]
+pub enum ImportError {
+    /// The source cannot be read.
+    #[error(transparent)]
+    Source(#[from] ReadSourceError),
+    /// The log cannot be read.
+    #[error("the log could not be read: {0}")]
+    Log(#[from] ReadError),
+    /// A blob could not be kept.
+    #[error("an original could not be kept: {0}")]
+    Keep(#[source] AppendError),
+    /// The reading thread ended unexpectedly.
+    #[error("reading the source ended unexpectedly: {0}")]
+    Reader(String),
+}
+
+/// Imports one source. Batches that stand in the log already are known; new ones are appended behind them; where a
+/// source is not a continuation of what was imported before, nothing is appended.
+///
+/// # Errors
+/// When the source or the log cannot be read. Damage inside the source is no error: it is in the report.
+pub async fn import(
+    log: &Arc<dyn EventLog>,
+    source: &Source,
+    options: &Options,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<ImportReport, ImportError> {
+    let mut editions = options.editions.clone();
+    for _ in 0..EDITIONS_MAX {
+        let report = once(log, source, &Options { editions: editions.clone(), ..options.clone() }, progress).await?;
+        let diverged = |it: &&SessionReport| matches!(it.outcome, Outcome::Diverged { .. });
+        if !options.as_new || !report.sessions.iter().any(|it| diverged(&it)) {
+            return Ok(report);
+        }
+        for session in report.sessions.iter().filter(diverged) {
+            editions.renew(&session.agent, &session.foreign);
+        }
+    }
+    once(log, source, options, progress).await
+}
+
+async fn once(
+    log: &Arc<dyn EventLog>,
+    source: &Source,
+    options: &Options,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<ImportReport, ImportError> {
+    let (sender, mut items) = mpsc::channel(IN_FLIGHT);
+    let reader = tokio::task::spawn_blocking({
+        let (log, source, options) = (Arc::clone(log), source.clone(), options.clone());
+        let handle = Handle::current();
+        move || {
+            let mut send = |item| sender.blocking_send(item).map_err(|_| Stopped);
+            let recall = |session| handle.block_on(recall(&*log, session));
+            let mut desk = Desk {
+                send: &mut send,
+                recall: &recall,
+                editions: &options.editions,
+                keep_originals: options.keep_originals,
+            };
+            source.read(&mut desk)
+        }
+    });
+    let mut driver = Driver::new(log, source);
+    while let Some(item) = items.recv().await {
+        driver.take(item, progress).await?;
+    }
+    driver.settle_all(progress).await;
+    match reader.await {
+        Ok(Ok(())) => Ok(driver.finish()),
+        Ok(Err(error)) => Err(error.into()),
+        Err(error) => Err(ImportError::Reader(error.to_string())),
+    }
+}
+
+/// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
+/// it is appended to, where the error is told.
+async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
+    let mut recalled = Recalled::default();
+    if let Ok(Some(head)) = log.head(session).await {
+        recalled.head = head.next;
+        let mut from = Seq::ZERO;
+        while let Ok(slices) = log.read(session, from, 256).await {
+            let Some(last) = slices.last() else { break };
+            from = last.until.max(from.plus(1));
+            for batch in slices.iter().map(|slice| &slice.batch) {
+                for event in &batch.events {
+                    match event {
+                        Event::EpochStarted(epoch) if batch.events.len() == 1 => {
+                            recalled.epochs.insert(batch.first, (batch.at, epoch.clone()));
+                        }
+                        Event::SnapshotAdvanced(advance) => {
+                            recalled.advances.insert(batch.first, advance.clone());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    recalled
+}
+
+struct Running {
+    report: SessionReport,
+    /// Where the log ended when the import began: below it, Batches are compared.
+    head: Seq,
+    /// Whether a Batch beyond `head` was sent: all below it are then known to be equal.
+    appending: bool,
+}
+
+struct Sent {
+    line: u64,
+    draft: Draft,
+    result: Result<Committed, AppendError>,
+}
+
+struct Driver<'a> {
+    log: &'a Arc<dyn EventLog>,
+    source: &'a Source,
+    running: HashMap<SessionId, Running>,
+    order: Vec<SessionId>,
+    in_flight: FuturesOrdered<Boxed<'a, Sent>>,
+    report: ImportReport,
+}
+
+impl<'a> Driver<'a> {
+    fn new(log: &'a Arc<dyn EventLog>, source: &'a Source) -> Self {
+        Self {
+            log,
+            source,
+            running: HashMap::new(),
+            order: Vec::new(),
+            in_flight: FuturesOrdered::new(),
+            report: ImportReport::default(),
+        }
+    }
+
+    async fn take(&mut self, item: Item, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<(), ImportError> {
+        match item {
+            Item::Began { session, title, origin } => {
+                let head = self.log.head(session).await?.map_or(Seq::ZERO, |head| head.next);
+                let report = SessionReport {
+                    session,
+                    agent: origin.agent,
+                    foreign: origin.id,
+                    form: origin.form,
+                    title,
+                    new: 0,
+                    known: 0,
+                    outcome: Outcome::Imported,
+                    losses: Default::default(),
+                    damage: Default::default(),
+                };
+                progress(Progress::Session(&report));
+                if self.running.insert(session, Running { report, head, appending: false }).is_none() {
+                    self.order.push(session);
+                }
+            }
+            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, progress).await?,
+            Item::Lost { session, line, what, original } => {
+                let blob = match original {
+                    Some(text) => Some(self.log.put_blob(text).await.map_err(ImportError::Keep)?),
+                    None => None,
+                };
+                if let Some(running) = self.running.get_mut(&session) {
+                    running.report.losses.entry(what).or_default().at(line, blob);
+                }
+            }
+            Item::Damaged { session, line, what } => {
+                match session.and_then(|session| self.running.get_mut(&session)) {
+                    Some(running) => running.report.damage.entry(what).or_default(),
+                    None => self.report.damage.entry((self.source.path.clone(), what)).or_default(),
+                }
+                .at(line, None);
+            }
+            Item::Progress { done, total } => progress(Progress::Bytes { done, total }),
+        }
+        Ok(())
+    }
+
+    async fn batch(
+        &mut self,
+        line: u64,
+        mut draft: Draft,
+        fork: Option<Cut>,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(), ImportError> {
+        let (session, expected) = (draft.session, draft.expected);
+        let sound =
+            |driver: &Self| driver.running.get(&session).is_some_and(|it| it.report.outcome == Outcome::Imported);
+        if !sound(self) {
+            return Ok(());
+        }
+        let first_new = self.running.get(&session).is_some_and(|it| !it.appending && expected >= it.head);
+        if fork.is_some() || first_new {
+            // Nothing is appended before all that stands there is known to be equal.
+            self.settle_all(progress).await;
+            if !sound(self) {
+                return Ok(());
+            }
+            if let Some(running) = self.running.get_mut(&session) {
+                running.appending |= first_new;
+            }
+        }
+        if let Some(cut) = fork {
+            let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
+            match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
+                (Some(slice), Some(Event::SessionForked(forked))) => forked.parent_digest = slice.batch.digest,
+                _ => {
+                    let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);
+                    self.end(session, Outcome::Failed { line, reason });
+                    return Ok(());
+                }
+            }
+        }
+        let log = self.log;
+        self.in_flight.push_back(Box::pin(async move {
+            let result = log.append(draft.clone()).await;
+            Sent { line, draft, result }
+        }));
+        while self.in_flight.len() >= IN_FLIGHT {
+            self.settle(progress).await;
+        }
+        Ok(())
+    }
+
+    async fn settle_all(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
+        while !self.in_flight.is_empty() {
+            self.settle(progress).await;
+        }
+    }
+
+    async fn settle(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
+        let Some(Sent { line, draft, mut result }) = self.in_flight.next().await else { return };
+        let (session, expected) = (draft.session, draft.expected);
+        if matches!(&result, Err(AppendError::Conflict { expected, actual, .. }) if actual < expected) {
+            // It overtook a Batch before it, which is settled by now.
+            result = self.log.append(draft).await;
+        }
+        let head = self.running.get(&session).map_or(Seq::ZERO, |it| it.head);
+        match result {
+            Ok(committed) => {
+                if let Some(running) = self.running.get_mut(&session) {
+                    *(if committed.known { &mut running.report.known } else { &mut running.report.new }) += 1;
+                    progress(Progress::Batch { session, line, known: committed.known });
+                }
+            }
+            Err(AppendError::Conflict { .. } | AppendError::Misplaced { .. }) if expected < head => {
+                let other_form = self.other_form(session).await;
+                self.end(session, Outcome::Diverged { line, other_form });
+            }
+            Err(error) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
+        }
+    }
+
+    /// The form that a Session was imported from before, if it is not this one.
+    async fn other_form(&self, session: SessionId) -> Option<String> {
+        let slices = self.log.read(session, Seq::ZERO, 1).await.ok()?;
+        let Some(Event::SessionCreated(created)) = slices.first()?.batch.events.first() else { return None };
+        let form = &created.origin.as_ref()?.form;
+        (*form != self.running.get(&session)?.report.form).then(|| form.clone())
+    }
+
+    fn end(&mut self, session: SessionId, outcome: Outcome) {
+        if let Some(running) = self.running.get_mut(&session)
+            && running.report.outcome == Outcome::Imported
+        {
+            running.report.outcome = outcome;
+        }
+    }
+
+    fn finish(mut self) -> ImportReport {
+        for session in &self.order {
+            self.report.sessions.extend(self.running.remove(session).map(|running| running.report));
+        }
+        self.report
+    }
+}

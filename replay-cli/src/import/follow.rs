@@ -1,0 +1,97 @@
+//! Keeps importing what agents write: one round at a time, cheap when nothing changed.
+
+use super::discover::{Homes, Selection, list, state_of};
+use super::drive::{ImportError, import};
+use super::recognise::{Form, Source, recognise};
+use super::report::ImportReport;
+use super::{Options, Progress};
+use annals_store::EventLog;
+use std::collections::{BTreeSet, HashMap};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What a file looked like when it was read: time of change (ms) and bytes, of it and of a write-ahead log.
+type Looks = [(u64, u64); 2];
+
+/// How far each Session of a file was read: event rows, time of change (ms).
+type Reached = HashMap<String, (Option<u64>, u64)>;
+
+/// Follows the places where agents keep Sessions, or single files.
+#[derive(Debug)]
+pub struct Follower {
+    homes: Homes,
+    files: Vec<PathBuf>,
+    selection: Selection,
+    options: Options,
+    seen: HashMap<PathBuf, Looks>,
+    /// Per database: how far each Session was read (rows, time of change).
+    rows: HashMap<PathBuf, Reached>,
+}
+
+impl Follower {
+    /// Follows everything below `homes` that is chosen, and `files`.
+    pub fn new(homes: Homes, files: Vec<PathBuf>, selection: Selection, options: Options) -> Self {
+        Self { homes, files, selection, options, seen: HashMap::new(), rows: HashMap::new() }
+    }
+
+    /// One round: imports what changed since the last one. A line that is still being written waits for the next.
+    ///
+    /// # Errors
+    /// When a source or the log cannot be read; what was not imported is tried again in the next round.
+    pub async fn round(
+        &mut self,
+        log: &Arc<dyn EventLog>,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<ImportReport, ImportError> {
+        let mut report = ImportReport::default();
+        let mut files = self.homes.files();
+        files.extend(self.files.iter().cloned());
+        for path in files {
+            let Some(looks) = looks(&path) else { continue };
+            if self.seen.get(&path) == Some(&looks) {
+                continue;
+            }
+            // A file that is not recognised yet may be one whose first line is being written.
+            if let Ok(source) = recognise(&path)
+                && let Some((source, rows)) = self.changed(source)
+            {
+                report.extend(import(log, &source, &self.options, progress).await?);
+                self.rows.insert(path.clone(), rows);
+            }
+            self.seen.insert(path, looks);
+        }
+        for session in &mut report.sessions {
+            session.damage.remove("a torn last line");
+        }
+        report.damage.retain(|(_, what), _| what != "a torn last line");
+        Ok(report)
+    }
+
+    /// What of a source is chosen and changed; of a database, the Sessions that did.
+    fn changed(&self, source: Source) -> Option<(Source, Reached)> {
+        let listed = list(&source).ok()?;
+        let before = self.rows.get(&source.path);
+        let mut rows = HashMap::new();
+        let mut only = BTreeSet::new();
+        let mut chosen = listed.is_empty() && self.selection == Selection::default();
+        for listed in listed.iter().filter(|listed| self.selection.takes(listed)) {
+            chosen = true;
+            let state = (listed.rows, listed.updated.millis());
+            if before.and_then(|before| before.get(&listed.foreign)) != Some(&state) {
+                only.insert(listed.foreign.clone());
+            }
+            rows.insert(listed.foreign.clone(), state);
+        }
+        let database = source.form == Form::OpenCodeDatabase;
+        if !chosen || database && only.is_empty() {
+            return None;
+        }
+        Some((if database { Source { only: Some(only), ..source } } else { source }, rows))
+    }
+}
+
+fn looks(path: &Path) -> Option<Looks> {
+    let mut wal = path.as_os_str().to_owned();
+    wal.push("-wal");
+    Some([state_of(path).ok()?, state_of(Path::new(&wal)).unwrap_or_default()])
+}

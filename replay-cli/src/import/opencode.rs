@@ -1,0 +1,23 @@
+//! OpenCode: its V2 event log, its V1 event rows and exports, and its own database that holds both.
+
+mod content;
+mod database;
+mod epochs;
+mod info;
+mod projection;
+mod rows;
+mod v1;
+mod v1_answer;
+mod v1_export;
+mod v1_rows;
+mod v2;
+mod v2_rows;
+mod v2_tools;
+
+pub use database::{list, read as read_database};
+pub use projection::is_projection;
+pub use rows::read as read_rows;
+pub use v1_export::{header as export_header, read as read_export};
+
+/// The name of the agent in every `origin`.
+pub const AGENT: &str = "opencode";

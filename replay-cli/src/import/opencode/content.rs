@@ -1,0 +1,219 @@
+//! Pieces of answers that both generations of OpenCode share: content places, calls, results, usage, files.
+
+use super::super::foreign::Object;
+use super::super::identity::Unique;
+use annals_core::event::{Attachment, FileChange, Finish, Todo, TodoUpdated, Usage};
+use annals_core::{CallId, Json, Text};
+use std::collections::HashMap;
+
+/// The running step: which message it is, and the places in its content.
+#[derive(Debug, Default)]
+pub struct Step {
+    message: Option<String>,
+    slots: HashMap<String, u32>,
+    next: u32,
+    /// Metadata that came when a fragment began, by slot.
+    pub metadata: HashMap<String, Json>,
+}
+
+impl Step {
+    /// A step that begins.
+    pub fn of(message: String) -> Self {
+        Self { message: Some(message), ..Self::default() }
+    }
+
+    fn is_of(&self, data: &Object<'_>) -> bool {
+        let here = data.text("assistantMessageID") == self.message;
+        if !here {
+            data.note("content of a step that is not running");
+        }
+        here
+    }
+
+    /// The next place, for a fragment or call that begins.
+    pub fn open(&mut self, data: &Object<'_>, slot: &str) -> Option<u32> {
+        self.is_of(data).then(|| self.take(slot))
+    }
+
+    /// The next place, under a name.
+    pub fn take(&mut self, slot: &str) -> u32 {
+        let index = self.next;
+        self.next = self.next.saturating_add(1);
+        self.slots.insert(slot.to_owned(), index);
+        index
+    }
+
+    /// The place of a fragment; the next one if its beginning is missing.
+    pub fn slot(&mut self, data: &Object<'_>, slot: &str) -> Option<u32> {
+        self.is_of(data).then(|| self.slots.get(slot).copied().unwrap_or_else(|| self.take(slot)))
+    }
+}
+
+/// A call that is not settled.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// Unique within our Session.
+    pub id: CallId,
+    /// Its place in its step.
+    pub index: u32,
+    /// The tool.
+    pub name: String,
+    /// Its input as it arrived.
+    pub raw: Option<String>,
+    /// Whether `tool.called` was recorded.
+    pub called: bool,
+    /// What it showed last.
+    pub output: Option<Text>,
+    /// What it showed last.
+    pub structured: Option<Json>,
+}
+
+/// Open calls. A foreign call id is unique only within its assistant message.
+#[derive(Debug, Default)]
+pub struct Calls {
+    open: HashMap<(String, String), Call>,
+    unique: Unique,
+}
+
+impl Calls {
+    /// A call begins.
+    pub fn started(&mut self, message: String, foreign: String, name: String, index: u32) {
+        let id = CallId(self.unique.next(&foreign));
+        let call = Call { id, index, name, raw: None, called: false, output: None, structured: None };
+        self.open.insert((message, foreign), call);
+    }
+
+    fn key(data: &Object<'_>) -> Option<(String, String)> {
+        Some((data.text("assistantMessageID")?, data.text("callID")?))
+    }
+
+    /// The open call that a record speaks of.
+    pub fn of(&mut self, data: &Object<'_>) -> Option<&mut Call> {
+        self.open.get_mut(&Self::key(data)?)
+    }
+
+    /// The open call that a record settles; it is open no more.
+    pub fn settled(&mut self, data: &Object<'_>) -> Option<Call> {
+        self.open.remove(&Self::key(data)?)
+    }
+}
+
+/// What a tool gave.
+#[derive(Debug, Default)]
+pub struct Output {
+    /// Its texts, joined without anything between them; `None` without any.
+    pub text: Option<Text>,
+    /// Its structured value, unless empty.
+    pub structured: Option<Json>,
+    /// Its media.
+    pub attachments: Vec<Attachment>,
+}
+
+/// Reads `content` and `structured` of a V2 tool record.
+pub fn output(data: &Object<'_>) -> Output {
+    let mut shown = Output::default();
+    let mut text: Option<String> = None;
+    for item in data.objects("content") {
+        match item.text("type").as_deref() {
+            Some("text") => text.get_or_insert_default().push_str(&item.text("text").unwrap_or_default()),
+            _ => shown.attachments.extend(attachment(&item)),
+        }
+    }
+    shown.text = text.map(Text::from);
+    shown.structured = data.json("structured").filter(|json| json.0.inline() != Some("{}"));
+    shown
+}
+
+fn attachment(item: &Object<'_>) -> Option<Attachment> {
+    let uri = item.text("uri").or_else(|| item.text("url")).or_else(|| item.text("data"))?;
+    item.skip(&["type", "id"]);
+    Some(Attachment {
+        mime: item.text("mime").or_else(|| item.text("mediaType")).unwrap_or_default(),
+        name: item.text("name").or_else(|| item.text("filename")),
+        uri: uri.into(),
+    })
+}
+
+/// The files of a prompt.
+pub fn attachments(prompt: &Object<'_>) -> Vec<Attachment> {
+    let mut found = Vec::new();
+    for file in prompt.objects("files") {
+        match attachment(&file) {
+            Some(attachment) => found.push(attachment),
+            None => prompt.note("files"),
+        }
+    }
+    found
+}
+
+/// One attachment of a V1 file part.
+pub fn file_part(part: &Object<'_>) -> Option<Attachment> {
+    attachment(part)
+}
+
+/// How an answer ended. A word that is none of ours is noted.
+pub fn finish(word: &str, data: &Object<'_>) -> Finish {
+    match word {
+        "stop" => Finish::Stop,
+        "tool-calls" => Finish::ToolCalls,
+        "length" => Finish::Length,
+        "content-filter" => Finish::ContentFilter,
+        "error" => Finish::Error,
+        _ => {
+            data.note("finish");
+            Finish::Other
+        }
+    }
+}
+
+/// Tokens.
+pub fn usage(tokens: &Object<'_>) -> Usage {
+    let cache = tokens.object("cache");
+    let cached = |name| cache.as_ref().and_then(|cache| cache.number(name)).unwrap_or(0);
+    tokens.skip(&["total"]);
+    Usage {
+        input: tokens.number("input").unwrap_or(0),
+        output: tokens.number("output").unwrap_or(0),
+        reasoning: tokens.number("reasoning").unwrap_or(0),
+        cache_read: cached("read"),
+        cache_write: cached("write"),
+    }
+}
+
+/// The files that a revert changes.
+pub fn files(revert: &Object<'_>) -> Vec<FileChange> {
+    let change = |file: Object<'_>| {
+        file.skip(&["patch", "before", "after"]); // The diff of the whole revert holds them.
+        Some(FileChange {
+            path: file.text("file").or_else(|| file.text("path"))?,
+            status: file.text("status").unwrap_or_else(|| "modified".into()),
+            additions: file.number("additions").unwrap_or(0),
+            deletions: file.number("deletions").unwrap_or(0),
+        })
+    };
+    revert.objects("files").into_iter().filter_map(change).collect()
+}
+
+/// The todo list that a `todowrite` call accepted: `structured.todos`, if every line of it is sound.
+pub fn todos(data: &Object<'_>) -> Option<TodoUpdated> {
+    let structured = data.object("structured");
+    let list = structured.as_ref()?;
+    let items = todo_items(list);
+    list.skip_all();
+    items
+}
+
+/// The field `todos` of an object as a todo list, if every line of it is sound.
+pub fn todo_items(object: &Object<'_>) -> Option<TodoUpdated> {
+    if !object.has("todos") {
+        return None;
+    }
+    let item = |todo: Object<'_>| {
+        let read =
+            Todo { content: todo.text("content")?, status: todo.text("status")?, priority: todo.text("priority") };
+        todo.skip_all();
+        Some(read)
+    };
+    let items = object.objects("todos").into_iter().map(item).collect::<Option<Vec<_>>>()?;
+    Some(TodoUpdated { items })
+}

@@ -1,0 +1,272 @@
+//! OpenCode's own database, read-only, also while OpenCode runs: its Sessions of both generations.
+
+use super::super::foreign::Notes;
+use super::super::reading::{Desk, Item, ReadSourceError};
+use super::epochs::EpochRow;
+use super::info::Info;
+use super::projection::Beside;
+use super::rows::{Reading, Row as EventRow, Survey};
+use super::v1_export::Final;
+use super::{v1_rows, v2, v2_rows};
+use annals_core::Time;
+use rusqlite::types::ValueRef;
+use rusqlite::{Connection, OpenFlags, OptionalExtension, params};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The form in `origin` of a Session that only the tables `message` and `part` hold.
+const FORM_ROWS: &str = "v1-rows";
+
+/// A Session as the table `session` lists it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Row {
+    /// What it is.
+    pub info: Info,
+    /// When it changed last (ms).
+    pub updated: u64,
+    /// How many event rows it has, if it has any.
+    pub rows: Option<u64>,
+    revert: Option<String>,
+}
+
+/// Opens a database without writing to it or beside it. While OpenCode runs there is a write-ahead log, which is read
+/// with it; otherwise the file is taken as it stands, so that SQLite leaves no files of its own behind.
+fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
+    let beside = |suffix: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        PathBuf::from(name)
+    };
+    let live = beside("-wal").metadata().is_ok_and(|meta| meta.len() > 0);
+    let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
+    let mut refused = false;
+    if live {
+        let opened = Connection::open_with_flags(path, flags).and_then(|connection| {
+            connection.busy_timeout(Duration::from_secs(5))?;
+            connection.query_row("SELECT count(*) FROM sqlite_master", [], |_| Ok(()))?;
+            Ok(connection)
+        });
+        match opened {
+            Ok(connection) => return Ok((connection, false)),
+            Err(_) => refused = true,
+        }
+    }
+    let mut uri = String::from("file:");
+    for byte in path.to_string_lossy().bytes() {
+        match byte {
+            b'?' | b'#' | b'%' => uri.push_str(&format!("%{byte:02x}")),
+            _ if byte.is_ascii() => uri.push(char::from(byte)),
+            _ => uri.push_str(&format!("%{byte:02x}")),
+        }
+    }
+    uri.push_str("?immutable=1");
+    Connection::open_with_flags(uri, flags).map(|connection| (connection, refused))
+}
+
+/// The Sessions of a database, oldest first.
+///
+/// # Errors
+/// When it cannot be read, or is none of OpenCode's.
+pub fn list(path: &Path) -> Result<Vec<Row>, ReadSourceError> {
+    let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
+    let (connection, _) = open(path).map_err(failed)?;
+    sessions(&connection).map_err(failed)
+}
+
+fn sessions(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
+    let has = |column: &str| -> rusqlite::Result<bool> {
+        let found = connection
+            .query_row("SELECT 1 FROM pragma_table_info('session') WHERE name = ?1", [column], |_| Ok(()))
+            .optional()?;
+        Ok(found.is_some())
+    };
+    let mut columns = Vec::new();
+    for column in ["workspace_id", "parent_id", "title", "version", "agent", "model", "revert"] {
+        columns.push(if has(column)? { column } else { "NULL" });
+    }
+    let sequences = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = 'event_sequence'";
+    let counted = connection.query_row(sequences, [], |_| Ok(())).optional()?.is_some();
+    columns.extend(["time_created", "time_updated"]);
+    columns.push(if counted { "(SELECT seq FROM event_sequence WHERE aggregate_id = session.id)" } else { "NULL" });
+    let query = format!("SELECT id, directory, {} FROM session ORDER BY time_created, id", columns.join(", "));
+    let mut statement = connection.prepare(&query)?;
+    let rows = statement.query_map([], |row| {
+        let text = |at: usize| -> rusqlite::Result<Option<String>> { Ok(text_of(row.get_ref(at)?)) };
+        let model = text(7)?.and_then(|json| {
+            let notes = Notes::default();
+            let object = super::super::foreign::Object::parse(&json, "model", &notes).ok()?;
+            super::info::model(&object)
+        });
+        Ok(Row {
+            info: Info {
+                id: text(0)?.unwrap_or_default(),
+                directory: text(1)?.unwrap_or_default(),
+                workspace: text(2)?,
+                parent: text(3)?,
+                title: text(4)?,
+                version: text(5)?,
+                agent: text(6)?,
+                model,
+                created: number(row.get_ref(9)?),
+            },
+            updated: number(row.get_ref(10)?),
+            rows: row.get::<_, Option<i64>>(11)?.and_then(|seq| u64::try_from(seq + 1).ok()),
+            revert: text(8)?,
+        })
+    })?;
+    rows.collect()
+}
+
+fn text_of(value: ValueRef<'_>) -> Option<String> {
+    match value {
+        ValueRef::Text(bytes) | ValueRef::Blob(bytes) => Some(String::from_utf8_lossy(bytes).into_owned()),
+        _ => None,
+    }
+}
+
+fn number(value: ValueRef<'_>) -> u64 {
+    match value {
+        ValueRef::Integer(value) => u64::try_from(value).unwrap_or_default(),
+        _ => 0,
+    }
+}
+
+/// Reads the Sessions of a database; `only` those with these foreign ids, if given. All reads see one state of it.
+///
+/// # Errors
+/// When it cannot be read, or is none of OpenCode's.
+pub fn read(path: &Path, only: Option<&BTreeSet<String>>, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
+    let (connection, refused) = open(path).map_err(failed)?;
+    if refused {
+        desk.damaged(None, 0, "the write-ahead log could not be read: the newest records may be missing")?;
+    }
+    connection.execute_batch("BEGIN").map_err(failed)?;
+    let rows = sessions(&connection).map_err(failed)?;
+    let wanted: Vec<&Row> = rows.iter().filter(|row| only.is_none_or(|only| only.contains(&row.info.id))).collect();
+    let total = wanted.len() as u64;
+    for (done, row) in wanted.into_iter().enumerate() {
+        let reading = Reader { connection: &connection, path, row };
+        reading.read(desk)?;
+        (desk.send)(Item::Progress { done: done as u64 + 1, total })?;
+    }
+    Ok(())
+}
+
+struct Reader<'a> {
+    connection: &'a Connection,
+    path: &'a Path,
+    row: &'a Row,
+}
+
+impl Reader<'_> {
+    fn failed(&self, source: rusqlite::Error) -> ReadSourceError {
+        ReadSourceError::Database { path: self.path.to_owned(), source }
+    }
+
+    fn table(&self, name: &str) -> Result<bool, ReadSourceError> {
+        let query = "SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?1";
+        let found = self.connection.query_row(query, [name], |_| Ok(())).optional();
+        found.map(|found| found.is_some()).map_err(|error| self.failed(error))
+    }
+
+    fn read(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+        let id = &self.row.info.id;
+        if self.table("event")? {
+            let (survey, from_start) = self.survey(id).map_err(|error| self.failed(error))?;
+            if survey.v2 {
+                let beside = self.beside(id)?;
+                return self.rows(desk, Reading::V2(Box::new(v2_rows::Log::new(id, beside, survey.last_update))));
+            }
+            if from_start {
+                return self.rows(desk, Reading::V1(Box::new(v1_rows::Log::new(id))));
+            }
+        }
+        self.tables(desk)
+    }
+
+    /// What the rows hold, and whether they are the whole log of a V1 Session.
+    fn survey(&self, id: &str) -> rusqlite::Result<(Survey, bool)> {
+        let mut survey = Survey::default();
+        let mut messages = false;
+        let mut first = None;
+        let mut statement = self
+            .connection
+            .prepare_cached("SELECT type, min(seq), max(seq) FROM event WHERE aggregate_id = ?1 GROUP BY type")?;
+        let mut rows = statement.query([id])?;
+        while let Some(row) = rows.next()? {
+            let kind = text_of(row.get_ref(0)?).unwrap_or_default();
+            survey.row(&kind, number(row.get_ref(2)?));
+            messages |= kind.starts_with("message.");
+            if v2::bare(&kind) == "session.created" {
+                first = Some(number(row.get_ref(1)?));
+            }
+        }
+        Ok((survey, first == Some(0) && (messages || !self.has_messages(id)?)))
+    }
+
+    fn has_messages(&self, id: &str) -> rusqlite::Result<bool> {
+        let query = "SELECT 1 FROM message WHERE session_id = ?1 LIMIT 1";
+        Ok(self.connection.query_row(query, [id], |_| Ok(())).optional()?.is_some())
+    }
+
+    fn beside(&self, id: &str) -> Result<Beside, ReadSourceError> {
+        let mut beside = Beside { info: Some(self.row.info.clone()), ..Beside::default() };
+        if !self.table("session_context_epoch")? {
+            return Ok(beside);
+        }
+        let query = "SELECT baseline, snapshot, baseline_seq FROM session_context_epoch WHERE session_id = ?1";
+        let found = self.connection.query_row(query, [id], |row| {
+            Ok((text_of(row.get_ref(0)?), text_of(row.get_ref(1)?), number(row.get_ref(2)?)))
+        });
+        if let Some((Some(baseline), Some(snapshot), seq)) = found.optional().map_err(|error| self.failed(error))? {
+            beside.epoch = EpochRow::read(baseline, &snapshot, seq, &Notes::default());
+            if beside.epoch.is_none() {
+                beside.unsound.push("session_context_epoch: not understood".into());
+            }
+        }
+        Ok(beside)
+    }
+
+    /// From event rows. A row's line is its place, from 1, as in a file of them.
+    fn rows(&self, desk: &mut Desk<'_>, mut reading: Reading) -> Result<(), ReadSourceError> {
+        let failed = |error| self.failed(error);
+        let notes = Notes::default();
+        let query = "SELECT seq, type, data FROM event WHERE aggregate_id = ?1 ORDER BY seq";
+        let mut statement = self.connection.prepare_cached(query).map_err(failed)?;
+        let mut rows = statement.query([&self.row.info.id]).map_err(failed)?;
+        while let Some(row) = rows.next().map_err(failed)? {
+            let seq = number(row.get_ref(0).map_err(failed)?);
+            let kind = text_of(row.get_ref(1).map_err(failed)?).unwrap_or_default();
+            let data = text_of(row.get_ref(2).map_err(failed)?).unwrap_or_default();
+            let row = EventRow { line: seq + 1, seq, kind: v2::bare(&kind), data: &data };
+            reading.row(desk, &row, &notes)?;
+        }
+        Ok(())
+    }
+
+    /// From the tables `message` and `part`, which older versions wrote alone.
+    fn tables(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+        let failed = |error| self.failed(error);
+        let notes = Notes::default();
+        let mut session = Final::begin(desk, self.row.info.clone(), FORM_ROWS)?;
+        let query = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id";
+        let mut messages = self.connection.prepare_cached(query).map_err(failed)?;
+        let query = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
+        let mut parts = self.connection.prepare_cached(query).map_err(failed)?;
+        let pair = |row: &rusqlite::Row<'_>| {
+            Ok((text_of(row.get_ref(0)?).unwrap_or_default(), text_of(row.get_ref(1)?).unwrap_or_default()))
+        };
+        let mut rows = messages.query_map(params![self.row.info.id], pair).map_err(failed)?;
+        let mut next = rows.next().transpose().map_err(failed)?;
+        while let Some((id, info)) = next {
+            next = rows.next().transpose().map_err(failed)?;
+            let found = parts.query_map([&id], pair).map_err(failed)?;
+            let found: Vec<(String, String)> = found.collect::<Result<_, _>>().map_err(failed)?;
+            let found: Vec<(String, &str)> = found.iter().map(|(id, data)| (id.clone(), data.as_str())).collect();
+            session.message(desk, &id, &info, &found, next.is_none(), &notes)?;
+        }
+        Ok(session.end(desk, self.row.revert.as_deref(), Time(self.row.updated), &notes)?)
+    }
+}

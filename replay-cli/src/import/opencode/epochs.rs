@@ -1,0 +1,192 @@
+//! Context Epochs of OpenCode V2: they stand beside its log, in one row that each new epoch replaces.
+//!
+//! The log shows where epochs begin (before the first promotion, after a compaction); the row gives the text and the
+//! snapshot of the last one. What our log says of an epoch already is never unlearned, since the row forgets.
+
+use super::super::foreign::{Notes, Object};
+use super::super::reading::Recalled;
+use annals_core::event::{EpochCause, EpochStarted, Location, Part};
+use annals_core::{AgentName, Entry, Json, Key, Text, Time};
+use std::collections::BTreeMap;
+
+/// The row of `session_context_epoch`.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct EpochRow {
+    /// The exact text.
+    pub baseline: String,
+    /// The Context Snapshot as it is now, in the order of composition.
+    pub entries: Vec<(Key, Entry)>,
+    /// The foreign seq after which the epoch began.
+    pub baseline_seq: u64,
+}
+
+impl EpochRow {
+    /// Reads the row's values; `snapshot` is its JSON. `None` when a key or value is not as OpenCode writes it.
+    pub fn read(baseline: String, snapshot: &str, baseline_seq: u64, notes: &Notes) -> Option<Self> {
+        let object = Object::parse(snapshot, "session_context_epoch.snapshot", notes).ok()?;
+        let names: Vec<String> = object.names().map(str::to_owned).collect();
+        let mut entries = Vec::new();
+        for name in names {
+            let source = object.object(&name)?;
+            let value = serde_json::from_str(source.raw("value")?.get()).ok()?;
+            let removed = source.text("removed").filter(|text| !text.is_empty()).map(Text::from);
+            entries.push((name.parse().ok()?, Entry { value: Json::canonical(&value), removed }));
+        }
+        Some(Self { baseline, entries, baseline_seq })
+    }
+
+    /// The snapshot by key.
+    pub fn snapshot(&self) -> BTreeMap<Key, Entry> {
+        self.entries.iter().cloned().collect()
+    }
+
+    /// The baseline in keyed parts. Each source's text begins as OpenCode's renderers begin it; a baseline that does
+    /// not divide so is one part under `opencode/baseline`.
+    fn parts(&self) -> Vec<Part> {
+        const STARTS: [(&str, &str); 4] = [
+            ("core/environment", "Here is some useful information about the environment you are running in:\n"),
+            ("core/date", "Today's date: "),
+            ("core/instructions", "Instructions from: "),
+            ("core/skill-guidance", "Skills provide specialized instructions and workflows for specific tasks.\n"),
+        ];
+        let mut parts = Vec::new();
+        let mut rest = self.baseline.as_str();
+        let told = |key: &str| self.entries.iter().any(|(told, _)| told.as_str() == key);
+        for (at, (key, start)) in STARTS.iter().enumerate() {
+            if !rest.starts_with(start) || !told(key) {
+                continue;
+            }
+            let later = || STARTS.iter().skip(at + 1).filter(|(key, _)| told(key));
+            // A text may quote a later start; guidance on skills comes last, so its last occurrence counts.
+            let cut = later().filter_map(|(_, next)| {
+                let needle = format!("\n\n{next}");
+                if *key == "core/instructions" { rest.rfind(&needle) } else { rest.find(&needle) }
+            });
+            let (text, after) = match cut.min() {
+                Some(end) => (rest.get(..end), rest.get(end + 2..)),
+                None => (Some(rest), Some("")),
+            };
+            let (Some(text), Some(after), Ok(key)) = (text, after, key.parse()) else { break };
+            parts.push(Part { key, text: text.into() });
+            rest = after;
+        }
+        let keys: Vec<&Key> = parts.iter().map(|part| &part.key).collect();
+        let joined = parts.iter().filter_map(|part| part.text.inline()).collect::<Vec<_>>().join("\n\n");
+        if joined == self.baseline && !keys.is_empty() {
+            return parts;
+        }
+        "opencode/baseline"
+            .parse()
+            .map(|key| vec![Part { key, text: self.baseline.as_str().into() }])
+            .unwrap_or_default()
+    }
+}
+
+/// An epoch that is due and not yet recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Due {
+    cause: EpochCause,
+    /// The foreign seq after which it is due.
+    after: u64,
+}
+
+/// Decides where epochs begin while the log is read.
+#[derive(Debug, Default)]
+pub struct Epochs {
+    row: Option<EpochRow>,
+    /// The foreign seq of the last `context.updated`, whose snapshot the row holds.
+    last_update: Option<u64>,
+    begun: bool,
+    row_used: bool,
+    due: Option<Due>,
+}
+
+impl Epochs {
+    /// With what stands beside the log, if anything.
+    pub fn new(row: Option<EpochRow>, last_update: Option<u64>) -> Self {
+        Self { row, last_update, ..Self::default() }
+    }
+
+    /// The first input is about to be promoted: the first epoch is due, after everything up to foreign seq `after`.
+    pub fn promoting(&mut self, after: u64) {
+        if !self.begun {
+            self.begun = true;
+            self.due = Some(Due { cause: EpochCause::FirstTurn, after });
+        }
+    }
+
+    /// A compaction was completed at foreign seq `at`: an epoch is due after it.
+    pub fn compacted(&mut self, at: u64) {
+        self.due = Some(Due { cause: EpochCause::Compaction, after: at });
+    }
+
+    /// The epoch to record before the next record, with its time. `previous` is the foreign seq and time of the record
+    /// before; `next` the Seq that our next event gets.
+    pub fn before(
+        &mut self,
+        previous: (u64, Time),
+        next: annals_core::Seq,
+        recalled: &Recalled,
+        agent: &AgentName,
+        location: &Location,
+        notes: &Notes,
+    ) -> Option<(Time, EpochStarted)> {
+        if let Some((at, epoch)) = recalled.epochs.get(&next) {
+            // What was recorded stands, known or not; the row is spent if it tells of this epoch.
+            let due = self.due.take();
+            self.row_used |= self.row.as_ref().is_some_and(|row| match due {
+                Some(Due { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
+                _ => row.baseline_seq <= previous.0,
+            });
+            return Some((*at, epoch.clone()));
+        }
+        if next < recalled.head {
+            // The log goes on here without an epoch; one that is due is recorded where the log ends.
+            return None;
+        }
+        let row = self.row.as_ref().filter(|_| !self.row_used);
+        let begins_here = row.is_some_and(|row| row.baseline_seq <= previous.0);
+        if self.due.is_none() && self.begun && begins_here {
+            // No promotion or compaction explains it: a stored value was incompatible.
+            self.due = Some(Due { cause: EpochCause::Incompatible, after: previous.0 });
+        }
+        let due = self.due?;
+        let stale = due.cause == EpochCause::Compaction && row.is_some_and(|row| row.baseline_seq < due.after);
+        if stale {
+            return None; // OpenCode has not replaced its baseline since that compaction.
+        }
+        self.due = None;
+        // The row is of a later epoch unless this one is where it begins.
+        let known = row.filter(|row| match due.cause {
+            EpochCause::Compaction => row.baseline_seq == due.after,
+            _ => row.baseline_seq <= previous.0,
+        });
+        let Some(row) = known else {
+            notes.add("session_context_epoch: baseline of an earlier epoch");
+            return Some((previous.1, self.epoch(due.cause, agent, location, None)));
+        };
+        let epoch = self.epoch(due.cause, agent, location, Some(row));
+        self.row_used = true;
+        if epoch.entries.is_empty() {
+            notes.add("session_context_epoch: snapshot before the last update");
+        }
+        Some((previous.1, epoch))
+    }
+
+    fn epoch(&self, cause: EpochCause, agent: &AgentName, location: &Location, row: Option<&EpochRow>) -> EpochStarted {
+        let unchanged = |row: &EpochRow| self.last_update.is_none_or(|update| update <= row.baseline_seq);
+        EpochStarted {
+            cause,
+            agent: agent.clone(),
+            location: location.clone(),
+            parts: row.map(EpochRow::parts).unwrap_or_default(),
+            entries: row.filter(|row| unchanged(row)).map(EpochRow::snapshot).unwrap_or_default(),
+            known: row.is_some(),
+        }
+    }
+
+    /// The snapshot after the update at foreign seq `at`, if the row still holds it.
+    pub fn snapshot_after(&self, at: u64) -> Option<BTreeMap<Key, Entry>> {
+        self.row.as_ref().filter(|_| self.last_update == Some(at)).map(EpochRow::snapshot)
+    }
+}

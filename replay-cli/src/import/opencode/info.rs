@@ -1,0 +1,120 @@
+//! What OpenCode says of a Session as a whole: the `info` record of both generations, and the `session` row.
+
+use super::super::foreign::Object;
+use super::super::identity::{Editions, IMPORTER, opencode_created};
+use super::AGENT;
+use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
+use annals_core::{AgentName, ModelName, SessionId};
+
+/// A Session as OpenCode describes it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Info {
+    /// `ses_...`.
+    pub id: String,
+    /// Where it works.
+    pub directory: String,
+    /// The workspace there, if any.
+    pub workspace: Option<String>,
+    /// Its title.
+    pub title: Option<String>,
+    /// The selected agent, once one is selected.
+    pub agent: Option<String>,
+    /// The selected model as `provider/id`, once one is selected.
+    pub model: Option<String>,
+    /// OpenCode's version.
+    pub version: Option<String>,
+    /// The Session that began it as a child.
+    pub parent: Option<String>,
+    /// When it was created (ms).
+    pub created: u64,
+}
+
+/// A model reference as `provider/id`. The variant `default` is none; any other has no place and is noted.
+pub fn model(object: &Object<'_>) -> Option<String> {
+    let provider = object.text("providerID")?;
+    let id = object.text("modelID").or_else(|| object.text("id"))?;
+    if object.text("variant").is_some_and(|variant| variant == "default") {
+        object.skip(&["variant"]);
+    }
+    Some(format!("{provider}/{id}"))
+}
+
+impl Info {
+    /// Reads an `info` record. The revert in it is read by its user.
+    pub fn read(info: &Object<'_>) -> Self {
+        // Totals and display data that the log gives by itself.
+        info.skip(&["slug", "projectID", "path", "cost", "tokens", "summary", "share", "revert", "metadata"]);
+        let time = info.object("time");
+        if let Some(time) = &time {
+            time.skip_all();
+        }
+        Self {
+            id: info.text("id").unwrap_or_default(),
+            directory: info.text("directory").unwrap_or_default(),
+            workspace: info.text("workspaceID"),
+            title: info.text("title"),
+            agent: info.text("agent"),
+            model: info.object("model").and_then(|object| model(&object)),
+            version: info.text("version"),
+            parent: info.text("parentID"),
+            created: time.and_then(|time| time.number("created")).unwrap_or_default(),
+        }
+    }
+
+    /// Reads a `session` row with the names of the database's columns.
+    pub fn of_row(row: &Object<'_>) -> Self {
+        Self {
+            id: row.text("id").unwrap_or_default(),
+            directory: row.text("directory").unwrap_or_default(),
+            workspace: row.text("workspace_id"),
+            title: row.text("title"),
+            agent: row.text("agent"),
+            model: row.object("model").and_then(|object| model(&object)),
+            version: row.text("version"),
+            parent: row.text("parent_id"),
+            created: row.number("time_created").unwrap_or_default(),
+        }
+    }
+
+    /// The id of the Session here.
+    pub fn session(&self, editions: &Editions) -> SessionId {
+        session_id(editions, &self.id, self.created)
+    }
+
+    /// Where it works.
+    pub fn location(&self) -> Location {
+        Location { directory: self.directory.clone(), workspace: self.workspace.clone() }
+    }
+
+    /// Where it comes from.
+    pub fn origin(&self, form: &str) -> Origin {
+        Origin {
+            agent: AGENT.into(),
+            version: self.version.clone(),
+            id: self.id.clone(),
+            form: form.into(),
+            importer: IMPORTER,
+        }
+    }
+
+    /// The first event of its log. The policy is that of OpenCode: a switch keeps the Context Epoch.
+    pub fn creation(&self, editions: &Editions, form: &str) -> SessionCreated {
+        SessionCreated {
+            location: self.location(),
+            agent: AgentName(self.agent.clone().unwrap_or_else(|| "build".into())),
+            model: ModelName(self.model.clone().unwrap_or_else(|| "unknown/unknown".into())),
+            policy: Policy::default(),
+            title: self.title.clone(),
+            parent: self
+                .parent
+                .as_deref()
+                .map(|parent| Parent { session: session_id(editions, parent, self.created), call: None }),
+            origin: Some(self.origin(form)),
+        }
+    }
+}
+
+/// The id here of an OpenCode Session that existed around a time (ms).
+pub fn session_id(editions: &Editions, foreign: &str, near: u64) -> SessionId {
+    editions.session(AGENT, foreign, opencode_created(foreign, near).unwrap_or(near))
+}

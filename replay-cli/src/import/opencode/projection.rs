@@ -1,0 +1,76 @@
+//! What stands beside an OpenCode V2 log: `NAME.projection.json` next to `NAME.events.jsonl`, or the database's rows.
+
+use super::super::foreign::{Notes, Object, string};
+use super::epochs::EpochRow;
+use super::info::Info;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The largest projection that is read, in bytes.
+const PROJECTION_MAX: u64 = 256 * 1024 * 1024;
+
+/// Rows beside a log.
+#[derive(Clone, Debug, Default)]
+pub struct Beside {
+    /// The Session, for a log whose beginning is lost.
+    pub info: Option<Info>,
+    /// Its last Context Epoch.
+    pub epoch: Option<EpochRow>,
+    /// What could not be understood.
+    pub unsound: Vec<String>,
+}
+
+/// Where the projection of a file of event rows would stand.
+pub fn path_of(events: &Path) -> Option<PathBuf> {
+    let name = events.file_name()?.to_str()?;
+    let stem = name.strip_suffix(".events.jsonl").or_else(|| name.strip_suffix(".jsonl"))?;
+    Some(events.with_file_name(format!("{stem}.projection.json")))
+}
+
+/// Whether a file is a projection by its name: it is read with the log beside it.
+pub fn is_projection(path: &Path) -> bool {
+    path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(".projection.json"))
+}
+
+/// Reads the projection beside a file of event rows, for one Session. Without one there is nothing beside the log.
+pub fn read(events: &Path, session: &str) -> Beside {
+    let mut beside = Beside::default();
+    let Some(path) = path_of(events) else { return beside };
+    let Ok(meta) = fs::metadata(&path) else { return beside };
+    let unsound = |beside: &mut Beside| beside.unsound.push("projection: not understood".into());
+    if meta.len() > PROJECTION_MAX {
+        unsound(&mut beside);
+        return beside;
+    }
+    let notes = Notes::default();
+    let Ok(text) = fs::read_to_string(&path) else {
+        unsound(&mut beside);
+        return beside;
+    };
+    let Ok(object) = Object::parse(&text, "projection", &notes) else {
+        unsound(&mut beside);
+        return beside;
+    };
+    let row = object.object("session").or_else(|| object.objects("session").into_iter().next());
+    beside.info = row.map(|row| {
+        row.skip_all();
+        Info::of_row(&row)
+    });
+    for row in object.objects("session_context_epoch") {
+        if row.text("session_id").as_deref() != Some(session) {
+            continue;
+        }
+        match epoch(&row, &notes) {
+            Some(epoch) => beside.epoch = Some(epoch),
+            None => beside.unsound.push("session_context_epoch: not understood".into()),
+        }
+    }
+    beside
+}
+
+fn epoch(row: &Object<'_>, notes: &Notes) -> Option<EpochRow> {
+    let raw = row.raw("snapshot")?.get();
+    // The column is text; a projection may hold it as text or as the JSON in it.
+    let decoded = string(raw);
+    EpochRow::read(row.text("baseline")?, decoded.as_deref().unwrap_or(raw), row.number("baseline_seq")?, notes)
+}

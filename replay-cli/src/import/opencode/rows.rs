@@ -1,0 +1,145 @@
+//! Rows of OpenCode's table `event`, one a line: `{id, aggregate_id, seq, type, data}`.
+
+use super::super::foreign::Notes;
+use super::super::lines::{Line, Lines};
+use super::super::reading::{Desk, ReadSourceError};
+use super::{projection, v1_rows, v2, v2_rows};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use std::collections::HashMap;
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
+/// One row.
+#[derive(Deserialize)]
+pub struct Envelope<'a> {
+    /// Whose.
+    pub aggregate_id: String,
+    /// Its place, from 0.
+    pub seq: u64,
+    /// Its type, with its version.
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Its payload.
+    #[serde(borrow)]
+    pub data: &'a RawValue,
+}
+
+/// What a first look over all rows of a Session shows.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Survey {
+    /// Whether a record of the V2 core is among them.
+    pub v2: bool,
+    /// The seq of the last `context.updated`.
+    pub last_update: Option<u64>,
+}
+
+impl Survey {
+    /// Takes note of a row.
+    pub fn row(&mut self, kind: &str, seq: u64) {
+        let kind = v2::bare(kind);
+        self.v2 |= kind.starts_with("session.next.");
+        if kind == "session.next.context.updated" {
+            self.last_update = self.last_update.max(Some(seq));
+        }
+    }
+}
+
+/// A row on its way to a mapping.
+pub struct Row<'a> {
+    /// Its line, from 1.
+    pub line: u64,
+    /// Its place, from 0.
+    pub seq: u64,
+    /// Its type without version.
+    pub kind: &'a str,
+    /// Its payload.
+    pub data: &'a str,
+}
+
+/// One Session that is being read.
+pub enum Reading {
+    /// The V2 core.
+    V2(Box<v2_rows::Log>),
+    /// V1 states.
+    V1(Box<v1_rows::Log>),
+}
+
+impl Reading {
+    /// Maps one row.
+    pub fn row(&mut self, desk: &mut Desk<'_>, row: &Row<'_>, notes: &Notes) -> Result<(), ReadSourceError> {
+        match self {
+            Self::V2(log) => Ok(log.row(desk, row, notes)?),
+            Self::V1(log) => Ok(log.row(desk, row, notes)?),
+        }
+    }
+}
+
+/// Reads a file of rows. Rows of several Sessions may stand in one file.
+///
+/// # Errors
+/// When the file cannot be read.
+pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
+    let file = File::open(path).map_err(io)?;
+    let total = file.metadata().map_err(io)?.len();
+    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+
+    let mut surveys: HashMap<String, Survey> = HashMap::new();
+    while let Some(line) = lines.next().map_err(io)? {
+        if let Line::Text { text, .. } = line
+            && let Ok(row) = serde_json::from_str::<Envelope<'_>>(&text)
+        {
+            surveys.entry(row.aggregate_id).or_default().row(&row.kind, row.seq);
+        }
+    }
+    lines.rewind().map_err(io)?;
+
+    let notes = Notes::default();
+    let mut sessions: HashMap<String, Reading> = HashMap::new();
+    let mut done = 0;
+    while let Some(line) = lines.next().map_err(io)? {
+        let (number, text) = match line {
+            Line::TooLong { number, bytes } => {
+                desk.damaged(None, number, format!("a line of {bytes} bytes, longer than is read"))?;
+                continue;
+            }
+            Line::Text { number, text, lossy, last } => {
+                if lossy {
+                    desk.damaged(None, number, "bytes that are no UTF-8, replaced")?;
+                }
+                let torn = last && serde_json::from_str::<Envelope<'_>>(&text).is_err();
+                if torn {
+                    desk.damaged(None, number, "a torn last line")?;
+                    break;
+                }
+                (number, text)
+            }
+        };
+        done += text.len() as u64 + 1;
+        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(&text) else {
+            desk.damaged(None, number, "a line that is no event row")?;
+            continue;
+        };
+        if !sessions.contains_key(&envelope.aggregate_id) {
+            let survey = surveys.get(&envelope.aggregate_id).copied().unwrap_or_default();
+            let reading = if survey.v2 {
+                let beside = projection::read(path, &envelope.aggregate_id);
+                Reading::V2(Box::new(v2_rows::Log::new(&envelope.aggregate_id, beside, survey.last_update)))
+            } else {
+                Reading::V1(Box::new(v1_rows::Log::new(&envelope.aggregate_id)))
+            };
+            sessions.insert(envelope.aggregate_id.clone(), reading);
+        }
+        if let Some(reading) = sessions.get_mut(&envelope.aggregate_id) {
+            let kind = v2::bare(&envelope.kind);
+            let row = Row { line: number, seq: envelope.seq, kind, data: envelope.data.get() };
+            reading.row(desk, &row, &notes)?;
+        }
+        if number % 256 == 0 {
+            (desk.send)(super::super::reading::Item::Progress { done, total })?;
+        }
+    }
+    Ok(())
+}

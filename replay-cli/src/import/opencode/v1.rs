@@ -1,0 +1,388 @@
+//! What OpenCode's V1 messages and parts mean here. V1 keeps states, not facts: each record carries a whole new value,
+//! and what changed is the fact.
+//!
+//! | theirs | ours |
+//! |---|---|
+//! | `info` | `session.created`; a changed title, agent, model or place is its own fact; `revert` as `revert.*` |
+//! | user message and its parts | `input.admitted` with `input.promoted`, once the next record shows it whole |
+//! | a `synthetic` text part | `synthetic.added` |
+//! | a `compaction` part, the `summary` answer | `compaction.started`, `compaction.ended` |
+//! | `step-start`, `step-finish` with `patch` | `step.started`, `step.ended` |
+//! | `text`, `reasoning`, complete | `text.ended`, `reasoning.ended` |
+//! | `tool`: running, completed, error | `tool.called`, `tool.settled`; `todowrite` as `todo.updated`; `task` as `child.*` |
+//! | `retry`, `snapshot`, a compacted output | `retry.scheduled`, `files.captured`, `tool_outputs.pruned` |
+//! | `error` of an answer | `step.failed` |
+
+use super::super::foreign::Object;
+use super::super::identity::{Editions, Unique};
+use super::content::{file_part, files, finish, usage};
+use super::info::{Info, model};
+use super::v1_answer::Answer;
+use annals_core::event::*;
+use annals_core::{AgentName, CallId, Event, InputId, ModelName, Seq, Text, Time};
+use std::collections::{HashMap, HashSet};
+
+/// A Batch to append: line, time, facts.
+pub type Mapped = (u64, Time, Vec<Event>);
+
+/// A user message whose parts are being read.
+struct User {
+    id: String,
+    line: u64,
+    at: Time,
+    agent: Option<String>,
+    model: Option<String>,
+    texts: Vec<String>,
+    synthetic: Vec<String>,
+    attachments: Vec<Attachment>,
+    compaction: Option<CompactionReason>,
+}
+
+/// One Session.
+pub struct Mapper {
+    /// As of now.
+    pub info: Info,
+    /// What is ready to be appended.
+    pub out: Vec<Mapped>,
+    pub(super) editions: Editions,
+    pub(super) next: Seq,
+    pub(super) unique: Unique,
+    /// Calls that ended, by part: for outputs that are pruned later.
+    pub(super) settled: HashMap<String, CallId>,
+    pub(super) children: HashSet<String>,
+    pub(super) reason: CompactionReason,
+    /// The line of the record that created it.
+    pub born: u64,
+    form: &'static str,
+    begun: bool,
+    user: Option<User>,
+    answer: Option<Answer>,
+    messages: Vec<(String, Seq)>,
+    pruned: HashSet<String>,
+    staged: Option<Seq>,
+}
+
+impl Mapper {
+    /// A Session as its first record describes it.
+    pub fn new(info: Info, form: &'static str, editions: &Editions) -> Self {
+        Self {
+            info,
+            out: Vec::new(),
+            editions: editions.clone(),
+            next: Seq::ZERO,
+            unique: Unique::default(),
+            settled: HashMap::new(),
+            children: HashSet::new(),
+            reason: CompactionReason::Auto,
+            born: 1,
+            form,
+            begun: false,
+            user: None,
+            answer: None,
+            messages: Vec::new(),
+            pruned: HashSet::new(),
+            staged: None,
+        }
+    }
+
+    /// Takes down facts; gives the Seq of the first.
+    pub(super) fn push(&mut self, line: u64, at: Time, events: Vec<Event>) -> Seq {
+        let first = self.next;
+        if !events.is_empty() {
+            self.next = first.plus(events.len() as u64);
+            self.out.push((line, at, events));
+        }
+        first
+    }
+
+    pub(super) fn remember(&mut self, message: &str, seq: Seq) {
+        self.messages.push((message.to_owned(), seq));
+    }
+
+    /// The Session begins with the agent and model of its first message, if its own record names none yet.
+    fn begin(&mut self, agent: Option<&String>, model: Option<&String>) {
+        if self.begun {
+            return;
+        }
+        self.begun = true;
+        self.info.agent = agent.cloned().or(self.info.agent.take());
+        self.info.model = model.cloned().or(self.info.model.take());
+        let created = self.info.creation(&self.editions, self.form);
+        self.push(self.born, Time(self.info.created), vec![created.into()]);
+    }
+
+    /// A new value of the Session's record.
+    pub fn session(&mut self, line: u64, object: &Object<'_>, at: Time) {
+        self.flush_user();
+        object.skip(&["permission"]);
+        let revert = object.object("revert");
+        let info = Info::read(object);
+        if !self.begun {
+            let created = self.info.created;
+            self.info = Info { created, ..info };
+            if self.info.agent.is_some() && self.info.model.is_some() {
+                self.begin(None, None);
+            }
+            return;
+        }
+        self.settle_answer();
+        let mut events: Vec<Event> = Vec::new();
+        if info.directory != self.info.directory || info.workspace != self.info.workspace {
+            self.info.directory = info.directory;
+            self.info.workspace = info.workspace;
+            events.push(SessionMoved { location: self.info.location() }.into());
+        }
+        if let Some(title) = info.title.filter(|title| self.info.title.as_ref() != Some(title)) {
+            self.info.title = Some(title.clone());
+            events.push(SessionTitled { title }.into());
+        }
+        events.extend(self.switches(info.agent, info.model));
+        self.push(line, at, events);
+        self.revert(line, revert.as_ref(), at);
+    }
+
+    /// The staged revert as the Session's record has it now. V1 removes the boundary message, too.
+    pub fn revert(&mut self, line: u64, revert: Option<&Object<'_>>, at: Time) {
+        let Some(revert) = revert else {
+            if self.staged.take().is_some() {
+                self.push(line, at, vec![RevertCleared {}.into()]);
+            }
+            return;
+        };
+        let boundary = revert.text("messageID").unwrap_or_default();
+        let first = self.messages.iter().rfind(|(id, _)| *id == boundary).map(|(_, seq)| *seq);
+        let staged = RevertStaged {
+            first_removed: first.unwrap_or(self.next),
+            original: revert.text("snapshot"),
+            diff: revert.text("diff").map(Text::from),
+            files: files(revert),
+        };
+        match first {
+            Some(first) if self.staged != Some(first) => {
+                self.staged = Some(first);
+                self.push(line, at, vec![staged.into()]);
+            }
+            Some(_) => {}
+            None => revert.note("a boundary that is no known message"),
+        }
+    }
+
+    /// A message was removed: the first one under a staged revert commits it.
+    pub fn removed(&mut self, line: u64, at: Time, data: &Object<'_>) {
+        self.flush_user();
+        self.settle_answer();
+        let Some(id) = data.text("messageID") else { return };
+        let Some(at_message) = self.messages.iter().rposition(|(message, _)| *message == id) else { return };
+        match self.staged.take() {
+            Some(first_removed) => {
+                self.push(line, at, vec![RevertCommitted { first_removed }.into()]);
+            }
+            None if self.messages.iter().skip(at_message).all(|(_, seq)| *seq >= self.removed_from()) => {}
+            None => data.note("a message removed without a revert"),
+        }
+        self.messages.remove(at_message);
+    }
+
+    /// From which Seq on a committed revert removed everything.
+    fn removed_from(&self) -> Seq {
+        let committed = |(_, _, events): &Mapped| {
+            events.iter().find_map(|event| match event {
+                Event::RevertCommitted(committed) => Some(committed.first_removed),
+                _ => None,
+            })
+        };
+        self.out.iter().rev().find_map(committed).unwrap_or(Seq::ZERO)
+    }
+
+    fn switches(&mut self, agent: Option<String>, model: Option<String>) -> Vec<Event> {
+        let mut events = Vec::new();
+        if let Some(agent) = agent.filter(|agent| self.info.agent.as_ref() != Some(agent)) {
+            self.info.agent = Some(agent.clone());
+            events.push(AgentSwitched { agent: AgentName(agent) }.into());
+        }
+        if let Some(model) = model.filter(|model| self.info.model.as_ref() != Some(model)) {
+            self.info.model = Some(model.clone());
+            events.push(ModelSwitched { model: ModelName(model) }.into());
+        }
+        events
+    }
+
+    /// A new value of a message. `last` when no later record can change it (an export's messages, but the last).
+    pub fn message(&mut self, line: u64, id: &str, info: &Object<'_>) {
+        info.skip(&["id", "sessionID", "parentID", "summary", "path", "mode", "system", "tools", "format"]);
+        let user = info.text("role").as_deref() == Some("user");
+        let time = info.object("time");
+        let created = time.as_ref().and_then(|time| time.number("created")).map(Time).unwrap_or_default();
+        let completed = time.as_ref().and_then(|time| time.number("completed")).map(Time);
+        let agent = info.text("agent").or_else(|| info.text("mode"));
+        let named = info.object("model").and_then(|object| model(&object)).or_else(|| model(info));
+        if user {
+            let again = self.user.as_ref().is_some_and(|pending| pending.id == id);
+            self.flush_user();
+            if again || self.messages.iter().any(|(message, _)| message == id) {
+                return;
+            }
+            self.settle_answer();
+            self.answer = None;
+            self.user = Some(User {
+                id: id.to_owned(),
+                line,
+                at: created,
+                agent,
+                model: named,
+                texts: Vec::new(),
+                synthetic: Vec::new(),
+                attachments: Vec::new(),
+                compaction: None,
+            });
+            return;
+        }
+        self.flush_user();
+        let current = self.answer.as_ref().is_some_and(|answer| answer.id == id);
+        if !current {
+            if self.messages.iter().any(|(message, _)| message == id) {
+                info.skip_all();
+                return;
+            }
+            self.settle_answer();
+            self.begin(agent.as_ref(), named.as_ref());
+            let summary = info.raw("summary").is_some_and(|raw| raw.get() == "true");
+            self.answer = Some(Answer::new(id, created, agent.unwrap_or_default(), named.unwrap_or_default(), summary));
+        }
+        let (error, tokens) = (info.object("error"), info.object("tokens"));
+        let spent = tokens.map(|tokens| usage(&tokens));
+        let cost = info.money("cost").unwrap_or(0);
+        let word = info.text("finish").map(|word| finish(&word, info));
+        if completed.is_none() && error.is_none() {
+            return;
+        }
+        if let Some(mut answer) = self.answer.take() {
+            answer.complete(self, line, completed.unwrap_or(created), error.as_ref(), spent, cost, word);
+            self.answer = Some(answer);
+        }
+    }
+
+    /// A new value of a part. `whole` when no later record can change it.
+    pub fn part(&mut self, line: u64, id: &str, message: &str, part: &Object<'_>, at: Option<Time>, whole: bool) {
+        part.skip(&["id", "messageID", "sessionID"]);
+        if let Some(user) = self.user.as_mut().filter(|user| user.id == message) {
+            user.part(part);
+            return;
+        }
+        self.flush_user();
+        match self.answer.take() {
+            Some(mut answer) if answer.id == message => {
+                answer.part(self, line, id, part, at, whole);
+                self.answer = Some(answer);
+            }
+            other => {
+                self.answer = other;
+                self.late(line, id, part, at);
+            }
+        }
+    }
+
+    /// A part of an earlier message changed: only an output that was pruned is a fact.
+    fn late(&mut self, line: u64, id: &str, part: &Object<'_>, at: Option<Time>) {
+        let compacted = part.object("state").and_then(|state| {
+            let time = state.object("time").and_then(|time| time.number("compacted"));
+            state.skip_all();
+            time
+        });
+        part.skip_all();
+        let Some(call) = self.settled.get(id).cloned() else {
+            part.note("a part of an earlier message");
+            return;
+        };
+        if let Some(time) = compacted
+            && self.pruned.insert(id.to_owned())
+        {
+            self.push(line, at.unwrap_or(Time(time)), vec![ToolOutputsPruned { calls: vec![call] }.into()]);
+        }
+    }
+
+    /// The user message whose parts were read is whole.
+    pub fn flush_user(&mut self) {
+        let Some(user) = self.user.take() else { return };
+        self.begin(user.agent.as_ref(), user.model.as_ref());
+        let mut events = self.switches(user.agent, user.model);
+        let mut seq = None;
+        if let Some(reason) = user.compaction {
+            self.reason = reason;
+            seq = Some(self.next.plus(events.len() as u64));
+            events.push(CompactionStarted { reason, model: None, estimate: 0 }.into());
+        }
+        if !user.texts.is_empty() || !user.attachments.is_empty() {
+            let input = InputId(self.unique.next(&user.id));
+            let text = user.texts.join("\n\n").into();
+            let attachments = user.attachments;
+            let delivery = Delivery::Steer;
+            events.push(InputAdmitted { input: input.clone(), text, attachments, delivery }.into());
+            seq = Some(self.next.plus(events.len() as u64));
+            events.push(InputPromoted { input }.into());
+        }
+        for text in user.synthetic {
+            seq = seq.or(Some(self.next.plus(events.len() as u64)));
+            events.push(SyntheticAdded { text: text.into() }.into());
+        }
+        let next = self.next;
+        self.messages.push((user.id, seq.unwrap_or(next)));
+        self.push(user.line, user.at, events);
+    }
+
+    /// What the running answer still holds back is appended.
+    pub fn settle_answer(&mut self) {
+        if let Some(mut answer) = self.answer.take() {
+            answer.settle(self);
+            self.answer = Some(answer);
+        }
+    }
+
+    /// The running answer is not whole: the rest of it waits.
+    pub fn hold_answer(&mut self) {
+        if let Some(answer) = &mut self.answer {
+            answer.hold();
+        }
+    }
+
+    /// Nothing follows: everything that is whole is appended.
+    pub fn end(&mut self) {
+        self.flush_user();
+        self.settle_answer();
+        self.begin(None, None);
+    }
+}
+
+impl User {
+    fn part(&mut self, part: &Object<'_>) {
+        match part.text("type").as_deref() {
+            Some("text") => {
+                part.object("time").iter().for_each(Object::skip_all);
+                let (synthetic, ignored) = (part.flag("synthetic"), part.flag("ignored"));
+                let text = part.text("text").unwrap_or_default();
+                match (synthetic, ignored) {
+                    (_, true) => part.note("text that the model is not told"),
+                    (true, false) => self.synthetic.push(text),
+                    (false, false) => self.texts.push(text),
+                }
+            }
+            Some("file") => {
+                part.skip(&["source"]);
+                self.attachments.extend(file_part(part));
+            }
+            Some("compaction") => {
+                let auto = part.flag("auto");
+                let overflow = part.flag("overflow");
+                self.compaction = Some(match (auto, overflow) {
+                    (true, true) => CompactionReason::Overflow,
+                    (true, false) => CompactionReason::Auto,
+                    _ => CompactionReason::Manual,
+                });
+            }
+            _ => {
+                part.skip_all();
+                part.note(&format!("a {} part of a user message", part.text("type").unwrap_or_default()));
+            }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! One Session of OpenCode V1 from its event rows; each carries the whole new value of something (`v1.rs`).
+
+use super::super::foreign::{Notes, Object};
+use super::super::reading::{Desk, Item, Script, Stopped};
+use super::info::Info;
+use super::rows::Row;
+use super::v1::Mapper;
+use super::v2::timestamp;
+use annals_core::{SessionId, Time};
+
+/// The form in `origin`.
+pub const FORM: &str = "v1-events";
+
+/// A Session that is being read.
+pub struct Log {
+    foreign: String,
+    begun: Option<(Script, Mapper)>,
+    previous: Option<u64>,
+    at: Time,
+}
+
+impl Log {
+    /// A Session.
+    pub fn new(foreign: &str) -> Self {
+        Self { foreign: foreign.to_owned(), begun: None, previous: None, at: Time::default() }
+    }
+
+    fn session(&self) -> Option<SessionId> {
+        self.begun.as_ref().map(|(script, _)| script.session)
+    }
+
+    /// Maps one row.
+    pub fn row(&mut self, desk: &mut Desk<'_>, row: &Row<'_>, notes: &Notes) -> Result<(), Stopped> {
+        let expected = self.previous.map_or(0, |seq| seq + 1);
+        if row.seq < expected {
+            return desk.damaged(self.session(), row.line, "a row whose seq was there before");
+        }
+        let Ok(data) = Object::parse(row.data, row.kind, notes) else {
+            return desk.damaged(self.session(), row.line, "a row whose data is no object");
+        };
+        data.skip(&["sessionID"]);
+        let info = data.object("info");
+        let missing = row.seq > expected;
+        self.previous = Some(row.seq);
+        if self.begun.is_none() {
+            let created = row.kind == "session.created";
+            let mut read = info.as_ref().filter(|_| created).map(Info::read).unwrap_or_default();
+            read.id.clone_from(&self.foreign);
+            if read.created == 0 {
+                let time = info.as_ref().and_then(|info| info.object("time")).and_then(|time| time.number("created"));
+                read.created = time.or(timestamp(&data).map(Time::millis)).unwrap_or_default();
+            }
+            self.at = Time(read.created);
+            let session = read.session(desk.editions);
+            (desk.send)(Item::Began { session, title: read.title.clone(), origin: read.origin(FORM) })?;
+            let mut mapper = Mapper::new(read, FORM, desk.editions);
+            mapper.born = row.line;
+            self.begun = Some((Script::new(session), mapper));
+            if created {
+                info.iter().for_each(Object::skip_all);
+                return Ok(());
+            }
+            desk.damaged(Some(session), row.line, "the beginning of the log is missing")?;
+        } else if missing {
+            desk.damaged(self.session(), row.line, "rows before this one are missing")?;
+        }
+        let Some((script, mapper)) = &mut self.begun else { return Ok(()) };
+        match row.kind {
+            "session.updated" => {
+                if let Some(info) = &info {
+                    let time = info.object("time").and_then(|time| {
+                        time.skip_all();
+                        time.number("updated")
+                    });
+                    self.at = time.map_or(self.at, Time);
+                    mapper.session(row.line, info, self.at);
+                }
+            }
+            "message.updated" => {
+                if let Some(info) = &info {
+                    let id = info.text("id").unwrap_or_default();
+                    mapper.message(row.line, &id, info);
+                }
+            }
+            "message.part.updated" => {
+                let at = timestamp(&data);
+                self.at = at.unwrap_or(self.at);
+                if let Some(part) = data.object("part") {
+                    let (id, message) = (part.text("id").unwrap_or_default(), part.text("messageID"));
+                    mapper.part(row.line, &id, &message.unwrap_or_default(), &part, at, false);
+                }
+            }
+            "message.removed" => mapper.removed(row.line, self.at, &data),
+            _ => {
+                data.skip_all();
+                notes.add(format!("{}: not understood", row.kind));
+            }
+        }
+        for (line, at, events) in mapper.out.drain(..) {
+            script.batch(desk, line, at, events)?;
+        }
+        let session = script.session;
+        drop(info);
+        drop(data);
+        desk.lost(session, row.line, notes, row.data)
+    }
+}

@@ -1,0 +1,149 @@
+//! What a file is, by its content.
+
+use super::foreign::{Notes, Object};
+use super::lines::{Line, Lines};
+use super::reading::{Desk, ReadSourceError};
+use super::{claude, codex, opencode};
+use std::collections::BTreeSet;
+use std::fs::File;
+use std::io::{BufReader, Read};
+use std::path::{Path, PathBuf};
+
+/// The forms that are understood.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Form {
+    /// OpenCode's database, with Sessions of both generations.
+    OpenCodeDatabase,
+    /// OpenCode's event rows, one a line, of either generation.
+    OpenCodeEvents,
+    /// What `opencode export` writes.
+    OpenCodeExport,
+    /// A Codex rollout.
+    CodexRollout,
+    /// A Claude Code transcript.
+    ClaudeTranscript,
+    /// An export of our own: its Batches are appended as they are, which the store does.
+    Annals,
+}
+
+impl Form {
+    /// The agent that wrote it, as `origin` names it; `None` for our own.
+    pub const fn agent(self) -> Option<&'static str> {
+        match self {
+            Self::OpenCodeDatabase | Self::OpenCodeEvents | Self::OpenCodeExport => Some(opencode::AGENT),
+            Self::CodexRollout => Some(codex::AGENT),
+            Self::ClaudeTranscript => Some(claude::AGENT),
+            Self::Annals => None,
+        }
+    }
+}
+
+/// A file with foreign Sessions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    /// Where it is.
+    pub path: PathBuf,
+    /// What it is.
+    pub form: Form,
+    /// Of a database, only the Sessions with these foreign ids; `None` for all.
+    pub only: Option<BTreeSet<String>>,
+}
+
+/// A file is nothing that can be imported.
+#[derive(Debug, thiserror::Error)]
+pub enum RecogniseError {
+    /// It cannot be read: check that it exists and may be read.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: std::io::Error,
+    },
+    /// It has none of the known forms.
+    #[error(
+        "{}: not recognised; expected OpenCode's database, event rows or export, a Codex rollout, a Claude Code \
+         transcript, or an export of annals",
+        path.display()
+    )]
+    Unknown {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is read with the log beside it, not by itself.
+    #[error("{}: this stands beside a log of event rows; import NAME.events.jsonl, which reads it", path.display())]
+    Projection {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+/// How many lines are looked at: the first may be damaged.
+const LINES_MAX: usize = 64;
+
+/// What a file is.
+///
+/// # Errors
+/// When it cannot be read, or has none of the known forms.
+pub fn recognise(path: &Path) -> Result<Source, RecogniseError> {
+    let io = |source| RecogniseError::Io { path: path.to_owned(), source };
+    let source = |form| Ok(Source { path: path.to_owned(), form, only: None });
+    let mut start = Vec::new();
+    File::open(path).map_err(io)?.take(16).read_to_end(&mut start).map_err(io)?;
+    if start.starts_with(b"SQLite format 3") {
+        return source(Form::OpenCodeDatabase);
+    }
+    let mut lines = Lines::new(BufReader::new(File::open(path).map_err(io)?));
+    for _ in 0..LINES_MAX {
+        let Some(line) = lines.next().map_err(io)? else { break };
+        if let Line::Text { text, .. } = line
+            && let Some(form) = line_form(&text)
+        {
+            return source(form);
+        }
+    }
+    if opencode::is_projection(path) {
+        return Err(RecogniseError::Projection { path: path.to_owned() });
+    }
+    if opencode::export_header(path).is_ok() {
+        return source(Form::OpenCodeExport);
+    }
+    Err(RecogniseError::Unknown { path: path.to_owned() })
+}
+
+/// The form that has such a line.
+fn line_form(text: &str) -> Option<Form> {
+    let notes = Notes::default();
+    let object = Object::parse(text, "", &notes).ok()?;
+    let kind = object.text("type");
+    let has = |names: &[&str]| names.iter().all(|name| object.has(name));
+    let form = if has(&["aggregate_id", "seq", "type", "data"]) {
+        Some(Form::OpenCodeEvents)
+    } else if has(&["timestamp", "type", "payload"]) {
+        Some(Form::CodexRollout)
+    } else if object.has("annals") || has(&["session", "first", "events", "digest"]) {
+        Some(Form::Annals)
+    } else if object.has("sessionId") && kind.is_some() || kind.as_deref() == Some("summary") && object.has("leafUuid")
+    {
+        Some(Form::ClaudeTranscript)
+    } else {
+        None
+    };
+    object.skip_all();
+    form
+}
+
+impl Source {
+    /// Reads it. Our own export gives nothing here: the store imports it.
+    pub(super) fn read(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+        match self.form {
+            Form::OpenCodeDatabase => opencode::read_database(&self.path, self.only.as_ref(), desk),
+            Form::OpenCodeEvents => opencode::read_rows(&self.path, desk),
+            Form::OpenCodeExport => opencode::read_export(&self.path, desk),
+            Form::CodexRollout => codex::read(&self.path, desk),
+            Form::ClaudeTranscript => claude::read(&self.path, desk),
+            Form::Annals => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! Lines of text: wrapping by display width, and the sheet of three columns that timelines are drawn on.
+
+use crate::look::{Look, Tone};
+use annals_core::Seq;
+use std::io::{self, Write};
+use unicode_width::UnicodeWidthStr;
+
+/// Columns of the Seq.
+const SEQ: usize = 6;
+/// Columns of the label, after two blanks.
+const LABEL: usize = 9;
+/// Where the text begins.
+pub const TEXT: usize = SEQ + 2 + LABEL + 1;
+
+/// A text without what could steer a terminal: control characters are shown as pictures of themselves, tabs as blanks.
+pub fn plain(text: &str) -> String {
+    let steers = |c: char| c.is_control() && c != '\n';
+    if !text.contains(steers) {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => out.push('\n'),
+            '\t' => out.push_str("    "),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\u{7f}' => out.push('\u{2421}'),
+            c if (c as u32) < 0x20 => out.extend(char::from_u32(0x2400 + c as u32)),
+            c if c.is_control() => out.push('\u{fffd}'),
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Display width in columns.
+pub fn columns(text: &str) -> usize {
+    UnicodeWidthStr::width(text)
+}
+
+/// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. A word that is wider
+/// stands on a line of its own, whole: what is shown can be copied.
+pub fn wrap(text: &str, width: usize) -> Vec<String> {
+    let width = width.max(8);
+    let mut lines = Vec::new();
+    for line in text.split('\n') {
+        let line = line.trim_end();
+        if columns(line) <= width {
+            lines.push(line.to_owned());
+            continue;
+        }
+        let indent: String = line.chars().take_while(|c| *c == ' ').take(width / 2).collect();
+        let mut current = indent.clone();
+        let mut empty = true;
+        for word in line.trim_start().split(' ') {
+            if !empty && columns(&current) + 1 + columns(word) > width {
+                lines.push(std::mem::replace(&mut current, indent.clone()));
+                empty = true;
+            }
+            if !empty {
+                current.push(' ');
+            }
+            current.push_str(word);
+            empty = false;
+        }
+        lines.push(current);
+    }
+    lines
+}
+
+/// The beginning of one line, with `…` when something is left out. For what is told in brief, never for an answer.
+pub fn clip(line: &str, width: usize) -> String {
+    if columns(line) <= width {
+        return line.to_owned();
+    }
+    let mut out = String::new();
+    let mut used = 1;
+    for c in line.chars() {
+        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+        if used + wide > width {
+            break;
+        }
+        used += wide;
+        out.push(c);
+    }
+    format!("{}…", out.trim_end())
+}
+
+/// Fills up with blanks on the right.
+pub fn pad(text: &str, width: usize) -> String {
+    format!("{text}{}", " ".repeat(width.saturating_sub(columns(text))))
+}
+
+/// A sheet that a timeline is drawn on: Seq, label, text.
+pub struct Sheet<'a> {
+    /// Where it goes.
+    pub out: &'a mut dyn Write,
+    /// How it looks.
+    pub look: &'a Look,
+}
+
+impl Sheet<'_> {
+    /// Columns of the text.
+    pub fn room(&self) -> usize {
+        self.look.width.saturating_sub(TEXT).max(20)
+    }
+
+    /// A line across the sheet, with words in it: `── 3 ───────── 20:11:19 ──`.
+    pub fn rule(&mut self, left: &str, right: &str, tone: Tone) -> io::Result<()> {
+        let sides = columns(left) + columns(right) + 8 + if right.is_empty() { 0 } else { 2 };
+        let line = "─".repeat(self.look.width.saturating_sub(sides).max(2));
+        let (dash, look) = (|text: &str| self.look.paint(Tone::Dim, text), self.look);
+        let right = match right {
+            "" => dash("──"),
+            right => format!(" {} {}", look.paint(Tone::Dim, right), dash("──")),
+        };
+        writeln!(self.out, "{} {} {}{right}", dash("────"), look.paint(tone, left), dash(&line))
+    }
+
+    /// A row: its Seq, its label, its text wrapped, and something at the right end of its first line.
+    pub fn row(
+        &mut self,
+        seq: Option<Seq>,
+        label: (&str, Tone),
+        text: (&str, Tone),
+        right: (&str, Tone),
+    ) -> io::Result<()> {
+        let seq = seq.map(|seq| seq.to_string()).unwrap_or_default();
+        let look = self.look;
+        let reserved = if right.0.is_empty() { 0 } else { columns(right.0) + 2 };
+        let (mut label_text, mut body) = (clip(label.0, LABEL), text.0.to_owned());
+        if columns(label.0) > LABEL {
+            // A long name is said in full: it leads the text.
+            label_text = clip(label.0, LABEL);
+            body = if body.is_empty() { label.0.to_owned() } else { format!("{} {body}", label.0) };
+        }
+        let lines = first_narrower(&body, self.room(), reserved);
+        for (at, line) in lines.iter().enumerate() {
+            if at > 0 {
+                writeln!(self.out, "{:TEXT$}{}", "", look.paint(text.1, line))?;
+                continue;
+            }
+            let head = format!(
+                "{}  {} ",
+                look.paint(Tone::Dim, &format!("{seq:>SEQ$}")),
+                look.paint(label.1, &pad(&label_text, LABEL))
+            );
+            if right.0.is_empty() {
+                writeln!(self.out, "{}", format!("{head}{}", look.paint(text.1, line)).trim_end())?;
+            } else {
+                let gap = self.room().saturating_sub(columns(line) + columns(right.0)).max(2);
+                let (line, right) = (look.paint(text.1, line), look.paint(right.1, right.0));
+                writeln!(self.out, "{head}{line}{}{right}", " ".repeat(gap))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// A row with the beginning of a text: at most `most` lines, then how many are left.
+    pub fn row_brief(
+        &mut self,
+        seq: Option<Seq>,
+        label: (&str, Tone),
+        text: (&str, Tone),
+        most: usize,
+    ) -> io::Result<()> {
+        let lines = wrap(text.0.trim(), self.room());
+        let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
+        self.row(seq, label, (&lines.get(..shown).unwrap_or_default().join("\n"), text.1), ("", Tone::Dim))?;
+        if lines.len() > shown {
+            let left = crate::look::counted((lines.len() - shown) as u64, "more line");
+            writeln!(self.out, "{:TEXT$}{}", "", self.look.paint(Tone::Dim, &format!("… {left}")))?;
+        }
+        Ok(())
+    }
+
+    /// More text below a row, whole and wrapped, behind a bar.
+    pub fn quote(&mut self, text: &str, tone: Tone) -> io::Result<()> {
+        let bar = self.look.paint(Tone::Dim, "│");
+        for line in wrap(text, self.room() - 2) {
+            let line = format!("{:TEXT$}{bar} {}", "", self.look.paint(tone, &line));
+            writeln!(self.out, "{}", line.trim_end())?;
+        }
+        Ok(())
+    }
+
+    /// The beginning of a text below a row, behind a bar: at most `most` lines, each clipped, then how many are left.
+    pub fn quote_brief(&mut self, text: &str, tone: Tone, most: usize) -> io::Result<()> {
+        let text = text.trim_end().trim_start_matches('\n');
+        if text.is_empty() {
+            return Ok(());
+        }
+        let bar = self.look.paint(Tone::Dim, "│");
+        let total = text.lines().count();
+        // One line more costs no more than saying that it is left out.
+        let shown = if total <= most + 1 { total } else { most };
+        for line in text.lines().take(shown) {
+            let line = clip(line, self.room() - 2);
+            writeln!(self.out, "{}", format!("{:TEXT$}{bar} {}", "", self.look.paint(tone, &line)).trim_end())?;
+        }
+        if total > shown {
+            let left = crate::look::counted((total - shown) as u64, "more line");
+            writeln!(self.out, "{:TEXT$}{bar} {}", "", self.look.paint(Tone::Dim, &format!("… {left}")))?;
+        }
+        Ok(())
+    }
+}
+
+/// Wraps with a first line that leaves `reserved` columns free.
+fn first_narrower(text: &str, width: usize, reserved: usize) -> Vec<String> {
+    if reserved == 0 {
+        return wrap(text, width);
+    }
+    let mut lines = wrap(text, width.saturating_sub(reserved));
+    if lines.len() > 1 {
+        let first = lines.remove(0);
+        // What does not stand on the first line is wrapped anew to the whole width.
+        let taken = text.find(first.trim()).map_or(0, |at| at + first.trim().len());
+        let rest = text.get(taken..).unwrap_or_default();
+        let rest = rest.strip_prefix(['\n', ' ']).unwrap_or(rest);
+        lines = wrap(rest, width);
+        lines.insert(0, first);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_break_at_blanks_and_keep_their_indentation() {
+        assert_eq!(wrap("  one two three four", 12), ["  one two", "  three four"]);
+        assert_eq!(wrap("a\n\nb", 12), ["a", "", "b"]);
+        assert_eq!(wrap("/a/very/long/path/indeed x", 12), ["/a/very/long/path/indeed", "x"]);
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        assert_eq!(wrap("日本語 日本語", 8), ["日本語", "日本語"]);
+        assert_eq!(clip("日本語日本語", 7), "日本語…");
+    }
+
+    #[test]
+    fn text_cannot_steer_the_terminal() {
+        assert_eq!(plain("a\x1b[2Jb\r\nc\td\u{9b}"), "a␛[2Jb\nc    d\u{fffd}");
+    }
+}

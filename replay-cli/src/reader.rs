@@ -1,0 +1,156 @@
+//! What commands read: a log, its blobs, Sessions by name, and views at any Cut.
+
+mod names;
+mod walk;
+
+pub use names::short_ids;
+pub use walk::Walk;
+
+use crate::error::CliError;
+use annals_core::{Blobs, Record, Seq, SessionId};
+use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
+use annals_store::{EventLog, Followed, Head, Position, ReadError, Scope};
+use futures_util::StreamExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How many messages of a transcript are folded at a time.
+const PAGE: usize = 64;
+
+/// A log, read by commands.
+#[derive(Clone)]
+pub struct Reader {
+    log: Arc<dyn EventLog>,
+    blobs: Arc<dyn Blobs + Send + Sync>,
+    store: PathBuf,
+}
+
+impl Reader {
+    /// Reads `log`, which lies in `store` (for messages).
+    pub fn new(log: Arc<dyn EventLog>, store: PathBuf) -> Self {
+        let blobs = log.blobs();
+        Self { log, blobs, store }
+    }
+
+    /// The log itself.
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.log
+    }
+
+    /// Where blobs are read.
+    pub fn blobs(&self) -> &dyn Blobs {
+        &*self.blobs
+    }
+
+    /// Where the log lies, or the file that it was read from.
+    pub fn store(&self) -> &PathBuf {
+        &self.store
+    }
+
+    /// Where a Session ends.
+    ///
+    /// # Errors
+    /// When there is no such Session, or the log cannot be read.
+    pub async fn head(&self, session: SessionId) -> Result<Head, CliError> {
+        self.log.head(session).await?.ok_or(CliError::Read(ReadError::NoSession(session)))
+    }
+
+    /// The first Seq that is not in view: the end of the Session, or what follows the Batch that holds `at` (facts of a
+    /// Batch landed together, so a view has all of them or none).
+    ///
+    /// # Errors
+    /// [`CliError::PastTheEnd`] when there is no event at `at`.
+    pub async fn until(&self, session: SessionId, at: Option<Seq>) -> Result<Seq, CliError> {
+        let next = self.head(session).await?.next;
+        let Some(at) = at else { return Ok(next) };
+        if at >= next {
+            return Err(CliError::PastTheEnd { session, seq: at, last: Seq(next.0.saturating_sub(1)) });
+        }
+        Ok(self.log.read(session, at, 1).await?.first().map_or(next, |slice| slice.until))
+    }
+
+    /// The records of a Session in `[from, until)`, page by page.
+    pub fn walk(&self, session: SessionId, from: Seq, until: Seq) -> Walk {
+        Walk::new(self.log.clone(), session, from, until)
+    }
+
+    /// Folds every record of a Session before `until`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn fold<P: Projection>(&self, session: SessionId, until: Seq) -> Result<P, CliError> {
+        let mut view = P::default();
+        self.each(session, Seq::ZERO, until, |record| view.apply(record)).await?;
+        Ok(view)
+    }
+
+    /// Visits the records of a Session in `[from, until)`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn each(
+        &self,
+        session: SessionId,
+        from: Seq,
+        until: Seq,
+        mut visit: impl FnMut(&Record<'_>),
+    ) -> Result<(), CliError> {
+        let mut walk = self.walk(session, from, until);
+        while let Some(slice) = walk.next().await? {
+            slice.records().for_each(|record| visit(&record));
+        }
+        Ok(())
+    }
+
+    /// All views of a Session before `until`: the nearest saved view and the rest.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn view(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
+        self.fold(session, until).await
+    }
+
+    /// The list of all Sessions.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn catalogue(&self) -> Result<Catalogue, CliError> {
+        let mut catalogue = Catalogue::default();
+        let mut follow = self.log.follow(Scope::All { from: Position(0) });
+        while let Some(item) = follow.next().await {
+            match item? {
+                Followed::Batch { slice, .. } => slice.records().for_each(|record| catalogue.apply(&record)),
+                Followed::Synced => break,
+            }
+        }
+        Ok(catalogue)
+    }
+
+    /// Visits a transcript in bounded memory: `visit` gets a page of messages, oldest first, each whole.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or what `visit` gives.
+    pub async fn transcript(
+        &self,
+        session: SessionId,
+        until: Seq,
+        index: &Transcript,
+        mut visit: impl FnMut(&Messages, &[Seq]) -> Result<(), CliError>,
+    ) -> Result<(), CliError> {
+        let mut at = 0;
+        while at < index.items.len() {
+            let end = (at + PAGE).min(index.items.len());
+            let items = index.items.get(at..end).unwrap_or_default();
+            let wanted: Vec<Seq> = items.iter().map(|item| item.seq).collect();
+            let Some((first, last)) = index.reach(at..end) else { break };
+            let mut messages = Messages::default();
+            self.each(session, first, last.min(until), |record| {
+                messages.apply(record);
+            })
+            .await?;
+            visit(&messages, &wanted)?;
+            at = end;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,16 @@
+//! The doors to the world: everything that the runtime does not decide itself comes in through these traits, and a
+//! scripted world stands behind the same ones (DESIGN sections 6 and 7).
+
+mod clock;
+pub mod filesystem;
+mod ids;
+pub mod outputs;
+pub mod provider;
+
+pub use clock::{Clock, ManualClock, SystemClock};
+pub use filesystem::{FileKind, Filesystem, MemoryFilesystem, RealFilesystem};
+pub use ids::{Ids, NoEntropy, SeededIds};
+pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder};
+pub use provider::{
+    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
+};

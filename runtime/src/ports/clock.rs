@@ -1,0 +1,140 @@
+//! The clock, the only place where time comes from (DESIGN section 6).
+
+use crate::Boxed;
+use annals_core::Time;
+use jiff::Timestamp;
+use jiff::tz::TimeZone;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// Tells time and waits for it.
+pub trait Clock: Send + Sync {
+    /// This moment.
+    fn now(&self) -> Time;
+
+    /// Waits until `at`. A moment that has passed is there at once.
+    fn sleep_until(&self, at: Time) -> Boxed<'_, ()>;
+
+    /// Minutes east of UTC of the user's zone at a moment; seconds of historical zones are dropped.
+    fn offset_minutes(&self, at: Time) -> i32;
+}
+
+/// The host's clock, in the host's zone or a configured one.
+#[derive(Clone, Debug)]
+pub struct SystemClock {
+    zone: TimeZone,
+}
+
+impl SystemClock {
+    /// In the host's zone.
+    pub fn local() -> Self {
+        Self { zone: TimeZone::system() }
+    }
+
+    /// In a configured zone, such as `Europe/Lisbon`.
+    ///
+    /// # Errors
+    /// When the host knows no zone of that name.
+    pub fn in_zone(name: &str) -> Result<Self, jiff::Error> {
+        Ok(Self { zone: TimeZone::get(name)? })
+    }
+}
+
+/// The longest single wait: after a change of the host's clock, or a suspended machine, the time is looked at again.
+const LOOK: Duration = Duration::from_secs(60);
+
+impl Clock for SystemClock {
+    fn now(&self) -> Time {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Time(u64::try_from(since.as_millis()).unwrap_or(u64::MAX).min((1 << 53) - 1))
+    }
+
+    fn sleep_until(&self, at: Time) -> Boxed<'_, ()> {
+        Box::pin(async move {
+            loop {
+                let left = at.millis().saturating_sub(self.now().millis());
+                if left == 0 {
+                    return;
+                }
+                tokio::time::sleep(Duration::from_millis(left).min(LOOK)).await;
+            }
+        })
+    }
+
+    fn offset_minutes(&self, at: Time) -> i32 {
+        let moment = i64::try_from(at.millis()).ok().and_then(|ms| Timestamp::from_millisecond(ms).ok());
+        moment.map_or(0, |moment| self.zone.to_offset(moment).seconds().div_euclid(60))
+    }
+}
+
+/// A scripted clock, in UTC: it stands still until somebody moves it, and waiting moves it.
+///
+/// ```
+/// use annals_runtime::ports::{Clock, ManualClock};
+/// let clock = ManualClock::at(ManualClock::SCENARIO);
+/// clock.advance(90_000);
+/// assert_eq!(clock.now().to_string(), "2026-06-03T12:01:30.000Z");
+/// ```
+#[derive(Debug)]
+pub struct ManualClock(AtomicU64);
+
+impl ManualClock {
+    /// Where the clock of a scenario starts: `2026-06-03T12:00:00Z`.
+    pub const SCENARIO: Time = Time(1_780_488_000_000);
+
+    /// A clock that shows `start`.
+    pub fn at(start: Time) -> Self {
+        Self(AtomicU64::new(start.millis()))
+    }
+
+    /// Moves on by `ms` milliseconds.
+    pub fn advance(&self, ms: u64) {
+        let moved = self.now().plus(ms);
+        self.0.fetch_max(moved.millis(), Ordering::SeqCst);
+    }
+}
+
+impl Clock for ManualClock {
+    fn now(&self) -> Time {
+        Time(self.0.load(Ordering::SeqCst))
+    }
+
+    fn sleep_until(&self, at: Time) -> Boxed<'_, ()> {
+        Box::pin(async move {
+            // Whoever else is ready comes first, as in a real wait.
+            tokio::task::yield_now().await;
+            self.0.fetch_max(at.millis(), Ordering::SeqCst);
+        })
+    }
+
+    fn offset_minutes(&self, _: Time) -> i32 {
+        0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn waiting_moves_a_manual_clock_and_never_back() {
+        let clock = ManualClock::at(ManualClock::SCENARIO);
+        assert_eq!(clock.now().to_string(), "2026-06-03T12:00:00.000Z");
+        clock.sleep_until(clock.now().plus(2_000)).await;
+        clock.sleep_until(Time(0)).await;
+        assert_eq!(clock.now().to_string(), "2026-06-03T12:00:02.000Z");
+    }
+
+    #[test]
+    fn the_offset_follows_summer_time() -> Result<(), jiff::Error> {
+        let clock = SystemClock { zone: TimeZone::posix("CET-1CEST,M3.5.0,M10.5.0/3")? };
+        assert_eq!(clock.offset_minutes(ManualClock::SCENARIO), 120);
+        assert_eq!(clock.offset_minutes(Time(1_768_478_400_000)), 60);
+        Ok(())
+    }
+
+    #[tokio::test]
+    async fn a_moment_that_has_passed_is_there_at_once() {
+        SystemClock::local().sleep_until(Time(0)).await;
+    }
+}

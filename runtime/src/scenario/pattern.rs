@@ -1,0 +1,210 @@
+//! Patterns: what an `expect` asks of a view, and where a view differs from it.
+
+mod same;
+#[cfg(test)]
+mod tests;
+
+use super::Invalid;
+use super::reader::{At, unknown};
+use annals_core::canonical;
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+pub use same::Same;
+
+/// What was captured so far: all views, by label.
+pub type Captures = BTreeMap<String, Value>;
+
+/// A pattern as FORMAT has it: a partial object, a list item by item, a value, or one of the special objects.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Pattern {
+    /// `{"$any": true}`: any value.
+    Any,
+    /// `{"$contains": p}`: a text that holds the text `p`, or a list with an item that matches `p`.
+    Contains(Box<Pattern>),
+    /// `{"$length": n}`: so many items, fields or characters.
+    Length(u64),
+    /// `{"$absent": true}`: the field must not exist.
+    Absent,
+    /// `{"$not": p}`: does not match `p`, or does not exist.
+    Not(Box<Pattern>),
+    /// `{"$same": "label.path"}`: equal to what was captured.
+    Same(Same),
+    /// An object with at least these fields.
+    Fields(BTreeMap<String, Pattern>),
+    /// A list of exactly these items.
+    Items(Vec<Pattern>),
+    /// Exactly this text, number, boolean or `null`; numbers by value.
+    Value(Value),
+}
+
+/// Where a view is not what a pattern says.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Mismatch {
+    /// Fields and indices joined by dots, from the view on: the deepest place that differs.
+    pub path: String,
+    /// What the pattern says there.
+    pub expected: Value,
+    /// What is there; `{"$absent": true}` when nothing is.
+    pub found: Value,
+}
+
+const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same"];
+
+impl Pattern {
+    /// Reads a pattern, strictly: an unknown operator, or one with further fields beside it, is an error.
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        match at.value {
+            Value::Array(_) => at.items()?.iter().map(Self::read).collect::<Result<_, _>>().map(Self::Items),
+            Value::Object(fields) => match fields.keys().find(|name| name.starts_with('$')) {
+                Some(operator) => Self::operator(at, operator, fields),
+                None => {
+                    let fields = at.entries()?.into_iter();
+                    let read = |(name, at): (&str, At<'_>)| Ok((name.to_owned(), Self::read(&at)?));
+                    fields.map(read).collect::<Result<_, _>>().map(Self::Fields)
+                }
+            },
+            plain => Ok(Self::Value(plain.clone())),
+        }
+    }
+
+    fn operator(at: &At<'_>, name: &str, fields: &Map<String, Value>) -> Result<Self, Invalid> {
+        if !OPERATORS.contains(&name) {
+            return Err(at.invalid(unknown("pattern", name, OPERATORS)));
+        }
+        if fields.len() != 1 {
+            let others: Vec<&str> = fields.keys().map(String::as_str).filter(|other| *other != name).collect();
+            return Err(
+                at.invalid(format!("`{name}` stands alone in its object, but here is also `{}`", others.join("`, `")))
+            );
+        }
+        let argument = at.fields(&[name])?.need(name)?;
+        let only_true = |pattern: Self| match argument.boolean()? {
+            true => Ok(pattern),
+            false => Err(argument.invalid(format!("`{name}` takes only `true`"))),
+        };
+        match name {
+            "$any" => only_true(Self::Any),
+            "$absent" => only_true(Self::Absent),
+            "$contains" => Ok(Self::Contains(Box::new(Self::read(&argument)?))),
+            "$not" => Ok(Self::Not(Box::new(Self::read(&argument)?))),
+            "$length" => argument.whole().map(Self::Length),
+            _ => argument.name("what `$same` names").map(|path| Self::Same(Same::new(path))),
+        }
+    }
+
+    /// The pattern as it is written.
+    pub fn to_json(&self) -> Value {
+        match self {
+            Self::Any => json!({ "$any": true }),
+            Self::Contains(pattern) => json!({ "$contains": pattern.to_json() }),
+            Self::Length(length) => json!({ "$length": length }),
+            Self::Absent => absent(),
+            Self::Not(pattern) => json!({ "$not": pattern.to_json() }),
+            Self::Same(same) => json!({ "$same": same.to_string() }),
+            Self::Fields(fields) => fields.iter().map(|(name, pattern)| (name.clone(), pattern.to_json())).collect(),
+            Self::Items(items) => items.iter().map(Self::to_json).collect(),
+            Self::Value(value) => value.clone(),
+        }
+    }
+
+    /// Every place where `found` is not what the pattern says; empty when it matches. `path` is where `found` stands.
+    pub fn check(&self, path: &str, found: Option<&Value>, captures: &Captures) -> Vec<Mismatch> {
+        let mut mismatches = Vec::new();
+        // A `$same` that names nothing would turn a `$not` around it true: it is a failure wherever it stands.
+        self.unresolved(path, captures, &mut mismatches);
+        if mismatches.is_empty() {
+            self.compare(path, found, captures, &mut mismatches);
+        }
+        mismatches
+    }
+
+    fn compare(&self, path: &str, found: Option<&Value>, captures: &Captures, out: &mut Vec<Mismatch>) {
+        let mismatch = || Mismatch {
+            path: path.to_owned(),
+            expected: self.to_json(),
+            found: found.cloned().unwrap_or_else(absent),
+        };
+        let Some(value) = found else {
+            match self {
+                Self::Absent | Self::Not(_) => {}
+                _ => out.push(mismatch()),
+            }
+            return;
+        };
+        match (self, value) {
+            (Self::Fields(fields), Value::Object(object)) => {
+                for (name, pattern) in fields {
+                    pattern.compare(&join(path, name), object.get(name), captures, out);
+                }
+            }
+            (Self::Items(items), Value::Array(list)) if items.len() == list.len() => {
+                for (at, (pattern, item)) in items.iter().zip(list).enumerate() {
+                    pattern.compare(&join(path, &at.to_string()), Some(item), captures, out);
+                }
+            }
+            (Self::Same(same), _) => {
+                if let Some(captured) = same.resolve(captures) {
+                    same::differences(path, captured, value, out);
+                }
+            }
+            _ if self.holds(value, captures) => {}
+            _ => out.push(mismatch()),
+        }
+    }
+
+    fn matches(&self, found: Option<&Value>, captures: &Captures) -> bool {
+        let mut mismatches = Vec::new();
+        self.compare("", found, captures, &mut mismatches);
+        mismatches.is_empty()
+    }
+
+    /// Whether a pattern without places of its own holds.
+    fn holds(&self, value: &Value, captures: &Captures) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Contains(pattern) => match (value, &**pattern) {
+                (Value::String(text), Self::Value(Value::String(part))) => text.contains(part.as_str()),
+                (Value::Array(items), _) => items.iter().any(|item| pattern.matches(Some(item), captures)),
+                _ => false,
+            },
+            Self::Length(length) => {
+                let found = match value {
+                    Value::Array(items) => items.len(),
+                    Value::Object(fields) => fields.len(),
+                    Value::String(text) => text.chars().count(),
+                    _ => return false,
+                };
+                u64::try_from(found).is_ok_and(|found| found == *length)
+            }
+            Self::Not(pattern) => !pattern.matches(Some(value), captures),
+            Self::Value(expected) => canonical::equal(expected, value),
+            Self::Absent | Self::Same(_) | Self::Fields(_) | Self::Items(_) => false,
+        }
+    }
+
+    fn unresolved(&self, path: &str, captures: &Captures, out: &mut Vec<Mismatch>) {
+        match self {
+            Self::Same(same) if same.resolve(captures).is_none() => {
+                out.push(Mismatch { path: path.to_owned(), expected: self.to_json(), found: same.lacking(captures) });
+            }
+            Self::Contains(pattern) | Self::Not(pattern) => pattern.unresolved(path, captures, out),
+            Self::Fields(fields) => {
+                fields.iter().for_each(|(name, pattern)| pattern.unresolved(&join(path, name), captures, out));
+            }
+            Self::Items(items) => {
+                let places = items.iter().enumerate();
+                places.for_each(|(at, pattern)| pattern.unresolved(&join(path, &at.to_string()), captures, out));
+            }
+            Self::Any | Self::Length(_) | Self::Absent | Self::Same(_) | Self::Value(_) => {}
+        }
+    }
+}
+
+fn absent() -> Value {
+    json!({ "$absent": true })
+}
+
+fn join(path: &str, name: &str) -> String {
+    if path.is_empty() { name.to_owned() } else { format!("{path}.{name}") }
+}

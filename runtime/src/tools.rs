@@ -1,0 +1,29 @@
+//! Tools: what they are, who registers them, which ones a turn offers, how a call is settled (spec 10).
+//!
+//! A call goes [`Offered::resolve`] → [`Registered::validate`] → authorisation (`annals_core::permission`) →
+//! [`Registered::run`] → [`Bounding::settle`]. Every step before the last may end it with a [`CallError`], whose text
+//! the model sees.
+
+mod call;
+mod cancel;
+mod error;
+mod function;
+mod indent;
+mod input;
+mod offer;
+mod registry;
+mod settle;
+mod skill;
+
+pub use call::{CallContext, Progress, Tool, ToolOutput};
+pub use cancel::{Cancel, Cancellation};
+pub use error::{CallError, ToolError};
+pub use function::FunctionTool;
+pub use input::CallInput;
+pub use offer::Offered;
+pub use registry::{Layer, Registered, RegistrationError, ToolRegistry};
+pub use settle::{Bounding, hosted};
+pub use skill::SkillTool;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,105 @@
+//! A tool, one call of it, and what the call gives.
+
+use super::{CallInput, Cancellation, ToolError};
+use crate::Boxed;
+use annals_core::event::{Attachment, ToolDefinition, ToolProgressed};
+use annals_core::{AgentName, CallId, Json, Seq, SessionId};
+use serde_json::Value;
+use tokio::sync::mpsc::UnboundedSender;
+
+/// Something that the model may call.
+///
+/// [`FunctionTool`](super::FunctionTool) makes one from a function.
+pub trait Tool: Send + Sync {
+    /// How the model is told of it. Read once, when the tool is registered.
+    fn definition(&self) -> ToolDefinition;
+
+    /// The permission action that its calls are judged as; several tools may share one, such as `edit`.
+    fn action(&self) -> String {
+        self.definition().name
+    }
+
+    /// What a call would touch. Each is judged; an `always` is remembered for exactly these.
+    fn resources(&self, input: &CallInput) -> Vec<String> {
+        let _ = input;
+        vec!["*".into()]
+    }
+
+    /// Whether an input has the right shape, checked before anybody is asked anything.
+    ///
+    /// # Errors
+    /// What is wrong, for the model.
+    fn validate(&self, input: &CallInput) -> Result<(), String>;
+
+    /// Does it. Dropped when the turn is interrupted; a success is settled all the same.
+    ///
+    /// # Errors
+    /// The tool's own error, for the model.
+    fn execute<'a>(&'a self, input: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>>;
+}
+
+/// Which call this is. The agent is that of the turn that made it, whatever was switched since.
+#[derive(Clone, Debug)]
+pub struct CallContext {
+    /// The Session.
+    pub session: SessionId,
+    /// The agent of the turn.
+    pub agent: AgentName,
+    /// The Seq at which the step with this call began.
+    pub step: Seq,
+    /// The call.
+    pub call: CallId,
+    /// Learns of an interruption, for a tool that has something to put away.
+    pub cancellation: Cancellation,
+    /// Shows what there is so far.
+    pub progress: Progress,
+}
+
+/// Where a running tool shows what it has so far.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Option<UnboundedSender<ToolProgressed>>);
+
+impl Progress {
+    /// Progress that somebody watches. The default is watched by nobody.
+    pub fn to(watcher: UnboundedSender<ToolProgressed>) -> Self {
+        Self(Some(watcher))
+    }
+
+    /// Shows what there is so far, in the place of what was shown before. Whether anybody watches.
+    pub fn show(&self, call: &CallId, output: Option<String>, structured: Option<&Value>) -> bool {
+        let progressed = ToolProgressed {
+            call: call.clone(),
+            output: output.map(Into::into),
+            structured: structured.map(Json::canonical),
+        };
+        self.0.as_ref().is_some_and(|watcher| watcher.send(progressed).is_ok())
+    }
+}
+
+/// What a call gives. Only the text is bounded.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ToolOutput {
+    /// What the model reads; without it, the model reads the structured value.
+    pub text: Option<String>,
+    /// A value for the Session's readers, never cut.
+    pub structured: Option<Json>,
+    /// Media.
+    pub attachments: Vec<Attachment>,
+    /// Output files that the tool manages itself.
+    pub paths: Vec<String>,
+    /// Files that the call has read: instructions lie near them, perhaps
+    /// ([`discover`](crate::context::instructions::discover)).
+    pub read: Vec<String>,
+}
+
+impl ToolOutput {
+    /// An output of text alone.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self { text: Some(text.into()), ..Self::default() }
+    }
+
+    /// An output of a structured value alone.
+    pub fn structured(value: &Value) -> Self {
+        Self { structured: Some(Json::canonical(value)), ..Self::default() }
+    }
+}

@@ -1,0 +1,61 @@
+//! What a model sees of a call that gave no result.
+
+/// A tool's own error: its text is the result that the model sees, and the turn goes on.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct ToolError(pub String);
+
+impl<T: Into<String>> From<T> for ToolError {
+    fn from(text: T) -> Self {
+        Self(text.into())
+    }
+}
+
+/// A call ended without a result. Its text is what the model sees; the turn goes on unless its own rules say otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CallError {
+    /// The request offered no tool of that name; also one that the agent is denied altogether.
+    #[error("Unknown tool: {0}")]
+    Unknown(String),
+    /// The tool was removed, replaced or shadowed since the request.
+    #[error("Stale tool call: {0}")]
+    Stale(String),
+    /// The input does not have the tool's shape.
+    #[error("Invalid tool input: {0}")]
+    InvalidInput(String),
+    /// A rule denies this call.
+    #[error("Permission denied: {action} on {resource}")]
+    Denied {
+        /// What it would do.
+        action: String,
+        /// To what.
+        resource: String,
+    },
+    /// Somebody rejected the call and said why; the text stands as it is.
+    #[error("{0}")]
+    Rejected(String),
+    /// The tool's own error; the text stands as it is.
+    #[error("{0}")]
+    Declared(String),
+    /// The turn was interrupted, or the process ended, before the call did. It is never made again.
+    #[error("Tool execution interrupted")]
+    Interrupted,
+    /// The step allowance had ended.
+    #[error("Tools are disabled after the maximum agent steps")]
+    StepsExhausted,
+    /// The provider ended its answer without the result of its own call.
+    #[error("Provider did not return a tool result")]
+    NoHostedResult,
+    /// The structured value of a tool is no JSON: a mistake in it.
+    #[error("Tool returned an invalid value for its output schema: {0}")]
+    InvalidOutput(String),
+    /// The tool panicked: a mistake in it.
+    #[error("Tool execution failed: {0}")]
+    Defect(String),
+}
+
+impl From<ToolError> for CallError {
+    fn from(error: ToolError) -> Self {
+        Self::Declared(error.0)
+    }
+}
