@@ -3,8 +3,9 @@
 use crate::import::{ImportError, RecogniseError};
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
+use annals_store::disk::CollectError;
 use annals_store::exchange::{self, ExportError};
-use annals_store::{AppendError, OpenError, ReadError};
+use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
 
@@ -110,7 +111,10 @@ pub enum CliError {
     },
     /// The store cannot be opened.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] SharedError),
+    /// Blobs cannot be collected.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
     /// A Session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -162,10 +166,11 @@ impl CliError {
             | Self::File { .. }
             | Self::Recognise(_)
             | Self::NothingThere { .. }
-            | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
+            | Self::Open(SharedError::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
             | Self::Build(_)
+            | Self::Collect(_)
             | Self::Export(_)
             | Self::Exchange { .. }
             | Self::Import(_)

@@ -31,7 +31,7 @@ pub struct Args {
 /// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = desk.target(&args.target).await?;
-    let view = found.reader.view(found.session, found.until).await?;
+    let view = found.reader.look(found.session, found.until).await?;
     let blobs = found.reader.blobs();
     let epochs = &view.epochs;
     if args.epochs {

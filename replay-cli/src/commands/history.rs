@@ -24,7 +24,7 @@ pub struct Args {
 /// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = desk.target(&args.target).await?;
-    let view = found.reader.view(found.session, found.until).await?;
+    let view = found.reader.look(found.session, found.until).await?;
     let blobs = found.reader.blobs();
     if desk.look.json {
         let mut list = json::List::begin(out)?;
@@ -41,7 +41,6 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         message::draw(message, mark, &mut sheet, blobs)?;
         count += 1;
     }
-    let all = view.transcript.items.len();
-    desk.remark(&format!("{} of {} would be sent", counted(count, "message"), all));
+    desk.remark(&format!("{} would be sent", counted(count, "message")));
     Ok(Verdict::Fine)
 }
