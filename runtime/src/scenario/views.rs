@@ -38,10 +38,10 @@ impl Folded {
     pub fn json(&self, running: bool, requests: &[Value], runs: &[Value], blobs: &dyn Blobs) -> Value {
         let view = &self.view;
         let one = |name: View| match name {
-            View::Session => view.session.to_json(Some(running), blobs),
+            View::Session => only(SESSION, view.session.to_json(Some(running), blobs)),
             View::History => view.history.to_json(blobs),
             View::Transcript => self.transcript(&view.transcript, blobs),
-            View::Baseline => view.epochs.baseline_json(blobs),
+            View::Baseline => only(BASELINE, view.epochs.baseline_json(blobs)),
             View::Snapshot => view.epochs.snapshot_json(blobs),
             View::Pending => view.inbox.to_json(blobs),
             View::Epochs => view.epochs.marks_json(),
@@ -57,6 +57,17 @@ impl Folded {
     fn transcript(&self, transcript: &Transcript, blobs: &dyn Blobs) -> Value {
         transcript.page_json(&self.messages, blobs)
     }
+}
+
+const SESSION: &[&str] = &["agent", "model", "location", "title", "status", "revert"];
+const BASELINE: &[&str] = &["epoch", "seq", "cause", "agent", "location", "text", "parts"];
+
+/// The fields that FORMAT lists. What else is known (where the log ends, what blocks a replacement) changes by itself,
+/// so that a `$same` would not hold when nothing that it asks for has changed.
+fn only(listed: &[&str], known: Value) -> Value {
+    let Value::Object(mut fields) = known else { return known };
+    fields.retain(|name, _| listed.contains(&name.as_str()));
+    Value::Object(fields)
 }
 
 /// Shows every record of a Session to `see`, oldest first.

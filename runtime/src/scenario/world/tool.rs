@@ -49,11 +49,15 @@ impl Tool for ScriptedTool {
         }
     }
 
-    fn execute<'a>(&'a self, _: CallInput, _: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+    fn execute<'a>(&'a self, _: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
             let calls = self.world.called(self.number);
             let given = self.declared.given(calls);
             (self.perform)(given.during).await;
+            if context.cancellation.is_cancelled() {
+                // It was interrupted while it ran: it never comes to its end.
+                return std::future::pending().await;
+            }
             self.death.at(CrashPoint::DuringTool, &self.world).await;
             if let Some(error) = given.error {
                 return Err(ToolError(error));
