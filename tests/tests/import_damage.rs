@@ -148,3 +148,17 @@ async fn a_file_that_vanished_is_an_error_that_names_it() {
     let error = import(&memory(), &source, &Options::default(), &mut |_| {}).await.unwrap_err();
     assert!(error.to_string().contains("gone.jsonl"), "{error}");
 }
+
+#[tokio::test]
+async fn more_text_than_there_is_room_for_still_comes_through() {
+    let (log, folder, text) = (memory(), scratch(), text("codex/one-turn.rollout.jsonl"));
+    let mut all: Vec<String> = lines(&text).into_iter().map(str::to_owned).collect();
+    let prompt = all[7].clone();
+    for number in 0..40 {
+        all.push(prompt.replace("hello there", &format!("{number} {}", "x".repeat(2 * 1024 * 1024))));
+    }
+    let report = run(&log, &write(&folder, "it.jsonl", &all.concat())).await;
+    assert!(!report.has_bad_news());
+    let whole = run(&memory(), &fixture("codex/one-turn.rollout.jsonl")).await;
+    assert_eq!(report.new_batches(), whole.new_batches() + 40);
+}
