@@ -2,13 +2,14 @@
 
 use super::reading::{Cut, Desk, Item, ReadSourceError, Recalled, Stopped};
 use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Options, Progress, Source};
+use super::{Form, Options, Progress, Source};
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -28,6 +29,12 @@ pub enum ImportError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] ReadSourceError),
+    /// It is an export of ours: append its Batches with `annals_store::exchange::import`, which proves each.
+    #[error("{}: an export of annals, whose batches are appended as they are", path.display())]
+    Own {
+        /// Which.
+        path: PathBuf,
+    },
     /// The log cannot be read.
     #[error("the log could not be read: {0}")]
     Log(#[from] ReadError),
@@ -43,13 +50,16 @@ pub enum ImportError {
 /// source is not a continuation of what was imported before, nothing is appended.
 ///
 /// # Errors
-/// When the source or the log cannot be read. Damage inside the source is no error: it is in the report.
+/// When the source or the log cannot be read, or the source is an export of ours. Damage inside the source is no error: it is in the report.
 pub async fn import(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
+    if source.form == Form::Annals {
+        return Err(ImportError::Own { path: source.path.clone() });
+    }
     let mut editions = options.editions.clone();
     for _ in 0..EDITIONS_MAX {
         let report = once(log, source, &Options { editions: editions.clone(), ..options.clone() }, progress).await?;
