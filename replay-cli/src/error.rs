@@ -1,7 +1,11 @@
 //! How a command ends.
 
+use crate::import::{ImportError, RecogniseError};
 use annals_core::{Seq, SessionId};
-use annals_store::{AppendError, ReadError};
+use annals_projections::BuildError;
+use annals_store::disk::CollectError;
+use annals_store::exchange::{self, ExportError};
+use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
 
@@ -73,6 +77,26 @@ pub enum CliError {
         /// How many there are.
         count: usize,
     },
+    /// A number was expected.
+    #[error("{text:?} is no seq: a whole number, as `log` shows them")]
+    NotASeq {
+        /// What was given.
+        text: String,
+    },
+    /// The file holds several Sessions.
+    #[error("{} holds {} Sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
+    Several {
+        /// Which file.
+        file: PathBuf,
+        /// An id and a title each.
+        sessions: Vec<String>,
+    },
+    /// The log does not hold what shaped the request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Walking needs keys and a screen.
+    #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
+    NoTerminal,
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -84,6 +108,36 @@ pub enum CliError {
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] SharedError),
+    /// Blobs cannot be collected.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// A Session cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// An export of ours cannot be imported.
+    #[error("{}: {source}", path.display())]
+    Exchange {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: exchange::ImportError,
+    },
+    /// What another agent left cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A file is nothing that can be imported.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// A folder holds nothing that can be imported.
+    #[error("{}: holds nothing that OpenCode, Codex CLI, Claude Code or annals wrote", path.display())]
+    NothingThere {
+        /// Which.
+        path: PathBuf,
     },
     /// The log cannot be read.
     #[error(transparent)]
@@ -105,16 +159,35 @@ impl CliError {
             | Self::NoSessions { .. }
             | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
+            | Self::NotASeq { .. }
+            | Self::Several { .. }
             | Self::NoPlace
+            | Self::NoTerminal
             | Self::File { .. }
+            | Self::Recognise(_)
+            | Self::NothingThere { .. }
+            | Self::Open(SharedError::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
-            Self::Read(_) | Self::Append(_) | Self::Output(_) => 1,
+            Self::Open(_)
+            | Self::Build(_)
+            | Self::Collect(_)
+            | Self::Export(_)
+            | Self::Exchange { .. }
+            | Self::Import(_)
+            | Self::Read(_)
+            | Self::Append(_)
+            | Self::Output(_) => 1,
         }
     }
 
     /// Whether the reader of the answer went away: nothing to tell anybody.
     pub fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Output(error) => broken(error),
+            Self::Export(ExportError::Io(error)) => broken(error),
+            _ => false,
+        }
     }
 }
 
