@@ -7,15 +7,16 @@ use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
-use std::collections::HashMap;
+use futures_util::stream::FuturesUnordered;
+use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many Batches may be on their way to the log at once: enough for the Sessions of a database to share group commits.
-const IN_FLIGHT: usize = 1024;
+/// How many Batches may wait for the log: enough for the Sessions of a database to be appended side by side, so that
+/// they share group commits. Of one Session, one Batch is on its way at a time, since each stands on the one before.
+const WAITING: usize = 4096;
 
 /// How much text may be on its way from the reader to the log, in KiB.
 const TEXT_MAX: u32 = 64 * 1024;
@@ -80,7 +81,7 @@ async fn once(
     options: &Options,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
-    let (sender, mut items) = mpsc::channel::<(Item, Held)>(IN_FLIGHT);
+    let (sender, mut items) = mpsc::channel::<(Item, Held)>(WAITING);
     let room = Arc::new(Semaphore::new(TEXT_MAX as usize));
     let reader = tokio::task::spawn_blocking({
         let (log, source, options) = (Arc::clone(log), source.clone(), options.clone());
@@ -105,7 +106,7 @@ async fn once(
     loop {
         // Both at once: the reader waits for room that only Batches on their way give back.
         tokio::select! {
-            received = items.recv(), if driver.in_flight.len() < IN_FLIGHT => match received {
+            received = items.recv(), if driver.waiting < WAITING => match received {
                 Some((item, held)) => driver.take(item, held, progress).await?,
                 None => break,
             },
@@ -170,13 +171,21 @@ struct Running {
     report: SessionReport,
     /// Where the log ended when the import began: below it, Batches are compared.
     head: Seq,
-    /// Whether a Batch beyond `head` was sent: all below it are then known to be equal.
-    appending: bool,
+    /// What waits for the Batch that is on its way, in order.
+    queue: VecDeque<Waiting>,
+    busy: bool,
+}
+
+struct Waiting {
+    line: u64,
+    draft: Draft,
+    held: Held,
 }
 
 struct Sent {
+    session: SessionId,
     line: u64,
-    draft: Draft,
+    expected: Seq,
     result: Result<Committed, AppendError>,
 }
 
@@ -185,7 +194,9 @@ struct Driver<'a> {
     source: &'a Source,
     running: HashMap<SessionId, Running>,
     order: Vec<SessionId>,
-    in_flight: FuturesOrdered<Boxed<'a, Sent>>,
+    in_flight: FuturesUnordered<Boxed<'a, Sent>>,
+    /// Batches that wait or are on their way.
+    waiting: usize,
     report: ImportReport,
 }
 
@@ -196,7 +207,8 @@ impl<'a> Driver<'a> {
             source,
             running: HashMap::new(),
             order: Vec::new(),
-            in_flight: FuturesOrdered::new(),
+            in_flight: FuturesUnordered::new(),
+            waiting: 0,
             report: ImportReport::default(),
         }
     }
@@ -222,12 +234,13 @@ impl<'a> Driver<'a> {
                     losses: Default::default(),
                     damage: Default::default(),
                 };
-                progress(Progress::Session(&report));
-                if self.running.insert(session, Running { report, head, appending: false }).is_none() {
+                if !self.running.contains_key(&session) {
+                    progress(Progress::Session(&report));
+                    self.running.insert(session, Running { report, head, queue: VecDeque::new(), busy: false });
                     self.order.push(session);
                 }
             }
-            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, held, progress).await?,
+            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, held, progress).await,
             Item::Lost { session, line, what, original } => {
                 let blob = match original {
                     Some(text) => Some(self.log.put_blob(text).await.map_err(ImportError::Keep)?),
@@ -256,43 +269,43 @@ impl<'a> Driver<'a> {
         fork: Option<Cut>,
         held: Held,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<(), ImportError> {
-        let (session, expected) = (draft.session, draft.expected);
-        let sound =
-            |driver: &Self| driver.running.get(&session).is_some_and(|it| it.report.outcome == Outcome::Imported);
-        if !sound(self) {
-            return Ok(());
-        }
-        let first_new =
-            self.running.get(&session).is_some_and(|it| !it.appending && expected >= it.head && it.head > Seq::ZERO);
-        if fork.is_some() || first_new {
-            // Nothing is appended before all that stands there is known to be equal.
-            self.settle_all(progress).await;
-            if !sound(self) {
-                return Ok(());
-            }
-            if let Some(running) = self.running.get_mut(&session) {
-                running.appending |= first_new;
-            }
-        }
+    ) {
+        let session = draft.session;
         if let Some(cut) = fork {
+            // The parent must hold what is inherited.
+            self.settle_all(progress).await;
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
                 (Some(slice), Some(Event::SessionForked(forked))) => forked.parent_digest = slice.batch.digest,
                 _ => {
                     let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);
                     self.end(session, Outcome::Failed { line, reason });
-                    return Ok(());
                 }
             }
         }
+        let Some(running) = self.running.get_mut(&session) else { return };
+        if running.report.outcome == Outcome::Imported {
+            running.queue.push_back(Waiting { line, draft, held });
+            self.waiting += 1;
+            self.start(session);
+        }
+    }
+
+    /// Sends the next Batch of a Session on its way, unless one is.
+    fn start(&mut self, session: SessionId) {
+        let Some(running) = self.running.get_mut(&session) else { return };
+        if running.busy {
+            return;
+        }
+        let Some(Waiting { line, draft, held }) = running.queue.pop_front() else { return };
+        running.busy = true;
         let log = self.log;
-        self.in_flight.push_back(Box::pin(async move {
-            let result = log.append(draft.clone()).await;
+        self.in_flight.push(Box::pin(async move {
+            let expected = draft.expected;
+            let result = log.append(draft).await;
             drop(held);
-            Sent { line, draft, result }
+            Sent { session, line, expected, result }
         }));
-        Ok(())
     }
 
     async fn settle_all(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
@@ -302,12 +315,8 @@ impl<'a> Driver<'a> {
     }
 
     async fn settle(&mut self, sent: Sent, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        let Sent { line, draft, mut result } = sent;
-        let (session, expected) = (draft.session, draft.expected);
-        if matches!(&result, Err(AppendError::Conflict { expected, actual, .. }) if actual < expected) {
-            // It overtook a Batch before it, which is settled by now.
-            result = self.log.append(draft).await;
-        }
+        let Sent { session, line, expected, result } = sent;
+        self.waiting -= 1;
         let head = self.running.get(&session).map_or(Seq::ZERO, |it| it.head);
         match result {
             Ok(committed) => {
@@ -322,6 +331,10 @@ impl<'a> Driver<'a> {
             }
             Err(error) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
         }
+        if let Some(running) = self.running.get_mut(&session) {
+            running.busy = false;
+        }
+        self.start(session);
     }
 
     /// The form that a Session was imported from before, if it is not this one.
@@ -337,6 +350,9 @@ impl<'a> Driver<'a> {
             && running.report.outcome == Outcome::Imported
         {
             running.report.outcome = outcome;
+            // Nothing is appended behind what does not fit.
+            self.waiting -= running.queue.len();
+            running.queue.clear();
         }
     }
 
