@@ -72,6 +72,7 @@ enum Command {
     Import(commands::import::Args),
     Export(commands::export::Args),
     Verify(commands::verify::Args),
+    Doctor(commands::doctor::Args),
     Completions(commands::completions::Args),
 }
 
@@ -88,7 +89,12 @@ impl Command {
             | Self::Context(_)
             | Self::Requests(_)
             | Self::Diff(_) => true,
-            Self::Usage(_) | Self::Import(_) | Self::Export(_) | Self::Verify(_) | Self::Completions(_) => false,
+            Self::Usage(_)
+            | Self::Import(_)
+            | Self::Export(_)
+            | Self::Verify(_)
+            | Self::Doctor(_)
+            | Self::Completions(_) => false,
         }
     }
 
@@ -108,6 +114,7 @@ impl Command {
             Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
+            Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
             Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
     }
@@ -133,18 +140,22 @@ pub fn main() -> ExitCode {
 impl App {
     fn run(&self) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let desk = Desk {
-            place: Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
-            file: global.file.clone(),
-            look: look(global.json, global.color, io::stdout().is_terminal()),
-            remarks: look(false, global.color, io::stderr().is_terminal()),
-        };
+        let desk = Desk::new(
+            Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
+            global.file.clone(),
+            look(global.json, global.color, io::stdout().is_terminal()),
+            look(false, global.color, io::stderr().is_terminal()),
+        );
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let mut out = Output::new(!global.no_pager && !global.json && self.command.is_paged());
-        let answer = runtime.block_on(self.command.run(&desk, &mut out));
+        let (answer, closed) = runtime.block_on(async {
+            let answer = self.command.run(&desk, &mut out).await;
+            (answer, desk.close().await)
+        });
         let finished = out.finish();
         let verdict = answer?;
         finished?;
+        closed?;
         Ok(verdict)
     }
 }

@@ -3,6 +3,7 @@
 pub mod completions;
 pub mod context;
 pub mod diff;
+pub mod doctor;
 pub mod export;
 pub mod history;
 pub mod import;

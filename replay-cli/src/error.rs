@@ -3,8 +3,9 @@
 use crate::import::{ImportError, RecogniseError};
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
+use annals_store::disk::CollectError;
 use annals_store::exchange::{self, ExportError};
-use annals_store::{AppendError, OpenError, ReadError};
+use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
 
@@ -93,6 +94,9 @@ pub enum CliError {
     /// The log does not hold what shaped the request.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// Walking needs keys and a screen.
+    #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
+    NoTerminal,
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -107,7 +111,10 @@ pub enum CliError {
     },
     /// The store cannot be opened.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] SharedError),
+    /// Blobs cannot be collected.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
     /// A Session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
@@ -155,13 +162,15 @@ impl CliError {
             | Self::NotASeq { .. }
             | Self::Several { .. }
             | Self::NoPlace
+            | Self::NoTerminal
             | Self::File { .. }
             | Self::Recognise(_)
             | Self::NothingThere { .. }
-            | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
+            | Self::Open(SharedError::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
             | Self::Build(_)
+            | Self::Collect(_)
             | Self::Export(_)
             | Self::Exchange { .. }
             | Self::Import(_)

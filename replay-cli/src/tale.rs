@@ -41,6 +41,8 @@ pub struct Tale {
     activity: Option<Activity>,
     /// Where the last step ended.
     step_ended: Seq,
+    /// When the last work was done.
+    last_ended: Time,
     /// The number of the newest step, from 1, and whether it is open.
     step: (u64, bool),
     /// Whether the last item is the user's.
@@ -182,8 +184,11 @@ impl Tale {
             self.user_last || (self.activity.as_ref().is_some_and(|it| it.steps > 0) && admitted < self.step_ended);
         if !joins {
             self.answered();
-            self.push(record, What::Turn { number }, false);
-            self.activity = Some(Activity { began: record.at, ended: record.at, ..Activity::default() });
+            // An input that waited joined when the work before it was done, whatever its record says.
+            let began = record.at.max(self.last_ended);
+            let record = Record { at: began, ..*record };
+            self.push(&record, What::Turn { number }, false);
+            self.activity = Some(Activity { began, ended: began, ..Activity::default() });
         }
         let number = joins.then_some(number);
         self.push(record, What::Said { who: "you".to_owned(), model: false, text, attachments, number }, false);
@@ -208,6 +213,7 @@ impl Tale {
     /// Ends what the model does: how long it took, what it cost.
     fn answered(&mut self) {
         let Some(activity) = self.activity.take().filter(|activity| activity.steps > 0) else { return };
+        self.last_ended = activity.ended;
         let seq = self.items.back().map_or(Seq::ZERO, |item| item.seq);
         self.items.push_back(Item {
             seq,

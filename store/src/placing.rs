@@ -18,6 +18,7 @@ pub const MISPLACED: &[&str] = &[
     "there is no such session; its first event creates or forks it",
     "its parent is not in this store, or ends before the cut",
     "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
+    "its last batches are damaged in every copy; fork it below the damage to go on",
 ];
 
 /// Where a Draft goes.

@@ -100,7 +100,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         wanted.extend(selection.sources(&listed));
     }
     let options = Options { as_new: args.as_new, keep_originals: args.keep_originals, ..Options::default() };
-    let reader = desk.place.open(OpenMode::Create)?;
+    let reader = desk.store(OpenMode::Create).await?;
     let bar = Bar::new(desk.shows_progress(), "importing");
     let mut report = ImportReport::default();
     for source in &wanted {

@@ -146,7 +146,7 @@ async fn one(wanted: usize, found: &Found, desk: &Desk, out: &mut (dyn Write + S
         json::object(out, &value)?;
         return Ok(Verdict::bad_if(!proved));
     }
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
     draw(wanted, mark, &request, &mut sheet)?;
     prove(sent.digest, digest, &mut sheet)?;
     Ok(Verdict::bad_if(!proved))

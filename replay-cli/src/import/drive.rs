@@ -2,18 +2,23 @@
 
 use super::reading::{Cut, Desk, Item, ReadSourceError, Recalled, Stopped};
 use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Options, Progress, Source};
+use super::{Form, Options, Progress, Source};
+use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesOrdered;
 use std::collections::HashMap;
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many Batches may be on their way to the log at once: enough for a group commit to fill.
-const IN_FLIGHT: usize = 256;
+/// How many Batches may be on their way to the log at once: enough for the Sessions of a database to share group commits.
+const IN_FLIGHT: usize = 1024;
+
+/// How much text may be on its way from the reader to the log, in KiB.
+const TEXT_MAX: u32 = 64 * 1024;
 
 /// How many times a source may be read again to put diverged Sessions beside the earlier ones.
 const EDITIONS_MAX: usize = 64;
@@ -24,6 +29,12 @@ pub enum ImportError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] ReadSourceError),
+    /// It is an export of ours: append its Batches with `annals_store::exchange::import`, which proves each.
+    #[error("{}: an export of annals, whose batches are appended as they are", path.display())]
+    Own {
+        /// Which.
+        path: PathBuf,
+    },
     /// The log cannot be read.
     #[error("the log could not be read: {0}")]
     Log(#[from] ReadError),
@@ -39,13 +50,16 @@ pub enum ImportError {
 /// source is not a continuation of what was imported before, nothing is appended.
 ///
 /// # Errors
-/// When the source or the log cannot be read. Damage inside the source is no error: it is in the report.
+/// When the source or the log cannot be read, or the source is an export of ours. Damage inside the source is no error: it is in the report.
 pub async fn import(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
+    if source.form == Form::Annals {
+        return Err(ImportError::Own { path: source.path.clone() });
+    }
     let mut editions = options.editions.clone();
     for _ in 0..EDITIONS_MAX {
         let report = once(log, source, &Options { editions: editions.clone(), ..options.clone() }, progress).await?;
@@ -66,12 +80,17 @@ async fn once(
     options: &Options,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
-    let (sender, mut items) = mpsc::channel(IN_FLIGHT);
+    let (sender, mut items) = mpsc::channel::<(Item, Held)>(IN_FLIGHT);
+    let room = Arc::new(Semaphore::new(TEXT_MAX as usize));
     let reader = tokio::task::spawn_blocking({
         let (log, source, options) = (Arc::clone(log), source.clone(), options.clone());
         let handle = Handle::current();
         move || {
-            let mut send = |item| sender.blocking_send(item).map_err(|_| Stopped);
+            let mut send = |mut item| {
+                let wanted = weight(&mut item);
+                let held = handle.block_on(Arc::clone(&room).acquire_many_owned(wanted)).map_err(|_| Stopped)?;
+                sender.blocking_send((item, held)).map_err(|_| Stopped)
+            };
             let recall = |session| handle.block_on(recall(&*log, session));
             let mut desk = Desk {
                 send: &mut send,
@@ -83,8 +102,17 @@ async fn once(
         }
     });
     let mut driver = Driver::new(log, source);
-    while let Some(item) = items.recv().await {
-        driver.take(item, progress).await?;
+    loop {
+        // Both at once: the reader waits for room that only Batches on their way give back.
+        tokio::select! {
+            received = items.recv(), if driver.in_flight.len() < IN_FLIGHT => match received {
+                Some((item, held)) => driver.take(item, held, progress).await?,
+                None => break,
+            },
+            Some(sent) = driver.in_flight.next(), if !driver.in_flight.is_empty() => {
+                driver.settle(sent, progress).await;
+            }
+        }
     }
     driver.settle_all(progress).await;
     match reader.await {
@@ -92,6 +120,22 @@ async fn once(
         Ok(Err(error)) => Err(error.into()),
         Err(error) => Err(ImportError::Reader(error.to_string())),
     }
+}
+
+/// Room for the text of an item, given back when the log has it.
+type Held = OwnedSemaphorePermit;
+
+/// How much room an item takes, in KiB; one that is larger than all room takes all of it.
+fn weight(item: &mut Item) -> u32 {
+    let mut bytes = 0;
+    match item {
+        Item::Batch { draft, .. } => {
+            draft.events.iter_mut().for_each(|event| event.texts(&mut |text| bytes += text.bytes()));
+        }
+        Item::Lost { original: Some(original), .. } => bytes = original.len() as u64,
+        Item::Began { .. } | Item::Lost { .. } | Item::Damaged { .. } | Item::Progress { .. } => {}
+    }
+    u32::try_from(bytes / 1024).unwrap_or(TEXT_MAX).min(TEXT_MAX)
 }
 
 /// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
@@ -157,7 +201,12 @@ impl<'a> Driver<'a> {
         }
     }
 
-    async fn take(&mut self, item: Item, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<(), ImportError> {
+    async fn take(
+        &mut self,
+        item: Item,
+        held: Held,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(), ImportError> {
         match item {
             Item::Began { session, title, origin } => {
                 let head = self.log.head(session).await?.map_or(Seq::ZERO, |head| head.next);
@@ -178,7 +227,7 @@ impl<'a> Driver<'a> {
                     self.order.push(session);
                 }
             }
-            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, progress).await?,
+            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, held, progress).await?,
             Item::Lost { session, line, what, original } => {
                 let blob = match original {
                     Some(text) => Some(self.log.put_blob(text).await.map_err(ImportError::Keep)?),
@@ -205,6 +254,7 @@ impl<'a> Driver<'a> {
         line: u64,
         mut draft: Draft,
         fork: Option<Cut>,
+        held: Held,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(), ImportError> {
         let (session, expected) = (draft.session, draft.expected);
@@ -213,7 +263,8 @@ impl<'a> Driver<'a> {
         if !sound(self) {
             return Ok(());
         }
-        let first_new = self.running.get(&session).is_some_and(|it| !it.appending && expected >= it.head);
+        let first_new =
+            self.running.get(&session).is_some_and(|it| !it.appending && expected >= it.head && it.head > Seq::ZERO);
         if fork.is_some() || first_new {
             // Nothing is appended before all that stands there is known to be equal.
             self.settle_all(progress).await;
@@ -238,22 +289,20 @@ impl<'a> Driver<'a> {
         let log = self.log;
         self.in_flight.push_back(Box::pin(async move {
             let result = log.append(draft.clone()).await;
+            drop(held);
             Sent { line, draft, result }
         }));
-        while self.in_flight.len() >= IN_FLIGHT {
-            self.settle(progress).await;
-        }
         Ok(())
     }
 
     async fn settle_all(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        while !self.in_flight.is_empty() {
-            self.settle(progress).await;
+        while let Some(sent) = self.in_flight.next().await {
+            self.settle(sent, progress).await;
         }
     }
 
-    async fn settle(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        let Some(Sent { line, draft, mut result }) = self.in_flight.next().await else { return };
+    async fn settle(&mut self, sent: Sent, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
+        let Sent { line, draft, mut result } = sent;
         let (session, expected) = (draft.session, draft.expected);
         if matches!(&result, Err(AppendError::Conflict { expected, actual, .. }) if actual < expected) {
             // It overtook a Batch before it, which is settled by now.
