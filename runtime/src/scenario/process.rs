@@ -64,6 +64,7 @@ impl Process {
                 skills: ports::skills(world),
                 references: None,
                 tools: tools.clone(),
+                nested: None,
             };
             let ports = Ports {
                 log: Arc::new(dying),
