@@ -73,6 +73,11 @@ enum Command {
     Export(commands::export::Args),
     Verify(commands::verify::Args),
     Doctor(commands::doctor::Args),
+    Compactions(commands::compactions::Args),
+    Pin(commands::pin::Args),
+    Unpin(commands::pin::UnpinArgs),
+    Scenario(commands::scenario::Args),
+    Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
 
@@ -88,13 +93,18 @@ impl Command {
             | Self::Transcript(_)
             | Self::Context(_)
             | Self::Requests(_)
-            | Self::Diff(_) => true,
+            | Self::Diff(_)
+            | Self::Compactions(_)
+            | Self::Schema(_) => true,
             Self::Usage(_)
             | Self::Import(_)
             | Self::Export(_)
             | Self::Verify(_)
             | Self::Doctor(_)
-            | Self::Completions(_) => false,
+            | Self::Completions(_)
+            | Self::Pin(_)
+            | Self::Unpin(_)
+            | Self::Scenario(_) => false,
         }
     }
 
@@ -114,6 +124,11 @@ impl Command {
             Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
+            Self::Compactions(args) => commands::compactions::run(args, desk, out).await,
+            Self::Pin(args) => commands::pin::run(args, desk).await,
+            Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
+            Self::Scenario(args) => commands::scenario::run(args, desk, out).await,
+            Self::Schema(args) => commands::schema::run(args, desk, out),
             Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
             Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
@@ -142,6 +157,7 @@ impl App {
         let global = &self.global;
         let desk = Desk::new(
             Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
+            global.store.clone(),
             global.file.clone(),
             look(global.json, global.color, io::stdout().is_terminal()),
             look(false, global.color, io::stderr().is_terminal()),

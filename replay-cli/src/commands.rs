@@ -1,5 +1,6 @@
 //! One file per command: its arguments, whose doc comment is the help text, and what it does.
 
+pub mod compactions;
 pub mod completions;
 pub mod context;
 pub mod diff;
@@ -8,8 +9,11 @@ pub mod export;
 pub mod history;
 pub mod import;
 pub mod log;
+pub mod pin;
 pub mod replay;
 pub mod requests;
+pub mod scenario;
+pub mod schema;
 pub mod search;
 pub mod sessions;
 pub mod show;

@@ -18,6 +18,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Desk {
     /// The store.
     pub place: Place,
+    /// The store's folder, if it was named on the command line.
+    pub named: Option<PathBuf>,
     /// A file that is read instead of the store.
     pub file: Option<PathBuf>,
     /// How answers look.
@@ -51,8 +53,8 @@ pub struct Found {
 
 impl Desk {
     /// A desk where nothing is open yet.
-    pub fn new(place: Place, file: Option<PathBuf>, look: Look, remarks: Look) -> Self {
-        Self { place, file, look, remarks, opened: Arc::default() }
+    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Look) -> Self {
+        Self { place, named, file, look, remarks, opened: Arc::default() }
     }
 
     /// Opens what is read: the file that was named, else the store, which is not made.

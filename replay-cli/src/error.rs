@@ -3,6 +3,7 @@
 use crate::import::{ImportError, RecogniseError};
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
+use annals_runtime::scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::{self, ExportError};
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
@@ -97,6 +98,36 @@ pub enum CliError {
     /// Walking needs keys and a screen.
     #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
     NoTerminal,
+    /// No completed compaction stands there.
+    #[error("Session {session}: no compaction stands at seq {seq}; `annals compactions` lists them")]
+    NoCompaction {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+    },
+    /// There is no message to pin, it is pinned already, or it is not pinned.
+    #[error("Session {session}: {}", match pinned {
+        true => format!("the message at seq {seq} is pinned already"),
+        false => format!("no message that could be changed so stands at seq {seq}; `annals transcript` shows them"),
+    })]
+    NotPinnable {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+        /// Whether it is pinned.
+        pinned: bool,
+    },
+    /// A file is no scenario.
+    #[error(transparent)]
+    Scenario(#[from] LoadError),
+    /// A scenario cannot be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// A Session cannot be told as a scenario.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -161,6 +192,10 @@ impl CliError {
             | Self::NoRequest { .. }
             | Self::NotASeq { .. }
             | Self::Several { .. }
+            | Self::NoCompaction { .. }
+            | Self::NotPinnable { .. }
+            | Self::Scenario(_)
+            | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
             | Self::NoTerminal
             | Self::File { .. }
@@ -171,6 +206,8 @@ impl CliError {
             Self::Open(_)
             | Self::Build(_)
             | Self::Collect(_)
+            | Self::Play(_)
+            | Self::Record(_)
             | Self::Export(_)
             | Self::Exchange { .. }
             | Self::Import(_)

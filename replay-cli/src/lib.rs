@@ -20,4 +20,5 @@ pub mod pager;
 pub mod place;
 pub mod progress;
 pub mod reader;
+pub mod schema;
 pub mod tale;
