@@ -1,7 +1,8 @@
 //! How a command ends.
 
 use annals_core::{Seq, SessionId};
-use annals_store::{AppendError, ReadError};
+use annals_store::exchange::{ExportError, ImportError};
+use annals_store::{AppendError, OpenError, ReadError};
 use std::io;
 use std::path::PathBuf;
 
@@ -73,6 +74,20 @@ pub enum CliError {
         /// How many there are.
         count: usize,
     },
+    /// A number was expected.
+    #[error("{text:?} is no seq: a whole number, as `log` shows them")]
+    NotASeq {
+        /// What was given.
+        text: String,
+    },
+    /// The file holds several Sessions.
+    #[error("{} holds {} Sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
+    Several {
+        /// Which file.
+        file: PathBuf,
+        /// An id and a title each.
+        sessions: Vec<String>,
+    },
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -84,6 +99,21 @@ pub enum CliError {
         /// What the system said.
         #[source]
         source: io::Error,
+    },
+    /// The store cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// A Session cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// A file cannot be imported.
+    #[error("{}: {source}", path.display())]
+    Import {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: ImportError,
     },
     /// The log cannot be read.
     #[error(transparent)]
@@ -105,16 +135,29 @@ impl CliError {
             | Self::NoSessions { .. }
             | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
+            | Self::NotASeq { .. }
+            | Self::Several { .. }
             | Self::NoPlace
             | Self::File { .. }
+            | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
-            Self::Read(_) | Self::Append(_) | Self::Output(_) => 1,
+            Self::Open(_)
+            | Self::Export(_)
+            | Self::Import { .. }
+            | Self::Read(_)
+            | Self::Append(_)
+            | Self::Output(_) => 1,
         }
     }
 
     /// Whether the reader of the answer went away: nothing to tell anybody.
     pub fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Output(error) => broken(error),
+            Self::Export(ExportError::Io(error)) => broken(error),
+            _ => false,
+        }
     }
 }
 

@@ -4,9 +4,18 @@
 //! use. A command that looks never creates a store and never appends to one. DESIGN section 8.
 #![warn(missing_docs)]
 
+pub mod app;
+pub mod audit;
+pub mod commands;
+pub mod desk;
 pub mod error;
+pub mod json;
 pub mod import;
 pub mod layout;
 pub mod look;
+pub mod message;
+pub mod pager;
+pub mod place;
+pub mod progress;
 pub mod reader;
 pub mod tale;

@@ -3,7 +3,7 @@
 mod names;
 mod walk;
 
-pub use names::{Named, short_ids};
+pub use names::short_ids;
 pub use walk::Walk;
 
 use crate::error::CliError;

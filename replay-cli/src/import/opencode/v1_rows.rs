@@ -66,7 +66,10 @@ impl Log {
         match row.kind {
             "session.updated" => {
                 if let Some(info) = &info {
-                    let time = info.object("time").and_then(|time| time.number("updated"));
+                    let time = info.object("time").and_then(|time| {
+                        time.skip_all();
+                        time.number("updated")
+                    });
                     self.at = time.map_or(self.at, Time);
                     mapper.session(row.line, info, self.at);
                 }

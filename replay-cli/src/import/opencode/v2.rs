@@ -343,9 +343,11 @@ impl State {
         if error.text("type").is_some_and(|kind| kind != "unknown") {
             error.note("type");
         }
-        // A local error's result repeats its message.
-        if data.object("result").is_some_and(|it| it.text("value").as_ref() == Some(&message) && it.has("type")) {
-            data.object("result").iter().for_each(Object::skip_all);
+        if let Some(result) = data.object("result") {
+            // A local error's result repeats its message.
+            if result.text("value").as_ref() == Some(&message) {
+                result.skip(&["type"]);
+            }
         }
         let provider = data.object("provider");
         let hosted = provider.as_ref().is_some_and(|provider| provider.flag("executed"));

@@ -1,0 +1,150 @@
+//! The command line: global options, the commands, and how a run ends.
+
+use crate::commands;
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::look::Look;
+use crate::pager::Output;
+use crate::place::{Place, VARIABLE};
+use annals_core::Time;
+use clap::{Parser, Subcommand, ValueEnum};
+use jiff::tz::TimeZone;
+use std::io::{self, IsTerminal, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::SystemTime;
+
+/// A window on the Sessions of coding agents, and a way to record, prove and replay them.
+///
+/// From the log alone, every request that a model ever received can be rebuilt byte for byte, explained, and proved
+/// unaltered. Try `annals import --discover`, then `annals replay`.
+#[derive(Clone, Debug, Parser)]
+#[command(name = "annals", version, max_term_width = 100)]
+pub struct App {
+    #[command(flatten)]
+    global: Global,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, clap::Args)]
+struct Global {
+    /// The store's folder; else $ANNALS_STORE, else `annals` in the platform's data folder.
+    #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
+    store: Option<PathBuf>,
+    /// Reads FILE instead of the store: what an agent left on disk, or an export. Nothing is created.
+    #[arg(long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
+    file: Option<PathBuf>,
+    /// Answers in JSON.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    json: bool,
+    /// When to use colours; NO_COLOR is respected.
+    #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
+    color: When,
+    /// Does not page long answers.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    no_pager: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum When {
+    /// On a terminal.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Command {
+    Replay(commands::replay::Args),
+    Sessions(commands::sessions::Args),
+    Log(commands::log::Args),
+    Show(commands::show::Args),
+    History(commands::history::Args),
+    Transcript(commands::transcript::Args),
+    Context(commands::context::Args),
+    Usage(commands::usage::Args),
+    Export(commands::export::Args),
+    Verify(commands::verify::Args),
+}
+
+impl Command {
+    fn is_paged(&self) -> bool {
+        match self {
+            Self::Replay(args) => !args.is_live(),
+            Self::Log(args) => !args.is_live(),
+            Self::Sessions(_) | Self::Show(_) | Self::History(_) | Self::Transcript(_) | Self::Context(_) => true,
+            Self::Usage(_) | Self::Export(_) | Self::Verify(_) => false,
+        }
+    }
+
+    async fn run(&self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+        match self {
+            Self::Replay(args) => commands::replay::run(args, desk, out).await,
+            Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
+            Self::Log(args) => commands::log::run(args, desk, out).await,
+            Self::Show(args) => commands::show::run(args, desk, out).await,
+            Self::History(args) => commands::history::run(args, desk, out).await,
+            Self::Transcript(args) => commands::transcript::run(args, desk, out).await,
+            Self::Context(args) => commands::context::run(args, desk, out).await,
+            Self::Usage(args) => commands::usage::run(args, desk, out).await,
+            Self::Export(args) => commands::export::run(args, desk, out).await,
+            Self::Verify(args) => commands::verify::run(args, desk, out).await,
+        }
+    }
+}
+
+/// Runs the program: parses, runs, tells errors on stderr.
+pub fn main() -> ExitCode {
+    let app = App::parse();
+    match app.run() {
+        Ok(Verdict::Fine) => ExitCode::SUCCESS,
+        Ok(Verdict::BadNews) => ExitCode::from(1),
+        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
+        Err(error) => {
+            let look = look(false, When::Auto, io::stderr().is_terminal());
+            let text = format!("{} {error}", look.paint(crate::look::Tone::Bad, "annals:"));
+            // Nobody may be left to read it.
+            drop(writeln!(io::stderr(), "{text}"));
+            ExitCode::from(error.status())
+        }
+    }
+}
+
+impl App {
+    fn run(&self) -> Result<Verdict, CliError> {
+        let global = &self.global;
+        let desk = Desk {
+            place: Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
+            file: global.file.clone(),
+            look: look(global.json, global.color, io::stdout().is_terminal()),
+            remarks: look(false, global.color, io::stderr().is_terminal()),
+        };
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let mut out = Output::new(!global.no_pager && !global.json && self.command.is_paged());
+        let answer = runtime.block_on(self.command.run(&desk, &mut out));
+        let finished = out.finish();
+        let verdict = answer?;
+        finished?;
+        Ok(verdict)
+    }
+}
+
+/// How answers look on what they go to.
+fn look(json: bool, when: When, terminal: bool) -> Look {
+    let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
+        || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
+    let colour = match when {
+        When::Always => true,
+        When::Never => false,
+        When::Auto => terminal && !plain,
+    };
+    let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
+    let measured = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
+    let width = columns.or(measured.filter(|_| terminal)).unwrap_or(80).clamp(40, 400);
+    let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+    let now = Time(u64::try_from(now.as_millis()).unwrap_or_default());
+    Look { width, colour, json, zone: TimeZone::system(), now }
+}

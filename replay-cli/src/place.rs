@@ -1,0 +1,69 @@
+//! Where the store is, and opening it without making it.
+
+use crate::error::CliError;
+use crate::reader::Reader;
+use annals_store::{DiskLog, OpenMode, OpeningReport};
+use etcetera::BaseStrategy;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// The variable that names the store when `--store` does not.
+pub const VARIABLE: &str = "ANNALS_STORE";
+
+/// The folder of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    /// The folder that was named; else `ANNALS_STORE`; else `annals` in the platform's data folder.
+    ///
+    /// # Errors
+    /// When nothing is named and there is no home folder.
+    pub fn of(named: Option<&Path>, variable: Option<&OsStr>) -> Result<Self, CliError> {
+        if let Some(dir) = named {
+            return Ok(Self { dir: dir.to_owned() });
+        }
+        if let Some(dir) = variable.filter(|dir| !dir.is_empty()) {
+            return Ok(Self { dir: dir.into() });
+        }
+        let platform = etcetera::choose_base_strategy().map_err(|_| CliError::NoPlace)?;
+        Ok(Self { dir: platform.data_dir().join("annals") })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Opens the store; with [`OpenMode::Create`] one is made if there is none. What opening found is told on stderr.
+    ///
+    /// # Errors
+    /// See [`annals_store::OpenError`].
+    pub fn open(&self, mode: OpenMode) -> Result<Reader, CliError> {
+        let (disk, report) = DiskLog::open(&self.dir, mode)?;
+        tell(&report);
+        Ok(Reader::new(Arc::new(disk), self.dir.clone()))
+    }
+}
+
+fn tell(report: &OpeningReport) {
+    for remark in &report.remarks {
+        eprintln!("annals: {remark}");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_is_the_named_one_else_that_of_the_variable() {
+        let named = Place::of(Some(Path::new("/a")), Some(OsStr::new("/b")));
+        assert_eq!(named.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/a")));
+        let variable = Place::of(None, Some(OsStr::new("/b")));
+        assert_eq!(variable.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/b")));
+    }
+}
