@@ -17,5 +17,6 @@ pub mod message;
 pub mod pager;
 pub mod place;
 pub mod progress;
+pub mod questions;
 pub mod reader;
 pub mod tale;
