@@ -5,6 +5,7 @@ use crate::anomaly::Anomalies;
 use alloc::collections::BTreeSet;
 use alloc::string::String;
 use alloc::vec::Vec;
+use annals_core::event::CompactionReason;
 use annals_core::{CallId, Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -32,8 +33,8 @@ pub struct Calls {
     pub for_looking: bool,
     /// Whether a step began and did not end.
     pub step_open: bool,
-    /// Whether a compaction began and did not end.
-    pub compaction_open: bool,
+    /// Who asked for the compaction that began and did not end.
+    pub compaction_open: Option<CompactionReason>,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
 }
@@ -82,8 +83,8 @@ impl Projection for Calls {
                     self.anomalies.note(seq, "a fragment arrives outside a step");
                 }
             }
-            Event::CompactionStarted(_) => self.compaction_open = true,
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.compaction_open = false,
+            Event::CompactionStarted(started) => self.compaction_open = Some(started.reason),
+            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.compaction_open = None,
             Event::ToolCalled(called) => {
                 if !self.step_open {
                     self.anomalies.note(seq, "a tool is called outside a step");
@@ -116,7 +117,7 @@ impl Projection for Calls {
             Event::SessionForked(_) => {
                 self.open.clear();
                 self.step_open = false;
-                self.compaction_open = false;
+                self.compaction_open = None;
             }
             ignored!(
                 SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted

@@ -60,14 +60,20 @@ enum When {
 enum Command {
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
+    Search(commands::search::Args),
     Log(commands::log::Args),
     Show(commands::show::Args),
     History(commands::history::Args),
     Transcript(commands::transcript::Args),
     Context(commands::context::Args),
     Usage(commands::usage::Args),
+    Requests(commands::requests::Args),
+    Diff(commands::diff::Args),
+    Import(commands::import::Args),
     Export(commands::export::Args),
     Verify(commands::verify::Args),
+    Doctor(commands::doctor::Args),
+    Completions(commands::completions::Args),
 }
 
 impl Command {
@@ -75,8 +81,20 @@ impl Command {
         match self {
             Self::Replay(args) => !args.is_live(),
             Self::Log(args) => !args.is_live(),
-            Self::Sessions(_) | Self::Show(_) | Self::History(_) | Self::Transcript(_) | Self::Context(_) => true,
-            Self::Usage(_) | Self::Export(_) | Self::Verify(_) => false,
+            Self::Sessions(_)
+            | Self::Search(_)
+            | Self::Show(_)
+            | Self::History(_)
+            | Self::Transcript(_)
+            | Self::Context(_)
+            | Self::Requests(_)
+            | Self::Diff(_) => true,
+            Self::Usage(_)
+            | Self::Import(_)
+            | Self::Export(_)
+            | Self::Verify(_)
+            | Self::Doctor(_)
+            | Self::Completions(_) => false,
         }
     }
 
@@ -84,14 +102,20 @@ impl Command {
         match self {
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
+            Self::Search(args) => commands::search::run(args, desk, out).await,
             Self::Log(args) => commands::log::run(args, desk, out).await,
             Self::Show(args) => commands::show::run(args, desk, out).await,
             Self::History(args) => commands::history::run(args, desk, out).await,
             Self::Transcript(args) => commands::transcript::run(args, desk, out).await,
             Self::Context(args) => commands::context::run(args, desk, out).await,
             Self::Usage(args) => commands::usage::run(args, desk, out).await,
+            Self::Requests(args) => commands::requests::run(args, desk, out).await,
+            Self::Diff(args) => commands::diff::run(args, desk, out).await,
+            Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
+            Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
+            Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
     }
 }
@@ -116,18 +140,22 @@ pub fn main() -> ExitCode {
 impl App {
     fn run(&self) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let desk = Desk {
-            place: Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
-            file: global.file.clone(),
-            look: look(global.json, global.color, io::stdout().is_terminal()),
-            remarks: look(false, global.color, io::stderr().is_terminal()),
-        };
+        let desk = Desk::new(
+            Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
+            global.file.clone(),
+            look(global.json, global.color, io::stdout().is_terminal()),
+            look(false, global.color, io::stderr().is_terminal()),
+        );
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let mut out = Output::new(!global.no_pager && !global.json && self.command.is_paged());
-        let answer = runtime.block_on(self.command.run(&desk, &mut out));
+        let (answer, closed) = runtime.block_on(async {
+            let answer = self.command.run(&desk, &mut out).await;
+            (answer, desk.close().await)
+        });
         let finished = out.finish();
         let verdict = answer?;
         finished?;
+        closed?;
         Ok(verdict)
     }
 }

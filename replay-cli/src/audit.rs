@@ -1,12 +1,12 @@
 //! What a first walk through a Session finds: how much there is of everything, and what should not be there.
 
 use annals_core::event::{Purpose, ToolOutcome};
-use annals_core::{CallId, Event, Record, Seq, Time};
+use annals_core::{AgentName, CallId, Event, Record, Seq, Time};
 use annals_projections::{
     Anomalies, Anomaly, Calls, Epochs, Inbox, Permissions, Profiles, Projection, SessionInfo, UsageTotals,
 };
 use serde_json::{Value, json};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// How often a tool was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -48,8 +48,10 @@ pub struct Audit {
     pub told: u64,
     /// Completed compactions.
     pub compactions: u64,
-    /// Committed reverts.
-    pub reverts: u64,
+    /// What committed reverts undid: ranges `[from, until)`.
+    pub undone: Vec<(Seq, Seq)>,
+    /// Every agent that answered.
+    pub agents: BTreeSet<AgentName>,
     /// Recorded requests of turns.
     pub requests: u64,
     /// By tool.
@@ -71,12 +73,15 @@ impl Audit {
         self.events += 1;
         match record.event {
             Event::InputPromoted(_) => self.turns += 1,
-            Event::StepStarted(_) => self.steps += 1,
+            Event::StepStarted(started) => {
+                self.steps += 1;
+                self.agents.insert(started.agent.clone());
+            }
             Event::StepFailed(_) => self.failed += 1,
             Event::RetryScheduled(_) => self.retries += 1,
             Event::ContextAdmitted(_) => self.told += 1,
             Event::CompactionEnded(_) => self.compactions += 1,
-            Event::RevertCommitted(_) => self.reverts += 1,
+            Event::RevertCommitted(committed) => self.undone.push((committed.first_removed, record.seq)),
             Event::RequestSent(sent) => self.requests += u64::from(sent.purpose == Purpose::Turn),
             Event::ToolCalled(called) => {
                 self.tools.entry(called.name.clone()).or_default().calls += 1;
@@ -143,7 +148,7 @@ impl Audit {
         json!({
             "events": self.events, "turns": self.turns, "steps": self.steps, "failed": self.failed,
             "retries": self.retries, "context_messages": self.told, "compactions": self.compactions,
-            "reverts": self.reverts, "requests": self.requests, "tools": tools, "anomalies": anomalies,
+            "reverts": self.undone.len(), "requests": self.requests, "tools": tools, "anomalies": anomalies,
             "began": self.began, "ended": self.session.updated,
         })
     }

@@ -1,10 +1,16 @@
 //! One file per command: its arguments, whose doc comment is the help text, and what it does.
 
+pub mod completions;
 pub mod context;
+pub mod diff;
+pub mod doctor;
 pub mod export;
 pub mod history;
+pub mod import;
 pub mod log;
 pub mod replay;
+pub mod requests;
+pub mod search;
 pub mod sessions;
 pub mod show;
 pub mod transcript;

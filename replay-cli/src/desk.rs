@@ -1,13 +1,17 @@
 //! What every command is given: where Sessions are, and how answers look.
 
+use crate::bring::{bring, sources};
 use crate::error::CliError;
+use crate::import::Options;
 use crate::look::{Look, Tone};
 use crate::place::Place;
+use crate::progress::Bar;
 use crate::reader::Reader;
 use annals_core::{Seq, SessionId};
-use annals_store::OpenMode;
+use annals_store::{EventLog, MemoryLog, OpenMode, SharedLog};
 use std::io::{self, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What every command is given.
 #[derive(Clone, Debug)]
@@ -20,6 +24,8 @@ pub struct Desk {
     pub look: Look,
     /// How remarks look.
     pub remarks: Look,
+    /// The stores that were opened: closed when the command is done.
+    opened: Arc<Mutex<Vec<SharedLog>>>,
 }
 
 /// A Session, and a Cut of it.
@@ -44,6 +50,11 @@ pub struct Found {
 }
 
 impl Desk {
+    /// A desk where nothing is open yet.
+    pub fn new(place: Place, file: Option<PathBuf>, look: Look, remarks: Look) -> Self {
+        Self { place, file, look, remarks, opened: Arc::default() }
+    }
+
     /// Opens what is read: the file that was named, else the store, which is not made.
     ///
     /// # Errors
@@ -51,17 +62,46 @@ impl Desk {
     pub async fn reader(&self) -> Result<Reader, CliError> {
         match &self.file {
             Some(file) => self.read_file(file).await,
-            None => self.place.open(OpenMode::Existing),
+            None => self.store(OpenMode::Existing).await,
         }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// When there is none and none is to be made, or it cannot be opened.
+    pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
+        let log = self.place.open(mode).await?;
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
+        let views = Some(Arc::new(self.place.cache()));
+        Ok(Reader::new(Arc::new(log), views, self.place.dir().to_owned()))
+    }
+
+    /// Closes what was opened.
+    ///
+    /// # Errors
+    /// When a store cannot be left in order; nothing is lost by that.
+    pub async fn close(&self) -> Result<(), CliError> {
+        let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
+        for log in opened {
+            log.close().await.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
+        }
+        Ok(())
     }
 
     /// Reads a file into memory.
     async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
-        let log = std::sync::Arc::new(annals_store::MemoryLog::new());
-        annals_store::exchange::import_file(&*log, path, &mut |_| {})
-            .await
-            .map_err(|source| CliError::Import { path: path.to_owned(), source })?;
-        Ok(Reader::new(log, path.to_owned()))
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        let bar = Bar::new(self.shows_progress(), "reading");
+        for source in sources(path, |remark| self.remark(remark))? {
+            let report = bring(&log, &source, &Options::default(), &bar).await?;
+            bar.clear();
+            for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {
+                self.remark(&format!("{}: {}: {what}", source.path.display(), session.foreign));
+            }
+            report.damage.keys().for_each(|(path, what)| self.remark(&format!("{}: {what}", path.display())));
+        }
+        Ok(Reader::new(log, None, path.to_owned()))
     }
 
     /// Finds a Session by name; a path to a file means the Session in it.
@@ -70,7 +110,7 @@ impl Desk {
     /// When there is none, or the name fits several.
     pub async fn find(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
-        if self.file.is_none() && (name.contains('/') || path.is_file()) {
+        if self.file.is_none() && (name.contains('/') || path.exists()) {
             let reader = self.read_file(path).await?;
             let session = reader.only().await?;
             return Ok((reader, session));

@@ -1,9 +1,12 @@
 //! How a command ends.
 
+use crate::import::{ImportError, RecogniseError};
 use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
-use annals_store::exchange::{ExportError, ImportError};
-use annals_store::{AppendError, OpenError, ReadError};
+use annals_projections::BuildError;
+use annals_store::disk::CollectError;
+use annals_store::exchange::{self, ExportError};
+use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
 
@@ -89,6 +92,12 @@ pub enum CliError {
         /// An id and a title each.
         sessions: Vec<String>,
     },
+    /// The log does not hold what shaped the request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Walking needs keys and a screen.
+    #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
+    NoTerminal,
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -103,18 +112,33 @@ pub enum CliError {
     },
     /// The store cannot be opened.
     #[error(transparent)]
-    Open(#[from] OpenError),
+    Open(#[from] SharedError),
+    /// Blobs cannot be collected.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
     /// A Session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// A file cannot be imported.
+    /// An export of ours cannot be imported.
     #[error("{}: {source}", path.display())]
-    Import {
+    Exchange {
         /// Which.
         path: PathBuf,
         /// Why.
         #[source]
-        source: ImportError,
+        source: exchange::ImportError,
+    },
+    /// What another agent left cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A file is nothing that can be imported.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// A folder holds nothing that can be imported.
+    #[error("{}: holds nothing that OpenCode, Codex CLI, Claude Code or annals wrote", path.display())]
+    NothingThere {
+        /// Which.
+        path: PathBuf,
     },
     /// The log cannot be read.
     #[error(transparent)]
@@ -143,12 +167,18 @@ impl CliError {
             | Self::NotASeq { .. }
             | Self::Several { .. }
             | Self::NoPlace
+            | Self::NoTerminal
             | Self::File { .. }
-            | Self::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. })
+            | Self::Recognise(_)
+            | Self::NothingThere { .. }
+            | Self::Open(SharedError::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
+            | Self::Build(_)
+            | Self::Collect(_)
             | Self::Export(_)
-            | Self::Import { .. }
+            | Self::Exchange { .. }
+            | Self::Import(_)
             | Self::Read(_)
             | Self::Append(_)
             | Self::Output(_) => 1,

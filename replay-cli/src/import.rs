@@ -19,6 +19,7 @@ mod opencode;
 mod reading;
 mod recognise;
 mod report;
+mod utf8;
 
 pub use discover::{Homes, Listed, Selection, discover, sources};
 pub use drive::{ImportError, import};

@@ -6,11 +6,13 @@
 
 pub mod app;
 pub mod audit;
+pub mod bring;
+pub mod changes;
 pub mod commands;
 pub mod desk;
 pub mod error;
-pub mod json;
 pub mod import;
+pub mod json;
 pub mod layout;
 pub mod look;
 pub mod message;

@@ -1,12 +1,12 @@
 //! Where the store is, and opening it without making it.
 
 use crate::error::CliError;
-use crate::reader::Reader;
-use annals_store::{DiskLog, OpenMode, OpeningReport};
+use annals_store::cache::ViewCache;
+use annals_store::disk::Layout;
+use annals_store::{OpenMode, OpeningReport, SharedLog, Standing};
 use etcetera::BaseStrategy;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 /// The variable that names the store when `--store` does not.
 pub const VARIABLE: &str = "ANNALS_STORE";
@@ -41,15 +41,23 @@ impl Place {
     /// Opens the store; with [`OpenMode::Create`] one is made if there is none. What opening found is told on stderr.
     ///
     /// # Errors
-    /// See [`annals_store::OpenError`].
-    pub fn open(&self, mode: OpenMode) -> Result<Reader, CliError> {
-        let (disk, report) = DiskLog::open(&self.dir, mode)?;
-        tell(&report);
-        Ok(Reader::new(Arc::new(disk), self.dir.clone()))
+    /// See [`SharedError`](annals_store::SharedError).
+    pub async fn open(&self, mode: OpenMode) -> Result<SharedLog, CliError> {
+        let log = SharedLog::open(&self.dir, mode).await?;
+        if let Standing::Owner(report) = log.standing() {
+            tell(&report);
+        }
+        Ok(log)
+    }
+
+    /// Saved views, beside the store.
+    pub fn cache(&self) -> ViewCache {
+        ViewCache::in_folder(Layout::new(&self.dir).cache())
     }
 }
 
-fn tell(report: &OpeningReport) {
+/// Tells what opening a store found, on stderr.
+pub(crate) fn tell(report: &OpeningReport) {
     for remark in &report.remarks {
         eprintln!("annals: {remark}");
     }

@@ -1,10 +1,25 @@
 //! The agent runtime of Annals: what observes the world, decides, and appends.
 #![warn(missing_docs)]
 
+pub mod bus;
+pub mod compaction;
 pub mod context;
+mod coordinator;
+mod drain;
+mod lane;
+pub mod outcome;
+pub mod permission;
 pub mod ports;
+mod runtime;
 pub mod scenario;
+mod session;
+pub mod settings;
 pub mod tools;
+mod turn;
 pub mod views;
 
 pub use annals_store::Boxed;
+pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
+pub use runtime::{NewSession, Runtime};
+pub use session::{MessagePlace, NewInput, Session};
+pub use settings::{Ports, Settings};

@@ -6,17 +6,27 @@
 
 pub mod action;
 mod check;
+mod dying;
 pub mod file;
 mod json;
 pub mod pattern;
+pub mod player;
+mod process;
 mod reader;
+pub mod record;
 pub mod report;
+mod start;
 pub mod template;
+mod views;
+mod world;
 
 pub use action::Action;
 pub use file::Scenario;
 pub use pattern::{Captures, Mismatch, Pattern};
+pub use player::{Backend, PlayError, play};
+pub use record::{RecordError, record};
 pub use report::{Failure, Outcome, Report};
+pub use start::START;
 pub use template::Template;
 
 use std::path::PathBuf;

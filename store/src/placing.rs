@@ -7,6 +7,20 @@ use annals_core::batch::Sealed;
 use annals_core::event::SessionForked;
 use annals_core::{Batch, BlobHash, Digest, Event, Seq, SessionId};
 
+/// Every reason that [`AppendError::Misplaced`] gives.
+pub const MISPLACED: &[&str] = &[
+    "a session begins with the first event of its first batch, nowhere else",
+    "it exists; the batch would begin it again",
+    "session.created stands at seq 0",
+    "session.forked stands at the seq of its cut",
+    "a fork inherits at least one event; create a session instead",
+    "a session is no fork of itself",
+    "there is no such session; its first event creates or forks it",
+    "its parent is not in this store, or ends before the cut",
+    "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
+    "its last batches are damaged in every copy; fork it below the damage to go on",
+];
+
 /// Where a Draft goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Place<'a> {

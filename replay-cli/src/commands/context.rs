@@ -31,7 +31,7 @@ pub struct Args {
 /// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = desk.target(&args.target).await?;
-    let view = found.reader.view(found.session, found.until).await?;
+    let view = found.reader.look(found.session, found.until).await?;
     let blobs = found.reader.blobs();
     let epochs = &view.epochs;
     if args.epochs {
@@ -57,7 +57,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         write!(out, "{}", epoch.text(blobs))?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
     baseline(epoch, &mut sheet, blobs)?;
     snapshot(&epoch.snapshot, &mut sheet, blobs)?;
     let messages: Vec<_> = told(&view.history).collect();

@@ -24,7 +24,7 @@ pub struct Args {
 /// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = desk.target(&args.target).await?;
-    let view = found.reader.view(found.session, found.until).await?;
+    let view = found.reader.look(found.session, found.until).await?;
     let blobs = found.reader.blobs();
     if desk.look.json {
         let mut list = json::List::begin(out)?;
@@ -34,14 +34,13 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
     let mut count = 0;
     for message in view.history.selected() {
         let mark = if view.history.is_pinned(message.seq) { "pinned" } else { "" };
         message::draw(message, mark, &mut sheet, blobs)?;
         count += 1;
     }
-    let all = view.transcript.items.len();
-    desk.remark(&format!("{} of {} would be sent", counted(count, "message"), all));
+    desk.remark(&format!("{} would be sent", counted(count, "message")));
     Ok(Verdict::Fine)
 }

@@ -80,14 +80,11 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         step::run(&found, desk).await?;
         return Ok(verdict);
     }
-    let detail = match args.full {
-        true => Detail::full(),
-        false => Detail {
-            directory: audit.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default(),
-            ..Detail::default()
-        },
-    };
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut detail = if args.full { Detail::full() } else { Detail::default() };
+    detail.directory = audit.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
+    detail.undone = audit.undone.clone();
+    let names = audit.tools.keys().map(String::as_str).chain(audit.agents.iter().map(|agent| agent.as_str()));
+    let mut sheet = Sheet::for_names(out, &desk.look, names);
     head::head(&audit, &report, &mut sheet)?;
     let mut tale = Tale::new();
     let mut pace = args.speed.map(|speed| Pace { speed, last: None });

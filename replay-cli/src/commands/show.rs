@@ -59,7 +59,11 @@ fn about(batch: &Batch) -> Value {
     })
 }
 
-fn draw(
+/// Draws an event whole.
+///
+/// # Errors
+/// When the output refuses.
+pub(super) fn draw(
     record: &Record<'_>,
     batch: &Batch,
     session: annals_core::SessionId,

@@ -56,7 +56,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet { out, look: &desk.look };
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
     reader
         .transcript(found.session, found.until, &index, |messages, wanted| {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {

@@ -1,8 +1,10 @@
 //! Claude Code: transcripts, one JSON object a line, each naming its parent: a tree.
 
+mod answer;
 mod blocks;
 mod family;
 mod mapping;
+mod results;
 mod tree;
 
 use super::foreign::{Notes, Object, moment};

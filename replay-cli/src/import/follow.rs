@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// What a file looked like when it was read: time of change (ms) and bytes, of it and of a write-ahead log.
 type Looks = [(u64, u64); 2];
 
+/// How far each Session of a file was read: event rows, time of change (ms).
+type Reached = HashMap<String, (Option<u64>, u64)>;
+
 /// Follows the places where agents keep Sessions, or single files.
 #[derive(Debug)]
 pub struct Follower {
@@ -22,7 +25,7 @@ pub struct Follower {
     options: Options,
     seen: HashMap<PathBuf, Looks>,
     /// Per database: how far each Session was read (rows, time of change).
-    rows: HashMap<PathBuf, HashMap<String, (Option<u64>, u64)>>,
+    rows: HashMap<PathBuf, Reached>,
 }
 
 impl Follower {
@@ -65,7 +68,7 @@ impl Follower {
     }
 
     /// What of a source is chosen and changed; of a database, the Sessions that did.
-    fn changed(&self, source: Source) -> Option<(Source, HashMap<String, (Option<u64>, u64)>)> {
+    fn changed(&self, source: Source) -> Option<(Source, Reached)> {
         let listed = list(&source).ok()?;
         let before = self.rows.get(&source.path);
         let mut rows = HashMap::new();

@@ -7,9 +7,9 @@ mod source;
 mod tool;
 
 pub use argument::{CrashPoint, Input, Revert, Skill};
-pub use provider::{Answer, Attempt, Call, ErrorKind, Failing};
+pub use provider::{Answer, Attempt, Call, Failing};
 pub use source::{Codec, Source};
-pub use tool::{Reply, Tool};
+pub use tool::{Given, Reply, Tool};
 
 use super::reader::{At, unknown};
 use super::{Invalid, Pattern};

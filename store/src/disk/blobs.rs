@@ -4,10 +4,12 @@ use super::files::{Disk, How, read_whole};
 use super::report::Remark;
 use annals_core::{BlobHash, Blobs};
 use std::collections::BTreeSet;
+use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::SystemTime;
 
 /// The blobs of a store.
 #[derive(Debug)]
@@ -18,12 +20,23 @@ pub struct BlobFiles {
     counter: AtomicU64,
     /// What was found damaged since opening.
     damaged: Mutex<BTreeSet<BlobHash>>,
+    /// Held while a blob is said to be there, or is removed: what a Batch is about to name stays.
+    gate: Mutex<()>,
+}
+
+/// What lies in the blobs' folder.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Every blob and its length.
+    pub blobs: Vec<(BlobHash, u64)>,
+    /// What a stopped writer left unfinished.
+    pub unfinished: Vec<(PathBuf, u64)>,
 }
 
 impl BlobFiles {
     /// The blobs in a folder that may not exist yet.
     pub fn new(disk: Arc<dyn Disk>, dir: PathBuf) -> Self {
-        Self { disk, dir, counter: AtomicU64::new(0), damaged: Mutex::default() }
+        Self { disk, dir, counter: AtomicU64::new(0), damaged: Mutex::default(), gate: Mutex::default() }
     }
 
     /// Where a blob lies.
@@ -34,7 +47,7 @@ impl BlobFiles {
 
     /// Makes a text durable under its hash. A damaged file of that name is replaced.
     pub fn put(&self, hash: &BlobHash, text: &str) -> io::Result<()> {
-        if self.text(hash).is_some() {
+        if self.holds(hash) {
             return Ok(());
         }
         let path = self.path(hash);
@@ -52,9 +65,18 @@ impl BlobFiles {
         Ok(())
     }
 
-    /// Whether the blob is there and undamaged.
+    /// Whether the blob is there and undamaged. Then it counts as new again for who collects.
     pub fn holds(&self, hash: &BlobHash) -> bool {
-        self.text(hash).is_some()
+        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.text(hash).is_none() {
+            return false;
+        }
+        let touched =
+            File::options().append(true).open(self.path(hash)).and_then(|file| file.set_modified(SystemTime::now()));
+        if let Err(error) = touched {
+            tracing::debug!(blob = %hash, %error, "a blob's time could not be set");
+        }
+        true
     }
 
     /// What was found damaged since opening.
@@ -64,23 +86,28 @@ impl BlobFiles {
     }
 
     /// Every blob there is, and its length; and the files that a stopped writer left unfinished.
-    pub fn list(&self) -> io::Result<(Vec<(BlobHash, u64)>, Vec<(PathBuf, u64)>)> {
-        let (mut blobs, mut unfinished) = (Vec::new(), Vec::new());
+    pub fn list(&self) -> io::Result<Listing> {
+        let mut listing = Listing::default();
         for prefix in 0..=255u8 {
             let folder = self.dir.join(format!("{prefix:02x}"));
             for listed in self.disk.list(&folder)? {
                 match listed.name.parse() {
-                    Ok(hash) => blobs.push((hash, listed.len)),
-                    Err(_) => unfinished.push((folder.join(&listed.name), listed.len)),
+                    Ok(hash) => listing.blobs.push((hash, listed.len)),
+                    Err(_) => listing.unfinished.push((folder.join(&listed.name), listed.len)),
                 }
             }
         }
-        Ok((blobs, unfinished))
+        Ok(listing)
     }
 
-    /// Removes a file of the blobs' folder.
-    pub fn remove(&self, path: &Path) -> io::Result<()> {
-        self.disk.remove(path)
+    /// Removes a blob if it may go; says whether it went.
+    pub fn remove_if(&self, hash: &BlobHash, may: impl FnOnce(&Path) -> io::Result<bool>) -> io::Result<bool> {
+        let _gate = self.gate.lock().unwrap_or_else(PoisonError::into_inner);
+        let path = self.path(hash);
+        if !may(&path)? {
+            return Ok(false);
+        }
+        self.disk.remove(&path).map(|()| true)
     }
 }
 

@@ -28,6 +28,16 @@ pub struct Request {
     pub reply: oneshot::Sender<Result<Committed, AppendError>>,
 }
 
+/// What the committer is told.
+#[derive(Debug)]
+pub enum Order {
+    /// Make this durable.
+    Append(Request),
+    /// Finish what was asked before this, and go. (Not: when every sender is gone. A caller may keep a future that holds
+    /// one and never polls it.)
+    Stop,
+}
+
 /// The committer's own state.
 #[derive(Debug)]
 pub struct Committer {
@@ -47,22 +57,47 @@ pub struct Committer {
 const GROUP: usize = 1024;
 
 impl Committer {
-    /// Works until every sender is gone.
-    pub fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+    /// Works until it is told to stop.
+    pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         let mut group = Vec::new();
-        while let Some(first) = requests.blocking_recv() {
-            let mut bytes = first.encoded.len() + HEADER;
-            group.push(first);
-            while group.len() < GROUP && bytes < self.shared.tuning.group_bytes {
-                let Ok(next) = requests.try_recv() else { break };
-                bytes += next.encoded.len() + HEADER;
-                group.push(next);
+        let mut stopping = false;
+        while !stopping {
+            let mut order = orders.blocking_recv();
+            let mut bytes = 0;
+            loop {
+                match order {
+                    Some(Order::Append(request)) => {
+                        bytes += request.encoded.len() + HEADER;
+                        group.push(request);
+                    }
+                    Some(Order::Stop) => {
+                        orders.close();
+                        stopping = true;
+                    }
+                    None => stopping |= group.is_empty() && orders.is_closed(),
+                }
+                if group.len() >= GROUP || bytes >= self.shared.tuning.group_bytes {
+                    break;
+                }
+                order = orders.try_recv().ok();
+                if order.is_none() {
+                    break;
+                }
             }
             self.commit(&mut group, bytes);
+        }
+        while let Ok(order) = orders.try_recv() {
+            if let Order::Append(request) = order {
+                group.push(request);
+                self.commit(&mut group, 0);
+            }
         }
     }
 
     fn commit(&mut self, group: &mut Vec<Request>, bytes: usize) {
+        if group.is_empty() {
+            return;
+        }
         let mut frames = Vec::with_capacity(bytes);
         let mut places = Vec::with_capacity(group.len());
         for (index, request) in group.iter().enumerate() {

@@ -19,6 +19,8 @@ pub struct Journal {
     segments: RwLock<Vec<Arc<Segment>>>,
     /// The segment that was searched last, unpacked.
     loaded: Mutex<Option<Arc<Loaded>>>,
+    /// Held while a segment is packed.
+    packing: Mutex<()>,
 }
 
 /// A Batch that was read, and its place in the store.
@@ -76,7 +78,7 @@ impl Loaded {
 impl Journal {
     /// A journal of these segments.
     pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, segments: Vec<Arc<Segment>>) -> Self {
-        Self { disk, dir, segments: RwLock::new(segments), loaded: Mutex::new(None) }
+        Self { disk, dir, segments: RwLock::new(segments), loaded: Mutex::new(None), packing: Mutex::new(()) }
     }
 
     /// The segments, oldest first, each with the position behind its last one (`u64::MAX` for the growing one).
@@ -122,9 +124,9 @@ impl Journal {
     /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.
     pub fn find(&self, session: SessionId, seq: Seq) -> io::Result<Option<Vec<u8>>> {
         for (segment, end) in self.segments().iter().rev() {
-            if segment.is_packed() {
-                let range = self.summary(segment, *end)?.sessions.get(&session).copied();
-                if range.is_none_or(|(from, to)| seq < from || to <= seq) {
+            if *end != u64::MAX {
+                let range = self.summary(segment, *end)?.sessions.get(&session);
+                if range.is_none_or(|(from, to)| seq < *from || *to <= seq) {
                     continue;
                 }
             }
@@ -136,13 +138,17 @@ impl Journal {
         Ok(None)
     }
 
-    /// What a segment holds: from its summary, or from itself when that is missing or damaged.
-    pub fn summary(&self, segment: &Segment, end: u64) -> io::Result<Summary> {
-        let told = super::files::read_whole(&*self.disk, &segment::summary_path(&self.dir, segment.first));
-        match told.ok().as_deref().and_then(Summary::decode).filter(|summary| summary.end == end) {
-            Some(summary) => Ok(summary),
-            None => Ok(Summary::of(&segment.load()?, end)),
+    /// What a segment that grows no more holds: from its summary, or from itself when that is missing or damaged.
+    fn summary<'a>(&self, segment: &'a Segment, end: u64) -> io::Result<&'a Summary> {
+        if let Some(summary) = segment.summary.get() {
+            return Ok(summary);
         }
+        let told = super::files::read_whole(&*self.disk, &segment::summary_path(&self.dir, segment.first));
+        let summary = match told.ok().as_deref().and_then(Summary::decode).filter(|summary| summary.end == end) {
+            Some(summary) => summary,
+            None => Summary::of(&segment.load()?, end),
+        };
+        Ok(segment.summary.get_or_init(|| summary))
     }
 
     /// Begins the segment of position `first`: reserved, its header durable. What older segments hold from there on
@@ -164,6 +170,7 @@ impl Journal {
 
     /// Packs a segment that grows no more, and checks the packed form before the other one goes.
     pub fn seal(&self, segment: &Segment, end: u64) -> io::Result<()> {
+        let _packing = self.packing.lock().unwrap_or_else(PoisonError::into_inner);
         if segment.is_packed() {
             return Ok(());
         }

@@ -15,6 +15,10 @@ pub struct Rotated {
 
 /// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
 pub fn run(shared: &Arc<Shared>, rotations: &Receiver<Rotated>) {
+    if shared.tuning.pack {
+        // What a stopped process left.
+        pack(shared);
+    }
     for Rotated { sessions } in rotations {
         if let Err(error) = sessions.save(&*shared.disk, &shared.layout.heads()) {
             tracing::warn!(%error, "the list of heads could not be written");
@@ -26,7 +30,7 @@ pub fn run(shared: &Arc<Shared>, rotations: &Receiver<Rotated>) {
 }
 
 /// Packs every segment that grows no more.
-fn pack(shared: &Shared) {
+pub fn pack(shared: &Shared) {
     let segments = shared.journal.segments();
     for (segment, end) in segments.iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed()) {
         if shared.closed.load(Ordering::Acquire) {

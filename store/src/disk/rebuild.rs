@@ -1,5 +1,6 @@
 //! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
 
+use super::Aim;
 use super::filler;
 use super::report::Remark;
 use super::shared::Shared;
@@ -7,6 +8,9 @@ use super::sled_tree::{self, SledError, SledTree};
 use annals_core::Seq;
 use std::io;
 use std::path::PathBuf;
+
+/// The reason that is given when somebody asked for a smaller sled.
+pub const COMPACTED: &str = "it was to be compacted";
 
 /// How many of the records before the checkpoint are looked for: a sled that dropped its tail lacks one of them.
 const LOOKED_FOR: u64 = 64;
@@ -25,11 +29,25 @@ pub struct Compared {
 }
 
 /// Compares sled with the journal, whose end is `next`; `checkpoint` is how far sled was durable.
-pub fn compare(shared: &Shared, opened: Result<SledTree, SledError>, existed: bool, checkpoint: u64) -> Compared {
+pub fn compare(
+    shared: &Shared,
+    opened: Result<SledTree, SledError>,
+    existed: bool,
+    checkpoint: u64,
+    aim: Aim,
+) -> Compared {
     let next = shared.lock().sessions.next;
     let mut compared = Compared::default();
     let reason = match &opened {
         Ok(_) if !existed && next > 0 => Some("it was missing".to_owned()),
+        Ok(_) if aim == Aim::Compact => Some(COMPACTED.to_owned()),
+        Ok(sled) if aim == Aim::Repair => match filler::refill(shared, sled, 0, next) {
+            Ok(lacked) => {
+                compared.caught_up = lacked;
+                sled.every(|_, _| {}).map(|error| error.to_string())
+            }
+            Err(error) => Some(error.to_string()),
+        },
         Ok(sled) => match catch_up(shared, sled, checkpoint, next) {
             Ok(lacked) => {
                 compared.caught_up = lacked;

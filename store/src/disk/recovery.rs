@@ -47,6 +47,8 @@ pub struct Recovery<'a> {
     pub evidence: u64,
     /// The Sessions as they stood at the last rotation or shutdown.
     pub sessions: Sessions,
+    /// Whether every segment is read, also those whose Batches the list of heads covers.
+    pub thorough: bool,
 }
 
 /// One segment as it was found.
@@ -65,7 +67,8 @@ impl Recovery<'_> {
     pub fn run(mut self) -> io::Result<Recovered> {
         let known = self.sessions.next;
         let segments = self.segments()?;
-        let start = segments.iter().rposition(|segment| segment.first <= known).unwrap_or(0);
+        let covers = |segment: &Arc<Segment>| segment.first <= known;
+        let start = segments.iter().rposition(covers).filter(|_| !self.thorough).unwrap_or(0);
         let (mut remarks, mut writer) = (Vec::new(), None);
         for (index, segment) in segments.iter().enumerate().skip(start) {
             let next = segments.get(index + 1);
@@ -122,7 +125,7 @@ impl Recovery<'_> {
         let missing: BTreeSet<u64> = (first..end).filter(|position| !scanned.frames.contains_key(position)).collect();
         let header_holds = scanned.segment.header_holds(&scanned.bytes);
         let cut = last.then(|| scanned.bad.last().filter(|(_, followed)| !followed)).flatten().cloned();
-        let restored = self.from_sled(&missing);
+        let restored = self.look_in_sled(&missing);
         let torn = torn_positions(&scanned, &missing, &restored, last, self.evidence);
         let mut voids: BTreeMap<u64, Void> = BTreeMap::new();
         for position in first..end {
@@ -203,7 +206,7 @@ impl Recovery<'_> {
     }
 
     /// What sled has of the missing positions.
-    fn from_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
+    fn look_in_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
         let mut found = BTreeMap::new();
         let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return found };
         let broken = sled.every(|key, value| {

@@ -54,6 +54,8 @@ async fn a_store_has_one_owner_and_is_only_made_by_who_writes() {
     assert!(matches!(DiskLog::open(&place, OpenMode::Existing), Err(OpenError::NoStore { .. })));
     assert!(!place.exists());
     let (log, _) = DiskLog::open(&place, OpenMode::Create).unwrap();
+    let mode = std::os::unix::fs::PermissionsExt::mode(&place.metadata().unwrap().permissions());
+    assert_eq!(mode & 0o777, 0o700);
     assert!(matches!(DiskLog::open(&place, OpenMode::Create), Err(OpenError::Locked { .. })));
     log.close().await.unwrap();
     assert!(log.append(material::draft(material::session(1), Seq::ZERO, vec![material::created()])).await.is_err());
@@ -70,4 +72,165 @@ fn another_format_and_a_foreign_folder_are_refused_untouched() {
     std::fs::write(other.path().join("notes.txt"), "mine").unwrap();
     assert!(matches!(DiskLog::open(other.path(), OpenMode::Create), Err(OpenError::Foreign { .. })));
     assert_eq!(std::fs::read_dir(other.path()).unwrap().count(), 1);
+}
+
+/// Flips a bit in the journal frame of the Batch at `seq`, and takes sled away: damaged in every copy.
+fn damage(dir: &std::path::Path, session: annals_core::SessionId, seq: Seq) {
+    use super::frame::{Found, HEADER, scan};
+    std::fs::remove_dir_all(dir.join("sled")).unwrap();
+    for entry in std::fs::read_dir(dir.join("journal")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let place = scan(&bytes, super::segment::HEADER).find_map(|found| match found {
+            Found::Frame(at, frame) => {
+                let header = annals_core::codec::decode_header(frame.payload).unwrap();
+                ((header.session, header.first) == (session, seq)).then_some(at + HEADER + 120)
+            }
+            Found::Bad { .. } => None,
+        });
+        if let Some(place) = place {
+            bytes[place] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            return;
+        }
+    }
+    panic!("no such batch");
+}
+
+#[tokio::test]
+async fn what_is_damaged_in_every_copy_is_told_and_the_rest_can_be_read() {
+    let dir = folder();
+    let (hurt, other) = (material::session(1), material::session(2));
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    material::story(&log, hurt, 5).await.unwrap();
+    material::story(&log, other, 5).await.unwrap();
+    log.close().await.unwrap();
+    damage(dir.path(), hurt, Seq(5));
+    for round in 0..2 {
+        let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+        assert_eq!(report.lost_something(), round == 0, "{:?}", report.remarks);
+        assert_eq!(material::whole(&log, other).await.unwrap().len(), 6);
+        assert_eq!(material::seqs(&log.read(hurt, Seq::ZERO, 9).await.unwrap()), [0, 1, 2, 3, 4]);
+        let told = log.read(hurt, Seq(5), 9).await.unwrap_err().to_string();
+        assert!(told.contains("seq 5"), "{told}");
+        assert_eq!(material::seqs(&log.read(hurt, Seq(7), 9).await.unwrap()), [7, 8, 9, 10]);
+        assert_eq!(material::seqs(&log.read_back(hurt, Seq(11), 9).await.unwrap()), [9, 10, 7, 8]);
+        log.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_session_whose_end_is_lost_takes_no_more_but_can_be_forked() {
+    let dir = folder();
+    let hurt = material::session(1);
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    material::story(&log, hurt, 5).await.unwrap();
+    material::story(&log, material::session(2), 1).await.unwrap();
+    log.close().await.unwrap();
+    // Nothing but the journal is left, and in it the last Batch of one Session is damaged.
+    std::fs::remove_file(dir.path().join("heads")).unwrap();
+    std::fs::remove_file(dir.path().join("checkpoint")).unwrap();
+    damage(dir.path(), hurt, Seq(9));
+    for _ in 0..2 {
+        let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+        assert_eq!(log.head(hurt).await.unwrap().unwrap().next, Seq(9));
+        assert!(log.read(hurt, Seq(9), 1).await.is_err());
+        assert!(material::two(&log, hurt, Seq(9)).await.is_err());
+        log.close().await.unwrap();
+    }
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    material::fork(&log, hurt, Seq(9), material::session(3)).await.unwrap();
+    assert_eq!(material::whole(&log, material::session(3)).await.unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn sled_is_rebuilt_from_the_journal_when_it_is_gone_and_the_journal_from_sled() {
+    let dir = folder();
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    for n in 0..3 {
+        material::story(&log, material::session(n), 5).await.unwrap();
+    }
+    log.close().await.unwrap();
+    for part in ["sled", "journal"] {
+        std::fs::remove_dir_all(dir.path().join(part)).unwrap();
+        let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+        assert!(!report.remarks.is_empty() && !report.lost_something(), "{part}: {:?}", report.remarks);
+        for n in 0..3 {
+            assert_eq!(material::whole(&log, material::session(n)).await.unwrap().len(), 6, "{part}");
+        }
+        material::story(&log, material::session(if part == "sled" { 7 } else { 8 }), 2).await.unwrap();
+        log.close().await.unwrap();
+    }
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!((report.remarks, log.sessions().await.unwrap().len()), (vec![], 5));
+    assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
+}
+
+#[tokio::test]
+async fn blobs_that_no_batch_names_are_collected_and_the_others_stay() {
+    use std::time::Duration;
+    let dir = folder();
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    let session = material::session(1);
+    material::begin(&log, session).await.unwrap();
+    let text = "named ".repeat(3000);
+    let events = vec![material::synthetic(text.clone())];
+    log.append(material::draft(session, Seq(1), events)).await.unwrap();
+    let orphan = log.put_blob("orphan ".repeat(3000)).await.unwrap();
+    assert_eq!(log.garbage(Duration::from_secs(3600), |_, _| {}).unwrap().blobs, vec![]);
+    let garbage = log.garbage(Duration::ZERO, |_, _| {}).unwrap();
+    assert_eq!(garbage.blobs, vec![(orphan, 21_000)]);
+    assert_eq!(log.collect(&garbage, Duration::ZERO).unwrap().files, 1);
+    assert_eq!(log.blobs().text(&orphan), None);
+    assert_eq!(log.blobs().text(&annals_core::Digest::of(text.as_bytes())), Some(text));
+}
+
+#[tokio::test]
+async fn compacting_keeps_every_answer() {
+    let dir = folder();
+    let tuning = super::Tuning { segment_bytes: 8 << 10, ..super::Tuning::default() };
+    let open = || DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(super::files::RealDisk)).unwrap();
+    let (log, _) = open();
+    material::story(&log, material::session(1), 200).await.unwrap();
+    log.close().await.unwrap();
+    DiskLog::compact(dir.path(), tuning).unwrap();
+    let (log, report) = open();
+    assert_eq!(report.remarks, vec![]);
+    assert_eq!(material::whole(&log, material::session(1)).await.unwrap().len(), 201);
+    let facts = DiskLog::facts(dir.path()).unwrap();
+    assert!(facts.sealed.files > 2 && facts.set_aside.is_empty(), "{facts:?}");
+}
+
+#[tokio::test]
+async fn followers_of_all_read_what_memory_no_longer_has() {
+    use crate::{Position, Scope};
+    let dir = folder();
+    let tuning = super::Tuning { segment_bytes: 8 << 10, ..super::Tuning::default() };
+    let open = || DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(super::files::RealDisk)).unwrap();
+    let (log, _) = open();
+    material::story(&log, material::session(1), 300).await.unwrap();
+    log.close().await.unwrap();
+    let (log, _) = open();
+    let mut following = log.follow(Scope::All { from: Position(3) });
+    for n in 3..301 {
+        let slice = material::next_slice(&mut following).await.unwrap();
+        assert_eq!(slice.from, Seq(2 * n - 1));
+    }
+    material::next_synced(&mut following).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_store_closes_although_somebody_keeps_an_append_that_is_never_polled_again() {
+    let dir = folder();
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    let session = material::session(1);
+    let mut kept = log.append(material::draft(session, Seq::ZERO, vec![material::created()]));
+    std::future::poll_fn(|context| {
+        let _ = kept.as_mut().poll(context);
+        std::task::Poll::Ready(())
+    })
+    .await;
+    tokio::time::timeout(std::time::Duration::from_secs(30), log.close()).await.unwrap().unwrap();
+    drop(kept);
+    assert!(matches!(log.head(session).await, Err(crate::ReadError::Closed)));
 }

@@ -87,10 +87,13 @@ pub fn foot(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
         fact(sheet, "tokens", &facts.join(", "), Tone::Plain)?;
     }
     let mut facts = Vec::new();
-    facts.push(counted(audit.epochs.marks.len() as u64, "Context Epoch"));
+    facts.push(match audit.epochs.marks.len() {
+        0 => "no Context Epoch is recorded".to_owned(),
+        count => counted(count as u64, "Context Epoch"),
+    });
     facts.extend((audit.told > 0).then(|| counted(audit.told, "context message")));
     facts.extend((audit.compactions > 0).then(|| counted(audit.compactions, "compaction")));
-    facts.extend((audit.reverts > 0).then(|| counted(audit.reverts, "committed revert")));
+    facts.extend((!audit.undone.is_empty()).then(|| counted(audit.undone.len() as u64, "committed revert")));
     fact(sheet, "context", &facts.join(", "), Tone::Plain)?;
     match audit.anomaly_count() {
         0 => {}

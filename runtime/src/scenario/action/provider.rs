@@ -2,6 +2,7 @@
 
 use super::Action;
 use super::nested::Within;
+use crate::ports::ProviderErrorKind;
 use crate::scenario::Invalid;
 use crate::scenario::reader::At;
 use annals_core::CallId;
@@ -49,53 +50,13 @@ pub struct Call {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failing {
     /// What kind.
-    pub kind: ErrorKind,
+    pub kind: ProviderErrorKind,
     /// HTTP status.
     pub status: Option<u16>,
     /// How long the provider asks to wait, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// Text that arrives before it fails.
     pub after_text: Option<String>,
-}
-
-/// What kind of failure.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ErrorKind {
-    /// Too many requests.
-    RateLimit,
-    /// The provider's own trouble.
-    ProviderInternal,
-    /// The connection.
-    Transport,
-    /// The request is larger than the model's context.
-    Overflow,
-    /// The request is wrong.
-    InvalidRequest,
-    /// The key is wrong.
-    Authentication,
-    /// A filter refused.
-    ContentFilter,
-    /// The stream ended too early.
-    IncompleteStream,
-}
-
-impl ErrorKind {
-    /// Every kind, by its word.
-    pub const WORDS: &'static [(&'static str, ErrorKind)] = &[
-        ("rate-limit", ErrorKind::RateLimit),
-        ("provider-internal", ErrorKind::ProviderInternal),
-        ("transport", ErrorKind::Transport),
-        ("overflow", ErrorKind::Overflow),
-        ("invalid-request", ErrorKind::InvalidRequest),
-        ("authentication", ErrorKind::Authentication),
-        ("content-filter", ErrorKind::ContentFilter),
-        ("incomplete-stream", ErrorKind::IncompleteStream),
-    ];
-
-    /// Its word.
-    pub fn as_str(self) -> &'static str {
-        Self::WORDS.iter().find_map(|(name, kind)| (*kind == self).then_some(*name)).unwrap_or("?")
-    }
 }
 
 const ANSWER: &[&str] = &["text", "reasoning", "calls", "usage", "finish", "during"];
@@ -126,7 +87,7 @@ impl Failing {
         let fields = at.fields(&["error", "after_text"])?;
         let error = fields.need("error")?.fields(&["kind", "status", "retry_after_ms"])?;
         Ok(Self {
-            kind: error.need("kind")?.word(ErrorKind::WORDS)?,
+            kind: error.need("kind")?.word(&ProviderErrorKind::ALL.map(|kind| (kind.as_str(), kind)))?,
             status: error.read("status", |at| at.whole())?,
             retry_after_ms: error.read("retry_after_ms", |at| at.whole())?,
             after_text: fields.read("after_text", |at| at.text().map(str::to_owned))?,

@@ -25,6 +25,23 @@ pub struct Tool {
     pub permission: Option<String>,
     /// Runs while the tool runs.
     pub during: Vec<Action>,
+    /// What its first calls give, one after the other, in the place of all that; an addition to FORMAT for recordings.
+    pub results: Vec<Given>,
+}
+
+/// What one call of a tool gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// Its text.
+    pub output: Option<String>,
+    /// Its structured value.
+    pub structured: Option<Value>,
+    /// Makes it fail, with this message.
+    pub error: Option<String>,
+    /// Output files that the tool manages itself.
+    pub paths: Vec<String>,
+    /// Runs while the call runs.
+    pub during: Vec<Action>,
 }
 
 impl Tool {
@@ -39,6 +56,7 @@ impl Tool {
             "required",
             "permission",
             "during",
+            "results",
         ])?;
         let texts = |at: At<'_>| -> Result<Vec<String>, Invalid> {
             at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect()
@@ -56,6 +74,35 @@ impl Tool {
             paths: fields.read("paths", texts)?.unwrap_or_default(),
             required: fields.read("required", texts)?.unwrap_or_default(),
             permission: fields.read("permission", |at| at.name("a permission").map(str::to_owned))?,
+            during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
+            results: fields
+                .read("results", |at| at.items()?.iter().map(|at| Given::read(at, within)).collect())?
+                .unwrap_or_default(),
+        })
+    }
+
+    /// What the call after `calls` others gives.
+    pub fn given(&self, calls: usize) -> Given {
+        self.results.get(calls).cloned().unwrap_or_else(|| Given {
+            output: self.output.clone(),
+            structured: self.structured.clone(),
+            error: self.error.clone(),
+            paths: self.paths.clone(),
+            during: self.during.clone(),
+        })
+    }
+}
+
+impl Given {
+    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+        let fields = at.fields(&["output", "structured", "error", "paths", "during"])?;
+        let text = |name: &str| fields.read(name, |at| at.text().map(str::to_owned));
+        let texts = |at: At<'_>| at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect();
+        Ok(Self {
+            output: text("output")?,
+            structured: fields.get("structured").map(|at| at.value.clone()),
+            error: text("error")?,
+            paths: fields.read("paths", texts)?.unwrap_or_default(),
             during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
         })
     }

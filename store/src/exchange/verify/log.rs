@@ -101,15 +101,20 @@ impl<'a> Walk<'a> {
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
-        let (mut next, mut last): (Seq, Option<Link>) = (from, None);
+        let (mut next, mut last, mut tail_told): (Seq, Option<Link>, bool) = (from, None, false);
         while next < head.next {
             let page = match self.log.read(session, next, PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
                     self.damaged(session, next, error)?;
                     chain = Chain::Unknown;
-                    let Some(readable) = self.readable_after(session, next, head.next).await? else { break };
-                    next = readable;
+                    match self.readable_after(session, next, head.next).await? {
+                        Some(readable) => next = readable,
+                        None => {
+                            tail_told = true;
+                            break;
+                        }
+                    }
                     continue;
                 }
             };
@@ -127,7 +132,7 @@ impl<'a> Walk<'a> {
             next = until;
         }
         let (found, found_digest) = (last.map_or(from, |last| last.next), last.map(|last| last.digest));
-        if found != head.next || found_digest != Some(head.digest) {
+        if !tail_told && (found != head.next || found_digest != Some(head.digest)) {
             let place = Place { line: None, session: Some(session), seq: Some(found) };
             let flaw = Flaw::Head { expected: head.next, expected_digest: head.digest, found, found_digest };
             self.report.tell(place, flaw);

@@ -1,0 +1,143 @@
+//! Compaction: a summary takes the place of what came before it (spec 9 with its rulings; TEXTS "Compaction").
+
+mod summary;
+
+use crate::Boxed;
+use crate::coordinator::Ended;
+use crate::drain::settle_open;
+use crate::lane::Decision;
+use crate::outcome::{Outcome, RunError};
+use crate::turn::{Runner, Selected, Shape, Stop, interrupted};
+use annals_core::event::{
+    CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
+};
+use annals_core::{Event, Seq, SessionId};
+use annals_projections::NothingToCompact;
+use annals_projections::{CompactionPlan, estimate, plan};
+use summary::{Summary, Unsummarised};
+
+/// Shapes summary requests.
+pub trait SummaryHook: Send + Sync {
+    /// What is added to the conversation that is summarised.
+    fn context(&self, session: SessionId) -> Boxed<'_, Option<String>> {
+        let _ = session;
+        Box::pin(async { None })
+    }
+
+    /// What takes the place of the instructions at the end of the prompt.
+    fn instructions(&self, session: SessionId) -> Boxed<'_, Option<String>> {
+        let _ = session;
+        Box::pin(async { None })
+    }
+}
+
+/// What became of a compaction.
+#[derive(Debug)]
+pub(crate) enum Compacted {
+    /// A summary stands.
+    Done,
+    /// Everything fits what would be kept.
+    Nothing,
+    /// There is no summary, and the text says why.
+    Failed(String),
+}
+
+/// The compaction that a person asked for.
+#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
+pub(crate) async fn compact(runner: &Runner) -> Ended {
+    asked_for(runner).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
+}
+
+async fn asked_for(runner: &Runner) -> Result<(), Stop> {
+    settle_open(&runner.lane).await?;
+    let selected = Selected::of(&*runner.lane.view().await?);
+    match summarise(runner, &selected, CompactionReason::Manual, 0).await? {
+        Compacted::Done => Ok(()),
+        Compacted::Nothing => Err(RunError::from(NothingToCompact).into()),
+        Compacted::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+    }
+}
+
+/// Summarises what does not fit the kept tail. `due` is the estimate of the request that needs it, 0 when unknown.
+///
+/// # Errors
+/// When the run is interrupted, or the log refuses.
+#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), %reason))]
+pub(crate) async fn summarise(
+    runner: &Runner,
+    selected: &Selected,
+    reason: CompactionReason,
+    due: u64,
+) -> Result<Compacted, Stop> {
+    let settings = &runner.shared.settings.compaction;
+    let view = runner.lane.view().await?;
+    let Ok(planned) = plan(&view.history, settings.keep_tokens, &*runner.lane.blobs()) else {
+        return Ok(Compacted::Nothing);
+    };
+    let selected = Selected {
+        agent: settings.agent.clone().unwrap_or_else(|| selected.agent.clone()),
+        model: settings.model.clone().unwrap_or_else(|| selected.model.clone()),
+    };
+    let shape = Shape::of_summary(runner, &selected)?;
+    let prompt = prompt(runner, &planned).await?;
+    if !fits(&shape.model, &prompt) {
+        return Ok(Compacted::Failed("what is to be summarised exceeds the context of the model".into()));
+    }
+    shape.record(&runner.lane).await?;
+    let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
+    let began = runner.lane.decide(|view| begin(view.cut().next, &started)).await?;
+    let summary = match summary::ask(runner, &shape, prompt).await? {
+        Ok(summary) => summary,
+        Err(Unsummarised { error, usage, cost, stop }) => {
+            let why = error.message.inline().unwrap_or_default().to_string();
+            let failed = CompactionFailed { reason, error, usage, cost };
+            runner.lane.record(&[failed.into()]).await?;
+            return stop.map_or(Ok(Compacted::Failed(why)), Err);
+        }
+    };
+    finish(runner, began, reason, planned, summary).await
+}
+
+fn begin(at: Seq, started: &CompactionStarted) -> Result<Decision<Seq>, Stop> {
+    Ok(Decision::append(vec![started.clone().into()], at))
+}
+
+async fn prompt(runner: &Runner, planned: &CompactionPlan) -> Result<String, Stop> {
+    let Some(hook) = &runner.shared.settings.summary else { return Ok(planned.prompt(None, None)) };
+    let session = runner.lane.session();
+    let (added, instructions) =
+        runner.unless_interrupted(async { (hook.context(session).await, hook.instructions(session).await) }).await?;
+    Ok(planned.prompt(added.as_deref(), instructions.as_deref()))
+}
+
+/// Whether a prompt leaves room for its summary.
+fn fits(model: &ModelProfile, prompt: &str) -> bool {
+    let answer = if model.output == 0 { SUMMARY_OUTPUT } else { model.output.min(SUMMARY_OUTPUT) };
+    model.context == 0 || estimate(prompt.chars().count() as u64) <= model.context.saturating_sub(answer)
+}
+
+/// What a summary may take, in tokens.
+const SUMMARY_OUTPUT: u64 = 4_096;
+
+/// Records a summary, unless a revert took away what it summarises.
+async fn finish(
+    runner: &Runner,
+    began: Seq,
+    reason: CompactionReason,
+    planned: CompactionPlan,
+    Summary { text, usage, cost }: Summary,
+) -> Result<Compacted, Stop> {
+    let estimate = estimate(text.chars().count() as u64) + estimate(planned.recent.chars().count() as u64);
+    let ended = CompactionEnded { reason, summary: text.into(), recent: planned.recent.into(), estimate, usage, cost };
+    let overtaken = Failure { message: "what was summarised was reverted".into(), ..interrupted() };
+    let undone = CompactionFailed { reason, error: overtaken, usage, cost };
+    runner
+        .lane
+        .decide(|view| {
+            let removed = view.transcript.is_removed(began);
+            let event: Event = if removed { undone.clone().into() } else { ended.clone().into() };
+            Ok(Decision::append(vec![event], removed))
+        })
+        .await
+        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(Compacted::Done) })
+}

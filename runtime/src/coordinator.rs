@@ -1,0 +1,209 @@
+//! One coordinator for all Sessions of a process: at most one busy period per Session (spec 6).
+//!
+//! An idle Session costs no task and no memory here. Different Sessions run in parallel.
+
+use crate::Boxed;
+use crate::bus::{Bus, Notice};
+use crate::context::panic_message;
+use crate::outcome::{Outcome, RunError};
+use crate::tools::Cancel;
+use annals_core::SessionId;
+use futures_util::FutureExt;
+use std::collections::BTreeMap;
+use std::panic::AssertUnwindSafe;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio::task::{JoinError, JoinHandle};
+
+/// How a busy period ended.
+pub(crate) type Ended = Result<Outcome, RunError>;
+
+/// What a busy period is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Job {
+    /// Promote what is pending and take turns until idle; if forced, take at least one turn.
+    Drain {
+        /// Whether to take a turn even if nothing is pending.
+        forced: bool,
+    },
+    /// Compact the history because a person asked for it.
+    Compact,
+}
+
+/// Does what a busy period is for, until it is done or cancelled.
+pub(crate) trait Work: Send + Sync {
+    /// One job of one Session. After a cancellation it puts away what is open and ends.
+    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended>;
+}
+
+/// The busy periods of a process. Clones share them.
+#[derive(Clone)]
+pub(crate) struct Coordinator {
+    active: Arc<Mutex<Active>>,
+    bus: Bus,
+}
+
+#[derive(Default)]
+struct Active {
+    busy: BTreeMap<SessionId, Busy>,
+    periods: u64,
+}
+
+struct Busy {
+    /// Tells this period from its successor.
+    period: u64,
+    job: Job,
+    /// Something arrived: one more drain follows.
+    woken: bool,
+    stopping: bool,
+    cancel: Arc<Cancel>,
+    ended: watch::Receiver<Option<Ended>>,
+    task: JoinHandle<()>,
+}
+
+impl Coordinator {
+    /// Nobody is busy.
+    pub(crate) fn new(bus: Bus) -> Self {
+        Self { active: Arc::default(), bus }
+    }
+
+    /// Something arrived: drains an idle Session, and lets a busy one drain once more. Any number of wakes before that
+    /// count as one.
+    pub(crate) fn wake(&self, work: &Arc<dyn Work>, session: SessionId) {
+        let mut active = self.active();
+        match active.busy.get_mut(&session) {
+            Some(busy) => busy.woken = true,
+            None => drop(self.start(&mut active, work, session, Job::Drain { forced: false })),
+        }
+    }
+
+    /// Does a job and waits for the end of its busy period. A drain joins one that runs; whatever else runs, or is
+    /// stopping, is waited for first. Dropping the future cancels nothing.
+    pub(crate) async fn run(&self, work: &Arc<dyn Work>, session: SessionId, job: Job) -> Ended {
+        loop {
+            let (ended, ours) = {
+                let mut active = self.active();
+                match active.busy.get(&session) {
+                    Some(busy) => (busy.ended.clone(), !busy.stopping && busy.job.is_drain() && job.is_drain()),
+                    None => (self.start(&mut active, work, session, job), true),
+                }
+            };
+            let ended = end(ended).await;
+            if ours {
+                return ended;
+            }
+        }
+    }
+
+    /// Tells a busy Session to stop, and forgets the wakes so far. Acknowledged at once; an idle Session is left alone.
+    pub(crate) fn interrupt(&self, session: SessionId) {
+        if let Some(busy) = self.active().busy.get_mut(&session).filter(|busy| !busy.stopping) {
+            busy.stopping = true;
+            busy.woken = false;
+            busy.cancel.cancel();
+        }
+    }
+
+    /// Whether a Session is busy.
+    pub(crate) fn is_busy(&self, session: SessionId) -> bool {
+        self.active().busy.contains_key(&session)
+    }
+
+    /// Every busy Session.
+    pub(crate) fn busy(&self) -> Vec<SessionId> {
+        self.active().busy.keys().copied().collect()
+    }
+
+    /// Waits until a Session is not busy.
+    pub(crate) async fn idle(&self, session: SessionId) {
+        loop {
+            let Some(ended) = self.active().busy.get(&session).map(|busy| busy.ended.clone()) else { return };
+            // How it ended is for those who asked for it.
+            let _: Ended = end(ended).await;
+        }
+    }
+
+    /// Drops every busy period where it stands: nothing more is written.
+    pub(crate) async fn halt(&self) {
+        for task in self.abort() {
+            // Aborting is what was asked for; a panic of the task was told already.
+            let _: Result<(), JoinError> = task.await;
+        }
+    }
+
+    /// Aborts every busy period; gives the tasks, which end at their next await.
+    pub(crate) fn abort(&self) -> Vec<JoinHandle<()>> {
+        let busy = std::mem::take(&mut self.active().busy);
+        busy.into_values().map(|busy| busy.task).inspect(JoinHandle::abort).collect()
+    }
+
+    fn start(
+        &self,
+        active: &mut Active,
+        work: &Arc<dyn Work>,
+        session: SessionId,
+        job: Job,
+    ) -> watch::Receiver<Option<Ended>> {
+        active.periods += 1;
+        let period = active.periods;
+        let (told, ended) = watch::channel(None);
+        let cancel = Arc::new(Cancel::default());
+        let (this, worker, stop) = (self.clone(), work.clone(), cancel.clone());
+        // The task waits for the lock that the caller holds until the period stands in the map.
+        let task = tokio::spawn(async move { this.period(worker, session, period, job, stop, told).await });
+        let busy = Busy { period, job, woken: false, stopping: false, cancel, ended: ended.clone(), task };
+        active.busy.insert(session, busy);
+        ended
+    }
+
+    /// One busy period: a job, and one drain more for as long as it is woken and all is well.
+    async fn period(
+        self,
+        work: Arc<dyn Work>,
+        session: SessionId,
+        period: u64,
+        mut job: Job,
+        cancel: Arc<Cancel>,
+        told: watch::Sender<Option<Ended>>,
+    ) {
+        self.bus.tell(&Notice::Busy(session));
+        let ended = loop {
+            let done = AssertUnwindSafe(work.clone().work(session, job, cancel.clone())).catch_unwind().await;
+            let ended = done.unwrap_or_else(|panic| Err(RunError::Defect(panic_message(panic.as_ref()))));
+            let mut active = self.active();
+            let Some(busy) = active.busy.get_mut(&session).filter(|busy| busy.period == period) else { return };
+            let again = matches!(ended, Ok(Outcome::Idle)) && job.is_drain() && !busy.stopping;
+            if !(again && std::mem::take(&mut busy.woken)) {
+                let woken = busy.woken;
+                active.busy.remove(&session);
+                if woken {
+                    // What arrived while this period stopped or failed gets a period of its own.
+                    drop(self.start(&mut active, &work, session, Job::Drain { forced: false }));
+                }
+                break ended;
+            }
+            job = Job::Drain { forced: false };
+        };
+        if let Err(error) = &ended {
+            tracing::warn!(%session, %error, "a run failed");
+        }
+        self.bus.tell(&Notice::Idle { session, outcome: ended.as_ref().ok().copied() });
+        told.send_replace(Some(ended));
+    }
+
+    fn active(&self) -> MutexGuard<'_, Active> {
+        self.active.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Job {
+    fn is_drain(self) -> bool {
+        matches!(self, Self::Drain { .. })
+    }
+}
+
+async fn end(mut ended: watch::Receiver<Option<Ended>>) -> Ended {
+    let ended = ended.wait_for(Option::is_some).await.map(|ended| ended.clone());
+    // Without a sender the period was halted, as when the process dies.
+    ended.ok().flatten().unwrap_or(Err(RunError::Halted))
+}

@@ -1,0 +1,42 @@
+//! Restart settlement: what a crash, or a stop in the middle, left open (spec 7.1, DESIGN section 6).
+
+use crate::lane::{Decision, Lane};
+use crate::outcome::LogError;
+use crate::tools::CallError;
+use crate::turn::interrupted;
+use annals_core::event::{CompactionFailed, Failure, StepFailed, ToolOutcome, ToolSettled};
+use annals_core::{CallId, Event, Text};
+use annals_projections::SessionView;
+
+/// Settles open calls, the open step and an open compaction as interrupted, in one Batch. Nothing is run again.
+pub(crate) async fn settle_open(lane: &Lane) -> Result<(), LogError> {
+    lane.decide(|view| Ok(Decision::append(settlements(view), ()))).await
+}
+
+fn settlements(view: &SessionView) -> Vec<Event> {
+    let mut events: Vec<Event> = view.calls.open.iter().map(|open| interrupted_call(&open.call).into()).collect();
+    if view.calls.step_open {
+        events.push(StepFailed { error: interrupted(), usage: None, cost: 0 }.into());
+    }
+    if let Some(reason) = view.calls.compaction_open {
+        let error = Failure { message: "Compaction interrupted".into(), ..interrupted() };
+        events.push(CompactionFailed { reason, error, usage: None, cost: 0 }.into());
+    }
+    events
+}
+
+fn interrupted_call(call: &CallId) -> ToolSettled {
+    ToolSettled {
+        call: call.clone(),
+        outcome: ToolOutcome::Failed,
+        output: Text::default(),
+        error: Some(CallError::Interrupted.to_string().into()),
+        structured: None,
+        attachments: Vec::new(),
+        paths: Vec::new(),
+        truncated: false,
+        lossy: false,
+        hosted_result: None,
+        metadata: None,
+    }
+}

@@ -1,0 +1,152 @@
+//! The writer lane of one Session: read what is there, decide, append, fold what was committed (DESIGN section 2).
+//!
+//! Whoever writes to a Session in this process goes through its lane, one at a time. Another process may still be
+//! faster; then what it wrote is folded and the decision is made again.
+
+use crate::bus::{Bus, Notice};
+use crate::outcome::LogError;
+use crate::ports::Clock;
+use annals_core::{Blobs, Event, SessionId};
+use annals_projections::{Projection, SessionView};
+use annals_store::{AppendError, Draft, EventLog, Slice};
+use std::sync::Arc;
+use tokio::sync::{Mutex, MutexGuard};
+
+/// How many Batches are read at a time.
+const PAGE: usize = 256;
+
+/// How often a Batch is appended again when the log does not know whether it was written.
+const ASKED_AGAIN: usize = 3;
+
+/// What somebody decided from a view: facts to append, if any, and what to tell the caller once they are durable.
+#[derive(Debug)]
+pub(crate) struct Decision<T> {
+    events: Vec<Event>,
+    value: T,
+}
+
+impl<T> Decision<T> {
+    /// Facts that land together.
+    pub(crate) fn append(events: Vec<Event>, value: T) -> Self {
+        Self { events, value }
+    }
+
+    /// Nothing to record.
+    pub(crate) fn nothing(value: T) -> Self {
+        Self { events: Vec::new(), value }
+    }
+}
+
+/// The lane of one Session.
+pub(crate) struct Lane {
+    session: SessionId,
+    log: Arc<dyn EventLog>,
+    clock: Arc<dyn Clock>,
+    bus: Bus,
+    view: Mutex<Arc<SessionView>>,
+}
+
+impl Lane {
+    /// A lane that has read nothing yet.
+    pub(crate) fn new(session: SessionId, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, bus: Bus) -> Self {
+        Self { session, log, clock, bus, view: Mutex::default() }
+    }
+
+    /// Whose lane it is.
+    pub(crate) fn session(&self) -> SessionId {
+        self.session
+    }
+
+    /// Where blobs are read.
+    pub(crate) fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.log.blobs()
+    }
+
+    /// Everything up to now.
+    ///
+    /// # Errors
+    /// When there is no such Session, or the log cannot be read.
+    pub(crate) async fn view(&self) -> Result<Arc<SessionView>, LogError> {
+        let mut view = self.view.lock().await;
+        self.catch_up(&mut view).await?;
+        Ok(view.clone())
+    }
+
+    /// Decides from everything up to now and appends what was decided; when somebody was faster, decides again.
+    ///
+    /// # Errors
+    /// What `decide` gives, and whatever else the log refuses than a conflict.
+    pub(crate) async fn decide<T, E: From<LogError>>(
+        &self,
+        mut decide: impl FnMut(&SessionView) -> Result<Decision<T>, E>,
+    ) -> Result<T, E> {
+        let mut view = self.view.lock().await;
+        loop {
+            self.catch_up(&mut view).await?;
+            let Decision { events, value } = decide(&view)?;
+            if events.is_empty() || self.append(&mut view, events).await? {
+                return Ok(value);
+            }
+        }
+    }
+
+    /// Appends facts that hold whatever was written meanwhile.
+    ///
+    /// # Errors
+    /// See [`Lane::decide`].
+    pub(crate) async fn record(&self, events: &[Event]) -> Result<(), LogError> {
+        self.decide(|_| Ok(Decision::append(events.to_vec(), ()))).await
+    }
+
+    /// Whether the Batch was written; `false` when somebody was faster.
+    #[tracing::instrument(level = "debug", skip_all, fields(session = %self.session, seq = %view.cut().next))]
+    async fn append(&self, view: &mut Arc<SessionView>, events: Vec<Event>) -> Result<bool, LogError> {
+        let draft =
+            Draft { session: self.session, expected: view.cut().next, at: self.clock.now(), events, digest: None };
+        let mut unknown = 0;
+        let committed = loop {
+            match self.log.append(draft.clone()).await {
+                Ok(committed) => break committed,
+                Err(AppendError::Conflict { .. }) => return Ok(false),
+                Err(AppendError::Unknown) if unknown < ASKED_AGAIN => unknown += 1,
+                Err(error) => return Err(error.into()),
+            }
+        };
+        // What stands in the log is folded, not the draft: its large texts are blobs by now.
+        fold(view, committed.batch.records());
+        self.bus.tell(&Notice::Committed(committed.batch));
+        Ok(true)
+    }
+
+    async fn catch_up(&self, view: &mut MutexGuard<'_, Arc<SessionView>>) -> Result<(), LogError> {
+        let fresh = view.session.id.is_none();
+        if !fresh && self.log.head(self.session).await?.is_some_and(|head| head.next == view.cut().next) {
+            return Ok(());
+        }
+        loop {
+            let slices = self.log.read(self.session, view.cut().next, PAGE).await?;
+            if slices.is_empty() {
+                return Ok(());
+            }
+            for slice in slices {
+                fold(view, slice.records());
+                if !fresh {
+                    self.tell(slice);
+                }
+            }
+        }
+    }
+
+    /// What another writer committed is news to this process's listeners, too.
+    fn tell(&self, slice: Slice) {
+        if slice.batch.session == self.session {
+            self.bus.tell(&Notice::Committed(slice.batch));
+        }
+    }
+}
+
+/// Readers that hold the view keep theirs: it is copied only then.
+fn fold<'a>(view: &mut Arc<SessionView>, records: impl Iterator<Item = annals_core::Record<'a>>) {
+    let view = Arc::make_mut(view);
+    records.for_each(|record| view.apply(&record));
+}

@@ -1,0 +1,189 @@
+//! How what a caller asked for ended: outcomes, refusals, failures of runs (TEXTS "Errors of runs").
+
+use crate::context::ContextError;
+use crate::ports::ProviderErrorKind;
+use annals_core::context::ReconcileError;
+use annals_core::{AgentName, InputId, Key, ModelName};
+use annals_projections::{BuildError, NothingToCompact};
+use annals_store::{AppendError, ReadError};
+use std::sync::Arc;
+
+/// How a run ended when nothing failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// Nothing is left to do.
+    Idle,
+    /// It was interrupted, a permission was declined, or the Session moved while it ran.
+    Interrupted,
+}
+
+impl Outcome {
+    /// The word that views use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Idle => "idle",
+            Self::Interrupted => "interrupted",
+        }
+    }
+}
+
+/// What became of an input that somebody admitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Admitted {
+    /// It waits now.
+    New,
+    /// The same input was admitted before: nothing was recorded.
+    Known,
+}
+
+impl Admitted {
+    /// The word that views use.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::New => "admitted",
+            Self::Known => "known",
+        }
+    }
+}
+
+/// The log refused. Clones share the cause.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum LogError {
+    /// See [`ReadError`].
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// See [`AppendError`].
+    #[error("{0}")]
+    Append(#[source] Arc<AppendError>),
+}
+
+impl From<AppendError> for LogError {
+    fn from(error: AppendError) -> Self {
+        Self::Append(Arc::new(error))
+    }
+}
+
+/// What was asked for is refused; nothing was recorded.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The id was used before with another text or delivery: choose another id.
+    #[error("input {0} was admitted before with another text or delivery")]
+    Conflict(InputId),
+    /// It names something that is not there.
+    #[error("there is no {0}")]
+    NotFound(String),
+    /// The Session runs: interrupt it, or wait until it is idle.
+    #[error("the Session is running; interrupt it or wait until it is idle")]
+    Busy,
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl From<ReadError> for Refusal {
+    fn from(error: ReadError) -> Self {
+        Self::Log(error.into())
+    }
+}
+
+impl Refusal {
+    /// The word that views use.
+    pub const fn kind(&self) -> &'static str {
+        match self {
+            Self::Conflict(_) => "conflict",
+            Self::NotFound(_) => "not-found",
+            Self::Busy => "busy",
+            Self::Log(_) => "log",
+        }
+    }
+}
+
+/// A run failed. What it had recorded stays; what it had not promoted stays pending.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum RunError {
+    /// A System Context cannot begin or be told: sources are unavailable, or one of them is wrong.
+    #[error(transparent)]
+    Reconcile(#[from] ReconcileError),
+    /// A System Context cannot be composed or observed: mend the contribution that it names.
+    #[error(transparent)]
+    Context(#[from] ContextError),
+    /// Another agent was selected, and its baseline cannot be made yet: the turn does not run on the former agent's.
+    #[error("the baseline of agent {previous} cannot be replaced for agent {current} while sources are unavailable: {}",
+        keys.iter().map(Key::as_str).collect::<Vec<_>>().join(", "))]
+    AgentReplacementBlocked {
+        /// Whose baseline stands.
+        previous: AgentName,
+        /// Whose is due.
+        current: AgentName,
+        /// The told sources that are unavailable.
+        keys: Vec<Key>,
+    },
+    /// The provider failed, and no retry or recovery is left.
+    #[error("{message}")]
+    Provider {
+        /// How.
+        kind: ProviderErrorKind,
+        /// What happened, in words.
+        message: String,
+    },
+    /// Everything fits what a compaction would keep.
+    #[error(transparent)]
+    NothingToCompact(#[from] NothingToCompact),
+    /// A compaction gave no summary.
+    #[error("the compaction failed: {0}")]
+    CompactionFailed(String),
+    /// Nobody defined the selected model: select another one.
+    #[error("no model {0} is defined")]
+    UnknownModel(ModelName),
+    /// The log does not hold what shapes a request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A profile cannot be named by its hash: a number in it is not below 2^53.
+    #[error("a profile cannot be recorded: {0}")]
+    Profile(#[from] annals_core::canonical::CanonicalError),
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The runtime was halted while it ran: the next run settles what is open.
+    #[error("the runtime was halted")]
+    Halted,
+    /// The runtime's own code, or a port's, panicked.
+    #[error("the run ended in a defect: {0}")]
+    Defect(String),
+}
+
+impl RunError {
+    /// The word that views use.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Reconcile(ReconcileError::Blocked(_)) => "initialization-blocked",
+            Self::Reconcile(ReconcileError::DuplicateKey(_)) | Self::Context(ContextError::DuplicateSource { .. }) => {
+                "duplicate-source"
+            }
+            Self::Reconcile(ReconcileError::EmptyRendering { .. }) => "empty-rendering",
+            Self::Context(_) => "context",
+            Self::AgentReplacementBlocked { .. } => "agent-replacement-blocked",
+            Self::Provider { kind, .. } => kind.as_str(),
+            Self::NothingToCompact(_) => "nothing-to-compact",
+            Self::CompactionFailed(_) => "compaction-failed",
+            Self::UnknownModel(_) => "unknown-model",
+            Self::Build(_) | Self::Profile(_) => "request",
+            Self::Log(_) => "log",
+            Self::Halted => "halted",
+            Self::Defect(_) => "defect",
+        }
+    }
+
+    /// The Context Sources that it is about, in order; `None` when it is about something else.
+    pub fn keys(&self) -> Option<Vec<Key>> {
+        match self {
+            Self::Reconcile(ReconcileError::Blocked(blocked)) => Some(blocked.keys.clone()),
+            Self::Reconcile(ReconcileError::DuplicateKey(key) | ReconcileError::EmptyRendering { key, .. })
+            | Self::Context(ContextError::DuplicateSource { key, .. } | ContextError::Source { key, .. }) => {
+                Some(vec![key.clone()])
+            }
+            Self::AgentReplacementBlocked { keys, .. } => Some(keys.clone()),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,95 @@
+//! Who answers when a call needs permission (spec 10.3). Questions and answers are facts; the waiting is not.
+
+use crate::Boxed;
+use annals_core::event::Rule;
+use annals_core::{AgentName, CallId, PermissionId, SessionId};
+
+/// A question as it is put to somebody.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PermissionQuestion {
+    /// Whose Session.
+    pub session: SessionId,
+    /// The question, as `permission.asked` names it.
+    pub permission: PermissionId,
+    /// The call that waits.
+    pub call: CallId,
+    /// The agent of the turn that made the call.
+    pub agent: AgentName,
+    /// The tool.
+    pub tool: String,
+    /// Its input, as the log keeps it.
+    pub input: String,
+    /// What it wants to do.
+    pub action: String,
+    /// To what.
+    pub resources: Vec<String>,
+}
+
+/// An answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PermissionAnswer {
+    /// This time.
+    Once,
+    /// For the rest of the Session.
+    Always,
+    /// No. Without feedback the turn ends; with it the model is told why and goes on.
+    Reject {
+        /// What the model is told.
+        feedback: Option<String>,
+    },
+}
+
+/// An answer and who gave it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Answered {
+    /// The answer.
+    pub answer: PermissionAnswer,
+    /// `user`, or the name of what answered in the user's place.
+    pub by: String,
+}
+
+impl Answered {
+    /// An answer of the user.
+    pub fn by_user(answer: PermissionAnswer) -> Self {
+        Self { answer, by: "user".into() }
+    }
+}
+
+/// Answers permission questions. Dropping the future withdraws the question: the turn was interrupted, or a rule that
+/// somebody just gave answers it.
+pub trait Approver: Send + Sync {
+    /// Waits for the answer to one question.
+    fn ask(&self, question: PermissionQuestion) -> Boxed<'_, Answered>;
+}
+
+/// Answers every question in the same way: for hosts that decide by rules alone.
+#[derive(Clone, Debug)]
+pub struct FixedApprover(pub Answered);
+
+impl FixedApprover {
+    /// Rejects what no rule allows.
+    pub fn rejecting(by: impl Into<String>) -> Self {
+        Self(Answered { answer: PermissionAnswer::Reject { feedback: None }, by: by.into() })
+    }
+
+    /// Allows what no rule denies.
+    pub fn allowing(by: impl Into<String>) -> Self {
+        Self(Answered { answer: PermissionAnswer::Once, by: by.into() })
+    }
+}
+
+impl Approver for FixedApprover {
+    fn ask(&self, _: PermissionQuestion) -> Boxed<'_, Answered> {
+        Box::pin(async { self.0.clone() })
+    }
+}
+
+/// The rules that an `always` adds: exactly what was asked for.
+pub(crate) fn always(action: &str, resources: &[String]) -> Vec<Rule> {
+    let allow = |resource: &str| Rule {
+        action: action.into(),
+        resource: resource.into(),
+        effect: annals_core::event::Effect::Allow,
+    };
+    if resources.is_empty() { vec![allow("*")] } else { resources.iter().map(|resource| allow(resource)).collect() }
+}

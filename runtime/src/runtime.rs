@@ -1,0 +1,176 @@
+//! The runtime: Sessions, and what runs them.
+
+use crate::Boxed;
+use crate::bus::Bus;
+use crate::compaction::compact;
+use crate::coordinator::{Coordinator, Ended, Job, Work};
+use crate::drain::drain;
+use crate::lane::Lane;
+use crate::outcome::{LogError, Refusal};
+use crate::session::Session;
+use crate::settings::{Ports, Settings};
+use crate::tools::Cancel;
+use crate::turn::Runner;
+use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
+use annals_core::{AgentName, ModelName, Seq, SessionId};
+use annals_store::Draft;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
+#[derive(Clone)]
+pub struct Runtime {
+    shared: Arc<Shared>,
+    _halting: Arc<Halting>,
+}
+
+/// What every Session of a runtime shares.
+pub(crate) struct Shared {
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+    pub(crate) bus: Bus,
+    pub(crate) coordinator: Coordinator,
+    lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
+}
+
+/// Tasks hold what is shared, so that its own end would never come by itself.
+struct Halting(Coordinator);
+
+impl Drop for Halting {
+    fn drop(&mut self) {
+        drop(self.0.abort());
+    }
+}
+
+/// How a Session begins.
+#[derive(Clone, Debug)]
+pub struct NewSession {
+    /// Its id; chosen by the id port without one.
+    pub id: Option<SessionId>,
+    /// Where it works.
+    pub location: Location,
+    /// The selected agent.
+    pub agent: AgentName,
+    /// The selected model.
+    pub model: ModelName,
+    /// What switches do to its Context Epoch.
+    pub policy: Policy,
+    /// Its title.
+    pub title: Option<String>,
+    /// The Session and call that begin it, if it is a child.
+    pub parent: Option<Parent>,
+    /// Where it comes from, if it is imported.
+    pub origin: Option<Origin>,
+}
+
+impl NewSession {
+    /// A Session of the policy `keep` with an id from the id port.
+    pub fn at(directory: impl Into<String>, agent: impl Into<AgentName>, model: impl Into<ModelName>) -> Self {
+        Self {
+            id: None,
+            location: Location { directory: directory.into(), workspace: None },
+            agent: agent.into(),
+            model: model.into(),
+            policy: Policy::default(),
+            title: None,
+            parent: None,
+            origin: None,
+        }
+    }
+}
+
+impl Runtime {
+    /// A runtime over some ports.
+    pub fn new(ports: Ports, settings: Settings) -> Self {
+        let bus = Bus::default();
+        let coordinator = Coordinator::new(bus.clone());
+        let halting = Arc::new(Halting(coordinator.clone()));
+        let shared = Arc::new(Shared { ports, settings, bus, coordinator, lanes: Mutex::default() });
+        Self { shared, _halting: halting }
+    }
+
+    /// Creates a Session.
+    ///
+    /// # Errors
+    /// When the id is taken, or the log refuses.
+    pub async fn create(&self, new: NewSession) -> Result<Session, LogError> {
+        let NewSession { id, location, agent, model, policy, title, parent, origin } = new;
+        let at = self.shared.ports.clock.now();
+        let session = id.unwrap_or_else(|| self.shared.ports.ids.session(at));
+        let created = SessionCreated { location, agent, model, policy, title, parent, origin };
+        let events = vec![created.into()];
+        self.shared.ports.log.append(Draft { session, expected: Seq::ZERO, at, events, digest: None }).await?;
+        Ok(self.handle(session))
+    }
+
+    /// A Session of the log.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when there is none of that id.
+    pub async fn session(&self, session: SessionId) -> Result<Session, Refusal> {
+        match self.shared.ports.log.head(session).await? {
+            Some(_) => Ok(self.handle(session)),
+            None => Err(Refusal::NotFound(format!("session {session}"))),
+        }
+    }
+
+    /// Where notices are heard.
+    pub fn bus(&self) -> &Bus {
+        &self.shared.bus
+    }
+
+    /// Every Session that runs.
+    pub fn running(&self) -> Vec<SessionId> {
+        self.shared.coordinator.busy()
+    }
+
+    /// Interrupts everything and waits until all is put away.
+    pub async fn shut_down(&self) {
+        for session in self.running() {
+            self.shared.coordinator.interrupt(session);
+            self.shared.coordinator.idle(session).await;
+        }
+    }
+
+    /// Drops everything that runs where it stands, as if the process had died: nothing more is written, and the next
+    /// run settles what is open. Not to be awaited from inside a run.
+    pub async fn halt(&self) {
+        self.shared.coordinator.halt().await;
+    }
+
+    pub(crate) fn handle(&self, session: SessionId) -> Session {
+        Session::new(self.clone(), self.shared.lane(session))
+    }
+
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.shared
+    }
+}
+
+impl Shared {
+    /// The one lane of a Session in this runtime, for as long as somebody holds it.
+    pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = lanes.get(&session).and_then(Weak::upgrade) {
+            return lane;
+        }
+        lanes.retain(|_, lane| lane.strong_count() > 0);
+        let Ports { log, clock, .. } = &self.ports;
+        let lane = Arc::new(Lane::new(session, log.clone(), clock.clone(), self.bus.clone()));
+        lanes.insert(session, Arc::downgrade(&lane));
+        lane
+    }
+}
+
+impl Work for Shared {
+    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended> {
+        Box::pin(async move {
+            let lane = self.lane(session);
+            let runner = Runner::new(self, lane, cancel).await?;
+            match job {
+                Job::Drain { forced } => drain(&runner, forced).await,
+                Job::Compact => compact(&runner).await,
+            }
+        })
+    }
+}

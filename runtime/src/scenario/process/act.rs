@@ -1,0 +1,197 @@
+//! What a process does for each action.
+
+use super::Process;
+use crate::outcome::{Admitted, Outcome, Refusal, RunError};
+use crate::scenario::action::{Action, Input, Revert};
+use crate::scenario::report::Failure;
+use crate::scenario::world::Missing;
+use crate::session::{MessagePlace, NewInput, Session};
+use crate::{Boxed, LogError};
+use annals_core::event::Location;
+use annals_core::{Key, SessionId};
+use serde_json::{Value, json};
+
+/// Why an action did not happen: what `runs` says of it.
+struct Refused {
+    kind: &'static str,
+    message: String,
+}
+
+impl Process {
+    /// Does what an action says; what comes of it stands in the world.
+    pub fn act<'a>(&'a self, action: &'a Action) -> Boxed<'a, ()> {
+        Box::pin(async move {
+            let Some(id) = self.world.session() else { return };
+            let done = match self.runtime.session(id).await {
+                Ok(session) => self.perform_on(&session, action).await,
+                Err(refusal) => Err(refusal.into()),
+            };
+            if let Err(Refused { kind, message }) = done {
+                self.note(json!({ "outcome": "failed", "error": { "kind": kind, "message": message } }));
+            }
+        })
+    }
+
+    async fn perform_on(&self, session: &Session, action: &Action) -> Result<(), Refused> {
+        match action {
+            Action::Agent(agent) => session.switch_agent(agent.clone()).await?,
+            Action::Model(model) => session.switch_model(model.clone()).await?,
+            Action::Move(directory) => {
+                session.move_to(Location { directory: directory.clone(), workspace: None }).await?;
+            }
+            Action::Admit(input) => drop(self.admit(session, input).await),
+            Action::Cancel(input) => session.withdraw(input).await?,
+            Action::Run => self.ended(session.run().await),
+            Action::Prompt(input) => {
+                if self.admit(session, input).await {
+                    self.ended(session.run().await);
+                }
+            }
+            Action::Compact => self.ended(session.compact().await),
+            Action::Revert(Revert::To(user)) => drop(session.stage_revert(MessagePlace::User(*user)).await?),
+            Action::Revert(Revert::Clear) => drop(session.clear_revert().await?),
+            Action::Revert(Revert::Commit) => drop(session.commit_revert().await?),
+            Action::Fork { at, name } => self.fork(session, *at, name).await?,
+            Action::Session(name) => self.choose(name)?,
+            Action::Interrupt => session.interrupt(),
+            Action::Capture(label) => {
+                let views = self.views(session).await?;
+                self.world.state().captures.insert(label.clone(), views);
+            }
+            Action::Expect { action, views } => {
+                let found = self.views(session).await?;
+                let mut state = self.world.state();
+                for (view, pattern) in views {
+                    let mismatches = pattern.check(view.name(), found.get(view.name()), &state.captures);
+                    let failures = mismatches.into_iter().map(|mismatch| Failure { action: *action, mismatch });
+                    state.failures.extend(failures);
+                }
+            }
+            Action::Unregister(key) => {
+                self.world.unregister(key)?;
+                self.register()?;
+            }
+            // The player ends this process and begins another one.
+            Action::Restart => {}
+            Action::Source(source) => {
+                self.vacant(&source.contribution)?;
+                self.changed(action)?;
+            }
+            _ => self.changed(action)?,
+        }
+        Ok(())
+    }
+
+    /// Makes a change that concerns nothing but the world, and registers what it declares.
+    fn changed(&self, action: &Action) -> Result<(), Refused> {
+        match self.world.change(action) {
+            Some(changed) => changed?,
+            None => return Ok(()),
+        }
+        self.register().map_err(Refused::from)
+    }
+
+    /// A declared source cannot join a built-in contribution.
+    fn vacant(&self, contribution: &Key) -> Result<(), Refused> {
+        match self.world.builtins().contains(contribution) {
+            true => Err(crate::context::DuplicateContribution(contribution.clone()).into()),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether the input is admitted, or was before.
+    async fn admit(&self, session: &Session, input: &Input) -> bool {
+        let Input { id, text, delivery } = input.clone();
+        let new = NewInput { id, text, attachments: Vec::new(), delivery };
+        match session.admit(new).await {
+            Ok(admitted @ (Admitted::New | Admitted::Known)) => {
+                self.note(json!({ "outcome": admitted.as_str() }));
+                true
+            }
+            Err(refusal) => {
+                let Refused { kind, message } = refusal.into();
+                self.note(json!({ "outcome": "failed", "error": { "kind": kind, "message": message } }));
+                false
+            }
+        }
+    }
+
+    async fn fork(&self, session: &Session, at: Option<u64>, name: &str) -> Result<(), Refused> {
+        if self.world.state().sessions.contains_key(name) {
+            return Err(Refused { kind: "conflict", message: format!("there is a Session {name} already") });
+        }
+        let fork = session.fork(at.map(MessagePlace::User)).await?;
+        let mut state = self.world.state();
+        state.sessions.insert(name.to_owned(), fork.id());
+        state.current = name.to_owned();
+        Ok(())
+    }
+
+    fn choose(&self, name: &str) -> Result<(), Refused> {
+        let mut state = self.world.state();
+        if !state.sessions.contains_key(name) {
+            return Err(Missing { what: "Session", name: name.to_owned() }.into());
+        }
+        state.current = name.to_owned();
+        Ok(())
+    }
+
+    /// How a run or a compaction ended.
+    fn ended(&self, ended: Result<Outcome, RunError>) {
+        self.note(match ended {
+            Ok(outcome) => json!({ "outcome": outcome.as_str() }),
+            Err(error) => {
+                let mut told = json!({ "kind": error.kind(), "message": error.to_string() });
+                if let (Some(keys), Value::Object(fields)) = (error.keys(), &mut told) {
+                    fields.insert("keys".to_owned(), json!(keys));
+                }
+                json!({ "outcome": "failed", "error": told })
+            }
+        });
+    }
+
+    fn note(&self, entry: Value) {
+        self.world.state().runs.push(entry);
+    }
+
+    /// The first Session of the scenario.
+    ///
+    /// # Errors
+    /// When the log refuses.
+    pub async fn create(&self) -> Result<SessionId, LogError> {
+        let crate::scenario::file::Start { location, agent, model } = self.world.scenario.session.clone();
+        let policy = self.world.scenario.policy;
+        let new = crate::NewSession { policy, ..crate::NewSession::at(location, agent, model) };
+        Ok(self.runtime.create(new).await?.id())
+    }
+}
+
+impl From<Refusal> for Refused {
+    fn from(refusal: Refusal) -> Self {
+        Self { kind: refusal.kind(), message: refusal.to_string() }
+    }
+}
+
+impl From<Missing> for Refused {
+    fn from(missing: Missing) -> Self {
+        Self { kind: "not-found", message: missing.to_string() }
+    }
+}
+
+/// What is wrong with the log, with a name, or with a registration.
+macro_rules! refused {
+    ($($error:ty => $kind:literal),*) => {$(
+        impl From<$error> for Refused {
+            fn from(error: $error) -> Self {
+                Self { kind: $kind, message: error.to_string() }
+            }
+        }
+    )*};
+}
+
+refused!(
+    LogError => "log",
+    annals_store::ReadError => "log",
+    crate::context::DuplicateContribution => "duplicate-contribution",
+    super::Unfit => "refused"
+);

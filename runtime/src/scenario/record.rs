@@ -1,0 +1,148 @@
+//! From a recorded Session to a scenario that makes the same facts happen and expects its present views.
+//!
+//! Context Sources become declared ones whose templates are the recorded texts; answers become attempts; what tools
+//! gave becomes the `results` of declared ones. What a scenario has no words for is an error that names its place.
+
+mod context;
+mod expectation;
+mod run;
+mod text;
+mod walk;
+
+use super::views::each;
+use annals_core::event::{Event, Switch, SystemMessages};
+use annals_core::{Blobs, Seq, SessionId, Time};
+use annals_projections::{Projection, SessionView};
+use annals_store::{EventLog, ReadError};
+use serde_json::{Map, Value, json};
+use std::sync::Arc;
+
+/// A Session cannot be recorded as a scenario.
+#[derive(Debug, thiserror::Error)]
+pub enum RecordError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The Session holds something that no scenario can make happen: record one without it.
+    #[error("session {session}, seq {seq}: a scenario cannot tell {what}")]
+    Untold {
+        /// Whose.
+        session: SessionId,
+        /// Where.
+        seq: Seq,
+        /// What.
+        what: String,
+    },
+}
+
+/// A fact with its place, its texts resolved.
+struct Fact {
+    seq: Seq,
+    at: Time,
+    event: Event,
+}
+
+/// The text of a scenario that plays a Session of `log` again and expects its present views.
+///
+/// # Errors
+/// When the log cannot be read, or holds what a scenario cannot tell.
+pub async fn record(log: &dyn EventLog, session: SessionId) -> Result<String, RecordError> {
+    let blobs = log.blobs();
+    let mut facts = Vec::new();
+    each(log, session, |record| {
+        facts.push(Fact { seq: record.seq, at: record.at, event: record.event.clone() });
+    })
+    .await?;
+    let document = Recording { session, blobs }.document(&facts)?;
+    Ok(text::write(&document))
+}
+
+struct Recording {
+    session: SessionId,
+    blobs: Arc<dyn Blobs + Send + Sync>,
+}
+
+impl Recording {
+    fn untold(&self, seq: Seq, what: impl Into<String>) -> RecordError {
+        RecordError::Untold { session: self.session, seq, what: what.into() }
+    }
+
+    fn document(&self, facts: &[Fact]) -> Result<Vec<(&'static str, Value)>, RecordError> {
+        let Some(Fact { event: Event::SessionCreated(created), .. }) = facts.first() else {
+            return Err(self.untold(Seq::ZERO, "a Session that does not begin with its creation"));
+        };
+        let mut walk = walk::Walk::new(self, facts);
+        facts.iter().try_for_each(|fact| walk.take(fact))?;
+        let told = walk.finish()?;
+        let mut script = told.script;
+        script.push(json!({ "expect": expectation::of(self, facts, &told.loose) }));
+
+        let word = |switch: Switch| switch.as_str();
+        let name = format!("the Session {} plays again", self.session);
+        let (agents, models) = self.profiles(facts, &told.asked);
+        Ok(vec![
+            ("scenario", json!(1)),
+            ("name", json!(name)),
+            (
+                "session",
+                json!({ "location": created.location.directory, "agent": created.agent, "model": created.model }),
+            ),
+            (
+                "policy",
+                json!({
+                    "agent_switch": word(created.policy.agent_switch), "model_switch": word(created.policy.model_switch),
+                }),
+            ),
+            ("agents", Value::Object(agents)),
+            ("models", Value::Object(models)),
+            ("config", json!({ "compaction": told.compaction })),
+            ("script", Value::Array(script)),
+        ])
+    }
+
+    /// Agents and models as they were first recorded. What was ever asked is asked again, the rest is allowed: who was
+    /// asked what stands in the log, why does not.
+    fn profiles(&self, facts: &[Fact], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
+        let (mut agents, mut models) = (Map::new(), Map::new());
+        let mut rules = vec![json!(["*", "*", "allow"])];
+        rules.extend(asked.iter().map(|action| json!([action, "*", "ask"])));
+        for fact in facts {
+            match &fact.event {
+                Event::AgentProfileRecorded(recorded) => {
+                    let profile = &recorded.profile;
+                    let mut agent = Map::new();
+                    if let Some(system) = &profile.system {
+                        agent.insert("system".to_owned(), json!(system.resolve(self.blobs.as_ref())));
+                    }
+                    if let Some(steps) = profile.steps {
+                        agent.insert("steps".to_owned(), json!(steps));
+                    }
+                    agent.insert("permissions".to_owned(), json!(rules));
+                    agents.entry(profile.agent.0.clone()).or_insert(Value::Object(agent));
+                }
+                Event::ModelProfileRecorded(recorded) => {
+                    let profile = &recorded.profile;
+                    let wrapped = profile.system_messages == SystemMessages::Wrapped;
+                    models.entry(profile.model.0.clone()).or_insert(json!({
+                        "context": profile.context, "output": profile.output,
+                        "system_messages": if wrapped { "wrapped" } else { "native" },
+                    }));
+                }
+                _ => {}
+            }
+        }
+        (agents, models)
+    }
+
+    fn view(&self, facts: &[Fact]) -> SessionView {
+        let mut view = SessionView::default();
+        facts.iter().for_each(|fact| view.apply(&fact.record(self.session)));
+        view
+    }
+}
+
+impl Fact {
+    fn record(&self, session: SessionId) -> annals_core::Record<'_> {
+        annals_core::Record { session, seq: self.seq, at: self.at, event: &self.event }
+    }
+}

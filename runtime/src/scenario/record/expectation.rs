@@ -1,0 +1,87 @@
+//! The present views of a recorded Session as an expectation: what its scenario must lead to.
+
+use super::{Fact, Recording};
+use annals_core::{Key, Seq};
+use annals_projections::{Messages, ToJson};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// What a scenario cannot make happen exactly as it did.
+#[derive(Default)]
+pub(super) struct Loose {
+    /// Messages whose content came in another order, or in more pieces, than a scripted attempt has.
+    pub content: BTreeSet<Seq>,
+    /// Sources whose stored value is another one.
+    pub values: BTreeSet<Key>,
+}
+
+/// Fields that tell when and where something happened, not what.
+const INCIDENTAL: &[&str] =
+    &["seq", "at", "cost", "truncated", "lossy", "status", "reason", "blocked", "epoch", "known"];
+
+pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value {
+    let view = recording.view(facts);
+    let blobs = recording.blobs.as_ref();
+    let mut messages = Messages::default();
+    for fact in facts {
+        messages.apply(&fact.record(recording.session));
+    }
+
+    let session = json!({
+        "agent": view.session.agent,
+        "model": view.session.model,
+        "location": view.session.location.as_ref().map(|location| location.directory.as_str()),
+        "revert": if view.session.revert.is_some() { json!({ "$not": null }) } else { Value::Null },
+    });
+    let mut snapshot = view.epochs.snapshot_json(blobs);
+    if let Value::Object(fields) = &mut snapshot {
+        loose.values.iter().for_each(|key| drop(fields.remove(key.as_str())));
+    }
+    json!({
+        "session": session,
+        "history": shown(view.history.to_json(blobs), loose),
+        "transcript": shown(view.transcript.page_json(&messages, blobs), loose),
+        "baseline": plain(view.epochs.baseline_json(blobs)),
+        // What the world holds is no view of ours: a value may well have a field named `seq`.
+        "snapshot": snapshot,
+        "pending": view.inbox.to_json(blobs),
+        "epochs": plain(view.epochs.marks_json()),
+        "usage": plain(view.usage.to_json(blobs)),
+    })
+}
+
+/// Messages without what is incidental, and without content that cannot be compared.
+fn shown(messages: Value, loose: &Loose) -> Value {
+    let Value::Array(messages) = messages else { return messages };
+    let message = |message: Value| {
+        let seq = message.get("seq").and_then(Value::as_u64).map(Seq);
+        let mut message = plain(message);
+        if let (true, Value::Object(fields)) = (seq.is_some_and(|seq| loose.content.contains(&seq)), &mut message) {
+            fields.remove("content");
+        }
+        message
+    };
+    messages.into_iter().map(message).collect()
+}
+
+fn plain(value: Value) -> Value {
+    match value {
+        Value::Array(items) => items.into_iter().map(plain).collect(),
+        Value::Object(fields) => {
+            let tool = fields.get("type").is_some_and(|kind| kind == "tool");
+            let kept = |name: &str| !INCIDENTAL.contains(&name) || tool && name == "status";
+            let error = fields.contains_key("kind") && fields.contains_key("message");
+            let mut plainer = Map::new();
+            for (name, value) in fields.into_iter().filter(|(name, _)| kept(name)) {
+                // What a failure says is the provider's own choice; a tool's input and value are foreign.
+                if error && name == "message" && value != "Provider turn interrupted" {
+                    continue;
+                }
+                let foreign = tool && matches!(name.as_str(), "input" | "structured");
+                plainer.insert(name, if foreign { value } else { plain(value) });
+            }
+            Value::Object(plainer)
+        }
+        other => other,
+    }
+}

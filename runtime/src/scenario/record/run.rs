@@ -1,0 +1,201 @@
+//! One activity of a recorded Session: what the provider answered, and what happened meanwhile.
+
+use annals_core::event::{Failure, Finish, Usage};
+use annals_core::{Blobs, CallId, Seq};
+use serde_json::{Map, Value, json};
+
+/// From a resumption to the idle moment after it.
+#[derive(Default)]
+pub(super) struct Run {
+    /// What is declared before it.
+    pub before: Vec<Value>,
+    /// What the provider answered.
+    pub attempts: Vec<Attempt>,
+    /// What the user answered.
+    pub replies: Vec<Value>,
+    /// What happened since the last attempt ended.
+    pub gap: Vec<Value>,
+    /// Whether another turn follows by itself.
+    pub continues: bool,
+    /// Whether the Session moved meanwhile: then no other turn follows.
+    pub moved: bool,
+}
+
+/// One attempt as it is put together.
+#[derive(Default)]
+pub(super) struct Attempt {
+    pub text: Option<String>,
+    pub reasoning: Option<String>,
+    pub calls: Vec<Made>,
+    pub usage: Option<Usage>,
+    pub finish: Option<Finish>,
+    pub error: Option<Map<String, Value>>,
+    pub during: Vec<Value>,
+    /// The message that it became.
+    pub message: Option<Seq>,
+    /// Whether it goes on.
+    pub open: bool,
+}
+
+/// A call of an attempt.
+pub(super) struct Made {
+    pub call: CallId,
+    pub tool: String,
+    pub input: Value,
+    /// The declaration of its tool, if there is one.
+    pub declared: Option<usize>,
+    pub ending: Ending,
+    /// What happened while it ran.
+    pub during: Vec<Value>,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ending {
+    /// It did not, as far as the log goes.
+    Open,
+    /// Its tool did not run.
+    Never,
+    /// The user said no, and not why: the turn ended.
+    Declined,
+    /// It was interrupted.
+    Interrupted,
+    /// Its tool gave this.
+    Gave(Map<String, Value>),
+}
+
+impl Made {
+    /// What the `results` of its tool hold for it; `None` when its tool did not run.
+    pub fn given(&self) -> Option<Value> {
+        let mut during = self.during.clone();
+        let mut given = match &self.ending {
+            Ending::Never | Ending::Declined => return None,
+            Ending::Open => {
+                during.push(json!({ "crash": { "at": "during-tool" } }));
+                Map::new()
+            }
+            Ending::Interrupted => {
+                during.push(json!({ "interrupt": {} }));
+                Map::new()
+            }
+            Ending::Gave(given) => given.clone(),
+        };
+        if !during.is_empty() {
+            given.insert("during".to_owned(), json!(during));
+        }
+        Some(Value::Object(given))
+    }
+
+    /// Whether its tool ran to its end.
+    fn ended(&self) -> bool {
+        matches!(self.ending, Ending::Gave(_))
+    }
+}
+
+impl Run {
+    /// The attempt that goes on.
+    pub fn open(&mut self) -> Option<&mut Attempt> {
+        self.attempts.last_mut().filter(|attempt| attempt.open)
+    }
+
+    /// What happens before the next request, as part of this activity: while its last tool runs, or in its stream.
+    pub fn meanwhile(&mut self, actions: impl IntoIterator<Item = Value>) {
+        match self.attempts.last_mut() {
+            Some(attempt) => match attempt.calls.iter_mut().rfind(|made| made.ended()) {
+                Some(made) => made.during.extend(actions),
+                None => attempt.during.extend(actions),
+            },
+            None => self.before.extend(actions),
+        }
+    }
+
+    /// What a person did just now.
+    pub fn external(&mut self, action: Value) {
+        match self.open() {
+            Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == Ending::Open) {
+                Some(made) => made.during.push(action),
+                None => attempt.during.push(action),
+            },
+            None => self.gap.push(action),
+        }
+    }
+
+    /// The actions that make it happen again, ended by `last`.
+    pub fn actions(self, last: Value) -> Vec<Value> {
+        let mut actions = self.before;
+        if !self.attempts.is_empty() {
+            let attempts: Vec<Value> = self.attempts.into_iter().map(Attempt::written).collect();
+            actions.push(json!({ "provider": attempts }));
+        }
+        if !self.replies.is_empty() {
+            actions.push(json!({ "replies": self.replies }));
+        }
+        actions.push(last);
+        actions.extend(self.gap);
+        actions
+    }
+}
+
+impl Attempt {
+    pub fn new() -> Self {
+        Self { open: true, ..Self::default() }
+    }
+
+    /// Ends it as failed.
+    pub fn fail(&mut self, failure: &Failure) {
+        let mut error = Map::new();
+        error.insert("kind".to_owned(), json!(failure.kind));
+        if let Some(status) = failure.status {
+            error.insert("status".to_owned(), json!(status));
+        }
+        self.error = Some(error);
+        self.open = false;
+    }
+
+    fn written(self) -> Value {
+        let mut attempt = Map::new();
+        if let Some(error) = self.error {
+            attempt.insert("error".to_owned(), Value::Object(error));
+            attempt.extend(self.text.map(|text| ("after_text".to_owned(), json!(text))));
+            return Value::Object(attempt);
+        }
+        let default = if self.calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };
+        let calls: Vec<Value> =
+            self.calls.iter().map(|made| json!({ "id": made.call, "tool": made.tool, "input": made.input })).collect();
+        let finish = self.finish.filter(|finish| *finish != default && *finish != Finish::Other);
+        let fields = [
+            ("text", self.text.map(|text| json!(text))),
+            ("reasoning", self.reasoning.map(|text| json!(text))),
+            ("calls", (!calls.is_empty()).then(|| json!(calls))),
+            ("usage", self.usage.map(|usage| json!(usage))),
+            ("finish", finish.map(|finish| json!(finish))),
+            ("during", (!self.during.is_empty()).then(|| json!(self.during))),
+        ];
+        attempt.extend(fields.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))));
+        Value::Object(attempt)
+    }
+}
+
+/// How a settled call ended.
+pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> Ending {
+    let mut given = Map::new();
+    if let Some(error) = &settled.error {
+        let error = error.resolve(blobs);
+        if error.starts_with("Unknown tool: ") || error == "Tools are disabled after the maximum agent steps" {
+            return Ending::Never;
+        }
+        if error == annals_projections::INTERRUPTED {
+            return Ending::Interrupted;
+        }
+        given.insert("error".to_owned(), json!(error));
+        return Ending::Gave(given);
+    }
+    given.insert("output".to_owned(), json!(settled.output.resolve(blobs)));
+    if let Some(structured) = &settled.structured {
+        given.insert("structured".to_owned(), structured.value(blobs));
+    }
+    if !settled.paths.is_empty() {
+        given.insert("paths".to_owned(), json!(settled.paths));
+    }
+    Ending::Gave(given)
+}

@@ -1,0 +1,215 @@
+//! The walk through a recorded log: from facts to the actions that make them happen.
+
+mod tools;
+mod turn;
+
+use super::context::{Sources, order};
+use super::expectation::Loose;
+use super::run::{Ending, Run};
+use super::{Fact, RecordError, Recording};
+use annals_core::event::{ContextAdmitted, Event};
+use annals_core::{CallId, Seq};
+use annals_projections::{Projection, SessionView};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use tools::Tools;
+
+/// Where the walk is.
+pub(super) struct Walk<'a> {
+    recording: &'a Recording,
+    /// Everything before the fact that is taken next.
+    view: SessionView,
+    sources: Sources,
+    tools: Tools,
+    script: Vec<Value>,
+    run: Option<Run>,
+    told: Option<ContextAdmitted>,
+    /// Calls that the user rejected.
+    rejected: BTreeSet<CallId>,
+    loose: Loose,
+    limits: Limits,
+    /// The view before a prune, until the request that made it due is sent.
+    unpruned: Option<SessionView>,
+}
+
+/// What the log shows of the settings of compaction.
+#[derive(Default)]
+struct Limits {
+    automatic: bool,
+    overflow: bool,
+    pruned: bool,
+    keep_tokens: u64,
+    /// The largest estimate of a request that was sent, and the smallest of one that was not, with its context limit.
+    sent: u64,
+    due: Option<(u64, u64)>,
+}
+
+/// What the walk found.
+pub(super) struct Told {
+    pub script: Vec<Value>,
+    pub loose: Loose,
+    /// Permission actions that were ever asked.
+    pub asked: Vec<String>,
+    /// The settings of compaction that lead to the same compactions.
+    pub compaction: Value,
+}
+
+impl<'a> Walk<'a> {
+    pub fn new(recording: &'a Recording, facts: &[Fact]) -> Self {
+        Self {
+            recording,
+            view: SessionView::default(),
+            sources: Sources::new(order(facts)),
+            tools: Tools::of(facts),
+            script: Vec::new(),
+            run: None,
+            told: None,
+            rejected: BTreeSet::new(),
+            loose: Loose::default(),
+            limits: Limits::default(),
+            unpruned: None,
+        }
+    }
+
+    /// Takes in the next fact.
+    pub fn take(&mut self, fact: &Fact) -> Result<(), RecordError> {
+        self.fact(fact)?;
+        self.view.apply(&fact.record(self.recording.session));
+        Ok(())
+    }
+
+    fn fact(&mut self, fact: &Fact) -> Result<(), RecordError> {
+        let blobs = self.recording.blobs.clone();
+        match &fact.event {
+            Event::InputAdmitted(admitted) if admitted.attachments.is_empty() => {
+                let (id, text) = (&admitted.input, admitted.text.resolve(blobs.as_ref()));
+                self.external(json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }));
+            }
+            Event::InputWithdrawn(withdrawn) => self.external(json!({ "cancel": withdrawn.input })),
+            Event::AgentSwitched(switched) => self.external(json!({ "agent": switched.agent })),
+            Event::ModelSwitched(switched) => self.external(json!({ "model": switched.model })),
+            Event::SessionMoved(moved) => {
+                self.external(json!({ "move": moved.location.directory }));
+                self.run.iter_mut().for_each(|run| run.moved = true);
+            }
+            Event::RevertStaged(staged) => {
+                let user = self.user(fact.seq, staged.first_removed)?;
+                self.alone(json!({ "revert": { "to": { "user": user } } }));
+            }
+            Event::RevertCleared(_) => self.alone(json!({ "revert": "clear" })),
+            Event::RevertCommitted(committed) => {
+                if self.view.session.revert.is_none() {
+                    let user = self.user(fact.seq, committed.first_removed)?;
+                    self.alone(json!({ "revert": { "to": { "user": user } } }));
+                }
+                self.alone(json!({ "revert": "commit" }));
+            }
+            Event::SessionForked(_) => self.forked(),
+            // They shape no view that is expected, or are told by the facts around them.
+            Event::SessionCreated(_)
+            | Event::SessionTitled(_)
+            | Event::AgentProfileRecorded(_)
+            | Event::ModelProfileRecorded(_)
+            | Event::ToolsRecorded(_)
+            | Event::OptionsRecorded(_)
+            | Event::ToolProgressed(_)
+            | Event::PermissionAsked(_)
+            | Event::InstructionDiscovered(_)
+            | Event::TodoUpdated(_)
+            | Event::RedactionApplied(_)
+            | Event::FilesCaptured(_)
+            | Event::ChildStarted(_)
+            | Event::ChildSettled(_) => {}
+            other => {
+                if !self.turn_fact(fact)? {
+                    return Err(self.recording.untold(fact.seq, format!("`{}`", other.kind().name())));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Something that a person did while a turn ran, or between two.
+    fn external(&mut self, action: Value) {
+        match &mut self.run {
+            Some(run) => run.external(action),
+            None => self.script.push(action),
+        }
+    }
+
+    /// Something that a person does only when nothing runs.
+    fn alone(&mut self, action: Value) {
+        self.close();
+        self.script.push(action);
+    }
+
+    fn user(&self, seq: Seq, message: Seq) -> Result<u64, RecordError> {
+        let items = self.view.transcript.items.iter();
+        let users = items.filter(|item| item.user && !self.view.transcript.is_removed(item.seq));
+        let at = users.map(|item| item.seq).position(|user| user == message);
+        at.map(|at| at as u64 + 1).ok_or_else(|| self.recording.untold(seq, "a revert to what is no user message"))
+    }
+
+    /// The log goes on as a fork of what was told so far.
+    fn forked(&mut self) {
+        let users = self.view.transcript.items.iter().filter(|item| item.user);
+        let users = users.filter(|item| !self.view.transcript.is_removed(item.seq)).count();
+        // An activity that was cut off before its first request is run in the first Session and cut off again.
+        let cut = self.run.as_ref().is_some_and(|run| run.attempts.is_empty());
+        self.close();
+        self.script.push(match cut {
+            true => json!({ "fork": { "at": { "user": users + 1 }, "as": "recorded" } }),
+            false => json!({ "fork": { "as": "recorded" } }),
+        });
+    }
+
+    /// Ends the activity, if there is one.
+    fn close(&mut self) {
+        let Some(mut run) = self.run.take() else { return };
+        if let Some(attempt) = run.open() {
+            if !attempt.calls.iter().any(|made| made.ending == Ending::Open) {
+                attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
+            }
+            attempt.open = false;
+        }
+        self.results(&run);
+        self.script.extend(run.actions(json!({ "run": "idle" })));
+    }
+
+    /// What the tools gave to the calls of an activity, in the order of the calls.
+    fn results(&mut self, run: &Run) {
+        for made in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
+            if let (Some(declared), Some(given)) = (made.declared, made.given()) {
+                self.tools.gave(declared, given);
+            }
+            if made.ending == Ending::Open {
+                // The process died in it: those after it never ran.
+                break;
+            }
+        }
+    }
+
+    /// The whole script, and what was found on the way.
+    pub fn finish(mut self) -> Result<Told, RecordError> {
+        self.close();
+        self.loose.values.append(&mut self.sources.loose);
+        let compaction = self.limits.settings();
+        let asked = self.tools.asked();
+        let script = self.script.into_iter().map(|action| self.tools.resolve(action)).collect();
+        Ok(Told { script, loose: self.loose, asked, compaction })
+    }
+}
+
+impl Limits {
+    /// Settings under which the same requests are sent and the same ones compacted.
+    fn settings(&self) -> Value {
+        let buffer = match self.due {
+            Some((estimate, context)) => context.saturating_sub(estimate.saturating_sub(1).max(self.sent)),
+            None => 0,
+        };
+        json!({
+            "auto": self.automatic || self.overflow, "prune": self.pruned, "buffer": buffer,
+            "keep_tokens": self.keep_tokens,
+        })
+    }
+}

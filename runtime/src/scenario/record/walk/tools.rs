@@ -1,0 +1,98 @@
+//! The tools of a recorded Session: which were offered when, what they were judged as, and what they gave.
+
+use super::super::Fact;
+use annals_core::Event;
+use serde_json::{Map, Value, json};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Default)]
+pub(super) struct Tools {
+    /// The permission action of each tool that was ever asked about.
+    actions: BTreeMap<String, String>,
+    /// The declaration that stands for each tool.
+    offered: BTreeMap<String, usize>,
+    /// What the calls of each declaration gave, in order.
+    gave: Vec<Vec<Value>>,
+}
+
+impl Tools {
+    pub fn of(facts: &[Fact]) -> Self {
+        let mut names = BTreeMap::new();
+        let mut tools = Self::default();
+        for fact in facts {
+            match &fact.event {
+                Event::ToolCalled(called) => drop(names.insert(called.call.clone(), called.name.clone())),
+                Event::PermissionAsked(asked) => {
+                    let name = asked.call.as_ref().and_then(|call| names.get(call));
+                    tools.actions.extend(name.map(|name| (name.clone(), asked.action.clone())));
+                }
+                _ => {}
+            }
+        }
+        tools
+    }
+
+    /// Permission actions that were ever asked.
+    pub fn asked(&self) -> Vec<String> {
+        self.actions.values().collect::<BTreeSet<_>>().into_iter().cloned().collect()
+    }
+
+    /// Whether a call of this tool is asked about when the scenario plays.
+    pub fn is_asked(&self, tool: &str) -> bool {
+        self.actions.contains_key(tool)
+    }
+
+    /// What must happen so that exactly these tools are offered.
+    pub fn offer(&mut self, names: &BTreeSet<String>) -> Vec<Value> {
+        let gone: Vec<String> = self.offered.keys().filter(|name| !names.contains(*name)).cloned().collect();
+        let mut actions: Vec<Value> = gone.iter().map(|name| json!({ "untool": name })).collect();
+        self.offered.retain(|name, _| names.contains(name));
+        for name in names.iter().filter(|name| !self.offered.contains_key(*name)).cloned().collect::<Vec<_>>() {
+            let mut tool = Map::new();
+            tool.insert("name".to_owned(), json!(name));
+            tool.insert("results".to_owned(), json!(self.gave.len()));
+            tool.extend(self.actions.get(&name).map(|action| ("permission".to_owned(), json!(action))));
+            actions.push(json!({ "tool": tool }));
+            self.offered.insert(name, self.gave.len());
+            self.gave.push(Vec::new());
+        }
+        actions
+    }
+
+    /// The declaration that stands for a tool.
+    pub fn declared(&self, tool: &str) -> Option<usize> {
+        self.offered.get(tool).copied()
+    }
+
+    /// A call of a declared tool gave this.
+    pub fn gave(&mut self, declaration: usize, result: Value) {
+        self.gave.get_mut(declaration).into_iter().for_each(|results| results.push(result.clone()));
+    }
+
+    /// An action with what the calls of its declarations gave.
+    pub fn resolve(&self, action: Value) -> Value {
+        match action {
+            Value::Array(items) => items.into_iter().map(|item| self.resolve(item)).collect(),
+            Value::Object(mut fields) => {
+                let declared = fields.get("tool").and_then(|tool| tool.get("results")).and_then(Value::as_u64);
+                let results = declared.and_then(|at| self.gave.get(usize::try_from(at).ok()?));
+                if let (Some(results), Some(Value::Object(tool))) = (results, fields.get_mut("tool")) {
+                    let results: Vec<Value> = results.iter().cloned().map(|result| self.resolve(result)).collect();
+                    match results.is_empty() {
+                        true => drop(tool.remove("results")),
+                        false => drop(tool.insert("results".to_owned(), json!(results))),
+                    }
+                    return Value::Object(fields);
+                }
+                // Only lists of actions are looked into: inputs and values are foreign.
+                for name in ["during", "on_load", "provider"] {
+                    if let Some(inner) = fields.remove(name) {
+                        fields.insert(name.to_owned(), self.resolve(inner));
+                    }
+                }
+                Value::Object(fields)
+            }
+            other => other,
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! A Session as its host sees it.
+
+mod fork;
+mod inbox;
+mod revert;
+mod selection;
+
+pub use inbox::NewInput;
+
+use crate::coordinator::{Job, Work};
+use crate::lane::Lane;
+use crate::outcome::{LogError, Outcome, RunError};
+use crate::runtime::{Runtime, Shared};
+use annals_core::{Blobs, Seq, SessionId};
+use annals_projections::SessionView;
+use std::sync::Arc;
+
+/// A Session of a [`Runtime`]. Clones are the same Session; while one lives, its view stays in memory.
+#[derive(Clone)]
+pub struct Session {
+    runtime: Runtime,
+    lane: Arc<Lane>,
+}
+
+/// A message, for a revert or a fork.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MessagePlace {
+    /// The N-th user message of the transcript, counted from 1, without what a committed revert removed.
+    User(u64),
+    /// The message that the event at this Seq made.
+    Seq(Seq),
+}
+
+impl Session {
+    pub(crate) fn new(runtime: Runtime, lane: Arc<Lane>) -> Self {
+        Self { runtime, lane }
+    }
+
+    /// Its id.
+    pub fn id(&self) -> SessionId {
+        self.lane.session()
+    }
+
+    /// Everything that is to be known of it, up to now.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn view(&self) -> Result<Arc<SessionView>, LogError> {
+        self.lane.view().await
+    }
+
+    /// Where the blobs of its views are read.
+    pub fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.lane.blobs()
+    }
+
+    /// Resumes it and waits until it is idle: settles what a crash left open, promotes what is pending, and takes at
+    /// least one turn even if nothing is. Joins a run that is under way. Dropping the future cancels nothing.
+    ///
+    /// # Errors
+    /// See [`RunError`].
+    pub async fn run(&self) -> Result<Outcome, RunError> {
+        self.shared().coordinator.run(&self.work(), self.id(), Job::Drain { forced: true }).await
+    }
+
+    /// Lets it run if something is pending, without waiting.
+    pub fn wake(&self) {
+        self.shared().coordinator.wake(&self.work(), self.id());
+    }
+
+    /// Asks for a compaction and waits for its end; what runs comes first.
+    ///
+    /// # Errors
+    /// [`RunError::NothingToCompact`], [`RunError::CompactionFailed`], or whatever else fails.
+    pub async fn compact(&self) -> Result<Outcome, RunError> {
+        self.shared().coordinator.run(&self.work(), self.id(), Job::Compact).await
+    }
+
+    /// Tells it to stop. Acknowledged at once; [`Session::idle`] waits until all is put away. What is pending stays.
+    pub fn interrupt(&self) {
+        self.shared().coordinator.interrupt(self.id());
+    }
+
+    /// Waits until it does not run.
+    pub async fn idle(&self) {
+        self.shared().coordinator.idle(self.id()).await;
+    }
+
+    /// Whether it runs in this process.
+    pub fn is_running(&self) -> bool {
+        self.shared().coordinator.is_busy(self.id())
+    }
+
+    fn shared(&self) -> &Arc<Shared> {
+        self.runtime.shared()
+    }
+
+    fn work(&self) -> Arc<dyn Work> {
+        self.shared().clone()
+    }
+}

@@ -1,0 +1,68 @@
+//! Forks: a Session that goes on from a cut of another one, without a copy (DESIGN section 2).
+
+use super::{MessagePlace, Session};
+use crate::outcome::{LogError, Refusal};
+use annals_core::event::SessionForked;
+use annals_core::{Seq, SessionId};
+use annals_store::Draft;
+
+impl Session {
+    /// Forks before a message, or at the end. The fork begins with the messages before its cut, and with the baseline
+    /// and the snapshot that held there; what was pending or open is not inherited.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when there is no such message.
+    pub async fn fork(&self, before: Option<MessagePlace>) -> Result<Self, Refusal> {
+        let view = self.view().await?;
+        let cut = match before {
+            Some(message) => message.find(&view)?,
+            None => view.cut().next,
+        };
+        self.fork_at(cut).await
+    }
+
+    /// Forks at a Seq: the first one that is not inherited.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when the log is not that long, or nothing would be inherited.
+    pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
+        let nothing = || Refusal::NotFound(format!("event before seq {cut}"));
+        let last = Seq(cut.0.checked_sub(1).ok_or_else(nothing)?);
+        let ports = &self.shared().ports;
+        let holds = ports.log.read(self.id(), last, 1).await?.into_iter().next().ok_or_else(nothing)?;
+        let view = self.view().await?;
+        let at = ports.clock.now();
+        let forked = SessionForked {
+            parent: self.id(),
+            cut,
+            parent_digest: holds.batch.digest,
+            title: view.session.title.as_deref().map(fork_title),
+            origin: None,
+        };
+        let session: SessionId = ports.ids.session(at);
+        let draft = Draft { session, expected: cut, at, events: vec![forked.into()], digest: None };
+        ports.log.append(draft).await.map_err(LogError::from)?;
+        Ok(self.runtime.handle(session))
+    }
+}
+
+/// `Title (fork #1)`, and `(fork #2)` for a fork of that.
+fn fork_title(title: &str) -> String {
+    let numbered = title.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (fork #"));
+    match numbered.and_then(|(stem, number)| Some((stem, number.parse::<u64>().ok()?))) {
+        Some((stem, number)) => format!("{stem} (fork #{})", number.saturating_add(1)),
+        None => format!("{title} (fork #1)"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::fork_title;
+
+    #[test]
+    fn the_title_of_a_fork_counts_on() {
+        assert_eq!(fork_title("Mend the clock"), "Mend the clock (fork #1)");
+        assert_eq!(fork_title("Mend the clock (fork #1)"), "Mend the clock (fork #2)");
+        assert_eq!(fork_title("Odd (fork #x)"), "Odd (fork #x) (fork #1)");
+    }
+}

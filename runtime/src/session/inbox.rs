@@ -1,0 +1,121 @@
+//! Admission: durable and idempotent, and nothing runs because of it (spec 5).
+
+use super::Session;
+use crate::lane::Decision;
+use crate::outcome::{Admitted, Refusal};
+use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn, RevertCommitted};
+use annals_core::{Event, InputId};
+use annals_projections::{Admission, SessionView};
+
+/// An input that somebody wants to give.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewInput {
+    /// Its id, for idempotence; chosen by the id port without one.
+    pub id: Option<InputId>,
+    /// What the user wrote.
+    pub text: String,
+    /// What comes with it.
+    pub attachments: Vec<Attachment>,
+    /// When it joins.
+    pub delivery: Delivery,
+}
+
+impl NewInput {
+    /// A steer of text alone.
+    pub fn steer(text: impl Into<String>) -> Self {
+        Self { id: None, text: text.into(), attachments: Vec::new(), delivery: Delivery::Steer }
+    }
+
+    /// A queued input of text alone.
+    pub fn queue(text: impl Into<String>) -> Self {
+        Self { delivery: Delivery::Queue, ..Self::steer(text) }
+    }
+
+    /// The same with an id.
+    #[must_use]
+    pub fn named(mut self, id: impl Into<InputId>) -> Self {
+        self.id = Some(id.into());
+        self
+    }
+}
+
+impl Session {
+    /// Admits an input, and runs nothing. A staged revert is committed first.
+    ///
+    /// # Errors
+    /// [`Refusal::Conflict`] when the id was used with another text, attachment or delivery, also by an inherited input.
+    pub async fn admit(&self, input: NewInput) -> Result<Admitted, Refusal> {
+        let NewInput { id, text, attachments, delivery } = input;
+        let ports = &self.shared().ports;
+        let input = id.unwrap_or_else(|| ports.ids.input(ports.clock.now()));
+        let admitted = InputAdmitted { input, text: text.into(), attachments, delivery };
+        self.lane.decide(|view| admission(view, &admitted)).await
+    }
+
+    /// Admits an input and lets the Session run, without waiting. An input that is known wakes it again.
+    ///
+    /// # Errors
+    /// See [`Session::admit`].
+    pub async fn prompt(&self, input: NewInput) -> Result<Admitted, Refusal> {
+        let admitted = self.admit(input).await?;
+        self.wake();
+        Ok(admitted)
+    }
+
+    /// Takes a pending input back. Its id stays used up.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when no such input waits.
+    pub async fn withdraw(&self, input: &InputId) -> Result<(), Refusal> {
+        self.lane
+            .decide(|view| {
+                pending(view, input)?;
+                Ok(Decision::append(vec![InputWithdrawn { input: input.clone() }.into()], ()))
+            })
+            .await
+    }
+
+    /// Changes when a pending input joins; it keeps its place. One that becomes a steer wakes the Session.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when no such input waits.
+    pub async fn deliver(&self, input: &InputId, delivery: Delivery) -> Result<(), Refusal> {
+        let changed = self
+            .lane
+            .decide(|view| {
+                if pending(view, input)? == delivery {
+                    return Ok::<_, Refusal>(Decision::nothing(false));
+                }
+                let changed = InputDeliveryChanged { input: input.clone(), delivery };
+                Ok(Decision::append(vec![changed.into()], true))
+            })
+            .await?;
+        if changed && delivery == Delivery::Steer {
+            self.wake();
+        }
+        Ok(())
+    }
+}
+
+fn admission(view: &SessionView, admitted: &InputAdmitted) -> Result<Decision<Admitted>, Refusal> {
+    if let Some(earlier) = view.inbox.used.get(&admitted.input) {
+        let same = earlier.delivery == admitted.delivery
+            && earlier.content == Admission::content(&admitted.text, &admitted.attachments);
+        return if same {
+            Ok(Decision::nothing(Admitted::Known))
+        } else {
+            Err(Refusal::Conflict(admitted.input.clone()))
+        };
+    }
+    let mut events: Vec<Event> = Vec::new();
+    if let Some(revert) = &view.session.revert {
+        events.push(RevertCommitted { first_removed: revert.first_removed }.into());
+    }
+    events.push(admitted.clone().into());
+    Ok(Decision::append(events, Admitted::New))
+}
+
+fn pending(view: &SessionView, input: &InputId) -> Result<Delivery, Refusal> {
+    let found = view.inbox.pending.iter().find(|pending| pending.input == *input);
+    found.map(|pending| pending.delivery).ok_or_else(|| Refusal::NotFound(format!("pending input {input}")))
+}

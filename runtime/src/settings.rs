@@ -1,0 +1,176 @@
+//! What a runtime is made of: ports, Locations, agents, models and limits.
+
+use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
+use crate::permission::Approver;
+use crate::ports::{Clock, Ids, OutputFiles, Provider};
+use crate::tools::ToolRegistry;
+use annals_core::bound::Limits;
+use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
+use annals_core::{AgentName, ModelName};
+use annals_store::EventLog;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The doors to the world and to the log (DESIGN section 7).
+#[derive(Clone)]
+pub struct Ports {
+    /// Where facts are appended and read.
+    pub log: Arc<dyn EventLog>,
+    /// Where models answer.
+    pub provider: Arc<dyn Provider>,
+    /// Where time comes from.
+    pub clock: Arc<dyn Clock>,
+    /// Where ids come from.
+    pub ids: Arc<dyn Ids>,
+    /// Where whole tool outputs are kept for a while.
+    pub outputs: Arc<dyn OutputFiles>,
+    /// Who answers permission questions.
+    pub approver: Arc<dyn Approver>,
+    /// What is there at a Location.
+    pub locations: Arc<dyn Locations>,
+    /// What agents and models are.
+    pub definitions: Arc<dyn Definitions>,
+}
+
+/// Gives what is there at a Location. Asked once per drain, so that a moved Session finds the services of its
+/// destination when it next runs (seed 001).
+pub trait Locations: Send + Sync {
+    /// The services of a Location. The same Location gives the same registries.
+    fn at(&self, location: &Location) -> LocationServices;
+}
+
+/// What a turn finds at a Location.
+#[derive(Clone, Default)]
+pub struct LocationServices {
+    /// Who contributes Context Sources.
+    pub registry: Registry,
+    /// The skills, if there is a catalogue.
+    pub skills: Option<Arc<dyn SkillCatalogue>>,
+    /// The project references, if there is a catalogue.
+    pub references: Option<Arc<dyn ReferenceCatalogue>>,
+    /// The tools.
+    pub tools: ToolRegistry,
+}
+
+/// The same services at every Location: for a host with one.
+impl Locations for LocationServices {
+    fn at(&self, _: &Location) -> LocationServices {
+        self.clone()
+    }
+}
+
+/// Says what agents and models are, at the start of each turn. What shaped a request is recorded when it changes.
+pub trait Definitions: Send + Sync {
+    /// What an agent is; `None` for one that nobody defined: it has no text, no rules and no step allowance, and is
+    /// given no skill guidance.
+    fn agent(&self, agent: &AgentName) -> Option<AgentProfile>;
+
+    /// What a model is; `None` fails the turn after its input was promoted (spec 7.2, step 6).
+    fn model(&self, model: &ModelName) -> Option<ModelProfile>;
+
+    /// The options of a turn's requests.
+    fn options(&self, agent: &AgentName, model: &ModelName) -> RequestOptions {
+        let _ = (agent, model);
+        RequestOptions::default()
+    }
+}
+
+/// Agents and models that are known from the start.
+#[derive(Clone, Debug, Default)]
+pub struct FixedDefinitions {
+    /// Agents by name.
+    pub agents: BTreeMap<AgentName, AgentProfile>,
+    /// Models by name.
+    pub models: BTreeMap<ModelName, ModelProfile>,
+}
+
+impl FixedDefinitions {
+    /// Adds an agent.
+    #[must_use]
+    pub fn agent(mut self, profile: AgentProfile) -> Self {
+        self.agents.insert(profile.agent.clone(), profile);
+        self
+    }
+
+    /// Adds a model.
+    #[must_use]
+    pub fn model(mut self, profile: ModelProfile) -> Self {
+        self.models.insert(profile.model.clone(), profile);
+        self
+    }
+}
+
+impl Definitions for FixedDefinitions {
+    fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
+        self.agents.get(agent).cloned()
+    }
+
+    fn model(&self, model: &ModelName) -> Option<ModelProfile> {
+        self.models.get(model).cloned()
+    }
+}
+
+/// An agent of a name and nothing else.
+pub fn bare_agent(agent: &AgentName) -> AgentProfile {
+    AgentProfile { agent: agent.clone(), system: None, steps: None, permissions: Vec::new() }
+}
+
+/// A model of the scripted protocol with limits in tokens; it takes system messages natively and costs nothing.
+pub fn scripted_model(model: &ModelName, context: u64, output: u64) -> ModelProfile {
+    ModelProfile {
+        model: model.clone(),
+        context,
+        output,
+        system_messages: SystemMessages::Native,
+        prices: Prices::default(),
+        protocol: "scripted".into(),
+        encoding: 1,
+    }
+}
+
+/// When the history is compacted and how much of it is kept, in tokens (spec 9 with its rulings).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CompactionSettings {
+    /// Whether requests that would be too large are compacted first, and refused ones afterwards.
+    pub auto: bool,
+    /// Whether old tool outputs are pruned before a summary is made.
+    pub prune: bool,
+    /// What stays free of the context, unless the model's output limit is larger.
+    pub buffer: u64,
+    /// How much of the end of the conversation is kept verbatim.
+    pub keep_tokens: u64,
+    /// The agent whose profile summary requests carry; the Session's own without one.
+    pub agent: Option<AgentName>,
+    /// The model that summarises; the Session's own without one.
+    pub model: Option<ModelName>,
+}
+
+impl Default for CompactionSettings {
+    fn default() -> Self {
+        Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000, agent: None, model: None }
+    }
+}
+
+/// How the calls of one answer run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum CallOrder {
+    /// Each as soon as it is durable, all at once, settled in the order in which they end.
+    #[default]
+    Eager,
+    /// One after the other in the order of the calls, once the answer is complete: a run is then reproducible to the
+    /// byte, however long an append takes.
+    InOrder,
+}
+
+/// Limits and manners of a runtime.
+#[derive(Clone, Default)]
+pub struct Settings {
+    /// When the history is compacted.
+    pub compaction: CompactionSettings,
+    /// What one call may show the model.
+    pub output: Limits,
+    /// How calls run.
+    pub calls: CallOrder,
+    /// What shapes summary requests beside the history.
+    pub summary: Option<Arc<dyn crate::compaction::SummaryHook>>,
+}

@@ -1,0 +1,88 @@
+//! The request: built from views alone, durable before it is sent (spec 7.3, DESIGN section 6).
+
+use super::room::Room;
+use super::{Runner, Selected, Shape, Stop};
+use crate::lane::Decision;
+use annals_core::event::{Purpose, RequestSent};
+use annals_core::{Seq, SessionId};
+use annals_projections::{Request, SessionView, estimate, rebuild};
+use std::sync::Arc;
+
+/// A request that is durable and may be sent.
+pub(super) struct Durable {
+    pub(super) sent: RequestSent,
+    pub(super) request: Arc<Request>,
+    /// The Seq of `request.sent`.
+    pub(super) seq: Seq,
+    /// The Session that began this one, if any.
+    pub(super) parent: Option<SessionId>,
+}
+
+/// What became of a request.
+pub(super) enum Announced {
+    /// It is in the log: send exactly this.
+    Sent(Durable),
+    /// Another agent was selected under the policy `replace`, or the epoch ended: the boundary begins anew.
+    Overtaken,
+    /// It exceeds what the model may be sent; nothing was recorded.
+    TooLarge {
+        /// Its estimate in tokens.
+        estimate: u64,
+    },
+}
+
+/// Builds the request of a turn and makes it durable.
+#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
+pub(super) async fn announce(runner: &Runner, shape: &Shape, room: &Room) -> Result<Announced, Stop> {
+    runner.goes_on()?;
+    let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
+    let selected = Selected { agent: shape.agent.agent.clone(), model: shape.model.model.clone() };
+    let blobs = runner.lane.blobs();
+    runner
+        .lane
+        .decide(|view| {
+            runner.stays(view)?;
+            if view.epochs.current.is_none() || selected.is_overtaken(view) {
+                return Ok(Decision::nothing(Announced::Overtaken));
+            }
+            let mut sent = shape.sent(id, Purpose::Turn, None);
+            let request = rebuild(view, &sent, &*blobs)?;
+            let tokens = estimate(request.chars());
+            if room.exceeds(runner, shape, tokens) {
+                return Ok(Decision::nothing(Announced::TooLarge { estimate: tokens }));
+            }
+            sent.digest = request.digest();
+            let durable = Durable::of(view, sent.clone(), request);
+            Ok(Decision::append(vec![sent.into()], Announced::Sent(durable)))
+        })
+        .await
+}
+
+impl Durable {
+    fn of(view: &SessionView, sent: RequestSent, request: Request) -> Self {
+        let parent = view.session.parent.as_ref().map(|parent| parent.session);
+        Self { sent, request: Arc::new(request), seq: view.cut().next, parent }
+    }
+
+    /// Makes the next attempt durable. It is the same request unless the history changed meanwhile (a part of an answer
+    /// stays): then it has an id of its own, under the same budget of attempts.
+    pub(super) async fn again(&mut self, runner: &Runner) -> Result<(), Stop> {
+        let other = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
+        let blobs = runner.lane.blobs();
+        let mut sent = self.sent.clone();
+        sent.attempt += 1;
+        let next = |view: &SessionView| {
+            runner.stays(view)?;
+            // A revert was committed meanwhile: what this turn answers is gone.
+            view.epochs.current.as_ref().ok_or(Stop::Interrupted)?;
+            let request = rebuild(view, &sent, &*blobs)?;
+            let digest = request.digest();
+            let request_id = if digest == sent.digest { sent.request } else { other };
+            let sent = RequestSent { digest, request: request_id, ..sent.clone() };
+            let durable = Self::of(view, sent.clone(), request);
+            Ok::<_, Stop>(Decision::append(vec![sent.into()], durable))
+        };
+        *self = runner.lane.decide(next).await?;
+        Ok(())
+    }
+}

@@ -1,0 +1,151 @@
+//! Authorisation of a call: rules first, then somebody is asked; question and answer are facts (spec 10.3).
+
+use super::calls::{Issued, Issuer};
+use crate::lane::Decision;
+use crate::outcome::LogError;
+use crate::permission::{Answered, PermissionAnswer, PermissionQuestion, always};
+use crate::tools::{CallError, Registered};
+use annals_core::PermissionId;
+use annals_core::event::{Effect, PermissionAsked, PermissionReplied, Reply};
+use annals_core::permission::authorise;
+use annals_projections::SessionView;
+
+/// Why a call may not run.
+pub(super) enum Unauthorised {
+    /// The model is told why, and the turn goes on.
+    Refused(CallError),
+    /// Somebody declined it: the turn ends.
+    Declined,
+}
+
+/// What a call wants to do.
+struct Wanted {
+    action: String,
+    resources: Vec<String>,
+}
+
+impl Issuer {
+    /// Whether a call may run, by the rules of the agent whose turn made it.
+    pub(super) async fn authorise(
+        &self,
+        issued: &Issued,
+        tool: &Registered,
+    ) -> Result<Result<(), Unauthorised>, LogError> {
+        let wanted = Wanted { action: tool.action().into(), resources: tool.resources(&issued.input) };
+        // Subscribed before the question is asked: rules that come meanwhile are not missed.
+        let mut approvals = self.approvals.subscribe();
+        let asked = match self.ask(issued, &wanted).await? {
+            Asked::Answered(Effect::Allow | Effect::Ask) => return Ok(Ok(())),
+            Asked::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(&wanted)))),
+            Asked::Open(permission) => permission,
+        };
+        let question = PermissionQuestion {
+            session: self.lane.session(),
+            permission: asked.clone(),
+            call: issued.call.clone(),
+            agent: self.agent.clone(),
+            tool: issued.name.clone(),
+            input: issued.input.text().into(),
+            action: wanted.action.clone(),
+            resources: wanted.resources.clone(),
+        };
+        let answer = self.shared.ports.approver.ask(question);
+        tokio::pin!(answer);
+        loop {
+            tokio::select! {
+                biased;
+                () = self.cancellation.cancelled() => {
+                    return Ok(Err(Unauthorised::Refused(CallError::Interrupted)));
+                }
+                answered = &mut answer => return self.answered(&asked, &wanted, answered).await,
+                changed = approvals.changed() => {
+                    if changed.is_err() || self.released(&asked, &wanted).await? {
+                        return Ok(Ok(()));
+                    }
+                }
+            }
+        }
+    }
+
+    /// Judges by the rules; where they say so, makes the question durable.
+    async fn ask(&self, issued: &Issued, wanted: &Wanted) -> Result<Asked, LogError> {
+        let mut chosen: Option<PermissionId> = None;
+        self.lane
+            .decide(|view| {
+                let effect = self.judge(view, wanted);
+                if effect != Effect::Ask {
+                    return Ok(Decision::nothing(Asked::Answered(effect)));
+                }
+                let ports = &self.shared.ports;
+                let permission = chosen.get_or_insert_with(|| ports.ids.permission(ports.clock.now())).clone();
+                let asked = PermissionAsked {
+                    permission: permission.clone(),
+                    call: Some(issued.call.clone()),
+                    agent: self.agent.clone(),
+                    action: wanted.action.clone(),
+                    resources: wanted.resources.clone(),
+                };
+                Ok(Decision::append(vec![asked.into()], Asked::Open(permission)))
+            })
+            .await
+    }
+
+    async fn answered(
+        &self,
+        permission: &PermissionId,
+        wanted: &Wanted,
+        Answered { answer, by }: Answered,
+    ) -> Result<Result<(), Unauthorised>, LogError> {
+        let (reply, feedback, rules) = match &answer {
+            PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
+            PermissionAnswer::Always => (Reply::Always, None, always(&wanted.action, &wanted.resources)),
+            PermissionAnswer::Reject { feedback } => (Reply::Reject, feedback.clone(), Vec::new()),
+        };
+        let feedback = feedback.map(Into::into);
+        self.reply(PermissionReplied { permission: permission.clone(), reply, feedback, by, rules }).await?;
+        if reply == Reply::Always {
+            self.approvals.send_modify(|replies| *replies += 1);
+        }
+        Ok(match answer {
+            PermissionAnswer::Once | PermissionAnswer::Always => Ok(()),
+            PermissionAnswer::Reject { feedback: Some(why) } => Err(Unauthorised::Refused(CallError::Rejected(why))),
+            PermissionAnswer::Reject { feedback: None } => Err(Unauthorised::Declined),
+        })
+    }
+
+    /// Answers a question that waits, if the rules that somebody gave meanwhile allow what it asks for.
+    async fn released(&self, permission: &PermissionId, wanted: &Wanted) -> Result<bool, LogError> {
+        let (once, by) = (Reply::Once, "rule".to_string());
+        let reply =
+            PermissionReplied { permission: permission.clone(), reply: once, feedback: None, by, rules: Vec::new() };
+        self.lane
+            .decide(|view| {
+                Ok(match self.judge(view, wanted) {
+                    Effect::Allow => Decision::append(vec![reply.clone().into()], true),
+                    Effect::Deny | Effect::Ask => Decision::nothing(false),
+                })
+            })
+            .await
+    }
+
+    async fn reply(&self, replied: PermissionReplied) -> Result<(), LogError> {
+        self.lane.record(&[replied.into()]).await
+    }
+
+    fn judge(&self, view: &SessionView, wanted: &Wanted) -> Effect {
+        let resources: Vec<&str> = wanted.resources.iter().map(String::as_str).collect();
+        authorise(&self.rules, &view.permissions.rules, &wanted.action, &resources)
+    }
+
+    fn denied(&self, wanted: &Wanted) -> CallError {
+        let denies = |resource: &&String| authorise(&self.rules, &[], &wanted.action, &[resource]) == Effect::Deny;
+        let resource = wanted.resources.iter().find(denies).map_or("*", String::as_str).into();
+        CallError::Denied { action: wanted.action.clone(), resource }
+    }
+}
+
+/// What the rules said, or the question that is open now.
+enum Asked {
+    Answered(Effect),
+    Open(PermissionId),
+}

@@ -1,0 +1,69 @@
+//! The Safe Provider-Turn Boundary, in its exact order (spec 7.2).
+
+use super::epoch::{self, Kept};
+use super::promotion::promote;
+use super::shape::Shape;
+use super::{Plan, Runner, Selected, Stop};
+use crate::context::{Boundary, Guidance, Observations, compose};
+use annals_core::event::Switch;
+use annals_projections::SessionView;
+
+/// Brings a Session to where its next request can be built: an epoch stands, inputs joined, the context is told.
+///
+/// An agent switched to meanwhile under the policy `replace` begins the boundary anew; what joined stays joined.
+#[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
+pub(super) async fn prepare(runner: &Runner, plan: &mut Plan) -> Result<Shape, Stop> {
+    loop {
+        runner.goes_on()?;
+        let view = runner.lane.view().await?;
+        runner.stays(&view)?;
+        let selected = match plan.selected.take() {
+            Some(selected) if !selected.is_overtaken(&view) => selected,
+            _ => Selected::of(&view),
+        };
+        let begun = view.epochs.current.is_none();
+        if begun && !epoch::begin(runner, &selected).await? {
+            continue;
+        }
+        if !promote(runner, plan).await? {
+            continue;
+        }
+        if !begun && epoch::keep(runner, &selected).await? == Kept::Overtaken {
+            continue;
+        }
+        let shape = Shape::of_turn(runner, &selected, plan.step)?;
+        shape.record(&runner.lane).await?;
+        plan.selected = Some(selected);
+        return Ok(shape);
+    }
+}
+
+impl Selected {
+    /// Whether another agent was selected since, so that under the policy `replace` no epoch may begin or stand for
+    /// this one.
+    pub(super) fn is_overtaken(&self, view: &SessionView) -> bool {
+        view.session.policy.agent_switch == Switch::Replace && view.session.agent != self.agent
+    }
+}
+
+impl Runner {
+    /// Observes every Context Source of a turn, once.
+    #[tracing::instrument(level = "debug", skip_all, fields(session = %self.lane.session(), agent = %selected.agent))]
+    pub(super) async fn observe(&self, selected: &Selected) -> Result<Observations, Stop> {
+        let boundary = Boundary {
+            session: self.lane.session(),
+            agent: selected.agent.clone(),
+            location: self.location.clone(),
+            discovered: self.lane.view().await?.session.instructions.clone(),
+        };
+        let profile = self.shared.ports.definitions.agent(&selected.agent);
+        let guidance = Guidance {
+            rules: profile.as_ref().map(|profile| profile.permissions.as_slice()),
+            skills: self.services.skills.as_deref().map(|skills| skills as _),
+            references: self.services.references.as_deref().map(|references| references as _),
+        };
+        let observed = self
+            .unless_interrupted(async { compose(&self.services.registry, &boundary, guidance).await?.observe().await });
+        Ok(observed.await??)
+    }
+}

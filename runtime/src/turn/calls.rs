@@ -1,0 +1,184 @@
+//! The local calls of one answer: issued, run, ended (spec 7.4 and 10).
+
+use super::authorise::Unauthorised;
+use super::{Runner, Shape};
+use crate::lane::Lane;
+use crate::outcome::LogError;
+use crate::runtime::Shared;
+use crate::settings::CallOrder;
+use crate::tools::{CallContext, CallError, CallInput, Cancellation, Offered, Progress, ToolOutput, ToolRegistry};
+use annals_core::event::{Rule, ToolProgressed};
+use annals_core::{AgentName, CallId, Seq};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use tokio::sync::{mpsc, watch};
+use tokio::task::{Id, JoinSet};
+
+/// A call that is durable and may run.
+#[derive(Clone, Debug)]
+pub(super) struct Issued {
+    pub(super) call: CallId,
+    pub(super) name: String,
+    pub(super) input: CallInput,
+    /// Where the step with this call began.
+    pub(super) step: Seq,
+}
+
+/// What calls tell while they run.
+pub(super) enum News {
+    /// One showed what it has so far.
+    Progressed(ToolProgressed),
+    /// One ended.
+    Ended(CallId, Result<ToolOutput, CallEnd>),
+}
+
+/// Why a call gave no result.
+pub(super) enum CallEnd {
+    /// With an error that the model sees.
+    Error(CallError),
+    /// Somebody declined it: the turn ends.
+    Declined,
+    /// The log refused a question or an answer about it.
+    Log(LogError),
+}
+
+/// What the calls of one answer have in common.
+pub(super) struct Issuer {
+    pub(super) shared: Arc<Shared>,
+    pub(super) lane: Arc<Lane>,
+    pub(super) registry: ToolRegistry,
+    pub(super) offered: Offered,
+    /// The agent of the turn that made the calls, whatever is switched since, and its rules.
+    pub(super) agent: AgentName,
+    pub(super) rules: Vec<Rule>,
+    pub(super) cancellation: Cancellation,
+    /// Changes when a reply added rules: a question that waits may be answered by them.
+    pub(super) approvals: watch::Sender<u64>,
+}
+
+/// The local calls of one answer. Dropping them drops what runs.
+pub(super) struct Calls {
+    issuer: Arc<Issuer>,
+    order: CallOrder,
+    waiting: VecDeque<Issued>,
+    running: JoinSet<Result<ToolOutput, CallEnd>>,
+    names: BTreeMap<Id, CallId>,
+    progress: (mpsc::UnboundedSender<ToolProgressed>, mpsc::UnboundedReceiver<ToolProgressed>),
+    issued: usize,
+}
+
+impl Calls {
+    pub(super) fn new(runner: &Runner, shape: &Shape) -> Self {
+        let issuer = Issuer {
+            shared: runner.shared.clone(),
+            lane: runner.lane.clone(),
+            registry: runner.services.tools.clone(),
+            offered: shape.offered.clone(),
+            agent: shape.agent.agent.clone(),
+            rules: shape.agent.permissions.clone(),
+            cancellation: runner.cancellation.clone(),
+            approvals: watch::Sender::new(0),
+        };
+        Self {
+            issuer: Arc::new(issuer),
+            order: runner.shared.settings.calls,
+            waiting: VecDeque::new(),
+            running: JoinSet::new(),
+            names: BTreeMap::new(),
+            progress: mpsc::unbounded_channel(),
+            issued: 0,
+        }
+    }
+
+    /// Takes a call on; runs it at once, unless calls run in order.
+    pub(super) fn issue(&mut self, issued: Issued) {
+        self.issued += 1;
+        match self.order {
+            CallOrder::Eager => self.spawn(issued),
+            CallOrder::InOrder => self.waiting.push_back(issued),
+        }
+    }
+
+    /// Whether any call was taken on.
+    pub(super) fn any(&self) -> bool {
+        self.issued > 0
+    }
+
+    /// Whether a call runs.
+    pub(super) fn is_running(&self) -> bool {
+        !self.running.is_empty()
+    }
+
+    /// Runs the next call that waits for its turn, if none runs.
+    pub(super) fn proceed(&mut self) {
+        if self.running.is_empty()
+            && let Some(issued) = self.waiting.pop_front()
+        {
+            self.spawn(issued);
+        }
+    }
+
+    /// Calls that never ran, and will not.
+    pub(super) fn give_up(&mut self) -> Vec<CallId> {
+        self.waiting.drain(..).map(|issued| issued.call).collect()
+    }
+
+    /// The next news; `None` when nothing runs. May be dropped and asked again.
+    pub(super) async fn news(&mut self) -> Option<News> {
+        let (_, progress) = &mut self.progress;
+        tokio::select! {
+            biased;
+            Some(progressed) = progress.recv() => Some(News::Progressed(progressed)),
+            ended = self.running.join_next_with_id() => match ended? {
+                Ok((task, result)) => self.names.remove(&task).map(|call| News::Ended(call, result)),
+                Err(error) => {
+                    let call = self.names.remove(&error.id())?;
+                    // A tool's own panic is its error already: this is a port's.
+                    let defect = CallError::Defect(error.to_string());
+                    Some(News::Ended(call, Err(CallEnd::Error(defect))))
+                }
+            },
+        }
+    }
+
+    fn spawn(&mut self, issued: Issued) {
+        let call = issued.call.clone();
+        let progress = Progress::to(self.progress.0.clone());
+        let task = self.running.spawn(self.issuer.clone().perform(issued, progress));
+        self.names.insert(task.id(), call);
+    }
+}
+
+impl Issuer {
+    /// Resolves, checks, authorises and runs one call.
+    async fn perform(self: Arc<Self>, issued: Issued, progress: Progress) -> Result<ToolOutput, CallEnd> {
+        let tool = self.offered.resolve(&self.registry, &issued.name)?;
+        tool.validate(&issued.input)?;
+        match self.authorise(&issued, &tool).await? {
+            Ok(()) => {}
+            Err(Unauthorised::Refused(error)) => return Err(error.into()),
+            Err(Unauthorised::Declined) => return Err(CallEnd::Declined),
+        }
+        let context = CallContext {
+            session: self.lane.session(),
+            agent: self.agent.clone(),
+            step: issued.step,
+            call: issued.call,
+            cancellation: self.cancellation.clone(),
+            progress,
+        };
+        Ok(tool.run(issued.input, context).await?)
+    }
+}
+
+impl From<CallError> for CallEnd {
+    fn from(error: CallError) -> Self {
+        Self::Error(error)
+    }
+}
+
+impl From<LogError> for CallEnd {
+    fn from(error: LogError) -> Self {
+        Self::Log(error)
+    }
+}

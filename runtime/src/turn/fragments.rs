@@ -1,0 +1,166 @@
+//! The fragments of an answer: pieces go in, whole ones come out, in the order in which they began (spec 7.4). Pure.
+
+use crate::bus::Fragment;
+use std::collections::BTreeSet;
+
+/// Whether a fragment is shown or thought.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum FragmentKind {
+    Text,
+    Reasoning,
+}
+
+/// A fragment that is complete, or cut off: what had arrived is in it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Whole {
+    pub(super) kind: FragmentKind,
+    pub(super) index: u32,
+    pub(super) text: String,
+    pub(super) metadata: Option<String>,
+}
+
+/// The stream is not what the protocol allows; the text says how.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Violation(pub(super) String);
+
+/// The fragments of one answer, and the count of its content.
+#[derive(Debug, Default)]
+pub(super) struct Fragments {
+    next: u32,
+    open: Vec<Open>,
+    closed: BTreeSet<(FragmentKind, String)>,
+}
+
+#[derive(Debug)]
+struct Open {
+    kind: FragmentKind,
+    id: String,
+    /// Its place, once something of it arrived.
+    index: Option<u32>,
+    text: String,
+}
+
+impl Fragments {
+    /// The place of the next piece of content.
+    pub(super) fn place(&mut self) -> u32 {
+        let index = self.next;
+        self.next += 1;
+        index
+    }
+
+    /// Takes in a piece. Gives what live observers are told, unless the piece is empty.
+    pub(super) fn piece(&mut self, kind: FragmentKind, id: &str, text: &str) -> Result<Option<Fragment>, Violation> {
+        if self.closed.contains(&(kind, id.to_string())) {
+            return Err(Violation(format!("a piece of {kind:?} fragment {id:?} came after its end")));
+        }
+        let at = match self.open.iter().position(|open| open.kind == kind && open.id == id) {
+            Some(at) => at,
+            None => {
+                self.open.push(Open { kind, id: id.into(), index: None, text: String::new() });
+                self.open.len() - 1
+            }
+        };
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let begins = self.open.get(at).is_some_and(|open| open.index.is_none());
+        let place = if begins { Some(self.place()) } else { None };
+        let Some(open) = self.open.get_mut(at) else { return Ok(None) };
+        open.index = open.index.or(place);
+        open.text.push_str(text);
+        Ok(open.index.map(|index| match kind {
+            FragmentKind::Text => Fragment::Text(index),
+            FragmentKind::Reasoning => Fragment::Reasoning(index),
+        }))
+    }
+
+    /// Takes in the end of a fragment. One that holds nothing at all is no fragment.
+    pub(super) fn end(
+        &mut self,
+        kind: FragmentKind,
+        id: &str,
+        metadata: Option<String>,
+    ) -> Result<Option<Whole>, Violation> {
+        let at = self.open.iter().position(|open| open.kind == kind && open.id == id);
+        let Some(at) = at else {
+            return Err(Violation(format!("{kind:?} fragment {id:?} ended, but is not open")));
+        };
+        let open = self.open.remove(at);
+        self.closed.insert((kind, open.id.clone()));
+        Ok(self.whole(open, metadata))
+    }
+
+    /// Ends everything that is open, with what arrived of it.
+    pub(super) fn flush(&mut self) -> Vec<Whole> {
+        let open = std::mem::take(&mut self.open);
+        let mut whole: Vec<Whole> = open.into_iter().filter_map(|open| self.whole(open, None)).collect();
+        whole.sort_by_key(|whole| whole.index);
+        whole
+    }
+
+    fn whole(&mut self, open: Open, metadata: Option<String>) -> Option<Whole> {
+        let index = match open.index {
+            Some(index) => index,
+            None if metadata.is_some() => self.place(),
+            None => return None,
+        };
+        Some(Whole { kind: open.kind, index, text: open.text, metadata })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::FragmentKind::{Reasoning, Text};
+    use super::*;
+
+    #[test]
+    fn fragments_keep_the_order_in_which_they_began() -> Result<(), Violation> {
+        let mut fragments = Fragments::default();
+        fragments.piece(Reasoning, "r", "h")?;
+        fragments.piece(Text, "t", "he")?;
+        fragments.piece(Reasoning, "r", "m")?;
+        fragments.piece(Text, "t", "llo")?;
+        let whole = |kind, index, text: &str, metadata: Option<&str>| Whole {
+            kind,
+            index,
+            text: text.into(),
+            metadata: metadata.map(Into::into),
+        };
+        assert_eq!(fragments.end(Text, "t", None)?, Some(whole(Text, 1, "hello", None)));
+        assert_eq!(fragments.place(), 2);
+        assert_eq!(fragments.end(Reasoning, "r", Some("{}".into()))?, Some(whole(Reasoning, 0, "hm", Some("{}"))));
+        Ok(())
+    }
+
+    #[test]
+    fn an_empty_fragment_is_none_unless_it_carries_metadata() -> Result<(), Violation> {
+        let mut fragments = Fragments::default();
+        assert_eq!(fragments.piece(Text, "t", "")?, None);
+        assert_eq!(fragments.end(Text, "t", None)?, None);
+        fragments.piece(Reasoning, "r", "")?;
+        let signed = fragments.end(Reasoning, "r", Some("{\"signature\":1}".into()))?;
+        assert_eq!(signed.map(|whole| (whole.index, whole.text)), Some((0, String::new())));
+        Ok(())
+    }
+
+    #[test]
+    fn what_is_open_is_flushed_with_what_arrived() -> Result<(), Violation> {
+        let mut fragments = Fragments::default();
+        fragments.piece(Text, "a", "")?;
+        fragments.piece(Text, "b", "half")?;
+        let flushed: Vec<String> = fragments.flush().into_iter().map(|whole| whole.text).collect();
+        assert_eq!(flushed, ["half"]);
+        assert!(fragments.flush().is_empty());
+        Ok(())
+    }
+
+    #[test]
+    fn pieces_after_the_end_and_ends_before_the_start_are_violations() -> Result<(), Violation> {
+        let mut fragments = Fragments::default();
+        assert!(fragments.end(Text, "t", None).is_err());
+        fragments.piece(Text, "t", "x")?;
+        fragments.end(Text, "t", None)?;
+        assert!(fragments.piece(Text, "t", "y").is_err() && fragments.end(Text, "t", None).is_err());
+        Ok(())
+    }
+}

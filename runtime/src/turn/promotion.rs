@@ -1,0 +1,60 @@
+//! Promotion: pending inputs join at a Safe Provider-Turn Boundary (spec 5).
+
+use super::{Plan, Runner, Stop};
+use crate::lane::Decision;
+use annals_core::Event;
+use annals_core::event::InputPromoted;
+use annals_projections::SessionView;
+
+/// What a turn promotes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Promotion {
+    /// Nothing: its inputs joined already.
+    Nothing,
+    /// Every pending steer.
+    Steers,
+    /// The oldest queued input, then every pending steer.
+    Queued,
+}
+
+impl Promotion {
+    /// What comes first for an idle Session; `None` when nothing is pending.
+    pub(crate) fn first(view: &SessionView) -> Option<Self> {
+        if view.inbox.steers().next().is_some() {
+            Some(Self::Steers)
+        } else {
+            view.inbox.queued().map(|_| Self::Queued)
+        }
+    }
+
+    /// The inputs that join, in order. An input admitted after the view was taken waits for the next boundary.
+    fn joining(self, view: &SessionView) -> Vec<Event> {
+        let queued = view.inbox.queued().filter(|_| self == Self::Queued);
+        let steers = view.inbox.steers().filter(|_| self != Self::Nothing);
+        queued.into_iter().chain(steers).map(|pending| InputPromoted { input: pending.input.clone() }.into()).collect()
+    }
+}
+
+/// Promotes what the plan says, once; any promotion begins the step count anew. Gives `false` when the Context Epoch
+/// that promotion must follow is gone.
+pub(super) async fn promote(runner: &Runner, plan: &mut Plan) -> Result<bool, Stop> {
+    let promotion = plan.promotion;
+    let promoted = runner
+        .lane
+        .decide(|view| {
+            runner.stays(view)?;
+            if view.epochs.current.is_none() {
+                return Ok::<_, Stop>(Decision::nothing(None));
+            }
+            let joining = promotion.joining(view);
+            let count = joining.len();
+            Ok(Decision::append(joining, Some(count)))
+        })
+        .await?;
+    let Some(count) = promoted else { return Ok(false) };
+    plan.promotion = Promotion::Nothing;
+    if count > 0 {
+        plan.step = 1;
+    }
+    Ok(true)
+}

@@ -1,0 +1,375 @@
+//! An answer as it arrives: live pieces to the bus, whole fragments and calls to the log (spec 7.4 and 7.5).
+
+use super::announce::Durable;
+use super::calls::{CallEnd, Calls, Issued, News};
+use super::fragments::{FragmentKind, Fragments, Violation, Whole};
+use super::{Runner, Shape, Stop, cost, interrupted};
+use crate::bus::{Delta, Fragment, Notice};
+use crate::lane::Decision;
+use crate::ports::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
+use crate::tools::{Bounding, CallError, CallInput, ToolOutput, hosted};
+use annals_core::event::{
+    Failure, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, TextEnded, ToolCalled, ToolSettled, Usage,
+};
+use annals_core::{CallId, Event, Json, Seq};
+use annals_projections::SessionView;
+use futures_util::StreamExt;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// How the receiving of an answer ended.
+pub(super) enum Received {
+    /// It is complete.
+    Complete(Finish),
+    /// It failed, or is not what the protocol allows.
+    Failed(ProviderError),
+    /// The run was interrupted, or a call was declined.
+    Interrupted,
+}
+
+/// One attempt's answer.
+pub(super) struct Reply<'r> {
+    runner: &'r Runner,
+    shape: &'r Shape,
+    request: &'r Durable,
+    fragments: Fragments,
+    /// Where its step began, once it did.
+    step: Option<Seq>,
+    usage: Option<Usage>,
+    /// The provider's ids of its calls.
+    called: BTreeSet<CallId>,
+    /// Open hosted calls: the provider's ids and ours.
+    hosted: BTreeMap<CallId, CallId>,
+    calls: Calls,
+    bounding: Bounding,
+}
+
+impl<'r> Reply<'r> {
+    pub(super) fn new(runner: &'r Runner, shape: &'r Shape, request: &'r Durable) -> Self {
+        let ports = &runner.shared.ports;
+        Self {
+            runner,
+            shape,
+            request,
+            fragments: Fragments::default(),
+            step: None,
+            usage: None,
+            called: BTreeSet::new(),
+            hosted: BTreeMap::new(),
+            calls: Calls::new(runner, shape),
+            bounding: Bounding {
+                files: ports.outputs.clone(),
+                ids: ports.ids.clone(),
+                clock: ports.clock.clone(),
+                limits: runner.shared.settings.output,
+            },
+        }
+    }
+
+    /// Whether something of it arrived.
+    pub(super) fn has_begun(&self) -> bool {
+        self.step.is_some()
+    }
+
+    /// What the provider reported, and what it cost.
+    pub(super) fn usage(&self) -> (Option<Usage>, u64) {
+        (self.usage, cost(&self.shape.model.prices, self.usage))
+    }
+
+    /// Takes the answer in until it ends, while its calls run already.
+    pub(super) async fn receive(&mut self, mut answer: Answer) -> Result<Received, Stop> {
+        loop {
+            let event = tokio::select! {
+                biased;
+                () = self.runner.cancellation.cancelled() => return Ok(Received::Interrupted),
+                event = answer.next() => event,
+                Some(news) = self.calls.news(), if self.calls.is_running() => {
+                    if self.hear(news).await? { return Ok(Received::Interrupted) }
+                    continue;
+                }
+            };
+            match event {
+                Some(Ok(ProviderEvent::Finished(finish))) => return Ok(Received::Complete(finish)),
+                Some(Ok(event)) => {
+                    if let Err(Violation(what)) = self.take(event).await? {
+                        return Ok(Received::Failed(broken(what)));
+                    }
+                }
+                Some(Err(error)) => return Ok(Received::Failed(error)),
+                None => return Ok(Received::Failed(broken("the answer broke off".into()))),
+            }
+        }
+    }
+
+    /// The answer is complete: waits for its calls, then ends the step. Gives whether the model waits for results.
+    pub(super) async fn complete(mut self, finish: Finish) -> Result<bool, Stop> {
+        self.flush().await?;
+        self.settle_hosted(&CallError::NoHostedResult).await?;
+        let undisturbed = self.settle_calls().await?;
+        let (usage, cost) = self.usage();
+        let ended = StepEnded { finish, usage, cost, files: None, changed: Vec::new() };
+        self.append(|_| vec![ended.clone().into()]).await?;
+        if undisturbed { Ok(self.calls.any()) } else { Err(Stop::Interrupted) }
+    }
+
+    /// The answer failed after something of it arrived: what arrived stays, and its calls are still awaited.
+    pub(super) async fn fail(mut self, error: Failure) -> Result<(), Stop> {
+        self.end_failed(error).await?;
+        self.settle_hosted(&CallError::NoHostedResult).await?;
+        if self.settle_calls().await? { Ok(()) } else { Err(Stop::Interrupted) }
+    }
+
+    /// The run was interrupted: what arrived stays, and its calls are put away.
+    pub(super) async fn interrupt(mut self) -> Result<Stop, Stop> {
+        self.runner.cancel.cancel();
+        self.flush().await?;
+        self.settle_hosted(&CallError::Interrupted).await?;
+        self.settle_calls().await?;
+        self.end_failed(interrupted()).await?;
+        Ok(Stop::Interrupted)
+    }
+
+    async fn take(&mut self, event: ProviderEvent) -> Result<Result<(), Violation>, Stop> {
+        use FragmentKind::{Reasoning, Text};
+        match event {
+            ProviderEvent::TextDelta { id, text } => self.piece(Text, &id, text).await,
+            ProviderEvent::ReasoningDelta { id, text } => self.piece(Reasoning, &id, text).await,
+            ProviderEvent::TextEnded { id, metadata } => self.end(Text, &id, metadata).await,
+            ProviderEvent::ReasoningEnded { id, metadata } => self.end(Reasoning, &id, metadata).await,
+            ProviderEvent::ToolInputDelta { call, text, .. } => {
+                self.show(Fragment::ToolInput(call), text);
+                Ok(Ok(()))
+            }
+            ProviderEvent::ToolCalled { call, name, input, hosted, metadata } => {
+                self.call(call, name, &input, hosted, metadata).await
+            }
+            ProviderEvent::HostedSettled { call, result, error, metadata } => {
+                let Some(ours) = self.hosted.remove(&call) else {
+                    return Ok(Err(Violation(format!("a result of call {call} came, which is not open"))));
+                };
+                self.settle(hosted(ours, result, error, metadata)).await?;
+                Ok(Ok(()))
+            }
+            ProviderEvent::Usage(usage) => {
+                self.usage = Some(usage);
+                Ok(Ok(()))
+            }
+            // The receiving loop ends with it.
+            ProviderEvent::Finished(_) => Ok(Ok(())),
+        }
+    }
+
+    async fn piece(&mut self, kind: FragmentKind, id: &str, text: String) -> Result<Result<(), Violation>, Stop> {
+        let fragment = match self.fragments.piece(kind, id, &text) {
+            Ok(fragment) => fragment,
+            Err(violation) => return Ok(Err(violation)),
+        };
+        if let Some(fragment) = fragment {
+            if self.step.is_none() {
+                self.append(|_| Vec::new()).await?;
+            }
+            self.show(fragment, text);
+        }
+        Ok(Ok(()))
+    }
+
+    async fn end(
+        &mut self,
+        kind: FragmentKind,
+        id: &str,
+        metadata: Option<String>,
+    ) -> Result<Result<(), Violation>, Stop> {
+        match self.fragments.end(kind, id, metadata) {
+            Ok(whole) => {
+                if let Some(whole) = whole {
+                    let event = recorded(whole);
+                    self.append(|_| vec![event.clone()]).await?;
+                }
+                Ok(Ok(()))
+            }
+            Err(violation) => Ok(Err(violation)),
+        }
+    }
+
+    /// A call is durable before it runs, under an id that is unique in the Session.
+    async fn call(
+        &mut self,
+        theirs: CallId,
+        name: String,
+        input: &str,
+        hosted: bool,
+        metadata: Option<String>,
+    ) -> Result<Result<(), Violation>, Stop> {
+        if !self.called.insert(theirs.clone()) {
+            return Ok(Err(Violation(format!("call {theirs} came twice"))));
+        }
+        let input = CallInput::received(input);
+        let called = ToolCalled {
+            index: self.fragments.place(),
+            call: theirs.clone(),
+            name: name.clone(),
+            input: Json::received(input.text()),
+            hosted,
+            metadata: metadata.map(Json::received),
+        };
+        let mut call = theirs.clone();
+        let step = self
+            .append(|view| {
+                call = unused(view, &theirs);
+                vec![ToolCalled { call: call.clone(), ..called.clone() }.into()]
+            })
+            .await?;
+        if hosted {
+            self.hosted.insert(theirs, call);
+        } else if self.shape.last_step {
+            self.settle(self.bounding.settle(call, Err(CallError::StepsExhausted)).await).await?;
+        } else {
+            self.calls.issue(Issued { call, name, input, step });
+        }
+        Ok(Ok(()))
+    }
+
+    /// Waits for the local calls and settles them; gives `false` when the run was interrupted or a call declined.
+    async fn settle_calls(&mut self) -> Result<bool, Stop> {
+        let cancellation = &self.runner.cancellation;
+        loop {
+            let news = tokio::select! {
+                biased;
+                () = cancellation.cancelled() => break,
+                news = async { self.calls.proceed(); self.calls.news().await } => news,
+            };
+            match news {
+                Some(news) => drop(self.hear(news).await?),
+                None => return Ok(true),
+            }
+        }
+        // What runs learns of the cancellation, too; a result that is there already counts.
+        for call in self.calls.give_up() {
+            self.settle_call(call, Err(CallError::Interrupted)).await?;
+        }
+        while let Some(news) = self.calls.news().await {
+            self.hear(news).await?;
+        }
+        Ok(false)
+    }
+
+    /// Records what a call tells; gives whether it was declined.
+    async fn hear(&mut self, news: News) -> Result<bool, Stop> {
+        let (call, ended) = match news {
+            News::Progressed(progressed) => {
+                let lane = &self.runner.lane;
+                lane.decide(|view| {
+                    let open = view.calls.is_open(&progressed.call);
+                    let events = if open { vec![progressed.clone().into()] } else { Vec::new() };
+                    Ok::<_, Stop>(Decision::append(events, ()))
+                })
+                .await?;
+                return Ok(false);
+            }
+            News::Ended(call, ended) => (call, ended),
+        };
+        let declined = matches!(ended, Err(CallEnd::Declined));
+        if declined {
+            self.runner.cancel.cancel();
+        }
+        let outcome = match ended {
+            Ok(output) => Ok(output),
+            Err(CallEnd::Error(error)) => Err(error),
+            Err(CallEnd::Declined) => Err(CallError::Interrupted),
+            Err(CallEnd::Log(error)) => return Err(error.into()),
+        };
+        self.settle_call(call, outcome).await?;
+        Ok(declined)
+    }
+
+    /// Bounds and records what a call gave: one step that nothing interrupts.
+    async fn settle_call(&mut self, call: CallId, outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
+        let settled = self.bounding.settle(call, outcome).await;
+        self.settle(settled).await
+    }
+
+    async fn settle_hosted(&mut self, error: &CallError) -> Result<(), Stop> {
+        for call in std::mem::take(&mut self.hosted).into_values() {
+            let settled = self.bounding.settle(call, Err(error.clone())).await;
+            self.settle(settled).await?;
+        }
+        Ok(())
+    }
+
+    /// Once per call: one that a revert removed, or that is settled, stays as it is.
+    async fn settle(&self, settled: ToolSettled) -> Result<(), Stop> {
+        self.runner
+            .lane
+            .decide(|view| {
+                let open = view.calls.is_open(&settled.call);
+                let events = if open { vec![settled.clone().into()] } else { Vec::new() };
+                Ok(Decision::append(events, ()))
+            })
+            .await
+    }
+
+    async fn flush(&mut self) -> Result<(), Stop> {
+        let flushed: Vec<Event> = self.fragments.flush().into_iter().map(recorded).collect();
+        if !flushed.is_empty() {
+            self.append(|_| flushed.clone()).await?;
+        }
+        Ok(())
+    }
+
+    async fn end_failed(&mut self, error: Failure) -> Result<(), Stop> {
+        let (usage, cost) = self.usage();
+        let mut events: Vec<Event> = self.fragments.flush().into_iter().map(recorded).collect();
+        events.push(StepFailed { error, usage, cost }.into());
+        self.append(|_| events.clone()).await.map(drop)
+    }
+
+    /// Appends facts of this step, which begins with the first of them; gives where it began.
+    async fn append(&mut self, mut events: impl FnMut(&SessionView) -> Vec<Event>) -> Result<Seq, Stop> {
+        let (begun, request) = (self.step, self.request);
+        let started =
+            StepStarted { agent: self.shape.agent.agent.clone(), model: self.shape.model.model.clone(), files: None };
+        let step = self
+            .runner
+            .lane
+            .decide(|view| {
+                if view.transcript.is_removed(request.seq) {
+                    // A revert took the request away: its answer has no place any more.
+                    return Err(Stop::Interrupted);
+                }
+                let mut all: Vec<Event> = Vec::new();
+                if begun.is_none() {
+                    all.push(started.clone().into());
+                }
+                all.extend(events(view));
+                Ok(Decision::append(all, begun.unwrap_or(view.cut().next)))
+            })
+            .await?;
+        self.step = Some(step);
+        Ok(step)
+    }
+
+    fn show(&self, fragment: Fragment, text: String) {
+        let (session, request) = (self.runner.lane.session(), self.request.sent.request);
+        self.runner.shared.bus.tell(&Notice::Delta(Delta { session, request, fragment, text }));
+    }
+}
+
+fn recorded(Whole { kind, index, text, metadata }: Whole) -> Event {
+    let (text, metadata) = (text.into(), metadata.map(Json::received));
+    match kind {
+        FragmentKind::Text => TextEnded { index, text, metadata }.into(),
+        FragmentKind::Reasoning => ReasoningEnded { index, text, metadata }.into(),
+    }
+}
+
+/// The provider's id of a call, or, where the Session used it before, the first free one that begins with it.
+fn unused(view: &SessionView, theirs: &CallId) -> CallId {
+    if !view.calls.is_used(theirs) {
+        return theirs.clone();
+    }
+    let mut numbered = (2u64..).map(|n| CallId(format!("{theirs}-{n}")));
+    numbered.find(|call| !view.calls.is_used(call)).unwrap_or_else(|| theirs.clone())
+}
+
+fn broken(message: String) -> ProviderError {
+    ProviderError { kind: ProviderErrorKind::IncompleteStream, status: None, retry_after_ms: None, message }
+}

@@ -1,0 +1,147 @@
+//! What shapes a request beside history and baseline, recorded once per change and named by hash (DESIGN section 6).
+
+use super::{Runner, Selected, Stop};
+use crate::lane::{Decision, Lane};
+use crate::outcome::RunError;
+use crate::settings::bare_agent;
+use crate::tools::Offered;
+use annals_core::event::{
+    AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, Purpose,
+    RequestOptions, RequestSent, ToolsRecorded, Usage,
+};
+use annals_core::{Digest, Event, RequestId, Text};
+use annals_projections::Profiles;
+
+/// Agent, model, tools and options of one request.
+pub(crate) struct Shape {
+    pub(crate) agent: AgentProfile,
+    pub(crate) model: ModelProfile,
+    pub(crate) offered: Offered,
+    pub(crate) last_step: bool,
+    options: RequestOptions,
+    tools: ToolsRecorded,
+    named: Named,
+}
+
+/// The hashes that `request.sent` names them by.
+struct Named {
+    agent: Digest,
+    model: Digest,
+    options: Digest,
+    tools: Option<Digest>,
+}
+
+impl Shape {
+    /// The shape of a turn's request: the last allowed step offers no tools.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownModel`].
+    pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32) -> Result<Self, Stop> {
+        let agent = runner.shared.ports.definitions.agent(&selected.agent);
+        let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
+        let last_step = agent.steps.is_some_and(|steps| step >= steps);
+        let offered =
+            if last_step { Offered::default() } else { runner.services.tools.materialise(&agent.permissions) };
+        Self::new(runner, agent, selected, offered, last_step)
+    }
+
+    /// The shape of a summary request: no tools.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownModel`].
+    pub(crate) fn of_summary(runner: &Runner, selected: &Selected) -> Result<Self, Stop> {
+        let agent = runner.shared.ports.definitions.agent(&selected.agent);
+        let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
+        Self::new(runner, agent, selected, Offered::default(), false)
+    }
+
+    fn new(
+        runner: &Runner,
+        agent: AgentProfile,
+        selected: &Selected,
+        offered: Offered,
+        last_step: bool,
+    ) -> Result<Self, Stop> {
+        let definitions = &runner.shared.ports.definitions;
+        let model = definitions.model(&selected.model);
+        let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
+        let options = definitions.options(&selected.agent, &selected.model);
+        let tools = offered.definitions();
+        let named = Named {
+            agent: agent.digest()?,
+            model: model.digest()?,
+            options: options.digest()?,
+            tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
+        };
+        Ok(Self { agent, model, offered, last_step, options, tools, named })
+    }
+
+    /// Records what the log does not hold yet.
+    pub(crate) async fn record(&self, lane: &Lane) -> Result<(), Stop> {
+        lane.decide(|view| Ok(Decision::append(self.unrecorded(&view.profiles), ()))).await
+    }
+
+    fn unrecorded(&self, known: &Profiles) -> Vec<Event> {
+        let Named { agent, model, options, tools } = &self.named;
+        let mut events: Vec<Event> = Vec::new();
+        if known.agent.get(&self.agent.agent) != Some(agent) {
+            events.push(AgentProfileRecorded { profile: self.agent.clone() }.into());
+        }
+        if known.model.get(&self.model.model) != Some(model) {
+            events.push(ModelProfileRecorded { profile: self.model.clone() }.into());
+        }
+        if tools.is_some_and(|tools| !known.tools.contains_key(&tools)) {
+            events.push(self.tools.clone().into());
+        }
+        if !known.options.contains_key(options) {
+            events.push(OptionsRecorded { options: self.options.clone() }.into());
+        }
+        events
+    }
+
+    /// The first attempt of a request of this shape, before its digest is known.
+    pub(crate) fn sent(&self, request: RequestId, purpose: Purpose, prompt: Option<Text>) -> RequestSent {
+        RequestSent {
+            request,
+            purpose,
+            attempt: 1,
+            digest: Digest([0; 32]),
+            agent: self.agent.agent.clone(),
+            model: self.model.model.clone(),
+            agent_profile: self.named.agent,
+            model_profile: self.named.model,
+            tools: self.named.tools,
+            options: self.named.options,
+            last_step: self.last_step,
+            prompt,
+        }
+    }
+}
+
+/// What tokens cost, in nano-dollars; prices are per million tokens, and reasoning costs what output does.
+pub(crate) fn cost(prices: &Prices, usage: Option<Usage>) -> u64 {
+    let Some(usage) = usage else { return 0 };
+    let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+    let total = of(usage.input, prices.input)
+        + of(usage.output, prices.output)
+        + of(usage.reasoning, prices.output)
+        + of(usage.cache_read, prices.cache_read)
+        + of(usage.cache_write, prices.cache_write);
+    u64::try_from(total / 1_000_000).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::cost;
+    use annals_core::event::{Prices, Usage};
+
+    #[test]
+    fn money_is_whole_nano_dollars() {
+        // Dollars per million tokens: 1, 2, 0.1, 0.5.
+        let prices =
+            Prices { input: 1_000_000_000, output: 2_000_000_000, cache_read: 100_000_000, cache_write: 500_000_000 };
+        let usage = Usage { input: 80, output: 10, reasoning: 2, cache_read: 20, cache_write: 1 };
+        assert_eq!(cost(&prices, Some(usage)), 80_000 + 20_000 + 4_000 + 2_000 + 500);
+        assert_eq!(cost(&prices, None), 0);
+    }
+}

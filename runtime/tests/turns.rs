@@ -1,0 +1,96 @@
+//! Turns against a scripted world: what the log and the history hold afterwards.
+
+mod world;
+
+use annals_runtime::ports::provider::{Attempt, Outcome as Answer};
+use annals_runtime::ports::{ProviderError, ProviderErrorKind};
+use annals_runtime::{NewInput, Outcome};
+use world::{Tested, World, events, history, says};
+
+fn error(kind: ProviderErrorKind) -> ProviderError {
+    ProviderError { kind, status: None, retry_after_ms: None, message: format!("the provider said {kind}") }
+}
+
+#[tokio::test]
+async fn a_first_turn_begins_an_epoch_promotes_and_answers() -> Tested {
+    let world = World::new([Attempt::text("hi")]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("hello")).await?;
+    assert_eq!(session.run().await?, Outcome::Idle);
+    assert_eq!(history(&session).await?, ["user hello", "assistant stop: hi"]);
+    assert_eq!(
+        events(&world, &session).await?,
+        [
+            "session.created",
+            "input.admitted",
+            "epoch.started",
+            "input.promoted",
+            "agent.profile_recorded",
+            "model.profile_recorded",
+            "options.recorded",
+            "request.sent",
+            "step.started",
+            "text.ended",
+            "step.ended"
+        ]
+    );
+    Ok(())
+}
+
+#[tokio::test]
+async fn calls_settle_before_the_next_request() -> Tested {
+    let world = World::new([Attempt::call("c1", "look", "{}"), Attempt::text("done")]).tool(says("look", "seen"));
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("go")).await?;
+    session.run().await?;
+    let expected = ["user go", "assistant tool-calls: look=completed(seen)", "assistant stop: done"];
+    assert_eq!(history(&session).await?, expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn passing_failures_are_retried_as_the_same_request() -> Tested {
+    let world = World::new([
+        Attempt::error(error(ProviderErrorKind::RateLimit)),
+        Attempt::error(error(ProviderErrorKind::Transport)),
+        Attempt::text("at last"),
+    ]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("go")).await?;
+    assert_eq!(session.run().await?, Outcome::Idle);
+    let view = session.view().await?;
+    let marks = &view.requests.marks;
+    assert_eq!(marks.iter().map(|mark| mark.attempt).collect::<Vec<_>>(), [1, 2, 3]);
+    assert!(marks.iter().all(|mark| mark.digest == marks[0].digest && mark.request == marks[0].request));
+    assert_eq!(history(&session).await?, ["user go", "assistant stop: at last"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn an_answer_that_broke_off_stays_and_is_gone_on_from() -> Tested {
+    let mut half = Attempt::text("half");
+    half.outcome = Answer::Error(error(ProviderErrorKind::IncompleteStream));
+    let world = World::new([half, Attempt::text("whole")]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("go")).await?;
+    assert_eq!(session.run().await?, Outcome::Idle);
+    let expected = ["user go", "assistant error incomplete-stream: half", "synthetic", "assistant stop: whole"];
+    assert_eq!(history(&session).await?, expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_failure_that_is_not_retried_is_an_answer_with_an_error() -> Tested {
+    let world = World::new([Attempt::error(error(ProviderErrorKind::Authentication))]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("go")).await?;
+    let failed = session.run().await.err().ok_or("the run must fail")?;
+    assert_eq!(failed.kind(), "authentication");
+    assert_eq!(history(&session).await?, ["user go", "assistant error authentication: "]);
+    Ok(())
+}

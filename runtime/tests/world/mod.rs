@@ -1,0 +1,120 @@
+//! A scripted world around a real runtime and the memory log.
+
+use annals_core::Seq;
+use annals_projections::{Body, Content};
+use annals_runtime::permission::{Approver, FixedApprover};
+use annals_runtime::ports::provider::Attempt;
+use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
+use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
+use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
+use annals_runtime::{NewSession, Ports, Runtime, Session, Settings};
+use annals_store::{EventLog, MemoryLog};
+use std::sync::Arc;
+
+/// What a test ends with: any error is a failure.
+pub type Tested = Result<(), Box<dyn std::error::Error>>;
+
+/// A scripted world. Clones share it; a runtime made of it dies with its last clone, the world does not.
+#[derive(Clone)]
+pub struct World {
+    pub log: Arc<dyn EventLog>,
+    pub provider: Arc<ScriptedProvider>,
+    pub clock: Arc<ManualClock>,
+    pub ids: Arc<SeededIds>,
+    pub services: LocationServices,
+    pub approver: Arc<dyn Approver>,
+    pub definitions: FixedDefinitions,
+    pub settings: Settings,
+}
+
+impl World {
+    /// A world whose model answers these attempts, then `ok`.
+    pub fn new(attempts: impl IntoIterator<Item = Attempt>) -> Self {
+        Self {
+            log: Arc::new(MemoryLog::new()),
+            provider: Arc::new(ScriptedProvider::new(attempts)),
+            clock: Arc::new(ManualClock::at(ManualClock::SCENARIO)),
+            ids: Arc::new(SeededIds::scripted(1)),
+            services: LocationServices::default(),
+            approver: Arc::new(FixedApprover::allowing("user")),
+            definitions: FixedDefinitions::default().model(scripted_model(&"test/alpha".into(), 200_000, 32_000)),
+            settings: Settings::default(),
+        }
+    }
+
+    /// Adds a tool.
+    pub fn tool(self, tool: impl Tool + 'static) -> Self {
+        self.services.tools.register([Arc::new(tool) as Arc<dyn Tool>]).expect("names in tests are valid").detach();
+        self
+    }
+
+    /// A process over this world.
+    pub fn runtime(&self) -> Runtime {
+        let ports = Ports {
+            log: self.log.clone(),
+            provider: self.provider.clone(),
+            clock: self.clock.clone(),
+            ids: self.ids.clone(),
+            outputs: Arc::new(MemoryOutputs::new(self.clock.clone())),
+            approver: self.approver.clone(),
+            locations: Arc::new(self.services.clone()),
+            definitions: Arc::new(self.definitions.clone()),
+        };
+        Runtime::new(ports, self.settings.clone())
+    }
+
+    /// A Session at `/project` with agent `build`.
+    pub async fn session(&self, runtime: &Runtime) -> Result<Session, annals_runtime::LogError> {
+        runtime.create(NewSession::at("/project", "build", "test/alpha")).await
+    }
+}
+
+/// A tool without input that gives a text.
+pub fn says(name: &str, text: &'static str) -> impl Tool + use<> {
+    FunctionTool::new(
+        name,
+        "Says something.",
+        &serde_json::json!({"type": "object"}),
+        move |_: serde_json::Value, _| async move { Ok(ToolOutput::text(text)) },
+    )
+}
+
+/// The history as lines: `user hello`, `assistant stop: hi | look=completed(seen)`.
+pub async fn history(session: &Session) -> Result<Vec<String>, annals_runtime::LogError> {
+    let (view, blobs) = (session.view().await?, session.blobs());
+    let text = |text: &annals_core::Text| text.resolve(&*blobs).into_owned();
+    let line = |body: &Body| match body {
+        Body::User { text: said, .. } => format!("user {}", text(said)),
+        Body::System { text: told, .. } => format!("system {}", text(told)),
+        Body::Synthetic { .. } => "synthetic".into(),
+        Body::Compaction { summary, .. } => format!("compaction {}", text(summary)),
+        Body::Assistant(answer) => {
+            let content: Vec<String> = answer
+                .content
+                .iter()
+                .map(|content| match content {
+                    Content::Text { text: said, .. } => text(said),
+                    Content::Reasoning { text: thought, .. } => format!("({})", text(thought)),
+                    Content::Tool(tool) => {
+                        let told = tool.error.as_ref().map_or_else(|| text(&tool.output), text);
+                        format!("{}={}({told})", tool.name, tool.status.as_str())
+                    }
+                })
+                .collect();
+            let finish = answer.finish.map_or("open", |finish| finish.as_str());
+            let error = answer.error.as_ref().map(|error| format!(" {}", error.kind)).unwrap_or_default();
+            format!("assistant {finish}{error}: {}", content.join(" | "))
+        }
+        other => format!("{other:?}"),
+    };
+    Ok(view.history.selected().map(|message| line(&message.body)).collect())
+}
+
+/// The names of all events, in order.
+pub async fn events(world: &World, session: &Session) -> Result<Vec<&'static str>, annals_store::ReadError> {
+    let slices = world.log.read(session.id(), Seq::ZERO, 10_000).await?;
+    Ok(slices
+        .iter()
+        .flat_map(|slice| slice.records().map(|record| record.event.kind().name()).collect::<Vec<_>>())
+        .collect())
+}

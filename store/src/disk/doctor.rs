@@ -1,0 +1,273 @@
+//! What `doctor` does: a thorough examination, repair, collecting blobs, compaction. Each says first what it will do.
+
+use super::blobs::Listing;
+use super::facts::{Usage, usage};
+use super::files::RealDisk;
+use super::frame::{self, Cause, Found, Kind, Void};
+use super::reading::decode;
+use super::report::{Copy, OpenError, OpeningReport, Remark};
+use super::segment;
+use super::shared::Tuning;
+use super::{Aim, DiskLog, OpenMode};
+use crate::log::Position;
+use annals_core::{BlobHash, Digest};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// What a thorough examination found. Nothing was changed.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Examination {
+    /// Batches in the journal.
+    pub batches: u64,
+    /// Places in the journal that hold no Batch: cut off or lost earlier.
+    pub voids: Vec<(Position, Void)>,
+    /// Everything that is damaged, and what a repair does about it.
+    pub findings: Vec<Finding>,
+}
+
+/// Something damaged, and what a repair does about it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Finding {
+    /// A segment cannot be read in part.
+    #[error("{}: {missing} batches cannot be read, {in_sled} of them stand in sled: the segment will be written again, the damaged one set aside", segment.display())]
+    Segment {
+        /// Which.
+        segment: PathBuf,
+        /// How many positions.
+        missing: u64,
+        /// How many of them sled has.
+        in_sled: u64,
+    },
+    /// A segment's header is damaged; every Batch in it can be read.
+    #[error("{}: the header is damaged: it will be written again", segment.display())]
+    Header {
+        /// Which.
+        segment: PathBuf,
+    },
+    /// sled lacks Batches or holds damaged ones.
+    #[error("sled lacks {batches} batches or holds them damaged: they will be taken from the journal")]
+    Sled {
+        /// How many.
+        batches: u64,
+    },
+    /// sled cannot be read to its end.
+    #[error("sled cannot be read to its end ({reason}): it will be rebuilt from the journal")]
+    SledBroken {
+        /// What it said.
+        reason: String,
+    },
+    /// A Batch names a blob that is not there or is damaged. No repair brings it back; putting it again does.
+    #[error("blob {blob} is missing or damaged: put or import it again")]
+    Blob {
+        /// Which.
+        blob: BlobHash,
+    },
+}
+
+/// What collecting would remove.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Garbage {
+    /// Blobs that no Batch names, and their lengths.
+    pub blobs: Vec<(BlobHash, u64)>,
+    /// Files that a stopped writer left unfinished.
+    pub unfinished: Vec<(PathBuf, u64)>,
+}
+
+/// Blobs cannot be collected.
+#[derive(Debug, thiserror::Error)]
+pub enum CollectError {
+    /// A Batch that cannot be read may name any blob: repair the store first.
+    #[error("the store is damaged, and what cannot be read may name any blob; run a repair first")]
+    Damaged,
+    /// The disk refused.
+    #[error("blobs could not be collected: {0}")]
+    Io(#[from] io::Error),
+}
+
+impl DiskLog {
+    /// Reads both copies whole and compares them. `progress` hears how many segments are done, of how many.
+    ///
+    /// # Errors
+    /// When the journal's files cannot be read.
+    pub fn examine(&self, mut progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
+        let mut seen = self.survey(&mut progress)?;
+        let mut examination = Examination { batches: seen.batches, voids: seen.voids, findings: Vec::new() };
+        let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
+        let broken = self.shared.sled().and_then(|sled| {
+            sled.every(|key, value| {
+                if let Some((frame, header)) = super::sled_tree::checked(key, value) {
+                    in_sled.insert(frame.position, header.digest);
+                }
+            })
+        });
+        for (path, header_holds, missing) in &seen.segments {
+            if !header_holds {
+                examination.findings.push(Finding::Header { segment: path.clone() });
+            }
+            if !missing.is_empty() {
+                let found = missing.iter().filter(|position| in_sled.contains_key(position)).count();
+                examination.findings.push(Finding::Segment {
+                    segment: path.clone(),
+                    missing: missing.len() as u64,
+                    in_sled: found as u64,
+                });
+            }
+        }
+        let lacking = seen.digests.iter().filter(|(position, digest)| in_sled.get(position) != Some(digest)).count();
+        if let Some(error) = broken {
+            examination.findings.push(Finding::SledBroken { reason: error.to_string() });
+        } else if lacking > 0 {
+            examination.findings.push(Finding::Sled { batches: lacking as u64 });
+        }
+        seen.blobs.retain(|blob| !self.shared.blobs.holds(blob));
+        examination.findings.extend(seen.blobs.into_iter().map(|blob| Finding::Blob { blob }));
+        Ok(examination)
+    }
+
+    /// Mends everything that [`DiskLog::examine`] found and that can be mended; the store must not be open.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn repair(dir: &Path, tuning: Tuning) -> Result<OpeningReport, OpenError> {
+        let (log, report) = Self::open_aiming(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Aim::Repair)?;
+        drop(log);
+        Ok(report)
+    }
+
+    /// Writes sled anew without the space that it no longer uses, and packs what waits to be packed; the store must not
+    /// be open. Gives how much the store took before and takes now.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn compact(dir: &Path, tuning: Tuning) -> Result<(Usage, Usage), OpenError> {
+        let io = |source| OpenError::Io { path: dir.to_owned(), source };
+        let before = usage(dir).map_err(io)?;
+        let (log, report) = Self::open_aiming(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Aim::Compact)?;
+        super::keeper::pack(&log.shared);
+        drop(log);
+        // Only what this call set aside on purpose goes; damaged things stay.
+        let asked = report.remarks.iter().find_map(|remark| match remark {
+            Remark::SledRebuilt { reason, set_aside: Some(old), .. } if reason == super::rebuild::COMPACTED => {
+                Some(old)
+            }
+            _ => None,
+        });
+        asked.map_or(Ok(()), std::fs::remove_dir_all).map_err(io)?;
+        Ok((before, usage(dir).map_err(io)?))
+    }
+
+    /// What no Batch names and is older than `age`: the blobs that [`DiskLog::collect`] would remove.
+    ///
+    /// # Errors
+    /// When the store is damaged or cannot be read.
+    pub fn garbage(&self, age: Duration, mut progress: impl FnMut(usize, usize)) -> Result<Garbage, CollectError> {
+        let seen = self.survey(&mut progress)?;
+        if seen.segments.iter().any(|(_, _, missing)| !missing.is_empty())
+            || seen.voids.iter().any(|(_, void)| void.cause == Cause::Lost)
+        {
+            return Err(CollectError::Damaged);
+        }
+        let mut named = seen.blobs;
+        // Archive segments may have been dropped: then only sled knows what their Batches name.
+        let broken = self.shared.sled().and_then(|sled| {
+            sled.every(|_, value| {
+                named.extend(decode(value).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));
+            })
+        });
+        if broken.is_some() || self.shared.sled().is_none() {
+            return Err(CollectError::Damaged);
+        }
+        let Listing { blobs, unfinished } = self.shared.blobs.list()?;
+        let mut garbage = Garbage::default();
+        for (hash, length) in blobs {
+            if !named.contains(&hash) && older(&self.shared.blobs.path(&hash), age)? {
+                garbage.blobs.push((hash, length));
+            }
+        }
+        for (path, length) in unfinished {
+            if older(&path, age)? {
+                garbage.unfinished.push((path, length));
+            }
+        }
+        Ok(garbage)
+    }
+
+    /// Removes what [`DiskLog::garbage`] found, except what was put again since.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn collect(&self, garbage: &Garbage, age: Duration) -> Result<Usage, CollectError> {
+        let mut removed = Usage::default();
+        for (hash, length) in &garbage.blobs {
+            if self.shared.blobs.remove_if(hash, |path| older(path, age))? {
+                removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
+            }
+        }
+        for (path, length) in &garbage.unfinished {
+            self.shared.disk.remove(path)?;
+            removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
+        }
+        Ok(removed)
+    }
+
+    /// Reads every segment.
+    fn survey(&self, progress: &mut dyn FnMut(usize, usize)) -> io::Result<Seen> {
+        let mut seen = Seen::default();
+        let segments = self.shared.journal.segments();
+        let next = self.shared.lock().sessions.next;
+        for (index, (segment, end)) in segments.iter().enumerate() {
+            progress(index, segments.len());
+            let bytes = segment.load()?;
+            let end = (*end).min(next);
+            let mut missing: BTreeSet<u64> = (segment.first..end).collect();
+            for found in frame::scan(&bytes, segment::HEADER) {
+                let Found::Frame(_, frame) = found else { continue };
+                if !missing.remove(&frame.position) {
+                    continue;
+                }
+                if frame.kind == Kind::Void {
+                    seen.voids.push((Position(frame.position), Void::decode(frame.payload)));
+                } else if let Some(stored) = decode(frame.bytes) {
+                    seen.batches += 1;
+                    seen.digests.insert(frame.position, stored.batch.digest);
+                    seen.blobs.extend(stored.batch.blobs().into_iter().map(|blob| blob.blob));
+                } else {
+                    missing.insert(frame.position);
+                }
+            }
+            seen.segments.push((segment.path(), segment.header_holds(&bytes), missing));
+        }
+        progress(segments.len(), segments.len());
+        Ok(seen)
+    }
+}
+
+/// What reading every segment gave.
+#[derive(Debug, Default)]
+struct Seen {
+    batches: u64,
+    voids: Vec<(Position, Void)>,
+    digests: BTreeMap<u64, Digest>,
+    blobs: BTreeSet<BlobHash>,
+    /// Path, whether the header holds, the positions that cannot be read.
+    segments: Vec<(PathBuf, bool, BTreeSet<u64>)>,
+}
+
+impl Finding {
+    /// The copy that is damaged, if one of the two is.
+    pub fn copy(&self) -> Option<Copy> {
+        match self {
+            Self::Segment { .. } | Self::Header { .. } => Some(Copy::Journal),
+            Self::Sled { .. } | Self::SledBroken { .. } => Some(Copy::Sled),
+            Self::Blob { .. } => None,
+        }
+    }
+}
+
+fn older(path: &Path, age: Duration) -> io::Result<bool> {
+    let modified = std::fs::metadata(path)?.modified()?;
+    Ok(SystemTime::now().duration_since(modified).is_ok_and(|since| since >= age))
+}

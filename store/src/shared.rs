@@ -1,0 +1,21 @@
+//! One store, many processes: whoever opens it first owns it and serves it to the others (DESIGN section 3).
+//!
+//! A guest's call is one message over the Unix-domain socket in the store's folder, its answer another; a follower has
+//! a connection to itself. When the owner goes, its guests race for the lock: one becomes the owner, the others its
+//! guests, and calls that were under way are made again. That is safe, since appending the same Batch again is.
+
+mod client;
+mod following;
+mod log;
+mod server;
+mod socket;
+mod wire;
+
+pub use client::{ConnectError, RemoteLog};
+pub use log::{PATIENCE, SharedError, SharedLog, Standing};
+pub use server::{Server, serve};
+pub use socket::SOCKET;
+pub use wire::PROTOCOL;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,342 @@
+//! A guest's side: the same [`EventLog`], over the owner's socket.
+
+use super::socket;
+use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, understands};
+use crate::log::{
+    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
+    Slice,
+};
+use annals_core::{Batch, BlobHash, Blobs, Seq, SessionId};
+use futures_core::Stream;
+use futures_util::{SinkExt, StreamExt, stream};
+use std::io::{self, Read, Write};
+use std::path::{Path, PathBuf};
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::net::UnixStream;
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+type Connection = Framed<UnixStream, LengthDelimitedCodec>;
+
+/// How many idle connections are kept.
+const IDLE: usize = 64;
+
+/// The owner is not there.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// Nobody answers: the owner went, or is not there yet.
+    #[error("nobody serves the store in {}: {source}", dir.display())]
+    Absent {
+        /// The store's folder.
+        dir: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// The owner is of another version: end it, or use that version.
+    #[error("the store in {} is owned by another version of this program ({owner}; this is {ours}): end that one first", dir.display())]
+    Version {
+        /// The store's folder.
+        dir: PathBuf,
+        /// What the owner says it is.
+        owner: String,
+        /// What this process is.
+        ours: String,
+    },
+}
+
+/// The connection broke while a call was under way: it may have been done or not.
+pub(super) type Lost = io::Error;
+
+/// What a follower's connection gives.
+pub(super) type RawFollowing = Pin<Box<dyn Stream<Item = Result<Result<Followed, ReadError>, Lost>> + Send>>;
+
+/// An [`EventLog`] that another process owns. A clone is the same log.
+#[derive(Clone, Debug)]
+pub struct RemoteLog {
+    remote: Arc<Remote>,
+}
+
+#[derive(Debug)]
+struct Remote {
+    dir: PathBuf,
+    idle: Mutex<Vec<Connection>>,
+}
+
+impl RemoteLog {
+    /// Connects to the owner of the store in a folder.
+    ///
+    /// # Errors
+    /// See [`ConnectError`].
+    pub async fn connect(dir: &Path) -> Result<Self, ConnectError> {
+        let log = Self { remote: Arc::new(Remote { dir: dir.to_owned(), idle: Mutex::default() }) };
+        let connection = log.remote.connect().await?;
+        log.remote.keep(connection);
+        Ok(log)
+    }
+
+    pub(super) async fn append(&self, draft: &Draft) -> Result<Result<Committed, AppendError>, Lost> {
+        let Draft { session, expected, at, ref events, digest } = *draft;
+        // Sealed here as well: large texts go before the Batch, so that it fits a record on its way too. The owner seals it
+        // again, with the digest before it, and finds its texts moved as it would have moved them.
+        let sealed = match Batch::seal(session, expected, at, None, events.clone()) {
+            Ok(sealed) => sealed,
+            Err(source) => return Ok(Err(AppendError::Seal { session, source })),
+        };
+        for (_, text) in sealed.blobs {
+            if let Err(error) = self.put_blob(text).await? {
+                return Ok(Err(error));
+            }
+        }
+        match self.remote.ask(&Ask::Append { batch: sealed.encoded, digest }).await? {
+            Answer::Committed { batch, position, known } => Ok(Ok(committed_of(&batch, position, known)?)),
+            Answer::Refused { refusal } => Ok(Err(refusal.into())),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn head(&self, session: SessionId) -> Result<Result<Option<Head>, ReadError>, Lost> {
+        match self.remote.ask(&Ask::Head { session }).await? {
+            Answer::Head { head } => Ok(Ok(head.map(Into::into))),
+            Answer::Unreadable { reason } => Ok(Err(reason.into())),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    pub(super) async fn sessions(&self) -> Result<Result<Vec<SessionHead>, ReadError>, Lost> {
+        match self.remote.ask(&Ask::Sessions).await? {
+            Answer::Sessions { heads } => {
+                let heads = heads.into_iter();
+                Ok(Ok(heads.map(|(session, head)| SessionHead { session, head: head.into() }).collect()))
+            }
+            Answer::Unreadable { reason } => Ok(Err(reason.into())),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// Reads in pages: one answer holds only so much.
+    pub(super) async fn read(
+        &self,
+        session: SessionId,
+        mut place: Seq,
+        limit: usize,
+        back: bool,
+    ) -> Result<Result<Vec<Slice>, ReadError>, Lost> {
+        let mut all: Vec<Slice> = Vec::new();
+        loop {
+            let limit = limit.saturating_sub(all.len()) as u64;
+            let ask = match back {
+                false => Ask::Read { session, from: place, limit },
+                true => Ask::ReadBack { session, before: place, limit },
+            };
+            let page = match self.remote.ask(&ask).await? {
+                Answer::Slices { slices } => slices,
+                // What was read before a damaged place is given; the next read begins there and tells it.
+                Answer::Unreadable { .. } if !all.is_empty() => return Ok(Ok(all)),
+                Answer::Unreadable { reason } => return Ok(Err(reason.into())),
+                other => return Err(unexpected(&other)),
+            };
+            for slice in &page {
+                all.push(slice.slice()?);
+            }
+            match all.last() {
+                Some(last) if !page.is_empty() && limit > page.len() as u64 => {
+                    place = if back { last.from } else { last.until };
+                }
+                _ => return Ok(Ok(all)),
+            }
+        }
+    }
+
+    pub(super) async fn put_blob(&self, text: String) -> Result<Result<BlobHash, AppendError>, Lost> {
+        match self.remote.ask(&Ask::PutBlob { text }).await? {
+            Answer::Stored { hash } => Ok(Ok(hash)),
+            Answer::Refused { refusal } => Ok(Err(refusal.into())),
+            other => Err(unexpected(&other)),
+        }
+    }
+
+    /// A stream that ends with `Lost` when the owner goes.
+    pub(super) fn follow_raw(&self, scope: Scope) -> RawFollowing {
+        let remote = self.remote.clone();
+        let opened = async move {
+            let ask = match scope {
+                Scope::Session { session, from } => Ask::FollowSession { session, from },
+                Scope::All { from } => Ask::FollowAll { from: from.0 },
+            };
+            let mut connection = remote.connect().await.map_err(io::Error::other)?;
+            connection.send(ask.write()?).await?;
+            Ok::<_, Lost>(stream::unfold(Some(connection), |connection| async move {
+                let mut connection = connection?;
+                match followed(connection.next().await) {
+                    Ok(Ok(followed)) => Some((Ok(Ok(followed)), Some(connection))),
+                    ended => Some((ended, None)),
+                }
+            }))
+        };
+        let flattened = stream::once(opened).map(|opened| match opened {
+            Ok(followed) => followed.boxed(),
+            Err(lost) => stream::once(async move { Err(lost) }).boxed(),
+        });
+        Box::pin(flattened.flatten())
+    }
+}
+
+fn followed(frame: Option<io::Result<bytes::BytesMut>>) -> Result<Result<Followed, ReadError>, Lost> {
+    let frame = frame.unwrap_or_else(|| Err(io::ErrorKind::ConnectionAborted.into()))?;
+    match Answer::read(&frame)? {
+        Answer::Followed { slice, position } => {
+            Ok(Ok(Followed::Batch { slice: slice.slice()?, position: position.map(Position) }))
+        }
+        Answer::Synced => Ok(Ok(Followed::Synced)),
+        Answer::Unreadable { reason } => Ok(Err(reason.into())),
+        other => Err(unexpected(&other)),
+    }
+}
+
+fn unexpected(answer: &Answer) -> Lost {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the owner of the store answered something else: {answer:?}"))
+}
+
+impl Remote {
+    async fn connect(&self) -> Result<Connection, ConnectError> {
+        let absent = |source| ConnectError::Absent { dir: self.dir.clone(), source };
+        let opened = socket::connect(&self.dir).and_then(|stream| {
+            stream.set_nonblocking(true)?;
+            UnixStream::from_std(stream)
+        });
+        let mut connection = Framed::new(opened.map_err(absent)?, frames());
+        let ours = hello();
+        connection.send(bytes::Bytes::from(ours.clone())).await.map_err(absent)?;
+        let gone = || io::Error::from(io::ErrorKind::ConnectionAborted);
+        let theirs = connection.next().await.unwrap_or_else(|| Err(gone())).map_err(absent)?;
+        let owner = String::from_utf8_lossy(&theirs).into_owned();
+        if !understands(&ours, &owner) {
+            return Err(ConnectError::Version { dir: self.dir.clone(), owner, ours });
+        }
+        Ok(connection)
+    }
+
+    fn keep(&self, connection: Connection) {
+        let mut idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner);
+        if idle.len() < IDLE {
+            idle.push(connection);
+        }
+    }
+
+    /// Asks over an idle connection, or a new one. A call that is dropped half-way takes its connection with it.
+    async fn ask(&self, ask: &Ask) -> Result<Answer, Lost> {
+        let message = ask.write()?;
+        let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        if let Some(mut connection) = idle {
+            // An idle connection may be of an owner that went; asking twice is safe, whatever is asked.
+            if let Ok(answer) = exchange(&mut connection, message.clone()).await {
+                self.keep(connection);
+                return Ok(answer);
+            }
+            self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        }
+        let mut connection = self.connect().await.map_err(io::Error::other)?;
+        let answer = exchange(&mut connection, message).await?;
+        self.keep(connection);
+        Ok(answer)
+    }
+}
+
+async fn exchange(connection: &mut Connection, message: bytes::Bytes) -> Result<Answer, Lost> {
+    connection.send(message).await?;
+    match connection.next().await {
+        Some(frame) => Ok(Answer::read(&frame?)?),
+        None => Err(io::ErrorKind::ConnectionAborted.into()),
+    }
+}
+
+/// Reads over a connection of its own, and blocks while it does: the port is not asynchronous.
+impl Blobs for Remote {
+    fn text(&self, hash: &BlobHash) -> Option<String> {
+        let told = self.blob(hash);
+        if let Err(error) = &told {
+            tracing::warn!(blob = %hash, %error, "a blob could not be asked of the store's owner");
+        }
+        told.ok().flatten()
+    }
+}
+
+impl Remote {
+    fn blob(&self, hash: &BlobHash) -> io::Result<Option<String>> {
+        let mut stream = socket::connect(&self.dir)?;
+        send(&mut stream, hello().as_bytes())?;
+        receive(&mut stream)?;
+        send(&mut stream, &Ask::Blob { hash: *hash }.write()?)?;
+        match Answer::read(&receive(&mut stream)?)? {
+            Answer::Blob { text } => Ok(text),
+            other => Err(unexpected(&other)),
+        }
+    }
+}
+
+fn send(stream: &mut std::os::unix::net::UnixStream, message: &[u8]) -> io::Result<()> {
+    let length = u32::try_from(message.len()).map_err(|_| io::ErrorKind::InvalidInput)?;
+    stream.write_all(&length.to_be_bytes())?;
+    stream.write_all(message)
+}
+
+fn receive(stream: &mut std::os::unix::net::UnixStream) -> io::Result<Vec<u8>> {
+    let mut length = [0; 4];
+    stream.read_exact(&mut length)?;
+    let mut message = Vec::new();
+    let length = u64::from(u32::from_be_bytes(length));
+    if stream.take(length).read_to_end(&mut message)? as u64 != length {
+        return Err(io::ErrorKind::UnexpectedEof.into());
+    }
+    Ok(message)
+}
+
+impl From<Malformed> for ReadError {
+    fn from(error: Malformed) -> Self {
+        Self::Io { source: Arc::new(error.into()) }
+    }
+}
+
+fn read_error(lost: Lost) -> ReadError {
+    ReadError::Io { source: Arc::new(lost) }
+}
+
+impl EventLog for RemoteLog {
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        Box::pin(async move {
+            self.append(&draft).await.unwrap_or_else(|error| {
+                tracing::warn!(%error, "the store's owner went while a batch was appended");
+                Err(AppendError::Unknown)
+            })
+        })
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        Box::pin(async move { self.head(session).await.map_err(read_error)? })
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        Box::pin(async move { self.sessions().await.map_err(read_error)? })
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.read(session, from, limit, false).await.map_err(read_error)? })
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { self.read(session, before, limit, true).await.map_err(read_error)? })
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        Box::pin(self.follow_raw(scope).map(|item| item.map_err(read_error)?))
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        Box::pin(async move { self.put_blob(text).await.unwrap_or(Err(AppendError::Unknown)) })
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.remote.clone()
+    }
+}

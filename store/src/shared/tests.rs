@@ -1,0 +1,167 @@
+use super::{ConnectError, RemoteLog, SOCKET, SharedError, SharedLog, Standing, serve};
+use crate::conformance::material::{begin, next_slice, next_synced, session, story, two, whole};
+use crate::conformance::{Violation, run_all};
+use crate::{AppendError, EventLog, MemoryLog, OpenError, OpenMode, ReadError, Scope};
+use annals_core::Seq;
+use futures_util::StreamExt;
+use std::io::{Read, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+/// The owner's own runtime, as in another process: a guest that reads a blob blocks its thread.
+fn owner() -> tokio::runtime::Runtime {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(1).enable_all().build().unwrap()
+}
+
+fn served(owner: &tokio::runtime::Runtime, log: &MemoryLog, dir: &Path) -> super::Server {
+    let _inside = owner.enter();
+    serve(Arc::new(log.clone()), dir).unwrap()
+}
+
+#[test]
+fn a_log_over_the_socket_conforms() {
+    let (owner, guest) = (owner(), owner());
+    let kept = Mutex::new(Vec::new());
+    let make = async || {
+        let folder = tempfile::tempdir().unwrap();
+        let server = served(&owner, &MemoryLog::new(), folder.path());
+        let remote = RemoteLog::connect(folder.path()).await.map_err(|error| Violation(error.to_string()))?;
+        kept.lock().unwrap().push((server, folder));
+        Ok(Arc::new(remote) as Arc<dyn EventLog>)
+    };
+    guest.block_on(run_all(make)).unwrap();
+    guest.shutdown_background();
+}
+
+#[tokio::test]
+async fn a_guest_reads_more_than_one_answer_holds() {
+    let (log, folder) = (MemoryLog::new(), tempfile::tempdir().unwrap());
+    let s = session(1);
+    story(&log, s, 600).await.unwrap();
+    let server = serve(Arc::new(log.clone()), folder.path()).unwrap();
+    let remote = RemoteLog::connect(folder.path()).await.unwrap();
+    for (from, limit) in [(0, 1000), (0, 601), (5, 300), (1, 256), (2, 257), (0, 255)] {
+        let log: &dyn EventLog = &log;
+        let remote: &dyn EventLog = &remote;
+        assert_eq!(remote.read(s, Seq(from), limit).await.unwrap(), log.read(s, Seq(from), limit).await.unwrap());
+        let before = Seq(1201 - from);
+        assert_eq!(remote.read_back(s, before, limit).await.unwrap(), log.read_back(s, before, limit).await.unwrap());
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_guest_is_told_when_the_owner_goes() {
+    let (log, folder) = (MemoryLog::new(), tempfile::tempdir().unwrap());
+    let s = session(1);
+    begin(&log, s).await.unwrap();
+    let server = serve(Arc::new(log.clone()), folder.path()).unwrap();
+    let remote = RemoteLog::connect(folder.path()).await.unwrap();
+    let mut following = EventLog::follow(&remote, Scope::Session { session: s, from: Seq(0) });
+    next_slice(&mut following).await.unwrap();
+    next_synced(&mut following).await.unwrap();
+    server.stop().await;
+    assert!(matches!(following.next().await, Some(Err(ReadError::Io { .. }))));
+    assert!(following.next().await.is_none());
+    assert!(matches!(two(&remote, s, Seq(1)).await, Err(AppendError::Unknown)));
+    assert!(matches!(EventLog::head(&remote, s).await, Err(ReadError::Io { .. })));
+    assert!(matches!(RemoteLog::connect(folder.path()).await, Err(ConnectError::Absent { .. })));
+    // The next owner listens at the same place, and an old guest finds it.
+    let next = serve(Arc::new(log), folder.path()).unwrap();
+    two(&remote, s, Seq(1)).await.unwrap();
+    next.stop().await;
+}
+
+#[tokio::test]
+async fn another_version_is_refused_by_both_sides() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = serve(Arc::new(MemoryLog::new()), folder.path()).unwrap();
+    let socket = folder.path().join(SOCKET);
+    let old = tokio::task::spawn_blocking(move || {
+        let mut stream = std::os::unix::net::UnixStream::connect(socket).unwrap();
+        stream.write_all(b"\0\0\0\x10annals 0 x 0.0.1").unwrap();
+        let mut all = Vec::new();
+        stream.read_to_end(&mut all).unwrap();
+        String::from_utf8_lossy(&all).into_owned()
+    });
+    let answer = old.await.unwrap();
+    assert!(answer.contains("annals 1 "), "{answer:?}");
+    server.stop().await;
+
+    let listener = super::socket::listen(folder.path()).unwrap();
+    let later = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut said = [0; 4];
+        stream.read_exact(&mut said).unwrap();
+        stream.write_all(b"\0\0\0\x11annals 99 x 9.9.9").unwrap();
+        stream
+    });
+    let refused = RemoteLog::connect(folder.path()).await.unwrap_err();
+    assert!(matches!(&refused, ConnectError::Version { owner, .. } if owner.contains("99")), "{refused}");
+    drop(later.join().unwrap());
+}
+
+async fn shared(dir: &Path) -> SharedLog {
+    SharedLog::open(dir, OpenMode::Create).await.unwrap()
+}
+
+#[test]
+fn a_shared_store_conforms_for_its_owner_and_for_its_guests() {
+    let (owner, guest) = (owner(), owner());
+    for as_guest in [false, true] {
+        let kept = Mutex::new(Vec::new());
+        let make = async || {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = folder.path().join("store");
+            let path = dir.clone();
+            let first = owner.spawn(async move { shared(&path).await }).await.unwrap();
+            assert!(matches!(first.standing(), Standing::Owner(_)));
+            let log = if as_guest { shared(&dir).await } else { first.clone() };
+            assert_eq!(log.standing() == Standing::Guest, as_guest);
+            kept.lock().unwrap().push((first, folder));
+            Ok(Arc::new(log) as Arc<dyn EventLog>)
+        };
+        guest.block_on(run_all(make)).unwrap();
+        for (log, _folder) in kept.into_inner().unwrap() {
+            owner.block_on(log.close()).unwrap();
+        }
+    }
+    guest.shutdown_background();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_the_owner_goes_a_guest_takes_over_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let s = session(1);
+    let first = shared(folder.path()).await;
+    begin(&first, s).await.unwrap();
+    let guests = [shared(folder.path()).await, shared(folder.path()).await];
+    let mut following: Vec<_> =
+        guests.iter().map(|guest| guest.follow(Scope::Session { session: s, from: Seq(0) })).collect();
+    for following in &mut following {
+        next_slice(following).await.unwrap();
+        next_synced(following).await.unwrap();
+    }
+    first.close().await.unwrap();
+    assert_eq!(first.standing(), Standing::Closed);
+    assert!(matches!(first.head(s).await, Err(ReadError::Closed)));
+    assert!(matches!(two(&first, s, Seq(1)).await, Err(AppendError::Closed)));
+    for (n, guest) in guests.iter().enumerate() {
+        let new = two(guest, s, Seq(1 + 2 * n as u64)).await.unwrap();
+        for following in &mut following {
+            assert_eq!(next_slice(following).await.unwrap().batch, new.batch);
+        }
+    }
+    let owners = guests.iter().filter(|guest| matches!(guest.standing(), Standing::Owner(_)));
+    assert_eq!(owners.count(), 1);
+    assert_eq!(whole(&guests[0], s).await.unwrap(), whole(&guests[1], s).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_there_is_not_made_to_look_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("nothing");
+    let refused = SharedLog::open(&dir, OpenMode::Existing).await.unwrap_err();
+    assert!(matches!(refused, SharedError::Open(OpenError::NoStore { .. })), "{refused}");
+    assert!(!dir.exists());
+}

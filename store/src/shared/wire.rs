@@ -1,0 +1,282 @@
+//! What the owner of a store and its guests say to each other: one frame a message, in the codec of the log.
+//!
+//! The first frame of each side is a line of text, [`hello`], in a form that never changes; the rest may change with
+//! [`PROTOCOL`].
+
+use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
+use crate::placing::MISPLACED;
+use annals_core::{Batch, BlobHash, Digest, Kind, SealError, Seq, SessionId, Time, codec};
+use std::io;
+use std::sync::Arc;
+use tokio_util::codec::LengthDelimitedCodec;
+use wincode::config::Configuration;
+use wincode::{SchemaRead, SchemaWrite};
+
+/// The number of this protocol.
+pub const PROTOCOL: u32 = 1;
+
+/// The largest message, in bytes: that of a blob.
+pub(super) const MESSAGE_MAX: usize = 1 << 30;
+
+/// How many Batches one answer holds at most: the asking side asks again.
+pub(super) const PAGE: usize = 256;
+
+/// What a side says first: the protocol, the kinds of events that it knows, and its version for people.
+pub(super) fn hello() -> String {
+    let mut kinds = String::new();
+    for kind in Kind::ALL {
+        kinds.push_str(&format!("{} {}\n", kind.number(), kind.name()));
+    }
+    format!("annals {PROTOCOL} {} {}", Digest::of(kinds.as_bytes()).short(), env!("CARGO_PKG_VERSION"))
+}
+
+/// Whether two sides understand each other: all but the version for people is equal.
+pub(super) fn understands(ours: &str, theirs: &str) -> bool {
+    let meaning = |hello: &str| hello.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>();
+    meaning(ours) == meaning(theirs)
+}
+
+/// Four bytes of length, big-endian, then the message.
+pub(super) fn frames() -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder().max_frame_length(MESSAGE_MAX).new_codec()
+}
+
+/// A message could not be written or read: the two sides do not speak the same protocol, or something was cut off.
+#[derive(Debug, thiserror::Error)]
+#[error("a message between two processes is malformed: {0}")]
+pub(super) struct Malformed(String);
+
+impl From<Malformed> for io::Error {
+    fn from(error: Malformed) -> Self {
+        Self::new(io::ErrorKind::InvalidData, error)
+    }
+}
+
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) enum Ask {
+    Append { batch: Vec<u8>, digest: Option<Digest> },
+    Head { session: SessionId },
+    Sessions,
+    Read { session: SessionId, from: Seq, limit: u64 },
+    ReadBack { session: SessionId, before: Seq, limit: u64 },
+    FollowSession { session: SessionId, from: Seq },
+    FollowAll { from: u64 },
+    PutBlob { text: String },
+    Blob { hash: BlobHash },
+}
+
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) enum Answer {
+    Committed { batch: Vec<u8>, position: u64, known: bool },
+    Head { head: Option<WireHead> },
+    Sessions { heads: Vec<(SessionId, WireHead)> },
+    Slices { slices: Vec<WireSlice> },
+    Followed { slice: WireSlice, position: Option<u64> },
+    Synced,
+    Stored { hash: BlobHash },
+    Blob { text: Option<String> },
+    Refused { refusal: Refusal },
+    Unreadable { reason: Unreadable },
+}
+
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) struct WireHead {
+    next: Seq,
+    digest: Digest,
+    at: Time,
+}
+
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) struct WireSlice {
+    batch: Vec<u8>,
+    from: Seq,
+    until: Seq,
+}
+
+/// An [`AppendError`] on its way.
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) enum Refusal {
+    Conflict { session: SessionId, expected: Seq, actual: Seq },
+    Misplaced { session: SessionId, reason: String },
+    Diverged { session: SessionId, seq: Seq, expected: Digest, found: Digest },
+    MissingBlob { session: SessionId, seq: Seq, blob: BlobHash },
+    Empty { session: SessionId },
+    TooLarge { session: SessionId, bytes: u64 },
+    Seal { session: SessionId, told: String },
+    Io { fault: Fault },
+    Unknown,
+    Closed,
+}
+
+/// A [`ReadError`] on its way.
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) enum Unreadable {
+    NoSession { session: SessionId },
+    Damaged { session: SessionId, seq: Seq, reason: String },
+    Io { fault: Fault },
+    Closed,
+}
+
+/// An error of the system on its way: its number, if it has one, and its words.
+#[derive(Debug, SchemaRead, SchemaWrite)]
+pub(super) struct Fault {
+    number: Option<i32>,
+    told: String,
+}
+
+const CONFIG: Configuration<true, MESSAGE_MAX> =
+    Configuration::default().with_preallocation_size_limit::<MESSAGE_MAX>();
+
+macro_rules! message {
+    ($type:ident) => {
+        impl $type {
+            pub fn write(&self) -> Result<bytes::Bytes, Malformed> {
+                let written = wincode::config::serialize(self, CONFIG);
+                written.map(bytes::Bytes::from).map_err(|error| Malformed(error.to_string()))
+            }
+
+            pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
+                wincode::config::deserialize_exact(bytes, CONFIG).map_err(|error| Malformed(error.to_string()))
+            }
+        }
+    };
+}
+message!(Ask);
+message!(Answer);
+
+fn encode(batch: &Batch) -> Result<Vec<u8>, Malformed> {
+    codec::encode(batch).map_err(|error| Malformed(error.to_string()))
+}
+
+fn decode(bytes: &[u8]) -> Result<Arc<Batch>, Malformed> {
+    codec::decode(bytes).map(Arc::new).map_err(|error| Malformed(error.to_string()))
+}
+
+/// The Draft that a guest sealed: the owner chains it to what stands before it.
+pub(super) fn draft_of(batch: &[u8], digest: Option<Digest>) -> Result<Draft, Malformed> {
+    let Batch { session, first: expected, at, events, .. } =
+        codec::decode(batch).map_err(|error| Malformed(error.to_string()))?;
+    Ok(Draft { session, expected, at, events, digest })
+}
+
+impl Answer {
+    pub fn committed(Committed { batch, position, known }: &Committed) -> Result<Self, Malformed> {
+        Ok(Self::Committed { batch: encode(batch)?, position: position.0, known: *known })
+    }
+
+    pub fn slices(slices: &[Slice]) -> Result<Self, Malformed> {
+        Ok(Self::Slices { slices: slices.iter().map(WireSlice::of).collect::<Result<_, _>>()? })
+    }
+
+    pub fn followed(followed: &Followed) -> Result<Self, Malformed> {
+        Ok(match followed {
+            Followed::Batch { slice, position } => {
+                Self::Followed { slice: WireSlice::of(slice)?, position: position.map(|position| position.0) }
+            }
+            Followed::Synced => Self::Synced,
+        })
+    }
+}
+
+pub(super) fn committed_of(batch: &[u8], position: u64, known: bool) -> Result<Committed, Malformed> {
+    Ok(Committed { batch: decode(batch)?, position: Position(position), known })
+}
+
+impl WireSlice {
+    fn of(slice: &Slice) -> Result<Self, Malformed> {
+        Ok(Self { batch: encode(&slice.batch)?, from: slice.from, until: slice.until })
+    }
+
+    pub fn slice(&self) -> Result<Slice, Malformed> {
+        Ok(Slice { batch: decode(&self.batch)?, from: self.from, until: self.until })
+    }
+}
+
+impl From<Head> for WireHead {
+    fn from(Head { next, digest, at }: Head) -> Self {
+        Self { next, digest, at }
+    }
+}
+
+impl From<WireHead> for Head {
+    fn from(WireHead { next, digest, at }: WireHead) -> Self {
+        Self { next, digest, at }
+    }
+}
+
+impl Fault {
+    fn of(error: &io::Error) -> Self {
+        Self { number: error.raw_os_error(), told: error.to_string() }
+    }
+
+    fn error(self) -> Arc<io::Error> {
+        Arc::new(self.number.map_or_else(|| io::Error::other(self.told), io::Error::from_raw_os_error))
+    }
+}
+
+impl From<AppendError> for Refusal {
+    fn from(error: AppendError) -> Self {
+        match error {
+            AppendError::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
+            AppendError::Misplaced { session, reason } => Self::Misplaced { session, reason: reason.into() },
+            AppendError::Diverged { session, seq, expected, found } => Self::Diverged { session, seq, expected, found },
+            AppendError::MissingBlob { session, seq, blob } => Self::MissingBlob { session, seq, blob },
+            AppendError::Seal { session, source: SealError::Empty } => Self::Empty { session },
+            AppendError::Seal { session, source: SealError::TooLarge { bytes } } => {
+                Self::TooLarge { session, bytes: bytes as u64 }
+            }
+            AppendError::Seal { session, source } => Self::Seal { session, told: source.to_string() },
+            AppendError::Io { source } => Self::Io { fault: Fault::of(&source) },
+            AppendError::Unknown => Self::Unknown,
+            AppendError::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<Refusal> for AppendError {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
+            Refusal::Misplaced { session, reason } => {
+                let same = MISPLACED.iter().find(|known| **known == reason);
+                Self::Misplaced { session, reason: same.unwrap_or(&"the owner of the store says that it is misplaced") }
+            }
+            Refusal::Diverged { session, seq, expected, found } => Self::Diverged { session, seq, expected, found },
+            Refusal::MissingBlob { session, seq, blob } => Self::MissingBlob { session, seq, blob },
+            Refusal::Empty { session } => Self::Seal { session, source: SealError::Empty },
+            Refusal::TooLarge { session, bytes } => {
+                let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
+                Self::Seal { session, source: SealError::TooLarge { bytes } }
+            }
+            Refusal::Seal { session, told } => Self::Seal { session, source: SealError::Encode(told) },
+            Refusal::Io { fault } => Self::Io { source: fault.error() },
+            Refusal::Unknown => Self::Unknown,
+            Refusal::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<ReadError> for Unreadable {
+    fn from(error: ReadError) -> Self {
+        match error {
+            ReadError::NoSession(session) => Self::NoSession { session },
+            ReadError::Damaged { session, seq, reason } => Self::Damaged { session, seq, reason },
+            ReadError::Io { source } => Self::Io { fault: Fault::of(&source) },
+            ReadError::Closed => Self::Closed,
+        }
+    }
+}
+
+impl From<Unreadable> for ReadError {
+    fn from(reason: Unreadable) -> Self {
+        match reason {
+            Unreadable::NoSession { session } => Self::NoSession(session),
+            Unreadable::Damaged { session, seq, reason } => Self::Damaged { session, seq, reason },
+            Unreadable::Io { fault } => Self::Io { source: fault.error() },
+            Unreadable::Closed => Self::Closed,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

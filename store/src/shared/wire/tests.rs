@@ -1,0 +1,81 @@
+use super::{Answer, Ask, Refusal, Unreadable, draft_of, hello, understands};
+use crate::conformance::material::{admitted, draft, session};
+use crate::log::{AppendError, ReadError};
+use annals_core::{Batch, Digest, SealError, Seq};
+use std::sync::Arc;
+
+#[test]
+fn sides_with_other_kinds_or_another_protocol_do_not_understand_each_other() {
+    let ours = hello();
+    let later = |at: usize| {
+        let mut words: Vec<&str> = ours.split(' ').collect();
+        words[at] = "9";
+        words.join(" ")
+    };
+    assert!(understands(&ours, &ours));
+    assert!(understands(&ours, &later(3)), "the version is for people");
+    assert!(!understands(&ours, &later(1)));
+    assert!(!understands(&ours, &later(2)));
+    assert!(!understands(&ours, "GET / HTTP/1.1"));
+}
+
+#[test]
+fn a_draft_arrives_as_it_was_sent() {
+    let mut sent = draft(session(1), Seq(7), vec![admitted("a", "ü")]);
+    for digest in [None, Some(Digest::of(b"x"))] {
+        sent.digest = digest;
+        let sealed = Batch::seal(sent.session, sent.expected, sent.at, None, sent.events.clone()).unwrap();
+        let message = Ask::Append { batch: sealed.encoded, digest }.write().unwrap();
+        let Ask::Append { batch, digest } = Ask::read(&message).unwrap() else { panic!("another message") };
+        assert_eq!(draft_of(&batch, digest).unwrap(), sent);
+        for length in 0..message.len() {
+            assert!(Ask::read(&message[..length]).is_err(), "{length} of {} bytes", message.len());
+        }
+    }
+}
+
+#[test]
+fn a_large_blob_fits_a_message() {
+    let text = "b".repeat(9 << 20);
+    let message = Answer::Blob { text: Some(text.clone()) }.write().unwrap();
+    assert!(matches!(Answer::read(&message).unwrap(), Answer::Blob { text: Some(read) } if read == text));
+}
+
+#[test]
+fn errors_arrive_in_the_same_words() {
+    let (session, seq, digest) = (session(1), Seq(4), Digest::of(b"x"));
+    let full = || Arc::new(std::io::Error::from_raw_os_error(28));
+    let mut misplaced: Vec<_> =
+        crate::placing::MISPLACED.iter().map(|reason| AppendError::Misplaced { session, reason }).collect();
+    misplaced.extend([
+        AppendError::Conflict { session, expected: seq, actual: Seq(9) },
+        AppendError::Diverged { session, seq, expected: digest, found: Digest::of(b"y") },
+        AppendError::MissingBlob { session, seq, blob: digest },
+        AppendError::Seal { session, source: SealError::Empty },
+        AppendError::Seal { session, source: SealError::TooLarge { bytes: 70_000 } },
+        AppendError::Io { source: full() },
+        AppendError::Unknown,
+        AppendError::Closed,
+    ]);
+    for error in misplaced {
+        let told = error.to_string();
+        let message = Answer::Refused { refusal: Refusal::from(error) }.write().unwrap();
+        let Answer::Refused { refusal } = Answer::read(&message).unwrap() else { panic!("{told}") };
+        let arrived = AppendError::from(refusal);
+        assert_eq!(arrived.to_string(), told);
+        if let AppendError::Io { source } = arrived {
+            assert_eq!(source.raw_os_error(), Some(28));
+        }
+    }
+    for error in [
+        ReadError::NoSession(session),
+        ReadError::Damaged { session, seq, reason: "bits".into() },
+        ReadError::Io { source: full() },
+        ReadError::Closed,
+    ] {
+        let told = error.to_string();
+        let message = Answer::Unreadable { reason: Unreadable::from(error) }.write().unwrap();
+        let Answer::Unreadable { reason } = Answer::read(&message).unwrap() else { panic!("{told}") };
+        assert_eq!(ReadError::from(reason).to_string(), told);
+    }
+}
