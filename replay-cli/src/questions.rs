@@ -7,7 +7,7 @@
 pub mod bisect;
 pub mod cache;
 pub mod certify;
-//DIFF
+pub mod diff;
 mod error;
 mod past;
 mod request;

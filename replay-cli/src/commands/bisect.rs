@@ -48,7 +48,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if desk.look.json {
         json::object(out, &found)?;
     } else {
-        draw(&found, &mut Sheet { out, look: &desk.look })?;
+        draw(&found, &mut Sheet::new(out, &desk.look))?;
     }
     let (probes, folded) = (counted(found.probes, "Cut"), counted(found.folded, "event"));
     desk.remark(&format!("{probes} looked at, {folded} folded"));

@@ -115,11 +115,8 @@ fn draw(facts: &Facts, examination: &Examination, desk: &Desk, out: &mut dyn Wri
 fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) -> serde_json::Value {
     let usage = |usage: Usage| json!({"files": usage.files, "bytes": usage.bytes});
     let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    let voids: Vec<serde_json::Value> = examination
-        .voids
-        .iter()
-        .map(|(position, void)| json!({"position": position.0, "what": told(void)}))
-        .collect();
+    let voids: Vec<serde_json::Value> =
+        examination.voids.iter().map(|(position, void)| json!({"position": position.0, "what": told(void)})).collect();
     json!({
         "journal": usage(facts.journal), "sealed": usage(facts.sealed), "index": usage(facts.sled),
         "blobs": usage(facts.blobs), "views": usage(facts.cache), "set_aside": facts.set_aside,

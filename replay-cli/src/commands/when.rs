@@ -35,7 +35,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if desk.look.json {
         json::object(out, &answer)?;
     } else {
-        when::draw(&answer, &mut Sheet { out, look: &desk.look })?;
+        when::draw(&answer, &mut Sheet::new(out, &desk.look))?;
     }
     Ok(Verdict::bad_if(answer.sightings.is_empty()))
 }

@@ -37,11 +37,14 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if desk.look.json {
         json::object(out, &answer)?;
     } else {
-        why::draw(&answer, args.full, &mut Sheet { out, look: &desk.look })?;
+        why::draw(&answer, args.full, &mut Sheet::new(out, &desk.look))?;
     }
     let absent = answer.spans.is_empty() && args.text.is_some();
     if absent {
-        desk.remark(&format!("request {} does not hold this text; `annals when` tells when one did", answer.step.number));
+        desk.remark(&format!(
+            "request {} does not hold this text; `annals when` tells when one did",
+            answer.step.number
+        ));
     }
     Ok(Verdict::bad_if(absent))
 }

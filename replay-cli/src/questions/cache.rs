@@ -242,7 +242,8 @@ fn compare(before: Option<&Before>, now: &Before, request: &Request, ttl_ms: u64
         shared.broken = Some(broken(part));
         if matches!(differs, cause::Differs::Time) {
             let tokens = shared.shared.tokens;
-            shared.broken = shared.broken.map(|it| Break { tokens, price: self::price(tokens, request.model.prices), ..it });
+            shared.broken =
+                shared.broken.map(|it| Break { tokens, price: self::price(tokens, request.model.prices), ..it });
         }
     }
     (shared, differs)

@@ -66,7 +66,9 @@ pub async fn certify(log: &Arc<dyn EventLog>, file: &str) -> Result<Vec<Certifie
         let past = Past::new(Arc::clone(log), None, head.session, head.head.next);
         let view = past.view(head.head.next).await?;
         let json = views::json(&past, &view, head.head.next, &views::NAMES).await?;
-        let named = views::NAMES.iter().map(|name| ((*name).to_owned(), views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))));
+        let named = views::NAMES
+            .iter()
+            .map(|name| ((*name).to_owned(), views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))));
         all.push(Certified {
             file: file.to_owned(),
             session: head.session,
@@ -158,8 +160,10 @@ impl Certified {
 pub async fn write_goldens(past: &Past, dir: &Path, force: bool) -> Result<Vec<PathBuf>, AskError> {
     let view = past.view(past.until).await?;
     let json = views::json(past, &view, past.until, &views::NAMES).await?;
-    let digests: BTreeMap<&str, Digest> =
-        views::NAMES.iter().map(|name| (*name, views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null)))).collect();
+    let digests: BTreeMap<&str, Digest> = views::NAMES
+        .iter()
+        .map(|name| (*name, views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))))
+        .collect();
     let certificate = serde_json::json!({ "session": past.session, "next": past.until, "views": digests });
     let golden = |name: &str, value: &serde_json::Value| {
         let text = serde_json::to_string_pretty(value).unwrap_or_default();

@@ -53,7 +53,7 @@ impl Fact {
 
 impl From<&Found> for Past {
     fn from(found: &Found) -> Self {
-        Self::new(Arc::clone(found.reader.log()), None, found.session, found.until)
+        Self::new(Arc::clone(found.reader.log()), found.reader.saved().cloned(), found.session, found.until)
     }
 }
 

@@ -1,9 +1,7 @@
 //! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
 
 use super::{AskError, Past, Step};
-use annals_core::event::{
-    AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, SystemMessages,
-};
+use annals_core::event::{AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, SystemMessages};
 use annals_core::{Blobs, Digest, Event, RequestId};
 use annals_projections::{BuildError, Projection, Request, SessionView, rebuild};
 use serde::Serialize;
@@ -174,11 +172,7 @@ fn build(
     Ok((rebuild(view, &sent, blobs)?, lacks))
 }
 
-fn lend<T>(
-    known: &mut std::collections::BTreeMap<Digest, T>,
-    digest: Option<Digest>,
-    value: T,
-) -> Digest {
+fn lend<T>(known: &mut std::collections::BTreeMap<Digest, T>, digest: Option<Digest>, value: T) -> Digest {
     // Numbers of lent profiles are 0, so that they always have a digest.
     let digest = digest.unwrap_or(Digest([0; 32]));
     known.entry(digest).or_insert(value);

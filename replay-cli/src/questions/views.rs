@@ -39,7 +39,8 @@ async fn one(past: &Past, view: &SessionView, until: Seq, name: &str) -> Result<
             let mut messages = Messages::default();
             past.each(Seq::ZERO, until, |record| {
                 messages.apply(record);
-            }).await?;
+            })
+            .await?;
             view.transcript.page_json(&messages, blobs)
         }
         "baseline" => view.epochs.baseline_json(blobs),

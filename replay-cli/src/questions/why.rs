@@ -7,6 +7,7 @@ mod draw;
 mod span;
 
 pub use draw::draw;
+pub(crate) use draw::heading;
 pub use span::{Actor, Span};
 
 use super::{AskError, Asked, Fact, Lack, Past, Step, Steps};
@@ -109,9 +110,12 @@ async fn since(past: &Past, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Re
             (None, None) => now.number,
         })
         .collect();
-    let mut open: BTreeMap<usize, &Span> = spans.iter().copied().enumerate().filter(|(_, span)| span.set.is_none()).collect();
+    let mut open: BTreeMap<usize, &Span> =
+        spans.iter().copied().enumerate().filter(|(_, span)| span.set.is_none()).collect();
     for returned in steps.returns.iter().rev().filter(|seq| **seq < now.seq) {
-        let (Some(before), Some(after)) = (steps.last_before(*returned), steps.first_after(*returned)) else { continue };
+        let (Some(before), Some(after)) = (steps.last_before(*returned), steps.first_after(*returned)) else {
+            continue;
+        };
         open.retain(|at, _| since.get(*at).is_some_and(|first| *first <= before.number));
         if open.is_empty() {
             break;

@@ -177,12 +177,13 @@ impl Differs {
         let agent = |did: &Did| matches!(did, Did::Agent).then_some(Cause::AgentSwitch);
         match self {
             Self::Time => (Cause::TimePassed, None),
-            Self::Model => or(newest(&|did| matches!(did, Did::Model).then_some(Cause::ModelSwitch)), Cause::ModelSwitch),
+            Self::Model => {
+                or(newest(&|did| matches!(did, Did::Model).then_some(Cause::ModelSwitch)), Cause::ModelSwitch)
+            }
             Self::AgentText => match newest(&agent) {
-                (_, None) => or(
-                    newest(&|did| matches!(did, Did::AgentText).then_some(Cause::AgentText)),
-                    Cause::AgentText,
-                ),
+                (_, None) => {
+                    or(newest(&|did| matches!(did, Did::AgentText).then_some(Cause::AgentText)), Cause::AgentText)
+                }
                 switched => switched,
             },
             Self::Tools => match newest(&|did| matches!(did, Did::Tools).then_some(Cause::Tools)) {

@@ -250,9 +250,10 @@ impl<'a> Holds<'a> {
             }
             Event::ToolsRecorded(recorded) => {
                 let Ok(digest) = recorded.digest() else { return none() };
-                let held = recorded.tools.iter().filter(|tool| {
-                    tool.name.contains(self.text) || self.has_any([&tool.description, &tool.schema.0])
-                });
+                let held = recorded
+                    .tools
+                    .iter()
+                    .filter(|tool| tool.name.contains(self.text) || self.has_any([&tool.description, &tool.schema.0]));
                 held.map(|tool| Kept {
                     holder: Holder::Tools(digest),
                     fact,

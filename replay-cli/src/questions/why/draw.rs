@@ -17,7 +17,7 @@ const BRIEF: usize = 3;
 pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let look = sheet.look;
     let right = format!("seq {} · {}", why.step.seq, look.clock(why.step.at));
-    sheet.rule(&heading(&why.step, why.steps), &right, Tone::Strong)?;
+    sheet.rule(&heading(&why.step, Some(why.steps)), &right, Tone::Strong)?;
     for lack in &why.lacks {
         sheet.row(None, ("lacking", Tone::Warn), (lack.words(), Tone::Warn), ("", Tone::Dim))?;
     }
@@ -39,10 +39,11 @@ pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError
 }
 
 /// What a request is, in words.
-pub(crate) fn heading(step: &Step, of: u64) -> String {
+pub(crate) fn heading(step: &Step, of: Option<u64>) -> String {
+    let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
     let attempt = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
     let rebuilt = if step.recorded { "" } else { " · rebuilt, not recorded" };
-    format!("request {} of {of} · {}{attempt} · {} on {}{rebuilt}", step.number, step.purpose, step.agent, step.model)
+    format!("request {}{of} · {}{attempt} · {} on {}{rebuilt}", step.number, step.purpose, step.agent, step.model)
 }
 
 fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {

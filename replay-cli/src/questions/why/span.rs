@@ -2,7 +2,7 @@
 
 use crate::questions::{Step, Steps};
 use annals_core::event::{Purpose, ToolDefinition};
-use annals_core::{AgentName, Digest, ModelName, NoBlobs, Seq, Blobs, canonical};
+use annals_core::{AgentName, Blobs, Digest, ModelName, NoBlobs, Seq, canonical};
 use annals_projections::{Block, Body, Content, PRUNED, Request, Role, SessionView};
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -198,7 +198,14 @@ pub(super) fn spans(request: &Request, view: &SessionView, step: &Step, steps: &
         }
     };
     for (piece, tool) in request.tools.iter().enumerate() {
-        spans.push(configured("tools", piece, Sort::Tool, tool_text(tool, &NoBlobs), step.tools.map(Set::Tools), step.tools));
+        spans.push(configured(
+            "tools",
+            piece,
+            Sort::Tool,
+            tool_text(tool, &NoBlobs),
+            step.tools.map(Set::Tools),
+            step.tools,
+        ));
     }
     if step.recorded {
         let text = canonical::value(&serde_json::to_value(&request.options).unwrap_or_default());
