@@ -6,5 +6,6 @@ pub mod ports;
 pub mod scenario;
 pub mod tools;
 pub mod views;
+pub mod worktree;
 
 pub use annals_store::Boxed;
