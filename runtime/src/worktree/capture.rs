@@ -4,6 +4,7 @@ use super::git::Git;
 use super::shadow::{Scratch, Shadow, forget};
 use super::{FilesError, Tree};
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::Path;
@@ -46,7 +47,20 @@ pub enum WhySkipped {
     Name,
 }
 
-/// Where git's `ls-files` and the disk agree to look.
+impl fmt::Display for WhySkipped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::TooLarge { bytes } => {
+                write!(f, "untracked and larger than {} MiB ({bytes} bytes)", LARGEST_UNTRACKED / (1024 * 1024))
+            }
+            Self::Repository => f.write_str("a repository of its own"),
+            Self::Unreadable => f.write_str("it cannot be read"),
+            Self::Name => f.write_str("its name is not UTF-8 text, or reserved by git"),
+        }
+    }
+}
+
+/// What one look at the worktree found.
 struct Found {
     /// Paths that are gone.
     gone: BTreeSet<String>,
@@ -86,7 +100,8 @@ impl Shadow {
             take.input(paths).run()?;
         }
         let files = self.write_files(&found.markers)?;
-        let excludes = self.git.shadow("hash-object").args(["-w", "--no-filters", "--"]).args([&self.git.excludes]).text()?;
+        let excludes =
+            self.git.shadow("hash-object").args(["-w", "--no-filters", "--"]).args([&self.git.excludes]).text()?;
         let listing = format!("040000 tree {files}\tfiles\n100644 blob {excludes}\texcludes\n");
         let tree = self.git.shadow("mktree").input(listing.into_bytes()).text()?.parse()?;
         Ok(Capture { tree, skipped: found.skipped })

@@ -88,7 +88,7 @@ impl Shadow {
     ) -> Result<BTreeMap<String, (Sides, (u64, u64))>, FilesError> {
         let answer = FilesError::Answer { command: "diff-tree" };
         let said = self.git.shadow("diff-tree").args(PLAIN).args(forms).args(["--end-of-options", from, to]).run();
-        let said = said.map_err(|error| unknown(error, from, to))?;
+        let said = said.map_err(|error| self.unless_missing(error, &[from, to]))?;
         let Ok(said) = String::from_utf8(said) else { return Err(answer) };
         let mut found: BTreeMap<String, (Sides, (u64, u64))> = BTreeMap::new();
         let mut fields = said.split_terminator('\0');
@@ -141,7 +141,7 @@ impl Shadow {
     /// All entries of a tree.
     pub(super) fn listing(&self, files: &str) -> Result<BTreeMap<String, Entry>, FilesError> {
         let said = self.git.shadow("ls-tree").args(["-r", "-z", "--full-tree", files]).run();
-        let said = said.map_err(|error| unknown(error, files, files))?;
+        let said = said.map_err(|error| self.unless_missing(error, &[files]))?;
         let answer = || FilesError::Answer { command: "ls-tree" };
         let said = String::from_utf8(said).map_err(|_| answer())?;
         let mut entries = BTreeMap::new();
@@ -155,19 +155,17 @@ impl Shadow {
         }
         Ok(entries)
     }
-}
 
-/// git's words for a missing tree are many; ours are one.
-fn unknown(error: FilesError, from: &str, to: &str) -> FilesError {
-    match error {
-        FilesError::Git { message, .. }
-            if ["bad object", "Not a valid object", "not a tree", "bad revision", "ambiguous argument", "invalid object"]
-                .iter()
-                .any(|words| message.contains(words)) =>
-        {
-            let named = [from, to].into_iter().find(|tree| message.contains(*tree)).unwrap_or(from);
-            FilesError::NoTree { id: named.trim_end_matches(":files").into() }
+    /// git has many words for a tree that is not there; ours are one.
+    fn unless_missing(&self, error: FilesError, trees: &[&str]) -> FilesError {
+        for tree in trees {
+            match self.git.shadow("cat-file").args(["-e", tree]).finish(None) {
+                Ok(ended) if ended.code != Some(0) => {
+                    return FilesError::NoTree { id: tree.trim_end_matches(":files").into() };
+                }
+                _ => {}
+            }
         }
-        error => error,
+        error
     }
 }

@@ -233,7 +233,8 @@ impl Contents {
 
     /// The bytes of one object; `None` if it is not there.
     pub(super) fn read(&mut self, id: &str) -> Result<Option<Vec<u8>>, FilesError> {
-        let failed = |source: std::io::Error| FilesError::Git { command: "cat-file".into(), message: source.to_string() };
+        let failed =
+            |source: std::io::Error| FilesError::Git { command: "cat-file".into(), message: source.to_string() };
         let broken = || FilesError::Answer { command: "cat-file" };
         writeln!(self.ask, "{id}").and_then(|()| self.ask.flush()).map_err(failed)?;
         let mut head = String::new();

@@ -1,6 +1,7 @@
 //! What an undo is asked for, and what it would do.
 
 use super::{Changes, Entry, Tree};
+use std::fmt;
 
 /// One step, as far as its files are known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -56,7 +57,8 @@ impl Plan {
     /// The plan that takes this one back: for a restore that was done and could then not be recorded.
     #[must_use]
     pub fn reversed(&self) -> Self {
-        let turned = |one: &FileRestore| FileRestore { path: one.path.clone(), from: one.to.clone(), to: one.from.clone() };
+        let turned =
+            |one: &FileRestore| FileRestore { path: one.path.clone(), from: one.to.clone(), to: one.from.clone() };
         Self {
             original: self.original.clone(),
             restores: self.restores.iter().map(turned).collect(),
@@ -100,4 +102,15 @@ pub enum WhyLeft {
     Uncaptured,
     /// The staged undo says that it restored the file, but none of its steps tells from what.
     Unknown,
+}
+
+impl fmt::Display for WhyLeft {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Edited => "changed since by somebody else",
+            Self::Ignored => "it was there before, but ignored",
+            Self::Uncaptured => "not captured: too large, unreadable, or a repository of its own",
+            Self::Unknown => "nothing tells what it was",
+        })
+    }
 }

@@ -57,7 +57,8 @@ impl ShadowRepository {
         let (Some(exclude), Some(index), Some(objects)) = (places.next(), places.next(), places.next()) else {
             return Err(FilesError::Answer { command: "rev-parse" });
         };
-        let git = Git { directory: folder.join("git"), root: root.clone(), excludes: folder.join("excludes"), lent: None };
+        let git =
+            Git { directory: folder.join("git"), root: root.clone(), excludes: folder.join("excludes"), lent: None };
         let exclude_files = users_excludes(&root)?.into_iter().chain([exclude]).collect();
         let shadow = Shadow { git, folder, root, location, exclude_files, index, objects };
         shadow.locked(|| shadow.initialise())?;

@@ -62,7 +62,7 @@ fn write(bytes: &[u8], path: &Path, executable: bool) -> io::Result<()> {
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(&mut options, if executable { 0o777 } else { 0o666 });
     #[cfg(not(unix))]
-    drop(executable);
+    let _ = executable;
     let mut file = options.open(path)?;
     file.write_all(bytes)?;
     file.sync_data()

@@ -134,7 +134,8 @@ impl Shadow {
     fn changed_since(&self, head: &str, index: &Scratch) -> Result<BTreeSet<String>, FilesError> {
         // git would look into submodules with the configuration of each.
         let call = self.git.shadow("diff-index").index(&index.path);
-        let call = call.args(["-z", "--name-only", "--no-renames", "--ignore-submodules=all", "--end-of-options", head]);
+        let call =
+            call.args(["-z", "--name-only", "--no-renames", "--ignore-submodules=all", "--end-of-options", head]);
         let said = String::from_utf8(call.args(["--"]).run()?);
         let said = said.map_err(|_| FilesError::Answer { command: "diff-index" })?;
         Ok(said.split_terminator('\0').map(str::to_string).collect())
