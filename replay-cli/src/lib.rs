@@ -20,5 +20,6 @@ pub mod pager;
 pub mod place;
 pub mod progress;
 pub mod reader;
+pub mod remarks;
 pub mod schema;
 pub mod tale;
