@@ -35,7 +35,7 @@ struct Global {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     store: Option<PathBuf>,
     /// Reads FILE instead of the store: what an agent left on disk, or an export. Nothing is created.
-    #[arg(long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
+    #[arg(id = "in", long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
     file: Option<PathBuf>,
     /// Answers in JSON.
     #[arg(long, global = true, help_heading = "Everywhere")]

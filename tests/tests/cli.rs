@@ -186,7 +186,7 @@ fn a_session_is_named_in_many_ways() {
     let annals = Annals::with_fixtures();
     let named = |name: &str| annals.run(&["usage", name, "--json"]).out;
     let by_title = named("inventory tools");
-    for name in ["01M7ZVECYGMJAC5MR3SPZWNC68", "01m7zvecyg", "WNC68", "INVENTORY"] {
+    for name in ["01M7ZVECYGMJAC5MR3SPZWNC68", "01m7zvecyg", "WNC68", "INVENTORY Tools"] {
         assert_eq!(named(name), by_title, "{name}");
     }
     let foreign = annals.run(&["usage", "ses_e0043efdcffeqYw0Ky3UAnNeId", "--json"]);
