@@ -71,6 +71,12 @@ enum Command {
     Usage(commands::usage::Args),
     Requests(commands::requests::Args),
     Diff(commands::diff::Args),
+    Why(commands::why::Args),
+    When(commands::when::Args),
+    Cache(commands::cache::Args),
+    Bisect(commands::bisect::Args),
+    Fixture(commands::fixture::Args),
+    Certify(commands::certify::Args),
     Import(commands::import::Args),
     Export(commands::export::Args),
     Verify(commands::verify::Args),
@@ -97,8 +103,14 @@ impl Command {
             | Self::Requests(_)
             | Self::Diff(_)
             | Self::Compactions(_)
-            | Self::Schema(_) => true,
+            | Self::Schema(_)
+            | Self::Why(_)
+            | Self::When(_)
+            | Self::Cache(_) => true,
             Self::Usage(_)
+            | Self::Bisect(_)
+            | Self::Fixture(_)
+            | Self::Certify(_)
             | Self::Import(_)
             | Self::Export(_)
             | Self::Verify(_)
@@ -123,6 +135,12 @@ impl Command {
             Self::Usage(args) => commands::usage::run(args, desk, out).await,
             Self::Requests(args) => commands::requests::run(args, desk, out).await,
             Self::Diff(args) => commands::diff::run(args, desk, out).await,
+            Self::Why(args) => commands::why::run(args, desk, out).await,
+            Self::When(args) => commands::when::run(args, desk, out).await,
+            Self::Cache(args) => commands::cache::run(args, desk, out).await,
+            Self::Bisect(args) => commands::bisect::run(args, desk, out).await,
+            Self::Fixture(args) => commands::fixture::run(args, desk, out).await,
+            Self::Certify(args) => commands::certify::run(args, desk, out).await,
             Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,

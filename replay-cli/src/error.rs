@@ -1,6 +1,7 @@
 //! How a command ends.
 
 use crate::import::{ImportError, RecogniseError};
+use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
 use annals_runtime::scenario::{LoadError, PlayError, RecordError};
@@ -185,6 +186,9 @@ pub enum CliError {
     /// The log cannot be extended.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// A question about the past has no answer.
+    #[error(transparent)]
+    Ask(#[from] AskError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -194,6 +198,7 @@ impl CliError {
     /// The exit status: 2 when the command was used wrongly, 1 when the world is bad news.
     pub fn status(&self) -> u8 {
         match self {
+            Self::Ask(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }

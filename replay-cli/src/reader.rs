@@ -24,19 +24,25 @@ pub struct Reader {
     log: Arc<dyn EventLog>,
     blobs: Arc<dyn Blobs + Send + Sync>,
     views: Views,
+    saved: Option<Arc<ViewCache>>,
     store: PathBuf,
 }
 
 impl Reader {
     /// Reads `log`, which lies in `store` (for messages), helped by saved views.
     pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
-        let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved));
-        Self { log, blobs, views, store }
+        let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
+        Self { log, blobs, views, saved, store }
     }
 
     /// The log itself.
     pub fn log(&self) -> &Arc<dyn EventLog> {
         &self.log
+    }
+
+    /// Where views are saved, if they are.
+    pub fn saved(&self) -> Option<&Arc<ViewCache>> {
+        self.saved.as_ref()
     }
 
     /// Where blobs are read.

@@ -1,51 +1,114 @@
 //! `annals diff`
 
 use crate::changes::{Change, changes};
-use crate::desk::Desk;
+use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
-use crate::look::{Look, Tone};
+use crate::look::{Look, Tone, counted};
+use crate::questions::{self, Past};
 use annals_core::Seq;
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::io::{self, Write};
 
-/// Shows what changed in every view of a Session between two of its events.
+/// Shows what differs: two Cuts of a Session, two Sessions, or two requests.
 ///
-/// Compares the views as they were when event FROM had happened with those when event TO had (each with its whole
-/// Batch). Exit status 1 if anything differs.
+/// `diff SESSION FROM [TO]` compares every view as it was when event FROM had happened with what it was when event TO had
+/// (each with its whole Batch). `diff A B` aligns two Sessions by turns and shows them side by side from the first that
+/// differs. `diff A [B] --steps M N` compares request M of A with request N of B (or of A). Exit status 1 if anything
+/// differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// The earlier event.
-    #[arg(value_name = "FROM")]
-    from: u64,
+    /// The earlier event, or the other Session.
+    #[arg(value_name = "FROM|OTHER", required_unless_present = "steps")]
+    other: Option<String>,
     /// The later event; the last one if it is left out.
-    #[arg(value_name = "TO")]
+    #[arg(value_name = "TO", conflicts_with = "steps")]
     to: Option<u64>,
+    /// Compares these two requests, as `annals cache` numbers them.
+    #[arg(long, num_args = 2, value_names = ["M", "N"])]
+    steps: Option<Vec<u64>>,
+    /// Shows only how much differs.
+    #[arg(long)]
+    stat: bool,
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When the Session cannot be read or the output refuses.
+/// When a Session cannot be read, there is no such place in it, or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (reader, session) = desk.find(&args.session).await?;
-    let from = reader.until(session, Some(Seq(args.from))).await?;
-    let to = reader.until(session, args.to.map(Seq)).await?;
+    if let Some([m, n]) = args.steps.as_deref() {
+        let one = past(&args.session, desk).await?;
+        let other = match &args.other {
+            Some(other) => past(other, desk).await?,
+            None => one.clone(),
+        };
+        let found = questions::diff::requests((&one, *m), (&other, *n)).await?;
+        if desk.look.json {
+            json::object(out, &found)?;
+        } else {
+            questions::diff::draw_requests(&found, args.stat, &desk.look, out)?;
+        }
+        return Ok(Verdict::bad_if(found.first.is_some()));
+    }
+    let other = args.other.as_deref().unwrap_or_default();
+    match (other.parse::<u64>(), args.to) {
+        (Ok(from), to) => cuts(&args.session, from, to, args.stat, desk, out).await,
+        (Err(_), Some(_)) => Err(CliError::NotASeq { text: other.to_owned() }),
+        (Err(_), None) => {
+            let (one, other) = (past(&args.session, desk).await?, past(other, desk).await?);
+            let found = questions::diff::sessions(&one, &other).await?;
+            if desk.look.json {
+                json::object(out, &found)?;
+            } else {
+                questions::diff::draw_sessions(&found, args.stat, &desk.look, out)?;
+            }
+            Ok(Verdict::bad_if(found.first.is_some()))
+        }
+    }
+}
+
+async fn past(session: &str, desk: &Desk) -> Result<Past, CliError> {
+    Ok(Past::from(&desk.target(&Target { session: session.to_owned(), at: None }).await?))
+}
+
+async fn cuts(
+    session: &str,
+    from: u64,
+    to: Option<u64>,
+    stat: bool,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let (reader, session) = desk.find(session).await?;
+    let from = reader.until(session, Some(Seq(from))).await?;
+    let to = reader.until(session, to.map(Seq)).await?;
     let before = reader.view(session, from).await?;
     let after = reader.view(session, to).await?;
     let found = changes(&before, &after, reader.blobs());
     if desk.look.json {
         json::object(out, &found)?;
+    } else if stat {
+        let mut views: Vec<(&str, u64)> = Vec::new();
+        for change in &found {
+            match views.last_mut() {
+                Some((view, count)) if *view == change.view => *count += 1,
+                _ => views.push((change.view, 1)),
+            }
+        }
+        for (view, count) in views {
+            writeln!(out, "{:<11} {}", desk.look.paint(Tone::Strong, view), counted(count, "change"))?;
+        }
     } else {
         draw(&found, &desk.look, out)?;
-        if from == to {
-            desk.remark("both events landed in one Batch: there is no view between them");
-        }
+    }
+    if from == to {
+        desk.remark("both events landed in one Batch: there is no view between them");
     }
     Ok(Verdict::bad_if(!found.is_empty()))
 }
