@@ -7,9 +7,9 @@ use crate::look::{Look, Tone};
 use crate::place::Place;
 use crate::progress::Bar;
 use crate::reader::Reader;
+use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
-use annals_store::{EventLog, MemoryLog, OpenMode, SharedLog};
-use std::io::{self, IsTerminal, Write};
+use annals_store::{EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -24,8 +24,8 @@ pub struct Desk {
     pub file: Option<PathBuf>,
     /// How answers look.
     pub look: Look,
-    /// How remarks look.
-    pub remarks: Look,
+    /// Where remarks go.
+    pub remarks: Remarks,
     /// The stores that were opened: closed when the command is done.
     opened: Arc<Mutex<Vec<SharedLog>>>,
 }
@@ -53,7 +53,7 @@ pub struct Found {
 
 impl Desk {
     /// A desk where nothing is open yet.
-    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Look) -> Self {
+    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
         Self { place, named, file, look, remarks, opened: Arc::default() }
     }
 
@@ -74,6 +74,9 @@ impl Desk {
     /// When there is none and none is to be made, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
         let log = self.place.open(mode).await?;
+        if let Standing::Owner(report) = log.standing() {
+            self.tell(&report);
+        }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
         let views = Some(Arc::new(self.place.cache()));
         Ok(Reader::new(Arc::new(log), views, self.place.dir().to_owned()))
@@ -132,15 +135,18 @@ impl Desk {
         Ok(Found { reader, session, until })
     }
 
-    /// Says something beside the answer, on stderr.
+    /// Says something beside the answer.
     pub fn remark(&self, text: &str) {
-        let text = format!("{} {text}", self.remarks.paint(Tone::Dim, "annals:"));
-        // Nobody may be left to read it; the answer does not depend on it.
-        drop(writeln!(io::stderr(), "{text}"));
+        self.remarks.say(Tone::Dim, text);
     }
 
-    /// Whether progress is shown: a person watches stderr.
+    /// Tells what opening a store found.
+    pub fn tell(&self, report: &OpeningReport) {
+        report.remarks.iter().for_each(|remark| self.remark(&remark.to_string()));
+    }
+
+    /// Whether progress is shown: a person watches.
     pub fn shows_progress(&self) -> bool {
-        io::stderr().is_terminal()
+        self.remarks.are_watched()
     }
 }

@@ -141,9 +141,18 @@ pub enum CliError {
         #[source]
         source: io::Error,
     },
+    /// There is no store yet.
+    #[error(
+        "there is no store in {}; `annals import --discover` looks for Sessions to begin one with, --store DIR names \
+         another", dir.display()
+    )]
+    NoStore {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
     /// The store cannot be opened.
-    #[error(transparent)]
-    Open(#[from] SharedError),
+    #[error("{0}")]
+    Open(#[source] SharedError),
     /// Blobs cannot be collected.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -206,7 +215,8 @@ impl CliError {
             | Self::File { .. }
             | Self::Recognise(_)
             | Self::NothingThere { .. }
-            | Self::Open(SharedError::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. }))
+            | Self::NoStore { .. }
+            | Self::Open(SharedError::Open(OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
             | Self::Build(_)
@@ -229,6 +239,15 @@ impl CliError {
             Self::Output(error) => broken(error),
             Self::Export(ExportError::Io(error)) => broken(error),
             _ => false,
+        }
+    }
+}
+
+impl From<SharedError> for CliError {
+    fn from(error: SharedError) -> Self {
+        match error {
+            SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
+            error => Self::Open(error),
         }
     }
 }

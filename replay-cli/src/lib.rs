@@ -21,5 +21,6 @@ pub mod place;
 pub mod progress;
 pub mod questions;
 pub mod reader;
+pub mod remarks;
 pub mod schema;
 pub mod tale;
