@@ -1,7 +1,13 @@
 //! How a command ends.
 
+use crate::import::{ImportError, RecogniseError};
+use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
-use annals_store::{AppendError, ReadError};
+use annals_projections::BuildError;
+use annals_runtime::scenario::{LoadError, PlayError, RecordError};
+use annals_store::disk::CollectError;
+use annals_store::exchange::{self, ExportError};
+use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
 
@@ -73,6 +79,56 @@ pub enum CliError {
         /// How many there are.
         count: usize,
     },
+    /// A number was expected.
+    #[error("{text:?} is no seq: a whole number, as `log` shows them")]
+    NotASeq {
+        /// What was given.
+        text: String,
+    },
+    /// The file holds several Sessions.
+    #[error("{} holds {} Sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
+    Several {
+        /// Which file.
+        file: PathBuf,
+        /// An id and a title each.
+        sessions: Vec<String>,
+    },
+    /// The log does not hold what shaped the request.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// Walking needs keys and a screen.
+    #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
+    NoTerminal,
+    /// No completed compaction stands there.
+    #[error("Session {session}: no compaction stands at seq {seq}; `annals compactions` lists them")]
+    NoCompaction {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+    },
+    /// There is no message to pin, it is pinned already, or it is not pinned.
+    #[error("Session {session}: {}", match pinned {
+        true => format!("the message at seq {seq} is pinned already"),
+        false => format!("no message that could be changed so stands at seq {seq}; `annals transcript` shows them"),
+    })]
+    NotPinnable {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+        /// Whether it is pinned.
+        pinned: bool,
+    },
+    /// A file is no scenario.
+    #[error(transparent)]
+    Scenario(#[from] LoadError),
+    /// A scenario cannot be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// A Session cannot be told as a scenario.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -85,12 +141,54 @@ pub enum CliError {
         #[source]
         source: io::Error,
     },
+    /// There is no store yet.
+    #[error(
+        "there is no store in {}; `annals import --discover` looks for Sessions to begin one with, --store DIR names \
+         another", dir.display()
+    )]
+    NoStore {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
+    /// The store cannot be opened.
+    #[error("{0}")]
+    Open(#[source] SharedError),
+    /// Blobs cannot be collected.
+    #[error(transparent)]
+    Collect(#[from] CollectError),
+    /// A Session cannot be exported.
+    #[error(transparent)]
+    Export(#[from] ExportError),
+    /// An export of ours cannot be imported.
+    #[error("{}: {source}", path.display())]
+    Exchange {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        #[source]
+        source: exchange::ImportError,
+    },
+    /// What another agent left cannot be imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A file is nothing that can be imported.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// A folder holds nothing that can be imported.
+    #[error("{}: holds nothing that OpenCode, Codex CLI, Claude Code or annals wrote", path.display())]
+    NothingThere {
+        /// Which.
+        path: PathBuf,
+    },
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The log cannot be extended.
     #[error(transparent)]
     Append(#[from] AppendError),
+    /// A question about the past has no answer.
+    #[error(transparent)]
+    Ask(#[from] AskError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -100,21 +198,57 @@ impl CliError {
     /// The exit status: 2 when the command was used wrongly, 1 when the world is bad news.
     pub fn status(&self) -> u8 {
         match self {
+            Self::Ask(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }
             | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
+            | Self::NotASeq { .. }
+            | Self::Several { .. }
+            | Self::NoCompaction { .. }
+            | Self::NotPinnable { .. }
+            | Self::Scenario(_)
+            | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
+            | Self::NoTerminal
             | Self::File { .. }
+            | Self::Recognise(_)
+            | Self::NothingThere { .. }
+            | Self::NoStore { .. }
+            | Self::Open(SharedError::Open(OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
-            Self::Read(_) | Self::Append(_) | Self::Output(_) => 1,
+            Self::Open(_)
+            | Self::Build(_)
+            | Self::Collect(_)
+            | Self::Play(_)
+            | Self::Record(_)
+            | Self::Export(_)
+            | Self::Exchange { .. }
+            | Self::Import(_)
+            | Self::Read(_)
+            | Self::Append(_)
+            | Self::Output(_) => 1,
         }
     }
 
     /// Whether the reader of the answer went away: nothing to tell anybody.
     pub fn is_closed_pipe(&self) -> bool {
-        matches!(self, Self::Output(error) if error.kind() == io::ErrorKind::BrokenPipe)
+        let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
+        match self {
+            Self::Output(error) => broken(error),
+            Self::Export(ExportError::Io(error)) => broken(error),
+            _ => false,
+        }
+    }
+}
+
+impl From<SharedError> for CliError {
+    fn from(error: SharedError) -> Self {
+        match error {
+            SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
+            error => Self::Open(error),
+        }
     }
 }
 

@@ -7,10 +7,8 @@ use unicode_width::UnicodeWidthStr;
 
 /// Columns of the Seq.
 const SEQ: usize = 6;
-/// Columns of the label, after two blanks.
-const LABEL: usize = 9;
-/// Where the text begins.
-pub const TEXT: usize = SEQ + 2 + LABEL + 1;
+/// Columns of the label, at least and at most; two blanks stand before it.
+const LABEL: std::ops::RangeInclusive<usize> = 9..=13;
 
 /// A text without what could steer a terminal: control characters are shown as pictures of themselves, tabs as blanks.
 pub fn plain(text: &str) -> String {
@@ -98,12 +96,36 @@ pub struct Sheet<'a> {
     pub out: &'a mut dyn Write,
     /// How it looks.
     pub look: &'a Look,
+    /// Columns of the label.
+    label: usize,
+    /// Whether what is drawn was undone.
+    pub undone: bool,
 }
 
-impl Sheet<'_> {
+impl<'a> Sheet<'a> {
+    /// A sheet whose labels have room for the usual words.
+    pub fn new(out: &'a mut dyn Write, look: &'a Look) -> Self {
+        Self { out, look, label: *LABEL.start(), undone: false }
+    }
+
+    /// A sheet whose labels have room for these names, as far as that goes.
+    pub fn for_names<'n>(out: &'a mut dyn Write, look: &'a Look, names: impl IntoIterator<Item = &'n str>) -> Self {
+        let widest = names.into_iter().map(columns).filter(|width| width <= LABEL.end()).max().unwrap_or_default();
+        Self { label: widest.max(*LABEL.start()), ..Self::new(out, look) }
+    }
+
+    /// Where the text begins.
+    fn text(&self) -> usize {
+        SEQ + 2 + self.label + 1
+    }
+
     /// Columns of the text.
     pub fn room(&self) -> usize {
-        self.look.width.saturating_sub(TEXT).max(20)
+        self.look.width.saturating_sub(self.text()).max(20)
+    }
+
+    fn tone(&self, tone: Tone) -> Tone {
+        if self.undone { Tone::Dim } else { tone }
     }
 
     /// A line across the sheet, with words in it: `── 3 ───────── 20:11:19 ──`.
@@ -126,25 +148,28 @@ impl Sheet<'_> {
         text: (&str, Tone),
         right: (&str, Tone),
     ) -> io::Result<()> {
-        let seq = seq.map(|seq| seq.to_string()).unwrap_or_default();
-        let look = self.look;
+        let mark = if self.undone { "×" } else { "" };
+        let seq = seq.map(|seq| format!("{mark}{seq}")).unwrap_or_default();
+        let (look, text_at, label_width) = (self.look, self.text(), self.label);
+        let (label, text, right) =
+            ((label.0, self.tone(label.1)), (text.0, self.tone(text.1)), (right.0, self.tone(right.1)));
         let reserved = if right.0.is_empty() { 0 } else { columns(right.0) + 2 };
-        let (mut label_text, mut body) = (clip(label.0, LABEL), text.0.to_owned());
-        if columns(label.0) > LABEL {
+        let (mut label_text, mut body) = (clip(label.0, label_width), text.0.to_owned());
+        if columns(label.0) > label_width {
             // A long name is said in full: it leads the text.
-            label_text = clip(label.0, LABEL);
+            label_text = clip(label.0, label_width);
             body = if body.is_empty() { label.0.to_owned() } else { format!("{} {body}", label.0) };
         }
         let lines = first_narrower(&body, self.room(), reserved);
         for (at, line) in lines.iter().enumerate() {
             if at > 0 {
-                writeln!(self.out, "{:TEXT$}{}", "", look.paint(text.1, line))?;
+                writeln!(self.out, "{:text_at$}{}", "", look.paint(text.1, line))?;
                 continue;
             }
             let head = format!(
                 "{}  {} ",
                 look.paint(Tone::Dim, &format!("{seq:>SEQ$}")),
-                look.paint(label.1, &pad(&label_text, LABEL))
+                look.paint(label.1, &pad(&label_text, label_width))
             );
             if right.0.is_empty() {
                 writeln!(self.out, "{}", format!("{head}{}", look.paint(text.1, line)).trim_end())?;
@@ -157,37 +182,68 @@ impl Sheet<'_> {
         Ok(())
     }
 
-    /// More text below a row, whole and wrapped, behind a bar.
-    pub fn quote(&mut self, text: &str, tone: Tone) -> io::Result<()> {
-        let bar = self.look.paint(Tone::Dim, "│");
-        for line in wrap(text, self.room() - 2) {
-            let line = format!("{:TEXT$}{bar} {}", "", self.look.paint(tone, &line));
-            writeln!(self.out, "{}", line.trim_end())?;
+    /// A row with the beginning of a text: at most `most` lines, then how many are left.
+    pub fn row_brief(
+        &mut self,
+        seq: Option<Seq>,
+        label: (&str, Tone),
+        text: (&str, Tone),
+        most: usize,
+    ) -> io::Result<()> {
+        let lines = wrap(text.0.trim(), self.room());
+        let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
+        self.row(seq, label, (&lines.get(..shown).unwrap_or_default().join("\n"), text.1), ("", Tone::Dim))?;
+        if lines.len() > shown {
+            let left = crate::look::counted((lines.len() - shown) as u64, "more line");
+            let at = self.text();
+            writeln!(self.out, "{:at$}{}", "", self.look.paint(Tone::Dim, &format!("… {left}")))?;
         }
         Ok(())
     }
 
-    /// The beginning of a text below a row, behind a bar: at most `most` lines, each clipped, then how many are left.
+    /// More text below a row, whole and wrapped, behind a bar.
+    pub fn quote(&mut self, text: &str, tone: Tone) -> io::Result<()> {
+        let lines = wrap(text, self.room() - 2);
+        self.quoted(&lines, tone, usize::MAX)
+    }
+
+    /// The beginning of a text below a row, behind a bar: at most `most` wrapped lines, then how many are left.
     pub fn quote_brief(&mut self, text: &str, tone: Tone, most: usize) -> io::Result<()> {
+        let lines = wrap(text.trim_end().trim_start_matches('\n'), self.room() - 2);
+        self.quoted(&lines, tone, most)
+    }
+
+    /// The same for what has lines of its own, such as a listing: they are clipped, not wrapped, unless told whole.
+    pub fn quote_lines(&mut self, text: &str, tone: Tone, most: usize) -> io::Result<()> {
+        if most >= WHOLE {
+            return self.quote(text.trim_end(), tone);
+        }
         let text = text.trim_end().trim_start_matches('\n');
-        if text.is_empty() {
+        let lines: Vec<String> = text.lines().map(|line| clip(line, self.room() - 2)).collect();
+        self.quoted(&lines, tone, most)
+    }
+
+    fn quoted(&mut self, lines: &[String], tone: Tone, most: usize) -> io::Result<()> {
+        if lines.iter().all(String::is_empty) {
             return Ok(());
         }
-        let bar = self.look.paint(Tone::Dim, "│");
-        let total = text.lines().count();
+        let (look, at, tone) = (self.look, self.text(), self.tone(tone));
+        let bar = look.paint(Tone::Dim, "│");
         // One line more costs no more than saying that it is left out.
-        let shown = if total <= most + 1 { total } else { most };
-        for line in text.lines().take(shown) {
-            let line = clip(line, self.room() - 2);
-            writeln!(self.out, "{}", format!("{:TEXT$}{bar} {}", "", self.look.paint(tone, &line)).trim_end())?;
+        let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
+        for line in lines.iter().take(shown) {
+            writeln!(self.out, "{}", format!("{:at$}{bar} {}", "", look.paint(tone, line)).trim_end())?;
         }
-        if total > shown {
-            let left = crate::look::counted((total - shown) as u64, "more line");
-            writeln!(self.out, "{:TEXT$}{bar} {}", "", self.look.paint(Tone::Dim, &format!("… {left}")))?;
+        if lines.len() > shown {
+            let left = crate::look::counted((lines.len() - shown) as u64, "more line");
+            writeln!(self.out, "{:at$}{bar} {}", "", look.paint(Tone::Dim, &format!("… {left}")))?;
         }
         Ok(())
     }
 }
+
+/// So many lines are everything.
+pub const WHOLE: usize = usize::MAX;
 
 /// Wraps with a first line that leaves `reserved` columns free.
 fn first_narrower(text: &str, width: usize, reserved: usize) -> Vec<String> {

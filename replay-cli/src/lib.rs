@@ -4,9 +4,23 @@
 //! use. A command that looks never creates a store and never appends to one. DESIGN section 8.
 #![warn(missing_docs)]
 
+pub mod app;
+pub mod audit;
+pub mod bring;
+pub mod changes;
+pub mod commands;
+pub mod desk;
 pub mod error;
 pub mod import;
+pub mod json;
 pub mod layout;
 pub mod look;
+pub mod message;
+pub mod pager;
+pub mod place;
+pub mod progress;
+pub mod questions;
 pub mod reader;
+pub mod remarks;
+pub mod schema;
 pub mod tale;

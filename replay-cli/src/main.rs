@@ -1,2 +1,5 @@
 //! The `annals` command.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    annals_cli::app::main()
+}

@@ -3,14 +3,15 @@
 mod names;
 mod walk;
 
-pub use names::{Named, short_ids};
+pub use names::short_ids;
 pub use walk::Walk;
 
 use crate::error::CliError;
 use annals_core::{Blobs, Record, Seq, SessionId};
 use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
-use annals_store::{EventLog, Followed, Head, Position, ReadError, Scope};
-use futures_util::StreamExt;
+use annals_runtime::views::Views;
+use annals_store::cache::ViewCache;
+use annals_store::{EventLog, Head, ReadError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -22,19 +23,26 @@ const PAGE: usize = 64;
 pub struct Reader {
     log: Arc<dyn EventLog>,
     blobs: Arc<dyn Blobs + Send + Sync>,
+    views: Views,
+    saved: Option<Arc<ViewCache>>,
     store: PathBuf,
 }
 
 impl Reader {
-    /// Reads `log`, which lies in `store` (for messages).
-    pub fn new(log: Arc<dyn EventLog>, store: PathBuf) -> Self {
-        let blobs = log.blobs();
-        Self { log, blobs, store }
+    /// Reads `log`, which lies in `store` (for messages), helped by saved views.
+    pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
+        let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
+        Self { log, blobs, views, saved, store }
     }
 
     /// The log itself.
     pub fn log(&self) -> &Arc<dyn EventLog> {
         &self.log
+    }
+
+    /// Where views are saved, if they are.
+    pub fn saved(&self) -> Option<&Arc<ViewCache>> {
+        self.saved.as_ref()
     }
 
     /// Where blobs are read.
@@ -102,12 +110,20 @@ impl Reader {
         Ok(())
     }
 
-    /// All views of a Session before `until`: the nearest saved view and the rest.
+    /// All views of a Session before `until`, whole: the nearest saved view and the rest.
     ///
     /// # Errors
     /// When the log cannot be read.
     pub async fn view(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
-        self.fold(session, until).await
+        Ok(self.views.whole(session, until).await?.0)
+    }
+
+    /// All views of a Session before `until`, for looking: lists that grow with the log hold their newest items only.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn look(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
+        Ok(self.views.look(session, until).await?.0)
     }
 
     /// The list of all Sessions.
@@ -115,15 +131,7 @@ impl Reader {
     /// # Errors
     /// When the log cannot be read.
     pub async fn catalogue(&self) -> Result<Catalogue, CliError> {
-        let mut catalogue = Catalogue::default();
-        let mut follow = self.log.follow(Scope::All { from: Position(0) });
-        while let Some(item) = follow.next().await {
-            match item? {
-                Followed::Batch { slice, .. } => slice.records().for_each(|record| catalogue.apply(&record)),
-                Followed::Synced => break,
-            }
-        }
-        Ok(catalogue)
+        Ok(self.views.catalogue().await?)
     }
 
     /// Visits a transcript in bounded memory: `visit` gets a page of messages, oldest first, each whole.

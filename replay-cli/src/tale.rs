@@ -41,6 +41,10 @@ pub struct Tale {
     activity: Option<Activity>,
     /// Where the last step ended.
     step_ended: Seq,
+    /// When the last work was done.
+    last_ended: Time,
+    /// The number of the newest step, from 1, and whether it is open.
+    step: (u64, bool),
     /// Whether the last item is the user's.
     user_last: bool,
     agent: String,
@@ -55,8 +59,12 @@ impl Tale {
     }
 
     /// The next item that nothing can change any more.
+    ///
+    /// What belongs to an open step waits for its end: fragments become complete in another order than they are read in.
     pub fn next(&mut self) -> Option<Item> {
-        self.items.pop_front_if(|item| !item.open)
+        let (number, open) = self.step;
+        let waits = |item: &Item| item.open || (open && item.place.is_some_and(|(step, _)| step == number));
+        self.items.pop_front_if(|item| !waits(item))
     }
 
     /// Everything that is left, open or not: the log ends here.
@@ -80,10 +88,11 @@ impl Tale {
                 let attachments = admitted.attachments.clone();
                 self.waiting.push(Waiting { input: input.clone(), seq: record.seq, text: text.clone(), attachments });
                 let what = What::Waits { input, text, delivery: admitted.delivery };
-                self.admitted.push(Item { seq: record.seq, at: record.at, what, open: false });
+                self.admitted.push(Item { seq: record.seq, at: record.at, what, place: None, open: false });
             }
             Event::InputPromoted(promoted) => self.promoted(record, &promoted.input),
             Event::StepStarted(started) => {
+                self.step = (self.step.0 + 1, true);
                 self.step_agent = started.agent.to_string();
                 self.model = started.model.clone();
                 let activity =
@@ -93,6 +102,7 @@ impl Tale {
             }
             Event::StepEnded(ended) => {
                 self.step_ended = record.seq;
+                self.step.1 = false;
                 self.spent(record.at, ended.usage, ended.cost, Some(ended.finish));
                 if let Some(activity) = &mut self.activity {
                     activity.changed.extend(ended.changed.iter().cloned());
@@ -103,6 +113,7 @@ impl Tale {
             }
             Event::StepFailed(failed) => {
                 self.step_ended = record.seq;
+                self.step.1 = false;
                 self.spent(record.at, failed.usage, failed.cost, Some(Finish::Error));
                 self.failure(record, "failed", &failed.error);
                 self.answered();
@@ -116,17 +127,22 @@ impl Tale {
             Event::TextEnded(ended) => {
                 let who = self.step_agent.clone();
                 let (text, attachments) = (ended.text.clone(), Vec::new());
-                self.push(record, What::Said { who, model: true, text, attachments, number: None }, false);
+                self.fragment(
+                    record,
+                    ended.index,
+                    What::Said { who, model: true, text, attachments, number: None },
+                    false,
+                );
             }
             Event::ReasoningEnded(ended) => {
                 if !ended.text.is_empty() {
-                    self.push(record, What::Thought { text: ended.text.clone() }, false);
+                    self.fragment(record, ended.index, What::Thought { text: ended.text.clone() }, false);
                 }
             }
             Event::ToolCalled(called) => {
                 let (call, name, input) = (called.call.clone(), called.name.clone(), called.input.clone());
                 let what = What::Called(Box::new(Called { call, name, input, settled: None, asked: None }));
-                self.push(record, what, true);
+                self.fragment(record, called.index, what, true);
             }
             Event::ToolSettled(settled) => self.settled(record, settled),
             Event::PermissionAsked(asked) => self.asked(record, asked),
@@ -168,8 +184,11 @@ impl Tale {
             self.user_last || (self.activity.as_ref().is_some_and(|it| it.steps > 0) && admitted < self.step_ended);
         if !joins {
             self.answered();
-            self.push(record, What::Turn { number }, false);
-            self.activity = Some(Activity { began: record.at, ended: record.at, ..Activity::default() });
+            // An input that waited joined when the work before it was done, whatever its record says.
+            let began = record.at.max(self.last_ended);
+            let record = Record { at: began, ..*record };
+            self.push(&record, What::Turn { number }, false);
+            self.activity = Some(Activity { began, ended: began, ..Activity::default() });
         }
         let number = joins.then_some(number);
         self.push(record, What::Said { who: "you".to_owned(), model: false, text, attachments, number }, false);
@@ -194,8 +213,15 @@ impl Tale {
     /// Ends what the model does: how long it took, what it cost.
     fn answered(&mut self) {
         let Some(activity) = self.activity.take().filter(|activity| activity.steps > 0) else { return };
+        self.last_ended = activity.ended;
         let seq = self.items.back().map_or(Seq::ZERO, |item| item.seq);
-        self.items.push_back(Item { seq, at: activity.ended, what: What::Answered(activity), open: false });
+        self.items.push_back(Item {
+            seq,
+            at: activity.ended,
+            what: What::Answered(activity),
+            place: None,
+            open: false,
+        });
     }
 
     fn failure(&mut self, record: &Record<'_>, label: &'static str, failure: &Failure) {
@@ -268,13 +294,26 @@ impl Tale {
     }
 
     fn note(&mut self, record: &Record<'_>, label: &'static str, sort: Sort, line: String, more: Option<Text>) {
-        self.push(record, What::Note { label, sort, line, more }, false);
+        // What happens between admission and promotion of an input does not make it a waiting one.
+        let what = What::Note { label, sort, line, more };
+        self.items.push_back(Item { seq: record.seq, at: record.at, what, place: None, open: false });
+    }
+
+    /// A piece of an answer, in the order in which the pieces began.
+    fn fragment(&mut self, record: &Record<'_>, index: u32, what: What, open: bool) {
+        self.waits();
+        self.user_last = false;
+        let step = self.step.0;
+        let later = |item: &Item| item.place.is_some_and(|(other, at)| other == step && at > index);
+        let after = self.items.iter().rev().take_while(|item| later(item)).count();
+        let item = Item { seq: record.seq, at: record.at, what, place: Some((step, index)), open };
+        self.items.insert(self.items.len() - after, item);
     }
 
     fn push(&mut self, record: &Record<'_>, what: What, open: bool) {
         self.waits();
         self.user_last = false;
-        self.items.push_back(Item { seq: record.seq, at: record.at, what, open });
+        self.items.push_back(Item { seq: record.seq, at: record.at, what, place: None, open });
     }
 
     /// Something else happens while inputs wait: they are told where they were admitted.

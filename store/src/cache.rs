@@ -48,9 +48,12 @@ enum Place {
     Memory(Mutex<Memory>),
 }
 
+/// Whose, of which fold, in which version, where.
+type ViewPlace = (SessionId, String, u32, Seq);
+
 #[derive(Debug, Default)]
 struct Memory {
-    views: BTreeMap<(SessionId, String, u32, Seq), (Digest, Vec<u8>)>,
+    views: BTreeMap<ViewPlace, (Digest, Vec<u8>)>,
     pages: BTreeMap<Digest, Vec<u8>>,
 }
 

@@ -13,12 +13,14 @@ mod appending;
 mod blobs;
 mod committer;
 mod doctor;
+mod facts;
 mod filler;
 mod following;
 mod frame;
 mod journal;
 mod keeper;
 mod layout;
+mod opening;
 mod packed;
 mod reading;
 mod rebuild;
@@ -32,7 +34,8 @@ mod sled_tree;
 pub mod files;
 pub mod lab;
 
-pub use doctor::{CollectError, Examination, Facts, Finding, Garbage, Usage};
+pub use doctor::{CollectError, Examination, Finding, Garbage};
+pub use facts::{Facts, Usage};
 pub use frame::{Cause, Void};
 pub use layout::{FORMAT, Layout};
 pub use report::{Copy, OpenError, OpeningReport, Remark};
@@ -44,20 +47,17 @@ use crate::log::{
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
-use committer::{Committer, Request};
+use committer::{Committer, Order};
 use files::{Disk, RealDisk};
 use filler::Filler;
 use following::{AllPages, SessionPages};
-use journal::Journal;
-use recovery::Recovery;
-use sessions::{Checkpoint, Sessions};
-use shared::{Recent, Shared, State};
-use sled_tree::SledTree;
+use opening::{Aim, Opened, Opening};
+use shared::{Shared, State};
 use std::fs::File;
 use std::io;
 use std::path::Path;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
 use tokio::sync::{mpsc, watch};
 
@@ -78,7 +78,7 @@ pub struct DiskLog {
     shared: Arc<Shared>,
     running: Mutex<Option<Running>>,
     /// The way to the committer; gone when the store is closed.
-    requests: RwLock<Option<mpsc::Sender<Request>>>,
+    orders: RwLock<Option<mpsc::Sender<Order>>>,
 }
 
 #[derive(Debug)]
@@ -126,7 +126,7 @@ impl DiskLog {
             return Err(OpenError::NoStore { dir: dir.to_owned() });
         }
         if created {
-            disk.create_dir(dir).map_err(at_dir)?;
+            layout.create_root(&*disk)?;
         }
         let lock = layout.own()?;
         // Somebody may have made it while this process waited for nothing but luck.
@@ -142,18 +142,18 @@ impl DiskLog {
     fn start(opened: Opened, lock: File) -> io::Result<(Self, OpeningReport)> {
         let Opened { shared, writer, report, written } = opened;
         let next = shared.lock().sessions.next;
-        let (requests, queue) = mpsc::channel(shared.tuning.queue.max(1));
+        let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
         let (fill, fills) = std::sync::mpsc::channel();
-        let (rotated, rotations) = std::sync::mpsc::channel();
+        let (upkeep, keeping) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let kept = shared.clone();
-        let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &rotations))?;
+        let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &keeping))?;
         let filler = Filler { shared: shared.clone(), taken: next, written };
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
-        let committer = Committer { shared: shared.clone(), writer, next, fill, rotated };
+        let committer = Committer { shared: shared.clone(), writer, next, fill, upkeep };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
         let running = Mutex::new(Some(Running { committer, filler, keeper, lock }));
-        Ok((Self { shared, running, requests: RwLock::new(Some(requests)) }, report))
+        Ok((Self { shared, running, orders: RwLock::new(Some(orders)) }, report))
     }
 
     /// Shuts the store down: everything appended is durable in both copies, sled is closed, opened and closed (which
@@ -162,8 +162,8 @@ impl DiskLog {
     /// # Errors
     /// When the list of heads cannot be written: nothing is lost, the next opening reads more of the journal.
     pub async fn close(&self) -> io::Result<()> {
-        let Some((shared, running)) = self.stop() else { return Ok(()) };
-        appending::blocking(move || finish(&shared, running)).await
+        let Some(stopping) = self.stop() else { return Ok(()) };
+        appending::blocking(move || stopping.finish()).await
     }
 
     /// Damage that was found since opening.
@@ -179,140 +179,74 @@ impl DiskLog {
     }
 
     /// No more appends; followers end.
-    fn stop(&self) -> Option<(Arc<Shared>, Running)> {
+    fn stop(&self) -> Option<Stopping> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
-        *self.requests.write().unwrap_or_else(PoisonError::into_inner) = None;
-        Some((self.shared.clone(), running))
+        let orders = self.orders.write().unwrap_or_else(PoisonError::into_inner).take()?;
+        Some(Stopping { shared: self.shared.clone(), running, orders })
     }
 
-    fn requests(&self) -> Option<mpsc::Sender<Request>> {
-        self.requests.read().unwrap_or_else(PoisonError::into_inner).clone()
+    fn orders(&self) -> Option<mpsc::Sender<Order>> {
+        self.orders.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
+}
+
+/// The blobs of the store in a folder, readable by every process: they are files that never change.
+pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
+    Arc::new(BlobFiles::new(Arc::new(RealDisk), Layout::new(dir).blobs()))
 }
 
 impl Drop for DiskLog {
     fn drop(&mut self) {
-        if let Some((shared, running)) = self.stop()
-            && let Err(error) = finish(&shared, running)
+        if let Some(stopping) = self.stop()
+            && let Err(error) = stopping.finish()
         {
             tracing::warn!(%error, "the store was not shut down cleanly; the next opening reads more of the journal");
         }
     }
 }
 
-/// Waits for the threads and leaves a store that opens fast.
-fn finish(shared: &Shared, running: Running) -> io::Result<()> {
-    let Running { committer, filler, keeper, lock } = running;
-    let gone = |_| io::Error::other("a thread of the store stopped with a panic");
-    committer.join().map_err(gone)?;
-    shared.closed.store(true, Ordering::Release);
-    *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    let written = filler.join().map_err(gone)?;
-    keeper.join().map_err(gone)?;
-    let sessions = shared.lock().sessions.clone();
-    sessions.save(&*shared.disk, &shared.layout.heads())?;
-    let sled = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take();
-    if let Some(sled) = sled.filter(|_| written) {
-        drop(sled);
+/// A store that takes no more appends.
+struct Stopping {
+    shared: Arc<Shared>,
+    running: Running,
+    orders: mpsc::Sender<Order>,
+}
+
+impl Stopping {
+    /// Waits for the threads and leaves a store that opens fast.
+    fn finish(self) -> io::Result<()> {
+        let Self { shared, running: Running { committer, filler, keeper, lock }, orders } = self;
+        let gone = |_| io::Error::other("a thread of the store stopped with a panic");
+        // The queue may be full; this thread may belong to an executor, where only this way of waiting is allowed.
+        while let Err(mpsc::error::TrySendError::Full(_)) = orders.try_send(Order::Stop) {
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+        committer.join().map_err(gone)?;
+        shared.closed.store(true, Ordering::Release);
+        *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let written = filler.join().map_err(gone)?;
+        // Dropped here: whoever opens it next needs its lock.
+        let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();
+        keeper.join().map_err(gone)?;
+        let sessions = shared.lock().sessions.clone();
+        let listed = sessions.save(&*shared.disk, &shared.layout.heads());
         // sled protects what it wrote only when it opens: see docs/durability.md.
-        if let Err(error) = filler::open(shared) {
+        if in_order
+            && written
+            && let Err(error) = filler::open(&shared)
+        {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
         }
-    }
-    drop(lock);
-    Ok(())
-}
-
-/// A store that is being opened by its owner.
-struct Opening {
-    layout: Layout,
-    disk: Arc<dyn Disk>,
-    tuning: Tuning,
-    aim: Aim,
-}
-
-/// What a store is opened for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Aim {
-    /// To be used: only what came after the last checkpoint is compared.
-    Use,
-    /// To be mended: everything is read and compared.
-    Repair,
-    /// To be made small: sled is written anew.
-    Compact,
-}
-
-struct Opened {
-    shared: Arc<Shared>,
-    writer: Option<journal::Writer>,
-    report: OpeningReport,
-    written: bool,
-}
-
-impl Opening {
-    fn run(self, created: bool) -> io::Result<Opened> {
-        let Self { layout, disk, tuning, aim } = self;
-        let mut report = OpeningReport { created, ..OpeningReport::default() };
-        let names = disk.list(&layout.dir)?;
-        let stands = |name: &str| names.iter().any(|listed| listed.name == name);
-        let heads = Sessions::load(&*disk, &layout.heads())?;
-        let checkpoint = Checkpoint::load(&*disk, &layout.checkpoint())?;
-        for (what, lost) in [
-            ("the list of heads", heads.is_none() && stands("heads")),
-            ("the checkpoint", checkpoint.is_none() && stands("checkpoint")),
-        ] {
-            report.remarks.extend(lost.then_some(Remark::Reread { what }));
-        }
-        let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
-        let existed = layout.sled().join("db").exists();
-        let sled = SledTree::open(&layout.sled(), tuning.sled_cache, tuning.sled_segment);
-        if let (Ok(sled), false) = (&sled, existed) {
-            sled.settle(&*disk).map_err(io::Error::other)?;
-        }
-        let reaches = sled.as_ref().map_or(0, SledTree::reaches);
-        let evidence = heads.next.max(checkpoint).max(reaches);
-        let recovery = Recovery {
-            disk: &*disk,
-            layout: &layout,
-            tuning: &tuning,
-            sled: sled.as_ref().ok(),
-            evidence,
-            sessions: heads,
-            thorough: aim == Aim::Repair,
-        };
-        let recovered = recovery.run()?;
-        report.remarks.extend(recovered.remarks);
-        let next = recovered.sessions.next;
-        let shared = Arc::new(Shared {
-            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments),
-            blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
-            layout,
-            disk,
-            tuning,
-            sled: RwLock::new(None),
-            checkpoint: AtomicU64::new(checkpoint.min(next)),
-            state: Mutex::new(State::of(recovered.sessions)),
-            recent: RwLock::new(Recent::default()),
-            lag: Mutex::new(0),
-            lag_fell: Condvar::new(),
-            length: Mutex::new(Some(watch::Sender::new(Position(next)))),
-            closed: AtomicBool::new(false),
-            remarks: Mutex::default(),
-        });
-        let compared = rebuild::compare(&shared, sled, existed, checkpoint, aim);
-        *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
-        report.caught_up = compared.caught_up;
-        report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));
-        report.remarks.extend(compared.remarks);
-        Ok(Opened { shared, writer: recovered.writer, report, written: compared.written })
+        drop(lock);
+        listed
     }
 }
 
 impl EventLog for DiskLog {
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         Box::pin(async move {
-            let requests = self.requests().ok_or(AppendError::Closed)?;
-            self.shared.append(draft, requests).await
+            let orders = self.orders().ok_or(AppendError::Closed)?;
+            self.shared.append(draft, orders).await
         })
     }
 
@@ -352,7 +286,7 @@ impl EventLog for DiskLog {
 
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
         Box::pin(async move {
-            if self.requests().is_none() {
+            if self.orders().is_none() {
                 return Err(AppendError::Closed);
             }
             let hash = Digest::of(text.as_bytes());

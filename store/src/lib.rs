@@ -1,6 +1,8 @@
 //! The log of Annals: one trait, [`EventLog`], and what stands behind it.
 //!
-//! [`MemoryLog`] keeps it in memory. Every backend passes the public [`conformance`] suite, and shares what does not
+//! [`SharedLog`] is the store in a folder as every process uses it: one of them owns the [`DiskLog`] and serves the
+//! others. [`MemoryLog`] keeps a log in memory. [`exchange`] writes Sessions to files, reads them back, and proves that
+//! nothing was altered. Every backend passes the public [`conformance`] suite, and shares what does not
 //! depend on where Batches lie: [`placing`] (what may stand where), [`lineage`] (how a fork reads through to its
 //! ancestors) and [`following`] (replay, one marker, then live).
 //!
@@ -24,3 +26,4 @@ pub use log::{
     Slice,
 };
 pub use memory::MemoryLog;
+pub use shared::{SharedError, SharedLog, Standing};

@@ -21,7 +21,7 @@ pub struct Position(pub u64);
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     /// To which Session. A first Batch creates it: it starts with `session.created` at seq 0, or with
-    /// `session.forked` at seq = cut, whose parent must hold `cut - 1` with the named digest.
+    /// `session.forked` at seq = cut, whose parent wrote what holds `cut - 1`, with the named digest.
     pub session: SessionId,
     /// The Seq that the decision was made at: that of the Batch's first event.
     pub expected: Seq,

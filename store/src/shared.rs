@@ -5,11 +5,14 @@
 //! guests, and calls that were under way are made again. That is safe, since appending the same Batch again is.
 
 mod client;
+mod following;
+mod log;
 mod server;
 mod socket;
 mod wire;
 
 pub use client::{ConnectError, RemoteLog};
+pub use log::{PATIENCE, SharedError, SharedLog, Standing};
 pub use server::{Server, serve};
 pub use socket::SOCKET;
 pub use wire::PROTOCOL;

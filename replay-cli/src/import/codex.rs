@@ -1,7 +1,10 @@
 //! Codex CLI: rollouts, one JSON object a line: `{timestamp, type, payload}`.
 
+mod context;
 mod mapping;
 mod message;
+mod meta;
+mod step;
 
 use super::foreign::{Notes, Object, moment};
 use super::identity::{IMPORTER, uuid_created};
@@ -9,7 +12,8 @@ use super::lines::{Line, Lines};
 use super::reading::{Desk, Item, ReadSourceError, Script};
 use annals_core::Time;
 use annals_core::event::Origin;
-use mapping::{Meta, State};
+use mapping::State;
+use meta::Meta;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
@@ -99,7 +103,8 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         form: FORM.into(),
         importer: IMPORTER,
     };
-    (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+    let title = header(path).map_err(io)?.and_then(|(_, _, prompt)| prompt);
+    (desk.send)(Item::Began { session, title, origin: origin.clone() })?;
     let mut script = Script::new(session);
     let mut state = State::new(meta, &model, desk.editions, origin);
     let notes = Notes::default();

@@ -13,6 +13,9 @@ use std::sync::Arc;
 /// What a file looked like when it was read: time of change (ms) and bytes, of it and of a write-ahead log.
 type Looks = [(u64, u64); 2];
 
+/// How far each Session of a file was read: event rows, time of change (ms).
+type Reached = HashMap<String, (Option<u64>, u64)>;
+
 /// Follows the places where agents keep Sessions, or single files.
 #[derive(Debug)]
 pub struct Follower {
@@ -22,7 +25,7 @@ pub struct Follower {
     options: Options,
     seen: HashMap<PathBuf, Looks>,
     /// Per database: how far each Session was read (rows, time of change).
-    rows: HashMap<PathBuf, HashMap<String, (Option<u64>, u64)>>,
+    rows: HashMap<PathBuf, Reached>,
 }
 
 impl Follower {
@@ -33,8 +36,10 @@ impl Follower {
 
     /// One round: imports what changed since the last one. A line that is still being written waits for the next.
     ///
+    /// A file that cannot be read is told as damage.
+    ///
     /// # Errors
-    /// When a source or the log cannot be read; what was not imported is tried again in the next round.
+    /// When the log cannot be read or written; what was not imported is tried again in the next round.
     pub async fn round(
         &mut self,
         log: &Arc<dyn EventLog>,
@@ -52,8 +57,17 @@ impl Follower {
             if let Ok(source) = recognise(&path)
                 && let Some((source, rows)) = self.changed(source)
             {
-                report.extend(import(log, &source, &self.options, progress).await?);
-                self.rows.insert(path.clone(), rows);
+                match import(log, &source, &self.options, progress).await {
+                    Ok(imported) => {
+                        report.extend(imported);
+                        self.rows.insert(path.clone(), rows);
+                    }
+                    // One file that cannot be read keeps no other from being imported.
+                    Err(ImportError::Source(error)) => {
+                        report.damage.entry((path.clone(), error.to_string())).or_default().at(0, None);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             self.seen.insert(path, looks);
         }
@@ -65,7 +79,7 @@ impl Follower {
     }
 
     /// What of a source is chosen and changed; of a database, the Sessions that did.
-    fn changed(&self, source: Source) -> Option<(Source, HashMap<String, (Option<u64>, u64)>)> {
+    fn changed(&self, source: Source) -> Option<(Source, Reached)> {
         let listed = list(&source).ok()?;
         let before = self.rows.get(&source.path);
         let mut rows = HashMap::new();

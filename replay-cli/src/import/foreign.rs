@@ -120,7 +120,7 @@ impl<'a> Object<'a> {
     pub fn number(&self, name: &str) -> Option<u64> {
         self.typed(name, |raw| {
             let value: f64 = raw.parse().ok()?;
-            (value >= 0.0 && value < 9_007_199_254_740_992.0).then_some(value as u64)
+            (0.0..9_007_199_254_740_992.0).contains(&value).then_some(value as u64)
         })
     }
 
@@ -128,7 +128,7 @@ impl<'a> Object<'a> {
     pub fn money(&self, name: &str) -> Option<u64> {
         self.typed(name, |raw| {
             let nano = raw.parse::<f64>().ok()? * 1e9;
-            (nano >= 0.0 && nano < 9_007_199_254_740_992.0).then(|| nano.round() as u64)
+            (0.0..9_007_199_254_740_992.0).contains(&nano).then(|| nano.round() as u64)
         })
     }
 

@@ -12,6 +12,7 @@ mod v1_export;
 mod v1_rows;
 mod v2;
 mod v2_rows;
+mod v2_tools;
 
 pub use database::{list, read as read_database};
 pub use projection::is_projection;

@@ -24,7 +24,7 @@ pub enum Item {
     Began {
         /// Its id here.
         session: SessionId,
-        /// Its title, if it has one.
+        /// Its title, or its first prompt in brief.
         title: Option<String>,
         /// Where it comes from.
         origin: Origin,
@@ -58,11 +58,11 @@ pub enum Item {
         /// What, by name.
         what: String,
     },
-    /// How far reading is, in bytes of the source.
+    /// How far reading is: in bytes of a file, in Sessions of a database.
     Progress {
-        /// Bytes read.
+        /// What was read.
         done: u64,
-        /// Bytes in all.
+        /// All of it.
         total: u64,
     },
 }

@@ -6,14 +6,6 @@ use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
 use std::collections::BTreeMap;
 
-/// How a Session may be named, for help texts.
-#[derive(Clone, Debug, clap::Args)]
-pub struct Named {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
-    #[arg(value_name = "SESSION", default_value = "@last")]
-    pub session: String,
-}
-
 /// How many Sessions are offered when a name fits none.
 const OFFERED: usize = 3;
 /// How like a title must be to be offered.
@@ -54,6 +46,28 @@ impl Reader {
             return Err(ambiguous(name, &fitting, &catalogue));
         }
         self.find_by_title(name, &ids, &catalogue).await
+    }
+
+    /// The one Session that a file holds: the only one, or the only one that no other began.
+    ///
+    /// # Errors
+    /// When there are several.
+    pub async fn only(&self) -> Result<SessionId, CliError> {
+        let catalogue = self.catalogue().await?;
+        let all: Vec<SessionId> = catalogue.sessions.keys().copied().collect();
+        if let [one] = all.as_slice() {
+            return Ok(*one);
+        }
+        let own = |(_, entry): &(&SessionId, &CatalogueEntry)| entry.parent.is_none() && entry.fork.is_none();
+        let roots: Vec<SessionId> = catalogue.sessions.iter().filter(own).map(|(id, _)| *id).collect();
+        match roots.as_slice() {
+            [one] => Ok(*one),
+            _ if all.is_empty() => Err(CliError::NoSessions { store: self.store().clone() }),
+            _ => {
+                let told = catalogue.sessions.iter().map(|(id, entry)| told(*id, Some(entry))).collect();
+                Err(CliError::Several { file: self.store().clone(), sessions: told })
+            }
+        }
     }
 
     async fn find_by_title(&self, name: &str, ids: &[SessionId], catalogue: &Catalogue) -> Result<SessionId, CliError> {

@@ -1,10 +1,10 @@
 //! Draws a timeline.
 
-use super::{Activity, Called, Compacted, Item, Settled, Sort, What, input_in_brief, one_line};
-use crate::layout::{Sheet, plain};
+use super::{Activity, Called, Compacted, Item, Settled, Sort, What, input_in_brief, one_line, tool::output_in_brief};
+use crate::layout::{Sheet, WHOLE, plain};
 use crate::look::{Tone, counted, duration, money, thousands};
-use annals_core::Blobs;
 use annals_core::event::{Attachment, Delivery, Finish, ToolOutcome};
+use annals_core::{Blobs, Seq};
 use std::io;
 
 /// How much is told.
@@ -16,18 +16,26 @@ pub struct Detail {
     pub context: usize,
     /// Where the Session works: paths below it are shown from there.
     pub directory: String,
+    /// Ranges `[from, until)` that committed reverts undid.
+    pub undone: Vec<(Seq, Seq)>,
 }
 
 impl Default for Detail {
     fn default() -> Self {
-        Self { result: 3, context: 6, directory: String::new() }
+        Self { result: 3, context: 6, directory: String::new(), undone: Vec::new() }
     }
 }
 
 impl Detail {
     /// Everything, whole.
     pub fn full() -> Self {
-        Self { result: usize::MAX - 1, context: usize::MAX - 1, directory: String::new() }
+        Self { result: WHOLE, context: WHOLE, ..Self::default() }
+    }
+}
+
+impl Detail {
+    fn is_full(&self) -> bool {
+        self.result == WHOLE
     }
 }
 
@@ -37,10 +45,15 @@ impl Detail {
 /// When the output refuses.
 pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
     let seq = Some(item.seq);
+    let undone = detail.undone.iter().find(|(from, until)| item.seq >= *from && item.seq < *until);
+    sheet.undone = undone.is_some() && !matches!(item.what, What::Impossible { .. });
     match &item.what {
         What::Turn { number } => {
             writeln!(sheet.out)?;
-            let time = sheet.look.clock(item.at);
+            let time = match undone {
+                Some((_, until)) => format!("undone at seq {until} · {}", sheet.look.clock(item.at)),
+                None => sheet.look.clock(item.at),
+            };
             sheet.rule(&number.to_string(), &time, Tone::Strong)
         }
         What::Said { who, model, text, attachments, number } => {
@@ -60,8 +73,7 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
         }
         What::Thought { text } => {
             let text = plain(&text.resolve(blobs));
-            sheet.row(seq, ("thought", Tone::Dim), ("", Tone::Dim), ("", Tone::Dim))?;
-            sheet.quote_brief(&text, Tone::Dim, detail.result)
+            sheet.row_brief(seq, ("thought", Tone::Dim), (&text, Tone::Dim), detail.result)
         }
         What::Called(called) => call(item, called, sheet, detail, blobs),
         What::Compacted(compacted) => compaction(item, compacted, sheet, detail, blobs),
@@ -72,8 +84,15 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
                 Sort::Warning => Tone::Warn,
                 Sort::Failure => Tone::Bad,
             };
+            if let (true, Some(more)) = (line.is_empty(), more) {
+                let text = plain(&more.resolve(blobs));
+                return sheet.row_brief(seq, (label, tone), (&text, Tone::Plain), detail.context);
+            }
             sheet.row(seq, (label, tone), (&plain(line), Tone::Plain), ("", Tone::Dim))?;
             match more {
+                Some(more) if *label == "shell" => {
+                    sheet.quote_lines(&plain(&more.resolve(blobs)), Tone::Dim, detail.result)
+                }
                 Some(more) => sheet.quote_brief(&plain(&more.resolve(blobs)), Tone::Plain, detail.context),
                 None => Ok(()),
             }
@@ -81,6 +100,11 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
         What::Answered(activity) => answered(activity, sheet),
         What::Impossible { what } => sheet.row(seq, ("anomaly", Tone::Bad), (&plain(what), Tone::Bad), ("", Tone::Dim)),
     }
+}
+
+/// A mark and a duration; 0 is one that is not known.
+fn took(mark: char, ms: u64) -> String {
+    if ms == 0 { mark.to_string() } else { format!("{mark} {:>6}", duration(ms)) }
 }
 
 fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
@@ -92,11 +116,11 @@ fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
 fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
     let (right, tone) = match &called.settled {
         None => ("never settled".to_owned(), Tone::Bad),
-        Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (format!("✓ {:>6}", duration(*ms)), Tone::Good),
-        Some(Settled { outcome: ToolOutcome::Failed, ms, .. }) => (format!("✗ {:>6}", duration(*ms)), Tone::Bad),
+        Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Tone::Good),
+        Some(Settled { outcome: ToolOutcome::Failed, ms, .. }) => (took('✗', *ms), Tone::Bad),
     };
     let mut input = plain(&input_in_brief(&called.input, &detail.directory, blobs));
-    if detail.result < usize::MAX - 1 {
+    if !detail.is_full() {
         input = crate::layout::clip(&input, (sheet.room() * 2).saturating_sub(12));
     }
     sheet.row(Some(item.seq), (&plain(&called.name), Tone::Tool), (&input, Tone::Plain), (&right, tone))?;
@@ -108,9 +132,13 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
     let Some(settled) = &called.settled else { return Ok(()) };
     match (&settled.error, settled.outcome) {
         (Some(error), ToolOutcome::Failed) => {
-            sheet.quote_brief(&plain(&error.resolve(blobs)), Tone::Bad, detail.result)?;
+            sheet.quote_lines(&plain(&error.resolve(blobs)), Tone::Bad, detail.result)?;
         }
-        _ => sheet.quote_brief(&plain(&settled.output.resolve(blobs)), Tone::Dim, detail.result)?,
+        _ => {
+            let output = settled.output.resolve(blobs);
+            let told = if detail.is_full() { output.into_owned() } else { output_in_brief(&output) };
+            sheet.quote_lines(&plain(&told), Tone::Dim, detail.result)?;
+        }
     }
     if settled.truncated {
         let whole = settled.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
@@ -146,8 +174,8 @@ fn compaction(
     let label = ("compact", Tone::Context);
     let (right, tone) = match &compacted.outcome {
         None => ("never ended".to_owned(), Tone::Bad),
-        Some(Ok(_)) => (format!("✓ {:>6}", duration(compacted.ms)), Tone::Good),
-        Some(Err(_)) => (format!("✗ {:>6}", duration(compacted.ms)), Tone::Bad),
+        Some(Ok(_)) => (took('✓', compacted.ms), Tone::Good),
+        Some(Err(_)) => (took('✗', compacted.ms), Tone::Bad),
     };
     sheet.row(Some(item.seq), label, (&facts.join(", "), Tone::Plain), (&right, tone))?;
     match &compacted.outcome {
@@ -168,7 +196,8 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
         Some(Finish::Other) => facts.push("ended in a way without a name".to_owned()),
     }
     let tone = if facts.is_empty() { Tone::Dim } else { Tone::Warn };
-    facts.push(duration(activity.ended.millis().saturating_sub(activity.began.millis())));
+    let ms = activity.ended.millis().saturating_sub(activity.began.millis());
+    facts.extend((ms > 0).then(|| duration(ms)));
     if activity.steps > 1 {
         facts.push(counted(activity.steps, "step"));
     }
@@ -178,6 +207,9 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
     }
     if !activity.changed.is_empty() {
         facts.push(format!("{} changed", counted(activity.changed.len() as u64, "file")));
+    }
+    if facts.is_empty() {
+        return Ok(());
     }
     sheet.row(None, ("", Tone::Dim), (&facts.join(" · "), tone), ("", Tone::Dim))
 }

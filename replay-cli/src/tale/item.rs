@@ -12,6 +12,8 @@ pub struct Item {
     pub at: Time,
     /// What it is.
     pub what: What,
+    /// For content of an answer: the number of its step and its place in it.
+    pub place: Option<(u64, u32)>,
     /// Whether later events still belong to it: it and what follows it are not told yet.
     pub open: bool,
 }

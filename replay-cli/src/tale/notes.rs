@@ -60,7 +60,9 @@ impl Tale {
                 ("blocked", Warning, line, None)
             }
             Event::ContextAdmitted(told) => {
-                let line = format!("told the model what changed in {}", keys(&told.keys));
+                // Agents that Sessions are imported from may not say which sources a message speaks of.
+                let place = if told.keys.is_empty() { String::new() } else { format!(" in {}", keys(&told.keys)) };
+                let line = format!("told the model what changed{place}");
                 ("context", Context, line, Some(told.text.clone()))
             }
             Event::InstructionDiscovered(discovered) => {
@@ -77,7 +79,7 @@ impl Tale {
             Event::MessageUnpinned(unpinned) => {
                 ("unpinned", Session, format!("the message at seq {}", unpinned.message), None)
             }
-            Event::SyntheticAdded(added) => ("runtime", Session, "told the model".to_owned(), Some(added.text.clone())),
+            Event::SyntheticAdded(added) => ("runtime", Session, String::new(), Some(added.text.clone())),
             Event::ShellRan(ran) => {
                 let exit =
                     ran.exit.filter(|exit| *exit != 0).map(|exit| format!("  (exit {exit})")).unwrap_or_default();

@@ -1,5 +1,6 @@
 //! Tool calls in brief.
 
+use crate::look::counted;
 use annals_core::{Blobs, Json};
 use serde_json::Value;
 
@@ -45,6 +46,38 @@ pub fn input_in_brief(input: &Json, directory: &str, blobs: &dyn Blobs) -> Strin
         }
         other => one_line(&word(&other)),
     }
+}
+
+/// Fields of a structured output that hold what a person wants to see, the best first.
+const CONTENT: &[&str] = &["content", "output", "text", "stdout", "result"];
+
+/// What a tool gave, for telling in brief: of a JSON object the text that it carries, of a list how long it is.
+pub fn output_in_brief(output: &str) -> String {
+    if let Some(told) = codex(output) {
+        return told;
+    }
+    if !output.starts_with(['{', '[']) {
+        return output.to_owned();
+    }
+    match serde_json::from_str::<Value>(output) {
+        Ok(Value::Object(fields)) => {
+            let text = CONTENT.iter().find_map(|name| fields.get(*name)?.as_str());
+            text.unwrap_or(output).to_owned()
+        }
+        Ok(Value::Array(items)) if output.contains('\n') => counted(items.len() as u64, "item"),
+        _ => output.to_owned(),
+    }
+}
+
+/// What stands behind the head that Codex puts before every output, and an exit status that is not 0.
+fn codex(output: &str) -> Option<String> {
+    let head = output.starts_with("Chunk ID:") || output.starts_with("Wall time:") || output.starts_with("Exit code:");
+    let (head, rest) = output.split_once("\nOutput:\n").filter(|_| head)?;
+    let exit = head.lines().find_map(|line| line.rsplit_once("code ").or(line.split_once("Exit code: ")));
+    Some(match exit {
+        Some((_, status)) if status != "0" => format!("exit {status}\n{rest}"),
+        _ => rest.to_owned(),
+    })
 }
 
 fn word(value: &Value) -> String {

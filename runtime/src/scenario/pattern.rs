@@ -52,6 +52,14 @@ pub struct Mismatch {
 const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same"];
 
 impl Pattern {
+    /// Reads a pattern that stands alone, as strictly as in a scenario file.
+    ///
+    /// # Errors
+    /// What is wrong in it, and where.
+    pub fn parse(value: &Value) -> Result<Self, Invalid> {
+        Self::read(&At::root(value))
+    }
+
     /// Reads a pattern, strictly: an unknown operator, or one with further fields beside it, is an error.
     pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
         match at.value {

@@ -3,6 +3,7 @@
 mod act;
 mod ports;
 
+use super::action::Action;
 use super::dying::{Death, DyingLog};
 use super::views::Folded;
 use super::world::{Answering, Declared, Perform, ScriptedTool, World};
@@ -18,6 +19,7 @@ use annals_core::Key;
 use annals_store::{EventLog, ReadError};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The runtime, and everything else that ends with the process.
@@ -128,7 +130,10 @@ impl Process {
             Box::pin(async move {
                 // A process that is gone performs nothing.
                 let Some(process) = this.upgrade() else { return };
-                for action in &actions {
+                // An interrupt comes into force after the whole list: what it interrupts is what performs the list.
+                let (interrupts, others): (Vec<_>, Vec<_>) =
+                    actions.iter().partition(|action| matches!(action, Action::Interrupt));
+                for action in others.into_iter().chain(interrupts) {
                     process.act(action).await;
                 }
             })
@@ -155,9 +160,9 @@ impl Process {
             if builtins.contains(&key) {
                 return Err(DuplicateContribution(key).into());
             }
-            if !scopes.contributions.contains_key(&key) {
-                let registration = self.registry.register(key.clone(), self.producer(key.clone()))?;
-                scopes.contributions.insert(key, registration);
+            if let Entry::Vacant(vacant) = scopes.contributions.entry(key) {
+                let key = vacant.key().clone();
+                vacant.insert(self.registry.register(key.clone(), self.producer(key))?);
             }
         }
         Ok(())

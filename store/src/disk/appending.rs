@@ -1,6 +1,6 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
-use super::committer::Request;
+use super::committer::{Order, Request};
 use super::shared::{Reservation, Shared};
 use crate::log::{AppendError, Committed, Draft, Position};
 use crate::placing::{self, Place};
@@ -21,7 +21,7 @@ impl Shared {
     pub(super) async fn append(
         self: &Arc<Self>,
         draft: Draft,
-        requests: mpsc::Sender<Request>,
+        orders: mpsc::Sender<Order>,
     ) -> Result<Committed, AppendError> {
         let (reservation, prev) = match self.turn(&draft).await? {
             Turn::Mine(reservation, prev) => (reservation, prev),
@@ -39,7 +39,7 @@ impl Shared {
         }
         let (reply, answer) = oneshot::channel();
         let request = Request { batch: Arc::new(sealed.batch), encoded: sealed.encoded, reservation, reply };
-        requests.send(request).await.map_err(|_| AppendError::Closed)?;
+        orders.send(Order::Append(request)).await.map_err(|_| AppendError::Closed)?;
         answer.await.unwrap_or(Err(AppendError::Unknown))
     }
 
@@ -76,8 +76,7 @@ impl Shared {
         let prev = match placing::place(draft, head)? {
             Place::Behind => return Ok(Turn::Behind(head.map_or(Seq::ZERO, |head| head.next))),
             Place::Next { .. } if lost => {
-                let reason = "its last batches are damaged in every copy; fork it below the damage to go on";
-                return Err(AppendError::Misplaced { session: draft.session, reason });
+                return Err(AppendError::Misplaced { session: draft.session, reason: placing::LOST_END });
             }
             Place::Next { prev } => Some(prev),
             Place::Created => None,

@@ -24,6 +24,15 @@ pub struct BlobFiles {
     gate: Mutex<()>,
 }
 
+/// What lies in the blobs' folder.
+#[derive(Debug, Default)]
+pub struct Listing {
+    /// Every blob and its length.
+    pub blobs: Vec<(BlobHash, u64)>,
+    /// What a stopped writer left unfinished.
+    pub unfinished: Vec<(PathBuf, u64)>,
+}
+
 impl BlobFiles {
     /// The blobs in a folder that may not exist yet.
     pub fn new(disk: Arc<dyn Disk>, dir: PathBuf) -> Self {
@@ -77,18 +86,18 @@ impl BlobFiles {
     }
 
     /// Every blob there is, and its length; and the files that a stopped writer left unfinished.
-    pub fn list(&self) -> io::Result<(Vec<(BlobHash, u64)>, Vec<(PathBuf, u64)>)> {
-        let (mut blobs, mut unfinished) = (Vec::new(), Vec::new());
+    pub fn list(&self) -> io::Result<Listing> {
+        let mut listing = Listing::default();
         for prefix in 0..=255u8 {
             let folder = self.dir.join(format!("{prefix:02x}"));
             for listed in self.disk.list(&folder)? {
                 match listed.name.parse() {
-                    Ok(hash) => blobs.push((hash, listed.len)),
-                    Err(_) => unfinished.push((folder.join(&listed.name), listed.len)),
+                    Ok(hash) => listing.blobs.push((hash, listed.len)),
+                    Err(_) => listing.unfinished.push((folder.join(&listed.name), listed.len)),
                 }
             }
         }
-        Ok((blobs, unfinished))
+        Ok(listing)
     }
 
     /// Removes a blob if it may go; says whether it went.

@@ -3,7 +3,7 @@
 use super::filler::Fill;
 use super::frame::{self, HEADER, Kind};
 use super::journal::{Stored, Writer};
-use super::keeper::Rotated;
+use super::keeper::Upkeep;
 use super::shared::{Reservation, Shared};
 use crate::lineage::Birth;
 use crate::log::{AppendError, Committed, Position};
@@ -28,6 +28,16 @@ pub struct Request {
     pub reply: oneshot::Sender<Result<Committed, AppendError>>,
 }
 
+/// What the committer is told.
+#[derive(Debug)]
+pub enum Order {
+    /// Make this durable.
+    Append(Request),
+    /// Finish what was asked before this, and go. (Not: when every sender is gone. A caller may keep a future that holds
+    /// one and never polls it.)
+    Stop,
+}
+
 /// The committer's own state.
 #[derive(Debug)]
 pub struct Committer {
@@ -39,30 +49,55 @@ pub struct Committer {
     pub next: u64,
     /// To sled's thread.
     pub fill: Sender<Fill>,
-    /// To the thread that seals.
-    pub rotated: Sender<Rotated>,
+    /// To the keeper.
+    pub upkeep: Sender<Upkeep>,
 }
 
 /// The most Batches of a group.
 const GROUP: usize = 1024;
 
 impl Committer {
-    /// Works until every sender is gone.
-    pub fn run(mut self, mut requests: mpsc::Receiver<Request>) {
+    /// Works until it is told to stop.
+    pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         let mut group = Vec::new();
-        while let Some(first) = requests.blocking_recv() {
-            let mut bytes = first.encoded.len() + HEADER;
-            group.push(first);
-            while group.len() < GROUP && bytes < self.shared.tuning.group_bytes {
-                let Ok(next) = requests.try_recv() else { break };
-                bytes += next.encoded.len() + HEADER;
-                group.push(next);
+        let mut stopping = false;
+        while !stopping {
+            let mut order = orders.blocking_recv();
+            let mut bytes = 0;
+            loop {
+                match order {
+                    Some(Order::Append(request)) => {
+                        bytes += request.encoded.len() + HEADER;
+                        group.push(request);
+                    }
+                    Some(Order::Stop) => {
+                        orders.close();
+                        stopping = true;
+                    }
+                    None => stopping |= group.is_empty() && orders.is_closed(),
+                }
+                if group.len() >= GROUP || bytes >= self.shared.tuning.group_bytes {
+                    break;
+                }
+                order = orders.try_recv().ok();
+                if order.is_none() {
+                    break;
+                }
             }
             self.commit(&mut group, bytes);
+        }
+        while let Ok(order) = orders.try_recv() {
+            if let Order::Append(request) = order {
+                group.push(request);
+                self.commit(&mut group, 0);
+            }
         }
     }
 
     fn commit(&mut self, group: &mut Vec<Request>, bytes: usize) {
+        if group.is_empty() {
+            return;
+        }
         let mut frames = Vec::with_capacity(bytes);
         let mut places = Vec::with_capacity(group.len());
         for (index, request) in group.iter().enumerate() {
@@ -93,7 +128,14 @@ impl Committer {
             self.rotate(frames.len()).map_err(|error| (error, true))?;
         }
         let Some(writer) = self.writer.as_mut() else { return Err((io::Error::other("no segment"), true)) };
-        let Err(error) = writer.write(frames) else { return Ok(()) };
+        let was_half_full = writer.is_half_full();
+        let Err(error) = writer.write(frames) else {
+            if !was_half_full && writer.is_half_full() {
+                // Without a keeper the next segment is only reserved later.
+                let _ = self.upkeep.send(Upkeep::HalfFull);
+            }
+            return Ok(());
+        };
         // What a failed flush left on the device is unknown for ever: the file is not written to again. A new segment
         // that begins at the same position makes whatever was left there count for nothing.
         let failed = self.writer.take();
@@ -108,7 +150,7 @@ impl Committer {
         self.writer = Some(writer);
         let sessions = self.shared.lock().sessions.clone();
         // The keeper only goes when the store closes; what it misses is done at the next opening.
-        let _ = self.rotated.send(Rotated { sessions });
+        let _ = self.upkeep.send(Upkeep::Rotated { sessions });
         Ok(())
     }
 

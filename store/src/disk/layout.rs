@@ -2,9 +2,9 @@
 
 use super::files::{Disk, read_whole, write_whole};
 use super::report::OpenError;
-use std::fs::{File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The number of the store's format.
@@ -88,6 +88,10 @@ impl Layout {
                 let journal = disk.list(&self.journal()).map_err(self.io(self.journal()))?;
                 let files = disk.list(&self.dir).map_err(self.io(self.dir.clone()))?;
                 let foreign = files.iter().any(|file| !matches!(file.name.as_str(), "lock" | "FORMAT.tmp" | "socket"));
+                if journal.iter().any(|file| super::segment::read_name(&file.name).is_some()) {
+                    let found = "nothing (the file FORMAT is missing)".to_owned();
+                    return Err(OpenError::Format { dir: self.dir.clone(), found, supported: FORMAT });
+                }
                 if journal.is_empty() && !foreign {
                     return Ok(false);
                 }
@@ -95,6 +99,20 @@ impl Layout {
             }
             Err(source) => Err(OpenError::Io { path: self.format(), source }),
         }
+    }
+
+    /// Makes the store's own folder for the user alone, and what leads to it, durably.
+    pub fn create_root(&self, disk: &dyn Disk) -> Result<(), OpenError> {
+        let absent = self.dir.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+        let made: Vec<PathBuf> = absent.map(Path::to_owned).collect();
+        disk.create_dir(&self.dir).map_err(self.io(self.dir.clone()))?;
+        // A folder that stood already may be open to others.
+        std::fs::set_permissions(&self.dir, Permissions::from_mode(0o700)).map_err(self.io(self.dir.clone()))?;
+        for parent in made.iter().filter_map(|folder| folder.parent()) {
+            let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+            disk.sync_dir(parent).map_err(self.io(parent.to_owned()))?;
+        }
+        Ok(())
     }
 
     /// Makes the folders that are not there: also those that somebody removed, which recovery then fills.
@@ -107,11 +125,7 @@ impl Layout {
 
     /// Says that this is a store; its folders stand already.
     pub fn create(&self, disk: &dyn Disk) -> Result<(), OpenError> {
-        write_whole(disk, &self.format(), format_text().as_bytes()).map_err(self.io(self.format()))?;
-        match self.dir.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-            Some(parent) => disk.sync_dir(parent).map_err(self.io(parent.to_owned())),
-            None => Ok(()),
-        }
+        write_whole(disk, &self.format(), format_text().as_bytes()).map_err(self.io(self.format()))
     }
 
     /// Makes this process the owner until the file is dropped.

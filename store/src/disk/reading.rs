@@ -111,7 +111,7 @@ impl Shared {
     }
 
     /// The Batch of a Session that holds `seq`, from the journal; sled gets it back.
-    fn from_journal(&self, session: SessionId, seq: Seq) -> Result<Option<Stored>, ReadError> {
+    fn look_in_journal(&self, session: SessionId, seq: Seq) -> Result<Option<Stored>, ReadError> {
         let io = |error: std::io::Error| ReadError::Io { source: Arc::new(error) };
         let Some(bytes) = self.journal.find(session, seq).map_err(io)? else { return Ok(None) };
         let Some(stored) = decode(&bytes) else { return Ok(None) };
@@ -181,7 +181,7 @@ impl Page<'_> {
                 }
             }
         }
-        self.shared.from_journal(self.session, seq)
+        self.shared.look_in_journal(self.session, seq)
     }
 }
 

@@ -125,7 +125,7 @@ impl Recovery<'_> {
         let missing: BTreeSet<u64> = (first..end).filter(|position| !scanned.frames.contains_key(position)).collect();
         let header_holds = scanned.segment.header_holds(&scanned.bytes);
         let cut = last.then(|| scanned.bad.last().filter(|(_, followed)| !followed)).flatten().cloned();
-        let restored = self.from_sled(&missing);
+        let restored = self.look_in_sled(&missing);
         let torn = torn_positions(&scanned, &missing, &restored, last, self.evidence);
         let mut voids: BTreeMap<u64, Void> = BTreeMap::new();
         for position in first..end {
@@ -206,7 +206,7 @@ impl Recovery<'_> {
     }
 
     /// What sled has of the missing positions.
-    fn from_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
+    fn look_in_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
         let mut found = BTreeMap::new();
         let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return found };
         let broken = sled.every(|key, value| {

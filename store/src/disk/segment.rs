@@ -8,7 +8,7 @@ use annals_core::{Seq, SessionId, codec};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 /// The bytes before the first frame.
 pub const HEADER: usize = 32;
@@ -21,6 +21,8 @@ pub struct Segment {
     /// The position of its first frame.
     pub first: u64,
     form: RwLock<Form>,
+    /// What it holds, once somebody asked: it is asked when it grows no more.
+    pub(super) summary: OnceLock<Summary>,
 }
 
 #[derive(Clone, Debug)]
@@ -69,7 +71,7 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
 impl Segment {
     /// A segment whose file is open.
     pub fn new(first: u64, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>) -> Self {
-        Self { first, form: RwLock::new(Form { packed, path, file }) }
+        Self { first, form: RwLock::new(Form { packed, path, file }), summary: OnceLock::new() }
     }
 
     /// Opens the file of a segment.

@@ -66,9 +66,19 @@ impl SledTree {
     /// Opens or makes the database.
     pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
         let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
-        let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
-        let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
-        Ok(Self { db: opened.map_err(|_| SledError::Panicked)??, path: path.to_owned() })
+        for tries in 0.. {
+            let config = config.clone();
+            let opening = std::thread::Builder::new().name("annals-sled-open".into()).spawn(move || config.open());
+            let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
+            match opened.map_err(|_| SledError::Panicked)? {
+                // A reader of the handle before may hold it for a moment longer: that is no damage.
+                Err(sled::Error::Io(error)) if tries < 40 && error.to_string().contains("acquire lock") => {
+                    std::thread::sleep(std::time::Duration::from_millis(25));
+                }
+                opened => return Ok(Self { db: opened?, path: path.to_owned() }),
+            }
+        }
+        Err(SledError::Panicked)
     }
 
     /// Inserts a frame. True when it was new, false when exactly this stood there.
@@ -119,8 +129,16 @@ impl SledTree {
 
     /// Up to `limit` records of a Session from the one that holds `from` on. Ends before an error, which is given.
     pub fn forwards(&self, session: SessionId, from: Seq, limit: usize) -> (Records, Option<SledError>) {
-        let start = match self.at_or_before(session, from) {
-            Ok(found) => found.map_or_else(|| sled::IVec::from(&key(session, from)), |(key, _)| key),
+        // Mostly a Batch begins there: one look is enough.
+        let exact = key(session, from);
+        let at = match guarded(|| self.db.get(exact)) {
+            Ok(Some(value)) => Ok(Some((sled::IVec::from(&exact), value))),
+            Ok(None) => self.at_or_before(session, from),
+            Err(error) => Err(error),
+        };
+        let start = match at {
+            Ok(Some(record)) if limit == 1 => return (vec![record], None),
+            Ok(found) => found.map_or_else(|| sled::IVec::from(&exact), |(key, _)| key),
             Err(error) => return (Vec::new(), Some(error)),
         };
         let mut found = Vec::with_capacity(limit.min(1024));

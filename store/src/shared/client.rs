@@ -19,7 +19,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 type Connection = Framed<UnixStream, LengthDelimitedCodec>;
 
 /// How many idle connections are kept.
-const IDLE: usize = 8;
+const IDLE: usize = 64;
 
 /// The owner is not there.
 #[derive(Debug, thiserror::Error)]
@@ -76,10 +76,10 @@ impl RemoteLog {
     }
 
     pub(super) async fn append(&self, draft: &Draft) -> Result<Result<Committed, AppendError>, Lost> {
-        let mut draft = draft.clone();
-        let session = draft.session;
-        // Large texts go before the Batch, so that it fits a record on its way too.
-        let sealed = match Batch::seal(session, draft.expected, draft.at, None, std::mem::take(&mut draft.events)) {
+        let Draft { session, expected, at, ref events, digest } = *draft;
+        // Sealed here as well: large texts go before the Batch, so that it fits a record on its way too. The owner seals it
+        // again, with the digest before it, and finds its texts moved as it would have moved them.
+        let sealed = match Batch::seal(session, expected, at, None, events.clone()) {
             Ok(sealed) => sealed,
             Err(source) => return Ok(Err(AppendError::Seal { session, source })),
         };
@@ -88,8 +88,7 @@ impl RemoteLog {
                 return Ok(Err(error));
             }
         }
-        draft.events = sealed.batch.events;
-        match self.remote.ask(&Ask::append(&draft)?).await? {
+        match self.remote.ask(&Ask::Append { batch: sealed.encoded, digest }).await? {
             Answer::Committed { batch, position, known } => Ok(Ok(committed_of(&batch, position, known)?)),
             Answer::Refused { refusal } => Ok(Err(refusal.into())),
             other => Err(unexpected(&other)),

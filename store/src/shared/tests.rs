@@ -1,7 +1,8 @@
-use super::{ConnectError, RemoteLog, SOCKET, serve};
-use crate::conformance::material::{begin, next_slice, next_synced, session, story, two};
+use super::{ConnectError, RemoteLog, SOCKET, SharedError, SharedLog, Standing, serve};
+use crate::conformance::material::{begin, fork, next_slice, next_synced, session, story, two, whole};
 use crate::conformance::{Violation, run_all};
-use crate::{AppendError, EventLog, MemoryLog, ReadError, Scope};
+use crate::exchange::{export, import};
+use crate::{AppendError, EventLog, MemoryLog, OpenError, OpenMode, ReadError, Scope};
 use annals_core::Seq;
 use futures_util::StreamExt;
 use std::io::{Read, Write};
@@ -99,4 +100,89 @@ async fn another_version_is_refused_by_both_sides() {
     let refused = RemoteLog::connect(folder.path()).await.unwrap_err();
     assert!(matches!(&refused, ConnectError::Version { owner, .. } if owner.contains("99")), "{refused}");
     drop(later.join().unwrap());
+}
+
+async fn shared(dir: &Path) -> SharedLog {
+    SharedLog::open(dir, OpenMode::Create).await.unwrap()
+}
+
+#[test]
+fn a_shared_store_conforms_for_its_owner_and_for_its_guests() {
+    let (owner, guest) = (owner(), owner());
+    for as_guest in [false, true] {
+        let kept = Mutex::new(Vec::new());
+        let make = async || {
+            let folder = tempfile::tempdir().unwrap();
+            let dir = folder.path().join("store");
+            let path = dir.clone();
+            let first = owner.spawn(async move { shared(&path).await }).await.unwrap();
+            assert!(matches!(first.standing(), Standing::Owner(_)));
+            let log = if as_guest { shared(&dir).await } else { first.clone() };
+            assert_eq!(log.standing() == Standing::Guest, as_guest);
+            kept.lock().unwrap().push((first, folder));
+            Ok(Arc::new(log) as Arc<dyn EventLog>)
+        };
+        guest.block_on(run_all(make)).unwrap();
+        for (log, _folder) in kept.into_inner().unwrap() {
+            owner.block_on(log.close()).unwrap();
+        }
+    }
+    guest.shutdown_background();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn when_the_owner_goes_a_guest_takes_over_and_nothing_is_lost() {
+    let folder = tempfile::tempdir().unwrap();
+    let s = session(1);
+    let first = shared(folder.path()).await;
+    begin(&first, s).await.unwrap();
+    let guests = [shared(folder.path()).await, shared(folder.path()).await];
+    let mut following: Vec<_> =
+        guests.iter().map(|guest| guest.follow(Scope::Session { session: s, from: Seq(0) })).collect();
+    for following in &mut following {
+        next_slice(following).await.unwrap();
+        next_synced(following).await.unwrap();
+    }
+    first.close().await.unwrap();
+    assert_eq!(first.standing(), Standing::Closed);
+    assert!(matches!(first.head(s).await, Err(ReadError::Closed)));
+    assert!(matches!(two(&first, s, Seq(1)).await, Err(AppendError::Closed)));
+    for (n, guest) in guests.iter().enumerate() {
+        let new = two(guest, s, Seq(1 + 2 * n as u64)).await.unwrap();
+        for following in &mut following {
+            assert_eq!(next_slice(following).await.unwrap().batch, new.batch);
+        }
+    }
+    let owners = guests.iter().filter(|guest| matches!(guest.standing(), Standing::Owner(_)));
+    assert_eq!(owners.count(), 1);
+    assert_eq!(whole(&guests[0], s).await.unwrap(), whole(&guests[1], s).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_store_that_is_not_there_is_not_made_to_look_at_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let dir = folder.path().join("nothing");
+    let refused = SharedLog::open(&dir, OpenMode::Existing).await.unwrap_err();
+    assert!(matches!(refused, SharedError::Open(OpenError::NoStore { .. })), "{refused}");
+    assert!(!dir.exists());
+}
+
+#[test]
+fn an_import_by_a_guest_has_many_appends_under_way_and_lands_in_order() {
+    let (owner, guest) = (owner(), owner());
+    let (source, log, folder) = (MemoryLog::new(), MemoryLog::new(), tempfile::tempdir().unwrap());
+    let (a, b) = (session(1), session(2));
+    let _server = served(&owner, &log, folder.path());
+    guest.block_on(async {
+        story(&source, a, 300).await.unwrap();
+        fork(&source, a, Seq(598), b).await.unwrap();
+        two(&source, b, Seq(599)).await.unwrap();
+        let mut file = Vec::new();
+        export(&source, b, &mut file, &mut |_| {}).await.unwrap();
+        let remote = RemoteLog::connect(folder.path()).await.unwrap();
+        let done = import(&remote, &mut &*file, &mut |_| {}).await.unwrap();
+        assert_eq!((done.sessions[0].new, done.sessions[0].known), (302, 0));
+        assert_eq!(whole(&remote, b).await.unwrap(), whole(&source, b).await.unwrap());
+    });
+    guest.shutdown_background();
 }

@@ -152,15 +152,7 @@ fn decode(bytes: &[u8]) -> Result<Arc<Batch>, Malformed> {
     codec::decode(bytes).map(Arc::new).map_err(|error| Malformed(error.to_string()))
 }
 
-impl Ask {
-    /// A Draft whose large texts stand in blobs already.
-    pub fn append(draft: &Draft) -> Result<Self, Malformed> {
-        let Draft { session, expected: first, at, ref events, digest } = *draft;
-        let batch = Batch { session, first, at, prev: None, events: events.clone(), digest: Digest([0; 32]) };
-        Ok(Self::Append { batch: encode(&batch)?, digest })
-    }
-}
-
+/// The Draft that a guest sealed: the owner chains it to what stands before it.
 pub(super) fn draft_of(batch: &[u8], digest: Option<Digest>) -> Result<Draft, Malformed> {
     let Batch { session, first: expected, at, events, .. } =
         codec::decode(batch).map_err(|error| Malformed(error.to_string()))?;

@@ -167,9 +167,8 @@ impl Ours {
                 waiting.unwrap().1["promoted"] = true.into();
             }
             Event::RevertCommitted(it) => {
-                let stands = |message: &&Message| {
-                    message.seq < it.first_removed && !self.transcript.is_removed(message.seq)
-                };
+                let stands =
+                    |message: &&Message| message.seq < it.first_removed && !self.transcript.is_removed(message.seq);
                 let boundary = self.messages.list().iter().filter(stands).map(|message| message.seq).max();
                 self.inputs.retain(|(admitted, _)| Some(*admitted) <= boundary);
             }

@@ -15,14 +15,14 @@
 //! | `api_error`, `isApiErrorMessage` | `retry.scheduled`, `step.failed` |
 //! | `custom-title`, `ai-title` | `session.titled` |
 
+use super::answer::Step;
 use super::blocks::{self, Content};
 use super::family::Family;
-use crate::import::claude::AGENT;
 use crate::import::foreign::Object;
 use crate::import::identity::{Editions, Unique};
 use crate::import::reading::{Desk, Script, Stopped};
 use annals_core::event::*;
-use annals_core::{AgentName, CallId, Event, InputId, Json, ModelName, Seq, SessionId, Text, Time};
+use annals_core::{CallId, Event, InputId, Seq, SessionId, Text, Time};
 use std::collections::HashMap;
 
 /// What a line is, as far as its place in the tree matters.
@@ -59,34 +59,21 @@ pub fn kind_of(object: &Object<'_>) -> Kind {
     }
 }
 
-/// An answer that is being read.
-struct Step {
-    message: String,
-    next: u32,
-    calls: bool,
-    usage: Option<Usage>,
-    stop: Option<String>,
-    /// Whether its last block is text: nothing follows it in this answer.
-    text: bool,
-    line: u64,
-    at: Time,
-}
-
 /// One branch of a transcript: a Session here.
 pub struct Branch {
-    script: Script,
-    foreign: String,
-    agent: String,
-    model: String,
-    step: Option<Step>,
-    calls: HashMap<String, (CallId, String)>,
-    unique: Unique,
+    pub(super) script: Script,
+    pub(super) foreign: String,
+    pub(super) agent: String,
+    pub(super) model: String,
+    pub(super) step: Option<Step>,
+    pub(super) calls: HashMap<String, (CallId, String)>,
+    pub(super) unique: Unique,
     /// Messages that stand, with the uuid of their line.
-    messages: Vec<(Seq, String)>,
-    boundary: Option<(CompactionReason, u64)>,
-    shell: Option<String>,
-    title: Option<String>,
-    editions: Editions,
+    pub(super) messages: Vec<(Seq, String)>,
+    pub(super) boundary: Option<(CompactionReason, u64)>,
+    pub(super) shell: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) editions: Editions,
 }
 
 impl Branch {
@@ -161,35 +148,6 @@ impl Branch {
     pub fn forget_from(&mut self, first_removed: Seq) {
         self.messages.retain(|(seq, _)| *seq < first_removed);
         self.calls.clear();
-    }
-
-    /// The running answer is over.
-    pub fn settle(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
-        match self.over() {
-            Some((line, at, ended)) => self.append(desk, line, at, vec![ended]).map(|_| ()),
-            None => Ok(()),
-        }
-    }
-
-    fn over(&mut self) -> Option<(u64, Time, Event)> {
-        let step = self.step.take()?;
-        let finish = match step.stop.as_deref() {
-            Some("end_turn" | "stop_sequence") => Finish::Stop,
-            Some("tool_use") => Finish::ToolCalls,
-            Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
-            Some("refusal") => Finish::ContentFilter,
-            Some(_) => Finish::Other,
-            None if step.calls => Finish::ToolCalls,
-            None => Finish::Stop,
-        };
-        let ended = StepEnded { finish, usage: step.usage, cost: 0, files: None, changed: Vec::new() };
-        Some((step.line, step.at, ended.into()))
-    }
-
-    /// Nothing follows: an answer that says that it is whole is over.
-    pub fn end(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
-        let over = |step: &Step| step.text && step.stop.as_deref().is_some_and(|stop| stop != "tool_use");
-        if self.step.as_ref().is_some_and(over) { self.settle(desk) } else { Ok(()) }
     }
 
     /// A line that stands in no tree.
@@ -270,7 +228,7 @@ impl Branch {
     }
 
     /// The next event is a message.
-    fn message(&mut self, uuid: &str, events: &[Event]) {
+    pub(super) fn message(&mut self, uuid: &str, events: &[Event]) {
         self.messages.push((self.next().plus(events.len() as u64), uuid.to_owned()));
     }
 
@@ -281,7 +239,16 @@ impl Branch {
                 let metadata = object.object("compactMetadata");
                 let trigger = metadata.as_ref().and_then(|metadata| metadata.text("trigger"));
                 let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
-                metadata.iter().for_each(Object::skip_all);
+                if let Some(metadata) = &metadata {
+                    metadata.skip_all();
+                    // They stand before the summary in the transcript; that the model goes on seeing them has no event.
+                    if metadata.object("preservedMessages").is_some_and(|kept| {
+                        kept.skip_all();
+                        !kept.list("uuids").is_empty()
+                    }) {
+                        object.note("messages kept beside the summary");
+                    }
+                }
                 object.skip_all();
                 let reason = match trigger.as_deref() {
                     Some("manual") => CompactionReason::Manual,
@@ -309,138 +276,6 @@ impl Branch {
             _ => {
                 object.skip_all();
                 object.note(&subtype);
-            }
-        }
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "what one line says")]
-    fn answer(
-        &mut self,
-        desk: &mut Desk<'_>,
-        line: u64,
-        at: Time,
-        uuid: &str,
-        id: String,
-        object: &Object<'_>,
-        events: &mut Vec<Event>,
-    ) -> Result<(), Stopped> {
-        let Some(message) = object.object("message") else { return Ok(()) };
-        message.skip(&[
-            "id",
-            "type",
-            "role",
-            "stop_sequence",
-            "stop_details",
-            "container",
-            "context_management",
-            "diagnostics",
-        ]);
-        let model = message.text("model").map(|model| format!("anthropic/{model}")).unwrap_or(self.model.clone());
-        if self.step.as_ref().is_none_or(|step| step.message != id) {
-            self.settle(desk)?;
-            if model != self.model && !model.contains('<') {
-                self.model.clone_from(&model);
-                events.push(ModelSwitched { model: ModelName(model.clone()) }.into());
-            }
-            self.message(uuid, events);
-            let agent = AgentName(self.agent.clone());
-            events.push(StepStarted { agent, model: ModelName(model), files: None }.into());
-            self.step =
-                Some(Step { message: id, next: 0, calls: false, usage: None, stop: None, text: false, line, at });
-        }
-        let blocks = match message.text("content") {
-            Some(text) => {
-                self.text(text, events);
-                Vec::new()
-            }
-            None => message.objects("content"),
-        };
-        for block in blocks {
-            self.block(&block, events);
-        }
-        let failed = object.flag("isApiErrorMessage");
-        let spent = message.object("usage").map(|usage| blocks::usage(&usage));
-        let (cost, stop) = (object.money("costUSD").unwrap_or(0), message.text("stop_reason"));
-        let error = object.text("error");
-        object.skip(&["durationMs", "apiErrorStatus", "apiError"]);
-        if let Some(step) = &mut self.step {
-            step.usage = spent.or(step.usage);
-            step.stop = stop.or(step.stop.take());
-            (step.line, step.at) = (line, at);
-        }
-        if failed && let Some(step) = self.step.take() {
-            let message = events.iter().rev().find_map(|event| match event {
-                Event::TextEnded(ended) => Some(ended.text.clone()),
-                _ => None,
-            });
-            let kind = error.unwrap_or_else(|| "api-error".into());
-            let error = Failure { kind, message: message.unwrap_or_default(), status: None };
-            events.push(StepFailed { error, usage: step.usage, cost }.into());
-        } else if cost > 0 {
-            object.note("costUSD");
-        }
-        Ok(())
-    }
-
-    fn index(&mut self) -> u32 {
-        let Some(step) = &mut self.step else { return 0 };
-        step.text = false;
-        let index = step.next;
-        step.next = step.next.saturating_add(1);
-        index
-    }
-
-    fn text(&mut self, text: String, events: &mut Vec<Event>) {
-        let index = self.index();
-        if let Some(step) = &mut self.step {
-            step.text = true;
-        }
-        events.push(TextEnded { index, text: text.into(), metadata: None }.into());
-    }
-
-    fn block(&mut self, block: &Object<'_>, events: &mut Vec<Event>) {
-        let kind = block.text("type").unwrap_or_default();
-        match kind.as_str() {
-            "text" => {
-                block.skip(&["citations"]);
-                self.text(block.text("text").unwrap_or_default(), events);
-            }
-            "thinking" => {
-                let index = self.index();
-                let text = block.text("thinking").unwrap_or_default().into();
-                events.push(ReasoningEnded { index, text, metadata: blocks::signature(block) }.into());
-            }
-            "redacted_thinking" => {
-                let index = self.index();
-                let metadata = blocks::hidden(block);
-                events.push(ReasoningEnded { index, text: Text::default(), metadata }.into());
-            }
-            "tool_use" | "server_tool_use" | "mcp_tool_use" => {
-                let index = self.index();
-                let (foreign, name) = (block.text("id").unwrap_or_default(), block.text("name").unwrap_or_default());
-                let call = CallId(self.unique.next(&foreign));
-                self.calls.insert(foreign, (call.clone(), name.clone()));
-                let hosted = kind != "tool_use";
-                if let Some(step) = &mut self.step {
-                    step.calls |= !hosted;
-                }
-                block.skip(&["caller", "server_name"]);
-                let input = block.json("input").unwrap_or_else(|| Json::received("{}"));
-                events.push(ToolCalled { index, call, name, input, hosted, metadata: None }.into());
-            }
-            _ if kind.ends_with("_tool_result") => {
-                let foreign = block.text("tool_use_id").unwrap_or_default();
-                let Some((call, _)) = self.calls.remove(&foreign) else {
-                    block.skip_all();
-                    block.note("a result without a call");
-                    return;
-                };
-                let result = blocks::hosted(block);
-                events.push(ToolSettled { hosted_result: result, ..settlement(call) }.into());
-            }
-            _ => {
-                block.skip_all();
-                block.note(&format!("a {kind} block"));
             }
         }
     }
@@ -522,84 +357,5 @@ impl Branch {
             self.input(uuid, content, events);
         }
         Ok(())
-    }
-
-    fn result(
-        &mut self,
-        family: &mut Family,
-        line: u64,
-        at: Time,
-        block: &Object<'_>,
-        object: &Object<'_>,
-        events: &mut Vec<Event>,
-    ) {
-        let foreign = block.text("tool_use_id").unwrap_or_default();
-        let failed = block.flag("is_error");
-        let content = Content::read(block, "content");
-        let structured =
-            object.json("toolUseResult").filter(|json| json.0.inline().is_none_or(|it| !blocks::repeats(it)));
-        let Some((call, _)) = self.calls.remove(&foreign) else {
-            block.note("a result without a call");
-            return;
-        };
-        if let Some(step) = &mut self.step {
-            (step.line, step.at) = (line, at);
-        }
-        let output = Text::from(content.texts.join("\n"));
-        let told = object.object("toolUseResult");
-        let child = told.as_ref().and_then(|result| {
-            let agent = result.text("agentId")?;
-            Some((agent, result.text("agentType"), result.text("status").unwrap_or_default()))
-        });
-        let todo = told.as_ref().and_then(blocks::todos);
-        told.iter().for_each(Object::skip_all);
-        let child = child.and_then(|(agent, kind, status)| match family.child(&self.foreign, &agent) {
-            Some((created, seen)) => Some((agent, kind.or(seen).unwrap_or_default(), status, created)),
-            None => {
-                object.note("the transcript of a subagent is missing");
-                None
-            }
-        });
-        let mut settled = ToolSettled { structured, attachments: content.attachments, ..settlement(call.clone()) };
-        if failed {
-            settled.outcome = ToolOutcome::Failed;
-            settled.error = Some(output.clone());
-        } else {
-            settled.output = output.clone();
-        }
-        let child = child.map(|(agent, kind, status, created)| {
-            let background = status == "async_launched";
-            let session = self.child(&agent, created);
-            let started = ChildStarted { child: session, call: Some(call), agent: AgentName(kind), background };
-            events.push(started.into());
-            (session, background)
-        });
-        events.push(settled.into());
-        if let Some((child, false)) = child {
-            let outcome = if failed { ChildOutcome::Failed } else { ChildOutcome::Completed };
-            events.push(ChildSettled { child, outcome, result: output }.into());
-        }
-        events.extend(todo.map(Event::from));
-    }
-
-    /// The id here of a subagent that was created at a time (ms).
-    fn child(&self, agent: &str, created: u64) -> SessionId {
-        self.editions.session(AGENT, &format!("{}/{agent}", self.foreign), created)
-    }
-}
-
-fn settlement(call: CallId) -> ToolSettled {
-    ToolSettled {
-        call,
-        outcome: ToolOutcome::Completed,
-        output: Text::default(),
-        error: None,
-        structured: None,
-        attachments: Vec::new(),
-        paths: Vec::new(),
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
     }
 }

@@ -51,6 +51,8 @@ pub struct Mapper {
     pub(super) settled: HashMap<String, CallId>,
     pub(super) children: HashSet<String>,
     pub(super) reason: CompactionReason,
+    /// The line of the record that created it.
+    pub born: u64,
     form: &'static str,
     begun: bool,
     user: Option<User>,
@@ -72,6 +74,7 @@ impl Mapper {
             settled: HashMap::new(),
             children: HashSet::new(),
             reason: CompactionReason::Auto,
+            born: 1,
             form,
             begun: false,
             user: None,
@@ -97,7 +100,7 @@ impl Mapper {
     }
 
     /// The Session begins with the agent and model of its first message, if its own record names none yet.
-    fn begin(&mut self, line: u64, agent: Option<&String>, model: Option<&String>) {
+    fn begin(&mut self, agent: Option<&String>, model: Option<&String>) {
         if self.begun {
             return;
         }
@@ -105,7 +108,7 @@ impl Mapper {
         self.info.agent = agent.cloned().or(self.info.agent.take());
         self.info.model = model.cloned().or(self.info.model.take());
         let created = self.info.creation(&self.editions, self.form);
-        self.push(line, Time(self.info.created), vec![created.into()]);
+        self.push(self.born, Time(self.info.created), vec![created.into()]);
     }
 
     /// A new value of the Session's record.
@@ -118,7 +121,7 @@ impl Mapper {
             let created = self.info.created;
             self.info = Info { created, ..info };
             if self.info.agent.is_some() && self.info.model.is_some() {
-                self.begin(line, None, None);
+                self.begin(None, None);
             }
             return;
         }
@@ -242,7 +245,7 @@ impl Mapper {
                 return;
             }
             self.settle_answer();
-            self.begin(line, agent.as_ref(), named.as_ref());
+            self.begin(agent.as_ref(), named.as_ref());
             let summary = info.raw("summary").is_some_and(|raw| raw.get() == "true");
             self.answer = Some(Answer::new(id, created, agent.unwrap_or_default(), named.unwrap_or_default(), summary));
         }
@@ -301,7 +304,7 @@ impl Mapper {
     /// The user message whose parts were read is whole.
     pub fn flush_user(&mut self) {
         let Some(user) = self.user.take() else { return };
-        self.begin(user.line, user.agent.as_ref(), user.model.as_ref());
+        self.begin(user.agent.as_ref(), user.model.as_ref());
         let mut events = self.switches(user.agent, user.model);
         let mut seq = None;
         if let Some(reason) = user.compaction {
@@ -343,10 +346,10 @@ impl Mapper {
     }
 
     /// Nothing follows: everything that is whole is appended.
-    pub fn end(&mut self, line: u64) {
+    pub fn end(&mut self) {
         self.flush_user();
         self.settle_answer();
-        self.begin(line, None, None);
+        self.begin(None, None);
     }
 }
 

@@ -2,6 +2,7 @@
 
 use super::super::foreign::{Notes, Object};
 use super::super::reading::{Desk, Item, ReadSourceError, Script, Stopped};
+use super::super::utf8::Utf8;
 use super::info::Info;
 use super::v1::Mapper;
 use annals_core::{SessionId, Time};
@@ -9,7 +10,7 @@ use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess,
 use serde_json::value::RawValue;
 use std::fmt;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::BufReader;
 use std::path::Path;
 
 /// The form in `origin`.
@@ -94,7 +95,7 @@ impl Final {
 
     /// The end: `revert` as the Session's record has it.
     pub fn end(mut self, desk: &mut Desk<'_>, revert: Option<&str>, at: Time, notes: &Notes) -> Result<(), Stopped> {
-        self.mapper.end(self.number);
+        self.mapper.end();
         if let Some(Ok(revert)) = revert.map(|revert| Object::parse(revert, "info.revert", notes)) {
             self.mapper.revert(self.number, Some(&revert), at);
         }
@@ -152,6 +153,7 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     let notes = Notes::default();
     let mut session = Final::begin(desk, info, FORM)?;
     let reader = Utf8::new(File::open(path).map_err(io)?);
+    let replaced = reader.replaced();
     let mut stopped = None;
     // The last message is known as such only when the next one, or the end, is seen.
     let mut held: Option<Message> = None;
@@ -175,6 +177,9 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     }
     let id = session.session();
     session.end(desk, revert.as_deref().filter(|_| walked.is_ok()), at, &notes)?;
+    for _ in 0..replaced.get() {
+        desk.damaged(Some(id), 0, "bytes that are no UTF-8, replaced")?;
+    }
     if let Err(error) = walked {
         desk.damaged(Some(id), error.line() as u64, "the export ends or breaks here")?;
     }
@@ -270,68 +275,5 @@ impl<'de> Visitor<'de> for Messages<'_> {
             wanted = wanted && (self.0)(Message { info, parts });
         }
         Ok(())
-    }
-}
-
-/// Bytes as UTF-8: what is none reads as U+FFFD.
-struct Utf8<R> {
-    inner: R,
-    raw: Vec<u8>,
-    ready: Vec<u8>,
-    at: usize,
-    ended: bool,
-}
-
-impl<R: Read> Utf8<R> {
-    fn new(inner: R) -> Self {
-        Self { inner, raw: Vec::new(), ready: Vec::new(), at: 0, ended: false }
-    }
-
-    fn fill(&mut self) -> std::io::Result<()> {
-        let mut chunk = [0; 1 << 14];
-        let read = self.inner.read(&mut chunk)?;
-        self.ended = read == 0;
-        self.raw.extend_from_slice(chunk.get(..read).unwrap_or_default());
-        self.ready.clear();
-        self.at = 0;
-        let mut rest = std::mem::take(&mut self.raw);
-        loop {
-            match std::str::from_utf8(&rest) {
-                Ok(text) => {
-                    self.ready.extend_from_slice(text.as_bytes());
-                    return Ok(());
-                }
-                Err(error) => {
-                    let (sound, broken) = rest.split_at(error.valid_up_to());
-                    self.ready.extend_from_slice(sound);
-                    match error.error_len() {
-                        // The start of a character whose rest comes with the next chunk.
-                        None if !self.ended => {
-                            self.raw = broken.to_vec();
-                            return Ok(());
-                        }
-                        length => {
-                            self.ready.extend_from_slice("\u{FFFD}".as_bytes());
-                            rest = broken.get(length.unwrap_or(broken.len())..).unwrap_or_default().to_vec();
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl<R: Read> Read for Utf8<R> {
-    fn read(&mut self, out: &mut [u8]) -> std::io::Result<usize> {
-        while self.at >= self.ready.len() && !self.ended {
-            self.fill()?;
-        }
-        let rest = self.ready.get(self.at..).unwrap_or_default();
-        let count = rest.len().min(out.len());
-        if let (Some(to), Some(from)) = (out.get_mut(..count), rest.get(..count)) {
-            to.copy_from_slice(from);
-        }
-        self.at += count;
-        Ok(count)
     }
 }

@@ -53,7 +53,9 @@ impl Log {
             self.at = Time(read.created);
             let session = read.session(desk.editions);
             (desk.send)(Item::Began { session, title: read.title.clone(), origin: read.origin(FORM) })?;
-            self.begun = Some((Script::new(session), Mapper::new(read, FORM, desk.editions)));
+            let mut mapper = Mapper::new(read, FORM, desk.editions);
+            mapper.born = row.line;
+            self.begun = Some((Script::new(session), mapper));
             if created {
                 info.iter().for_each(Object::skip_all);
                 return Ok(());

@@ -13,8 +13,8 @@
 //! | `tool.called`, `.progress`, `.success`, `.failed` | `tool.called`, `.progressed`, `.settled` (`todo.updated` with it) |
 //! | `compaction.started`, `.ended`, `revert.*`, `retried` | the same; a revert here keeps the boundary message |
 
-use super::super::foreign::{Object, compact};
-use super::content::{Calls, Step, files, finish, output, todos, usage};
+use super::super::foreign::Object;
+use super::content::{Calls, Step, files, finish, names, output, usage};
 use super::info::{Info, model};
 use annals_core::event::*;
 use annals_core::{AgentName, Event, InputId, ModelName, Seq, Text, Time};
@@ -29,8 +29,8 @@ pub struct State {
     messages: Vec<(String, Seq)>,
     inputs: HashSet<String>,
     promoted: HashSet<String>,
-    step: Step,
-    calls: Calls,
+    pub(super) step: Step,
+    pub(super) calls: Calls,
     shells: Vec<(String, Text)>,
 }
 
@@ -102,7 +102,7 @@ impl State {
                     usage: data.object("tokens").map(|tokens| usage(&tokens)),
                     cost: data.money("cost").unwrap_or(0),
                     files: data.text("snapshot"),
-                    changed: data.texts("files"),
+                    changed: names(data, "files"),
                 };
                 vec![ended.into()]
             }
@@ -293,96 +293,6 @@ impl State {
         };
         Some(vec![started.into()])
     }
-
-    fn called(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
-        let (assistant, foreign) = (data.text("assistantMessageID")?, data.text("callID")?);
-        let name = data.text("tool")?;
-        if self.calls.of(data).is_none() {
-            let index = self.step.open(data, &format!("tool {foreign}"))?;
-            self.calls.started(assistant, foreign, name.clone(), index);
-        }
-        let input = data.json("input")?;
-        let provider = data.object("provider");
-        let hosted = provider.as_ref().is_some_and(|provider| provider.flag("executed"));
-        let metadata = provider.as_ref().and_then(|provider| provider.json("metadata"));
-        let call = self.calls.of(data)?;
-        call.called = true;
-        call.name.clone_from(&name);
-        Some(vec![ToolCalled { index: call.index, call: call.id.clone(), name, input, hosted, metadata }.into()])
-    }
-
-    fn succeeded(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
-        let shown = output(data);
-        let paths = data.texts("outputPaths");
-        let provider = data.object("provider");
-        let hosted = provider.as_ref().is_some_and(|provider| provider.flag("executed"));
-        let metadata = provider.as_ref().and_then(|provider| provider.json("metadata"));
-        let todo = self.calls.of(data).filter(|call| call.name == "todowrite").and_then(|_| todos(data));
-        let call = self.calls.settled(data)?;
-        // A result with structure alone is told to the model as that JSON.
-        let told = shown.text.or_else(|| shown.structured.as_ref().map(|json| json.0.clone())).unwrap_or_default();
-        let settled = ToolSettled {
-            call: call.id,
-            outcome: ToolOutcome::Completed,
-            output: told,
-            error: None,
-            structured: shown.structured,
-            attachments: shown.attachments,
-            truncated: !paths.is_empty(),
-            paths,
-            lossy: false,
-            hosted_result: if hosted { data.json("result") } else { None },
-            metadata,
-        };
-        Some(std::iter::once(settled.into()).chain(todo.map(Event::from)).collect())
-    }
-
-    fn failed(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
-        let error = data.object("error")?;
-        let message = error.text("message")?;
-        if error.text("type").is_some_and(|kind| kind != "unknown") {
-            error.note("type");
-        }
-        if let Some(result) = data.object("result") {
-            // A local error's result repeats its message.
-            if result.text("value").as_ref() == Some(&message) {
-                result.skip(&["type"]);
-            }
-        }
-        let provider = data.object("provider");
-        let hosted = provider.as_ref().is_some_and(|provider| provider.flag("executed"));
-        let metadata = provider.as_ref().and_then(|provider| provider.json("metadata"));
-        let call = self.calls.settled(data)?;
-        let mut events = Vec::new();
-        if !call.called {
-            // It failed before its input was whole: what had arrived of the input is kept as it is.
-            let raw = call.raw.clone().unwrap_or_default();
-            let input = annals_core::Json::received(if raw.is_empty() { "{}".into() } else { compact_or_raw(&raw) });
-            let name = call.name.clone();
-            events.push(
-                ToolCalled { index: call.index, call: call.id.clone(), name, input, hosted, metadata: None }.into(),
-            );
-        }
-        let settled = ToolSettled {
-            call: call.id,
-            outcome: ToolOutcome::Failed,
-            output: call.output.unwrap_or_default(),
-            error: Some(message.into()),
-            structured: call.structured,
-            attachments: Vec::new(),
-            paths: Vec::new(),
-            truncated: false,
-            lossy: false,
-            hosted_result: if hosted { data.json("result") } else { None },
-            metadata,
-        };
-        events.push(settled.into());
-        Some(events)
-    }
-}
-
-fn compact_or_raw(raw: &str) -> String {
-    if serde_json::from_str::<serde::de::IgnoredAny>(raw).is_ok() { compact(raw) } else { raw.to_owned() }
 }
 
 fn reason(data: &Object<'_>) -> CompactionReason {

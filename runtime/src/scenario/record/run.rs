@@ -17,6 +17,10 @@ pub(super) struct Run {
     pub gap: Vec<Value>,
     /// Whether another turn follows by itself.
     pub continues: bool,
+    /// Whether an input joined.
+    pub promoted: bool,
+    /// Whether the Session moved meanwhile: then no other turn follows.
+    pub moved: bool,
 }
 
 /// One attempt as it is put together.
@@ -40,10 +44,54 @@ pub(super) struct Made {
     pub call: CallId,
     pub tool: String,
     pub input: Value,
-    /// What it gave; `None` when its tool did not run.
-    pub result: Option<Value>,
-    /// How it ended, or whether it did.
-    pub settled: bool,
+    /// The declaration of its tool, if there is one.
+    pub declared: Option<usize>,
+    pub ending: Ending,
+    /// What happened while it ran.
+    pub during: Vec<Value>,
+}
+
+/// How a call ended.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Ending {
+    /// It did not, as far as the log goes.
+    Open,
+    /// Its tool did not run.
+    Never,
+    /// The user said no, and not why: the turn ended.
+    Declined,
+    /// It was interrupted.
+    Interrupted,
+    /// Its tool gave this.
+    Gave(Map<String, Value>),
+}
+
+impl Made {
+    /// What the `results` of its tool hold for it; `None` when its tool did not run.
+    pub fn given(&self) -> Option<Value> {
+        let mut during = self.during.clone();
+        let mut given = match &self.ending {
+            Ending::Never | Ending::Declined => return None,
+            Ending::Open => {
+                during.push(json!({ "crash": { "at": "during-tool" } }));
+                Map::new()
+            }
+            Ending::Interrupted => {
+                during.push(json!({ "interrupt": {} }));
+                Map::new()
+            }
+            Ending::Gave(given) => given.clone(),
+        };
+        if !during.is_empty() {
+            given.insert("during".to_owned(), json!(during));
+        }
+        Some(Value::Object(given))
+    }
+
+    /// Whether its tool ran to its end.
+    fn ended(&self) -> bool {
+        matches!(self.ending, Ending::Gave(_))
+    }
 }
 
 impl Run {
@@ -52,11 +100,25 @@ impl Run {
         self.attempts.last_mut().filter(|attempt| attempt.open)
     }
 
-    /// What happens before the next request, as part of this activity.
+    /// What happens before the next request, as part of this activity: while its last tool runs, or in its stream.
     pub fn meanwhile(&mut self, actions: impl IntoIterator<Item = Value>) {
         match self.attempts.last_mut() {
-            Some(attempt) => attempt.during.extend(actions),
+            Some(attempt) => match attempt.calls.iter_mut().rfind(|made| made.ended()) {
+                Some(made) => made.during.extend(actions),
+                None => attempt.during.extend(actions),
+            },
             None => self.before.extend(actions),
+        }
+    }
+
+    /// What a person did just now.
+    pub fn external(&mut self, action: Value) {
+        match self.open() {
+            Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == Ending::Open) {
+                Some(made) => made.during.push(action),
+                None => attempt.during.push(action),
+            },
+            None => self.gap.push(action),
         }
     }
 
@@ -116,23 +178,26 @@ impl Attempt {
     }
 }
 
-/// What a settled call gave, as the `results` of its tool have it; `None` when its tool did not run.
-pub(super) fn result(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> Option<Value> {
+/// How a settled call ended.
+pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> Ending {
+    let mut given = Map::new();
     if let Some(error) = &settled.error {
         let error = error.resolve(blobs);
-        let never = error.starts_with("Unknown tool: ") || error == "Tools are disabled after the maximum agent steps";
-        return (!never).then(|| match &*error {
-            annals_projections::INTERRUPTED => json!({ "during": [{ "interrupt": {} }] }),
-            error => json!({ "error": error }),
-        });
+        if error.starts_with("Unknown tool: ") || error == "Tools are disabled after the maximum agent steps" {
+            return Ending::Never;
+        }
+        if error == annals_projections::INTERRUPTED {
+            return Ending::Interrupted;
+        }
+        given.insert("error".to_owned(), json!(error));
+        return Ending::Gave(given);
     }
-    let mut result = Map::new();
-    result.insert("output".to_owned(), json!(settled.output.resolve(blobs)));
+    given.insert("output".to_owned(), json!(settled.output.resolve(blobs)));
     if let Some(structured) = &settled.structured {
-        result.insert("structured".to_owned(), structured.value(blobs));
+        given.insert("structured".to_owned(), structured.value(blobs));
     }
     if !settled.paths.is_empty() {
-        result.insert("paths".to_owned(), json!(settled.paths));
+        given.insert("paths".to_owned(), json!(settled.paths));
     }
-    Some(Value::Object(result))
+    Ending::Gave(given)
 }

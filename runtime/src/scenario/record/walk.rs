@@ -5,7 +5,7 @@ mod turn;
 
 use super::context::{Sources, order};
 use super::expectation::Loose;
-use super::run::Run;
+use super::run::{Ending, Run};
 use super::{Fact, RecordError, Recording};
 use annals_core::event::{ContextAdmitted, Event};
 use annals_core::{CallId, Seq};
@@ -28,6 +28,8 @@ pub(super) struct Walk<'a> {
     rejected: BTreeSet<CallId>,
     loose: Loose,
     limits: Limits,
+    /// The view before a prune, until the request that made it due is sent.
+    unpruned: Option<SessionView>,
 }
 
 /// What the log shows of the settings of compaction.
@@ -65,6 +67,7 @@ impl<'a> Walk<'a> {
             rejected: BTreeSet::new(),
             loose: Loose::default(),
             limits: Limits::default(),
+            unpruned: None,
         }
     }
 
@@ -80,12 +83,15 @@ impl<'a> Walk<'a> {
         match &fact.event {
             Event::InputAdmitted(admitted) if admitted.attachments.is_empty() => {
                 let (id, text) = (&admitted.input, admitted.text.resolve(blobs.as_ref()));
-                self.external(json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }));
+                self.external(fact.seq, json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }))?;
             }
-            Event::InputWithdrawn(withdrawn) => self.external(json!({ "cancel": withdrawn.input })),
-            Event::AgentSwitched(switched) => self.external(json!({ "agent": switched.agent })),
-            Event::ModelSwitched(switched) => self.external(json!({ "model": switched.model })),
-            Event::SessionMoved(moved) => self.external(json!({ "move": moved.location.directory })),
+            Event::InputWithdrawn(withdrawn) => self.external(fact.seq, json!({ "cancel": withdrawn.input }))?,
+            Event::AgentSwitched(switched) => self.external(fact.seq, json!({ "agent": switched.agent }))?,
+            Event::ModelSwitched(switched) => self.external(fact.seq, json!({ "model": switched.model }))?,
+            Event::SessionMoved(moved) => {
+                self.external(fact.seq, json!({ "move": moved.location.directory }))?;
+                self.run.iter_mut().for_each(|run| run.moved = true);
+            }
             Event::RevertStaged(staged) => {
                 let user = self.user(fact.seq, staged.first_removed)?;
                 self.alone(json!({ "revert": { "to": { "user": user } } }));
@@ -124,14 +130,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Something that a person did while a turn ran, or between two.
-    fn external(&mut self, action: Value) {
+    fn external(&mut self, seq: Seq, action: Value) -> Result<(), RecordError> {
         match &mut self.run {
-            Some(run) => match run.open() {
-                Some(attempt) => attempt.during.push(action),
-                None => run.gap.push(action),
-            },
+            Some(run) if run.attempts.is_empty() && run.promoted => {
+                return Err(self.recording.untold(seq, "what happened while the sources were observed"));
+            }
+            Some(run) => run.external(action),
             None => self.script.push(action),
         }
+        Ok(())
     }
 
     /// Something that a person does only when nothing runs.
@@ -164,24 +171,24 @@ impl<'a> Walk<'a> {
     fn close(&mut self) {
         let Some(mut run) = self.run.take() else { return };
         if let Some(attempt) = run.open() {
-            let crash = if attempt.calls.iter().any(|made| !made.settled) { "during-tool" } else { "during-stream" };
-            if crash == "during-stream" {
-                attempt.during.push(json!({ "crash": { "at": crash } }));
+            if !attempt.calls.iter().any(|made| made.ending == Ending::Open) {
+                attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
             }
-            self.end_attempt(&mut run);
+            attempt.open = false;
         }
+        self.results(&run);
         self.script.extend(run.actions(json!({ "run": "idle" })));
     }
 
-    /// The results of an attempt's calls, in the order of the calls.
-    fn end_attempt(&mut self, run: &mut Run) {
-        let Some(attempt) = run.attempts.last_mut() else { return };
-        attempt.open = false;
-        for made in &mut attempt.calls {
-            let died = || json!({ "during": [{ "crash": { "at": "during-tool" } }] });
-            let result = if made.settled { made.result.take() } else { Some(died()) };
-            if let Some(result) = result {
-                self.tools.gave(&made.tool, result);
+    /// What the tools gave to the calls of an activity, in the order of the calls.
+    fn results(&mut self, run: &Run) {
+        for made in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
+            if let (Some(declared), Some(given)) = (made.declared, made.given()) {
+                self.tools.gave(declared, given);
+            }
+            if made.ending == Ending::Open {
+                // The process died in it: those after it never ran.
+                break;
             }
         }
     }

@@ -232,3 +232,32 @@ impl VerifyReport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::{Damage, Flaw, Place, VerifyReport};
+    use crate::conformance::material::session;
+    use annals_core::{Digest, Seq};
+
+    #[test]
+    fn a_damage_reads_with_its_place() {
+        let (session, seq) = (session(1), Seq(5));
+        let place = Place { line: Some(12), session: Some(session), seq: Some(seq) };
+        let damage = Damage { place, flaw: Flaw::Seq { expected: Seq(4), found: seq } };
+        let rest = "session 01KT6NNMG10000000000000001, seq 5: seq 4 was due, the batch begins at 5";
+        assert_eq!(damage.to_string(), format!("line 12: {rest}"));
+        assert_eq!(damage.told_in("log.jsonl"), format!("log.jsonl:12: {rest}"));
+        let json = serde_json::to_value(&damage).unwrap();
+        assert_eq!(json["place"]["line"], 12);
+        assert_eq!(json["flaw"], serde_json::json!({"flaw": "seq", "expected": 4, "found": 5}));
+    }
+
+    #[test]
+    fn damage_beyond_what_is_listed_is_counted() {
+        let mut report = VerifyReport::default();
+        for _ in 0..super::DAMAGE_MAX + 7 {
+            report.tell(Place::default(), Flaw::Kept { expected: Digest([0; 32]) });
+        }
+        assert_eq!((report.damage.len(), report.more, report.is_sound()), (super::DAMAGE_MAX, 7, false));
+    }
+}

@@ -1,7 +1,7 @@
 use super::{Answer, Ask, Refusal, Unreadable, draft_of, hello, understands};
 use crate::conformance::material::{admitted, draft, session};
 use crate::log::{AppendError, ReadError};
-use annals_core::{Digest, SealError, Seq};
+use annals_core::{Batch, Digest, SealError, Seq};
 use std::sync::Arc;
 
 #[test]
@@ -24,7 +24,8 @@ fn a_draft_arrives_as_it_was_sent() {
     let mut sent = draft(session(1), Seq(7), vec![admitted("a", "ü")]);
     for digest in [None, Some(Digest::of(b"x"))] {
         sent.digest = digest;
-        let message = Ask::append(&sent).unwrap().write().unwrap();
+        let sealed = Batch::seal(sent.session, sent.expected, sent.at, None, sent.events.clone()).unwrap();
+        let message = Ask::Append { batch: sealed.encoded, digest }.write().unwrap();
         let Ask::Append { batch, digest } = Ask::read(&message).unwrap() else { panic!("another message") };
         assert_eq!(draft_of(&batch, digest).unwrap(), sent);
         for length in 0..message.len() {

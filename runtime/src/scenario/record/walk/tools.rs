@@ -59,10 +59,14 @@ impl Tools {
         actions
     }
 
-    /// A call of a tool gave this.
-    pub fn gave(&mut self, tool: &str, result: Value) {
-        let declaration = self.offered.get(tool).and_then(|at| self.gave.get_mut(*at));
-        declaration.into_iter().for_each(|results| results.push(result.clone()));
+    /// The declaration that stands for a tool.
+    pub fn declared(&self, tool: &str) -> Option<usize> {
+        self.offered.get(tool).copied()
+    }
+
+    /// A call of a declared tool gave this.
+    pub fn gave(&mut self, declaration: usize, result: Value) {
+        self.gave.get_mut(declaration).into_iter().for_each(|results| results.push(result.clone()));
     }
 
     /// An action with what the calls of its declarations gave.
@@ -73,6 +77,7 @@ impl Tools {
                 let declared = fields.get("tool").and_then(|tool| tool.get("results")).and_then(Value::as_u64);
                 let results = declared.and_then(|at| self.gave.get(usize::try_from(at).ok()?));
                 if let (Some(results), Some(Value::Object(tool))) = (results, fields.get_mut("tool")) {
+                    let results: Vec<Value> = results.iter().cloned().map(|result| self.resolve(result)).collect();
                     match results.is_empty() {
                         true => drop(tool.remove("results")),
                         false => drop(tool.insert("results".to_owned(), json!(results))),

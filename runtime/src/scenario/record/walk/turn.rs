@@ -1,13 +1,13 @@
 //! Facts of turns: boundaries, answers, calls, compactions.
 
-use super::super::run::{Attempt, Made, Run, result};
+use super::super::run::{Attempt, Ending, Made, Run, ending};
 use super::super::{Fact, RecordError};
 use super::Walk;
 use annals_core::event::{
     CompactionEnded, CompactionReason, EpochCause, Event, Failure, Purpose, Reply, RequestSent, ToolSettled,
 };
 use annals_core::{Seq, Time};
-use annals_projections::{estimate, plan, rebuild};
+use annals_projections::{SessionView, estimate, plan, rebuild};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
@@ -32,11 +32,19 @@ impl Walk<'_> {
             Event::EpochReplacementBlocked(blocked) if blocked.cause != EpochCause::Incompatible => {
                 self.boundary(blocked.keys.iter().map(|key| json!({ "unavailable": key })).collect());
             }
-            Event::InputPromoted(_) | Event::ToolOutputsPruned(_) => {
-                self.limits.pruned |= matches!(fact.event, Event::ToolOutputsPruned(_));
-                self.boundary(Vec::new());
+            Event::EpochReplacementBlocked(_) => {
+                return Err(untold("which incompatible value waits for a source that is unavailable"));
             }
-            Event::RequestSent(sent) => self.sent(sent)?,
+            Event::InputPromoted(_) => {
+                self.boundary(Vec::new());
+                self.run.iter_mut().for_each(|run| run.promoted = true);
+            }
+            Event::ToolOutputsPruned(_) => {
+                self.boundary(Vec::new());
+                (self.limits.pruned, self.limits.automatic) = (true, true);
+                self.unpruned = Some(self.view.clone());
+            }
+            Event::RequestSent(sent) => self.sent(fact.seq, sent)?,
             Event::StepStarted(_) => self.attempt(|attempt| attempt.message = Some(fact.seq)),
             Event::TextEnded(ended) => self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false),
             Event::ReasoningEnded(ended) => {
@@ -45,7 +53,9 @@ impl Walk<'_> {
             Event::ToolCalled(called) if !called.hosted => {
                 let input = called.input.value(recording.blobs.as_ref());
                 let (call, tool) = (called.call.clone(), called.name.clone());
-                self.attempt(|attempt| attempt.calls.push(Made { call, tool, input, result: None, settled: false }));
+                let declared = self.tools.declared(&tool);
+                let made = Made { call, tool, input, declared, ending: Ending::Open, during: Vec::new() };
+                self.attempt(|attempt| attempt.calls.push(made));
             }
             Event::PermissionReplied(replied) => {
                 let feedback = replied.feedback.as_ref().map(|feedback| feedback.resolve(recording.blobs.as_ref()));
@@ -65,23 +75,27 @@ impl Walk<'_> {
             Event::StepEnded(ended) => {
                 self.attempt(|attempt| (attempt.finish, attempt.usage) = (Some(ended.finish), ended.usage));
                 let more = !self.view.inbox.pending.is_empty();
-                self.end(|run| more || run.attempts.last().is_some_and(goes_on));
+                self.end(|run| {
+                    !stopped(run) && (more || run.attempts.last().is_some_and(|last| !last.calls.is_empty()))
+                });
             }
             Event::StepFailed(failed) => self.failed(fact.seq, &failed.error)?,
             Event::RetryScheduled(retry) => self.retried(fact.at, retry.at, &retry.error),
             Event::SyntheticAdded(_) if self.run.as_ref().is_some_and(broke_off) => {}
             Event::CompactionStarted(started) => {
-                if started.reason == CompactionReason::Manual {
-                    self.close();
-                } else {
-                    self.boundary(Vec::new());
+                match started.reason {
+                    CompactionReason::Manual => self.close(),
+                    CompactionReason::Auto => self.boundary(Vec::new()),
+                    CompactionReason::Overflow => {
+                        let overflow = Failure { kind: "overflow".to_owned(), message: "".into(), status: None };
+                        self.attempt(|attempt| attempt.fail(&overflow));
+                        self.run.iter_mut().for_each(|run| run.continues = true);
+                    }
                 }
                 self.limits.automatic |= started.reason == CompactionReason::Auto;
                 self.limits.overflow |= started.reason == CompactionReason::Overflow;
                 if started.reason == CompactionReason::Auto {
-                    let context = self.context();
-                    let due = self.limits.due.map_or(started.estimate, |(due, _)| due.min(started.estimate));
-                    self.limits.due = Some((due, context));
+                    self.due(started.estimate);
                 }
             }
             Event::CompactionEnded(ended) => self.compacted(fact.seq, ended)?,
@@ -110,9 +124,13 @@ impl Walk<'_> {
         run.meanwhile(gap.into_iter().chain(actions));
     }
 
-    fn sent(&mut self, sent: &RequestSent) -> Result<(), RecordError> {
+    fn sent(&mut self, seq: Seq, sent: &RequestSent) -> Result<(), RecordError> {
         if sent.purpose == Purpose::Title {
             return Ok(());
+        }
+        let own = sent.agent == self.view.session.agent && sent.model == self.view.session.model;
+        if sent.purpose == Purpose::Turn && !own {
+            return Err(self.recording.untold(seq, "a switch while the sources were observed"));
         }
         // A request that nothing ended was lost with its process.
         let lost = self.run.as_mut().is_some_and(|run| run.open().is_some());
@@ -125,12 +143,19 @@ impl Walk<'_> {
             // On the last step nothing is offered, whatever there is.
             let offer = if sent.last_step { Vec::new() } else { self.tools.offer(&names) };
             self.boundary(offer);
-            if let Ok(request) = rebuild(&self.view, sent, self.recording.blobs.as_ref()) {
-                self.limits.sent = self.limits.sent.max(estimate(request.chars()));
+            self.limits.sent = self.limits.sent.max(self.tokens(&self.view, sent));
+            if let Some(view) = self.unpruned.take() {
+                let tokens = self.tokens(&view, sent);
+                self.due(tokens);
             }
         }
         self.run.get_or_insert_default().attempts.push(Attempt::new());
         Ok(())
+    }
+
+    /// The estimate of a request; 0 when the log does not hold what shaped it.
+    fn tokens(&self, view: &SessionView, sent: &RequestSent) -> u64 {
+        rebuild(view, sent, self.recording.blobs.as_ref()).map_or(0, |request| estimate(request.chars()))
     }
 
     fn attempt(&mut self, change: impl FnOnce(&mut Attempt)) {
@@ -151,33 +176,41 @@ impl Walk<'_> {
     }
 
     fn settled(&mut self, settled: &ToolSettled) {
-        let gave = result(settled, self.recording.blobs.as_ref());
+        let ending = ending(settled, self.recording.blobs.as_ref());
         let run = self.run.iter_mut();
         let made = run.flat_map(|run| &mut run.attempts).flat_map(|attempt| &mut attempt.calls);
-        let Some(made) = made.filter(|made| made.call == settled.call && !made.settled).last() else { return };
-        made.settled = true;
-        let rejected = self.rejected.contains(&settled.call);
-        made.result = gave.filter(|_| !rejected);
-        if made.result.is_some() && self.tools.is_asked(&made.tool) {
+        let Some(made) = made.filter(|made| made.call == settled.call && made.ending == Ending::Open).last() else {
+            return;
+        };
+        made.ending = match (self.rejected.contains(&settled.call), ending) {
+            (true, Ending::Interrupted) => Ending::Declined,
+            (true, _) => Ending::Never,
+            (false, ending) => ending,
+        };
+        let ran = !matches!(made.ending, Ending::Declined | Ending::Never);
+        if ran && self.tools.is_asked(&made.tool) {
             self.run.iter_mut().for_each(|run| run.replies.push(json!("once")));
         }
     }
 
     fn end(&mut self, continues: impl FnOnce(&Run) -> bool) {
-        let Some(mut run) = self.run.take() else { return };
-        self.end_attempt(&mut run);
-        run.continues = continues(&run);
-        self.run = Some(run);
+        let Some(run) = &mut self.run else { return };
+        run.attempts.iter_mut().for_each(|attempt| attempt.open = false);
+        run.continues = continues(run) && !run.moved;
+    }
+
+    /// A request of this estimate was too large.
+    fn due(&mut self, tokens: u64) {
+        let profiles = &self.view.profiles;
+        let digest = profiles.model.get(&self.view.session.model);
+        let context = digest.and_then(|digest| profiles.models.get(digest)).map_or(0, |profile| profile.context);
+        let due = self.limits.due.map_or(tokens, |(due, _)| due.min(tokens));
+        self.limits.due = Some((due, context));
     }
 
     fn failed(&mut self, seq: Seq, error: &Failure) -> Result<(), RecordError> {
         if *error.message.resolve(self.recording.blobs.as_ref()) == *"Provider turn interrupted" {
-            self.attempt(|attempt| {
-                // Tools that were interrupted say so themselves.
-                if attempt.calls.is_empty() {
-                    attempt.during.push(json!({ "interrupt": {} }));
-                }
-            });
+            self.attempt(cut_off);
         } else if crate::ports::ProviderErrorKind::of(&error.kind).is_none() {
             return Err(self.recording.untold(seq, format!("a failure of the kind `{}`", error.kind)));
         } else {
@@ -223,23 +256,39 @@ impl Walk<'_> {
     fn summarised(&mut self, reason: CompactionReason, completed: bool) {
         let Some(mut run) = self.run.take() else { return };
         if reason == CompactionReason::Manual {
+            self.results(&run);
             self.script.extend(run.actions(json!({ "compact": {} })));
             return;
         }
         run.continues = completed;
         self.run = Some(run);
     }
+}
 
-    fn context(&self) -> u64 {
-        let profiles = &self.view.profiles;
-        let digest = profiles.model.get(&self.view.session.model);
-        digest.and_then(|digest| profiles.models.get(digest)).map_or(0, |profile| profile.context)
+/// An attempt whose step did not end: it was interrupted, or its process died and the next run said so.
+fn cut_off(attempt: &mut Attempt) {
+    let died = |at: &str| json!({ "crash": { "at": at } });
+    let interrupted = attempt.calls.iter().position(|made| made.ending == Ending::Interrupted);
+    match (interrupted, attempt.calls.last_mut()) {
+        (Some(first), _) => {
+            let mut open = Ending::Open;
+            for made in attempt.calls.iter_mut().skip(first) {
+                made.ending = std::mem::replace(&mut open, Ending::Never);
+            }
+        }
+        (None, Some(last)) => last.during.push(died("after-append")),
+        (None, None) if attempt.text.is_none() && attempt.reasoning.is_none() && attempt.message.is_some() => {
+            attempt.text = Some("what was lost".to_owned());
+            attempt.during.push(died("during-stream"));
+        }
+        (None, None) => attempt.during.push(json!({ "interrupt": {} })),
     }
 }
 
-/// Whether another turn follows for the sake of the results.
-fn goes_on(attempt: &Attempt) -> bool {
-    !attempt.calls.is_empty() && attempt.calls.iter().any(|made| made.settled)
+/// Whether the activity ended with its last attempt, whatever was pending.
+fn stopped(run: &Run) -> bool {
+    let calls = run.attempts.last().into_iter().flat_map(|attempt| &attempt.calls);
+    calls.into_iter().any(|made| matches!(made.ending, Ending::Declined | Ending::Interrupted))
 }
 
 /// Whether the last attempt broke off, so that the runtime tells the model to go on.

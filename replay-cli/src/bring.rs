@@ -1,0 +1,64 @@
+//! Bringing files into a log: ours as they are, those of other agents through the importers.
+
+use crate::error::CliError;
+use crate::import::{self, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source};
+use crate::progress::Bar;
+use annals_store::EventLog;
+use annals_store::exchange::import_file;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Brings one source into a log.
+///
+/// # Errors
+/// When the source or the log cannot be read, or an export of ours is not sound: then nothing of it is appended.
+pub async fn bring(
+    log: &Arc<dyn EventLog>,
+    source: &Source,
+    options: &Options,
+    bar: &Bar,
+) -> Result<ImportReport, CliError> {
+    if source.form == Form::Annals {
+        return ours(log, &source.path, bar).await;
+    }
+    let bar = bar.clone();
+    let mut progress = move |progress: Progress<'_>| match progress {
+        Progress::Session(session) => bar.name(session.title.as_deref().unwrap_or(&session.foreign)),
+        Progress::Bytes { done, total } => bar.tell(done, Some(total)),
+        Progress::Batch { .. } => {}
+    };
+    Ok(import::import(log, source, options, &mut progress).await?)
+}
+
+async fn ours(log: &Arc<dyn EventLog>, path: &PathBuf, bar: &Bar) -> Result<ImportReport, CliError> {
+    let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
+    let imported = import_file(&**log, path, &mut tell)
+        .await
+        .map_err(|source| CliError::Exchange { path: path.clone(), source })?;
+    let sessions = imported.sessions.into_iter().map(|session| SessionReport {
+        session: session.header.session,
+        agent: "annals".to_owned(),
+        foreign: session.header.session.to_string(),
+        form: "export".to_owned(),
+        title: None,
+        new: session.new,
+        known: session.known,
+        outcome: Outcome::Imported,
+        losses: Default::default(),
+        damage: Default::default(),
+    });
+    Ok(ImportReport { sessions: sessions.collect(), ..ImportReport::default() })
+}
+
+/// Every source at a path. What lies in a folder and cannot be read is told by `remark`.
+///
+/// # Errors
+/// When the path is a file that is not recognised, or there is nothing at all.
+pub fn sources(path: &Path, mut remark: impl FnMut(&str)) -> Result<Vec<Source>, CliError> {
+    let (found, errors) = import::sources(path)?;
+    errors.iter().for_each(|error| remark(&error.to_string()));
+    if found.is_empty() {
+        return Err(CliError::NothingThere { path: path.to_owned() });
+    }
+    Ok(found)
+}

@@ -1,0 +1,70 @@
+//! `annals bisect`
+
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::Sheet;
+use crate::look::{Tone, counted};
+use crate::questions::bisect::{Found, Judge};
+use crate::questions::{Past, bisect};
+use std::io::Write;
+
+/// Finds the first Cut at which something holds, by a binary search between two events.
+///
+/// It must not hold after the Batch of --good and must hold after that of --bad. What holds is a pattern of scenario
+/// files over the views (`--where '{"history": {"$contains": {"type": "compaction"}}}'`), or what a command says after
+/// `--`: it is given all views as JSON on stdin, and its exit status is read as `git bisect run` does (0 good, 1 to 127
+/// bad, 125 cannot tell).
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    #[arg(value_name = "SESSION", default_value = "@last")]
+    session: String,
+    /// An event after which it does not hold.
+    #[arg(long, value_name = "SEQ")]
+    good: u64,
+    /// A later event after which it holds.
+    #[arg(long, value_name = "SEQ")]
+    bad: u64,
+    /// The pattern that the views must match.
+    #[arg(long = "where", value_name = "PATTERN", required_unless_present = "command", conflicts_with = "command")]
+    pattern: Option<String>,
+    /// The command that judges.
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the ends do not differ, the command cannot judge, the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let judge = match &args.pattern {
+        Some(pattern) => Judge::pattern(pattern)?,
+        None => Judge::Command { words: args.command.clone() },
+    };
+    let past = Past::from(&desk.target(&Target { session: args.session.clone(), at: None }).await?);
+    let found = bisect::ask(&past, annals_core::Seq(args.good), annals_core::Seq(args.bad), &judge).await?;
+    if desk.look.json {
+        json::object(out, &found)?;
+    } else {
+        draw(&found, &mut Sheet::new(out, &desk.look))?;
+    }
+    let (probes, folded) = (counted(found.probes, "Cut"), counted(found.folded, "event"));
+    desk.remark(&format!("{probes} looked at, {folded} folded"));
+    Ok(Verdict::Fine)
+}
+
+/// Draws the Batch after which it holds.
+///
+/// # Errors
+/// When the output refuses.
+pub fn draw(found: &Found, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let last = found.bad.0.saturating_sub(1);
+    sheet.rule(&format!("it holds first after seq {last}"), "with this Batch", Tone::Strong)?;
+    for fact in &found.facts {
+        let time = sheet.look.clock(fact.at);
+        sheet.row(Some(fact.seq), ("", Tone::Plain), (fact.kind, Tone::Plain), (&time, Tone::Dim))?;
+    }
+    Ok(())
+}

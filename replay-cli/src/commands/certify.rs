@@ -1,0 +1,115 @@
+//! `annals certify`
+
+use crate::bring::{bring, sources};
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::import::Options;
+use crate::json;
+use crate::look::{Look, Tone, counted};
+use crate::progress::Bar;
+use crate::questions::certify::{self, Difference, Report};
+use annals_store::{EventLog, MemoryLog};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Proves that this program folds an archive to the same views as another version of it did.
+///
+/// Reads every Session of FILES (exports, or what other agents left; folders are searched) into memory, folds it, and
+/// takes the digest of each view at its end and after every turn. --against compares them with a report, and every
+/// difference is listed; exit status 1 on any. --report writes one.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What to fold.
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<PathBuf>,
+    /// The report to compare with.
+    #[arg(long, value_name = "REPORT")]
+    against: Option<PathBuf>,
+    /// Where to write a report.
+    #[arg(long, value_name = "REPORT")]
+    report: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When something cannot be read, or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let expected = args.against.as_deref().map(Report::read).transpose()?;
+    let bar = Bar::new(desk.shows_progress(), "folding");
+    let mut sessions = Vec::new();
+    for path in &args.files {
+        for source in sources(path, |remark| desk.remark(remark))? {
+            // Each file is an archive of its own: one Session may lie in two of them, in two forms.
+            let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+            bring(&log, &source, &Options::default(), &bar).await?;
+            sessions.extend(certify::certify(&log, &named(&source.path)).await?);
+        }
+    }
+    bar.clear();
+    let found = Report::new(sessions);
+    if let Some(path) = &args.report {
+        write(path, &found)?;
+    }
+    let Some(expected) = expected else {
+        if desk.look.json {
+            json::object(out, &found)?;
+        } else if args.report.is_none() {
+            list(&found, &desk.look, out)?;
+        }
+        desk.remark(&format!("{} folded", counted(found.sessions.len() as u64, "Session")));
+        return Ok(Verdict::Fine);
+    };
+    let differences = expected.differences(&found);
+    if desk.look.json {
+        json::object(out, &differences)?;
+    } else {
+        draw(&differences, &desk.look, out)?;
+    }
+    let count = counted(found.sessions.len() as u64, "Session");
+    match differences.len() {
+        0 => desk.remark(&format!("{count} folded, all views as in the report")),
+        some => desk.remark(&format!("{count} folded, {}", counted(some as u64, "difference"))),
+    }
+    Ok(Verdict::bad_if(!differences.is_empty()))
+}
+
+/// The name of a file in a report: with `/` on every system, as it was given.
+fn named(path: &Path) -> String {
+    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+}
+
+fn write(path: &Path, report: &Report) -> Result<(), CliError> {
+    let failed = |source| CliError::File { path: path.to_owned(), source };
+    let mut text = serde_json::to_string_pretty(report).map_err(|error| failed(error.into()))?;
+    text.push('\n');
+    std::fs::write(path, text).map_err(failed)
+}
+
+fn list(report: &Report, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+    for session in &report.sessions {
+        writeln!(out, "{} {}", look.paint(Tone::Strong, &session.file), session.session)?;
+        for (view, digest) in &session.views {
+            writeln!(out, "  {view:<10} {digest}")?;
+        }
+        writeln!(out, "  {:<10} {}", "turns", session.turns)?;
+    }
+    Ok(())
+}
+
+/// Draws differences, one a line.
+///
+/// # Errors
+/// When the output refuses.
+pub fn draw(differences: &[Difference], look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+    for difference in differences {
+        let side =
+            |digest: &Option<String>| digest.as_deref().map_or("nothing", |it| it.get(..12).unwrap_or(it)).to_owned();
+        let line = format!("expected {}, found {}", side(&difference.expected), side(&difference.found));
+        let place = format!("{} {}", difference.file, difference.session);
+        let what = look.paint(Tone::Bad, &format!("{:<10}", difference.what));
+        writeln!(out, "{what} {line}  {}", look.paint(Tone::Dim, &place))?;
+    }
+    Ok(())
+}

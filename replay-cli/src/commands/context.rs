@@ -1,0 +1,150 @@
+//! `annals context`
+
+use crate::desk::{Desk, Found, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{Sheet, plain};
+use crate::look::{Look, Tone, counted};
+use crate::message;
+use annals_core::{Blobs, Event, Seq, Snapshot};
+use annals_projections::{Epoch, Epochs, ToJson};
+use std::io::Write;
+
+/// Shows the System Context: the baseline as it opens every request, what each source told last, and what was told since.
+///
+/// The Baseline System Context stands unchanged for a Context Epoch; the Context Snapshot is hidden from the model.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Only the exact text of the baseline.
+    #[arg(long)]
+    text: bool,
+    /// Every Context Epoch of the Session, one a line.
+    #[arg(long, conflicts_with = "text")]
+    epochs: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = desk.target(&args.target).await?;
+    let view = found.reader.look(found.session, found.until).await?;
+    let blobs = found.reader.blobs();
+    let epochs = &view.epochs;
+    if args.epochs {
+        return marks(epochs, &found, desk, out).await;
+    }
+    if desk.look.json && !args.text {
+        let told: Vec<serde_json::Value> = told(&view.history).map(|message| message.to_json(blobs)).collect();
+        let value = serde_json::json!({
+            "baseline": epochs.baseline_json(blobs), "snapshot": epochs.snapshot_json(blobs), "messages": told,
+            "due": epochs.due(),
+        });
+        json::object(out, &value)?;
+        return Ok(Verdict::Fine);
+    }
+    let Some(epoch) = &epochs.current else {
+        desk.remark(match epochs.marks.is_empty() {
+            true => "no Context Epoch yet: one begins with the first turn",
+            false => "no Context Epoch stands: the next turn begins one",
+        });
+        return Ok(Verdict::Fine);
+    };
+    if args.text {
+        write!(out, "{}", epoch.text(blobs))?;
+        return Ok(Verdict::Fine);
+    }
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    baseline(epoch, &mut sheet, blobs)?;
+    snapshot(&epoch.snapshot, &mut sheet, blobs)?;
+    let messages: Vec<_> = told(&view.history).collect();
+    if !messages.is_empty() {
+        writeln!(sheet.out)?;
+        sheet.rule("told since", &counted(messages.len() as u64, "message"), Tone::Strong)?;
+        messages.iter().try_for_each(|message| message::draw(message, "", &mut sheet, blobs))?;
+    }
+    if let Some(blocked) = &epoch.blocked {
+        let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
+        let line = format!("a new baseline is due ({}), but {} cannot be read", blocked.cause, keys.join(", "));
+        sheet.row(Some(blocked.seq), ("blocked", Tone::Warn), (&line, Tone::Plain), ("", Tone::Dim))?;
+    } else if let Some(cause) = epochs.due() {
+        let line = format!("the next turn begins a new Context Epoch ({cause})");
+        sheet.row(None, ("due", Tone::Warn), (&line, Tone::Plain), ("", Tone::Dim))?;
+    }
+    Ok(Verdict::Fine)
+}
+
+/// The context messages that the model still sees.
+fn told(history: &annals_projections::History) -> impl Iterator<Item = &annals_projections::Message> {
+    history.selected().filter(|message| matches!(message.body, annals_projections::Body::System { .. }))
+}
+
+fn baseline(epoch: &Epoch, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
+    let left = format!("epoch {} · {}", epoch.mark.epoch, epoch.mark.cause);
+    let right = format!("seq {} · {}", epoch.mark.seq, epoch.location.directory);
+    sheet.rule(&left, &right, Tone::Strong)?;
+    if !epoch.known {
+        let line = "the baseline was not recorded by the agent that this Session was imported from";
+        sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), (line, Tone::Warn), ("", Tone::Dim))?;
+        return Ok(());
+    }
+    for part in &epoch.parts {
+        let text = plain(&part.text.resolve(blobs));
+        let size = counted(part.text.chars(), "character");
+        let key = part.key.as_str();
+        sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), (key, Tone::Context), (&size, Tone::Dim))?;
+        sheet.quote(&text, Tone::Plain)?;
+    }
+    if epoch.parts.is_empty() {
+        sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), ("empty", Tone::Dim), ("", Tone::Dim))?;
+    }
+    Ok(())
+}
+
+fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
+    if snapshot.0.is_empty() {
+        return Ok(());
+    }
+    writeln!(sheet.out)?;
+    sheet.rule("snapshot", &counted(snapshot.0.len() as u64, "source"), Tone::Strong)?;
+    for (key, entry) in &snapshot.0 {
+        sheet.row(None, ("source", Tone::Context), (key.as_str(), Tone::Context), ("", Tone::Dim))?;
+        sheet.quote(&plain(&entry.value.0.resolve(blobs)), Tone::Plain)?;
+        if let Some(removed) = &entry.removed {
+            let line = format!("when it goes: {}", plain(&removed.resolve(blobs)));
+            sheet.quote(&line, Tone::Dim)?;
+        }
+    }
+    Ok(())
+}
+
+async fn marks(epochs: &Epochs, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if desk.look.json {
+        json::object(out, &epochs.marks_json())?;
+        return Ok(Verdict::Fine);
+    }
+    for (at, mark) in epochs.marks.iter().enumerate() {
+        let until = epochs.marks.get(at + 1).map_or(found.until, |next| next.seq);
+        let slice = found.reader.log().read(found.session, mark.seq, 1).await?.into_iter().next();
+        let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
+        let facts = record.as_ref().map(|record| facts(record.event, record.at, &desk.look)).unwrap_or_default();
+        writeln!(
+            out,
+            "{}  {:<14}  {}  {facts}",
+            desk.look.paint(Tone::Strong, &format!("{:>3}", mark.epoch)),
+            mark.cause.as_str(),
+            desk.look.paint(Tone::Dim, &format!("seq {:>5} to {:<5}", mark.seq, Seq(until.0.saturating_sub(1)))),
+        )?;
+    }
+    Ok(Verdict::Fine)
+}
+
+fn facts(event: &Event, at: annals_core::Time, look: &Look) -> String {
+    let Event::EpochStarted(started) = event else { return String::new() };
+    let keys: Vec<&str> = started.parts.iter().map(|part| part.key.as_str()).collect();
+    let what = if started.known { keys.join(", ") } else { "baseline not recorded".to_owned() };
+    format!("{}  {what}", look.clock(at))
+}

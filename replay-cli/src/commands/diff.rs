@@ -1,0 +1,207 @@
+//! `annals diff`
+
+use crate::changes::{Change, changes};
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{plain, wrap};
+use crate::look::{Look, Tone, counted};
+use crate::questions::{self, Past};
+use annals_core::Seq;
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+use std::io::{self, Write};
+
+/// Shows what differs: two Cuts of a Session, two Sessions, or two requests.
+///
+/// `diff SESSION FROM [TO]` compares every view as it was when event FROM had happened with what it was when event TO had
+/// (each with its whole Batch). `diff A B` aligns two Sessions by turns and shows them side by side from the first that
+/// differs. `diff A [B] --steps M N` compares request M of A with request N of B (or of A). Exit status 1 if anything
+/// differs.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// The earlier event, or the other Session.
+    #[arg(value_name = "FROM|OTHER", required_unless_present = "steps")]
+    other: Option<String>,
+    /// The later event; the last one if it is left out.
+    #[arg(value_name = "TO", conflicts_with = "steps")]
+    to: Option<u64>,
+    /// Compares these two requests, as `annals cache` numbers them.
+    #[arg(long, num_args = 2, value_names = ["M", "N"])]
+    steps: Option<Vec<u64>>,
+    /// Shows only how much differs.
+    #[arg(long)]
+    stat: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a Session cannot be read, there is no such place in it, or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    if let Some([m, n]) = args.steps.as_deref() {
+        let one = past(&args.session, desk).await?;
+        let other = match &args.other {
+            Some(other) => past(other, desk).await?,
+            None => one.clone(),
+        };
+        let found = questions::diff::requests((&one, *m), (&other, *n)).await?;
+        if desk.look.json {
+            json::object(out, &found)?;
+        } else {
+            questions::diff::draw_requests(&found, args.stat, &desk.look, out)?;
+        }
+        return Ok(Verdict::bad_if(found.first.is_some()));
+    }
+    let other = args.other.as_deref().unwrap_or_default();
+    match (other.parse::<u64>(), args.to) {
+        (Ok(from), to) => cuts(&args.session, from, to, args.stat, desk, out).await,
+        (Err(_), Some(_)) => Err(CliError::NotASeq { text: other.to_owned() }),
+        (Err(_), None) => {
+            let (one, other) = (past(&args.session, desk).await?, past(other, desk).await?);
+            let found = questions::diff::sessions(&one, &other).await?;
+            if desk.look.json {
+                json::object(out, &found)?;
+            } else {
+                questions::diff::draw_sessions(&found, args.stat, &desk.look, out)?;
+            }
+            Ok(Verdict::bad_if(found.first.is_some()))
+        }
+    }
+}
+
+async fn past(session: &str, desk: &Desk) -> Result<Past, CliError> {
+    Ok(Past::from(&desk.target(&Target { session: session.to_owned(), at: None }).await?))
+}
+
+async fn cuts(
+    session: &str,
+    from: u64,
+    to: Option<u64>,
+    stat: bool,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let (reader, session) = desk.find(session).await?;
+    let from = reader.until(session, Some(Seq(from))).await?;
+    let to = reader.until(session, to.map(Seq)).await?;
+    let before = reader.view(session, from).await?;
+    let after = reader.view(session, to).await?;
+    let found = changes(&before, &after, reader.blobs());
+    if desk.look.json {
+        json::object(out, &found)?;
+    } else if stat {
+        let mut views: Vec<(&str, u64)> = Vec::new();
+        for change in &found {
+            match views.last_mut() {
+                Some((view, count)) if *view == change.view => *count += 1,
+                _ => views.push((change.view, 1)),
+            }
+        }
+        for (view, count) in views {
+            writeln!(out, "{:<11} {}", desk.look.paint(Tone::Strong, view), counted(count, "change"))?;
+        }
+    } else {
+        draw(&found, &desk.look, out)?;
+    }
+    if from == to {
+        desk.remark("both events landed in one Batch: there is no view between them");
+    }
+    Ok(Verdict::bad_if(!found.is_empty()))
+}
+
+/// Draws changes, view by view.
+///
+/// # Errors
+/// When the output refuses.
+pub fn draw(changes: &[Change], look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let mut view = "";
+    for change in changes {
+        if change.view != view {
+            view = change.view;
+            writeln!(out, "{}", look.paint(Tone::Strong, view))?;
+        }
+        one(change, look, out)?;
+    }
+    Ok(())
+}
+
+fn one(change: &Change, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let path = plain(&change.path);
+    match (&change.before, &change.after) {
+        (None, Some(after)) => side('+', Tone::Good, &path, after, look, out),
+        (Some(before), None) => side('-', Tone::Bad, &path, before, look, out),
+        (Some(Value::String(before)), Some(Value::String(after))) if before.contains('\n') || after.contains('\n') => {
+            writeln!(out, "  {}", look.paint(Tone::Context, &path))?;
+            let (before, after) = (plain(before), plain(after));
+            let diff = TextDiff::from_lines(&before, &after);
+            for group in diff.grouped_ops(2) {
+                for line in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
+                    let (mark, tone) = match line.tag() {
+                        ChangeTag::Equal => (' ', Tone::Dim),
+                        ChangeTag::Insert => ('+', Tone::Good),
+                        ChangeTag::Delete => ('-', Tone::Bad),
+                    };
+                    let text = line.value().trim_end_matches('\n');
+                    writeln!(out, "{}", look.paint(tone, &format!("    {mark} {text}")).trim_end())?;
+                }
+            }
+            Ok(())
+        }
+        (before, after) => {
+            let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), short);
+            let line = format!("{} → {}", side(before), side(after));
+            let path = if path.is_empty() { String::new() } else { format!("{} ", look.paint(Tone::Context, &path)) };
+            writeln!(out, "  {path}{}", plain(&line))
+        }
+    }
+}
+
+/// Something that is only on one side.
+fn side(mark: char, tone: Tone, path: &str, value: &Value, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    let told = short(value);
+    let head = format!("  {mark} {path}");
+    let room = look.width.saturating_sub(6).max(20);
+    if told.is_empty() {
+        return writeln!(out, "{}", look.paint(tone, &head));
+    }
+    let one = format!("{head}  {}", plain(&told));
+    if !told.contains('\n') && crate::layout::columns(&one) <= look.width {
+        return writeln!(out, "{}", look.paint(tone, &one));
+    }
+    writeln!(out, "{}", look.paint(tone, &head))?;
+    for line in wrap(&plain(&told), room) {
+        writeln!(out, "{}", format!("      {}", look.paint(tone, &line)).trim_end())?;
+    }
+    Ok(())
+}
+
+/// A value for people: messages by who speaks and what is said, texts as they are.
+fn short(value: &Value) -> String {
+    let text = |name: &str| value.get(name).and_then(Value::as_str);
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Object(_) => match (text("type"), text("text").or(text("summary"))) {
+            (Some("assistant"), _) => {
+                let content = value.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
+                let parts: Vec<String> = content.iter().map(part).collect();
+                format!("assistant: {}", parts.join("\n"))
+            }
+            (Some(kind), Some(text)) => format!("{kind}: {text}"),
+            _ => value.to_string(),
+        },
+        other => other.to_string(),
+    }
+}
+
+fn part(part: &Value) -> String {
+    let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
+    match text("type") {
+        "tool" => format!("[{} {}] {}", text("name"), text("status"), part.get("input").unwrap_or(&Value::Null)),
+        "reasoning" => format!("[reasoning] {}", text("text")),
+        _ => text("text").to_owned(),
+    }
+}

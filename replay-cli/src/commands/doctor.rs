@@ -1,0 +1,195 @@
+//! `annals doctor`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::look::{Tone, counted, size, thousands};
+use crate::progress::Bar;
+use annals_store::disk::{Cause, Examination, Facts, Garbage, Tuning, Usage, Void};
+use annals_store::{DiskLog, OpenMode};
+use serde_json::json;
+use std::io::Write;
+use std::path::Path;
+use std::time::Duration;
+
+/// Examines the store: both copies of the log, the blobs, the space that it takes. Changes nothing unless told to.
+///
+/// --repair, --gc and --compact say what they will do; with --yes they do it. `verify` proves the log itself.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Mends what is damaged in one copy from the other; what is cut off is set aside.
+    #[arg(long)]
+    repair: bool,
+    /// Removes blobs that no Batch names and that are older than a day.
+    #[arg(long)]
+    gc: bool,
+    /// Writes the index anew without the space that it no longer uses.
+    #[arg(long)]
+    compact: bool,
+    /// Does it, after saying it.
+    #[arg(long, short = 'y')]
+    yes: bool,
+}
+
+/// Blobs younger than this may belong to a Batch that is being written.
+const AGE: Duration = Duration::from_secs(24 * 3_600);
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no store, another process owns it, or the disk refuses. Damage is an answer, not an error.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let dir = desk.place.dir().to_owned();
+    let facts = DiskLog::facts(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
+    let bar = Bar::new(desk.shows_progress(), "examining");
+    let (examination, garbage) = look(&dir, args, &bar, desk)?;
+    bar.clear();
+    let facts = facts?;
+    if desk.look.json {
+        json::object(out, &in_json(&facts, &examination, garbage.as_ref()))?;
+    } else {
+        draw(&facts, &examination, desk, out)?;
+    }
+    let sound = examination.findings.is_empty();
+    if args.repair {
+        repair(&dir, &examination, args.yes, desk, out)?;
+    }
+    if let Some(garbage) = &garbage {
+        collect(&dir, garbage, args.yes, desk, out)?;
+    }
+    if args.compact {
+        compact(&dir, args.yes, desk, out)?;
+    }
+    if !sound && !args.repair {
+        desk.remark("`annals doctor --repair` mends what can be mended");
+    }
+    Ok(Verdict::bad_if(!sound && !(args.repair && args.yes)))
+}
+
+fn look(dir: &Path, args: &Args, bar: &Bar, desk: &Desk) -> Result<(Examination, Option<Garbage>), CliError> {
+    let at = |source| CliError::File { path: dir.to_owned(), source };
+    let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
+    let (disk, report) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
+    desk.tell(&report);
+    let examination = disk.examine(progress).map_err(at)?;
+    let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
+    Ok((examination, garbage))
+}
+
+fn usage(name: &str, usage: Usage, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    if usage.files > 0 {
+        let name = desk.look.paint(Tone::Strong, &format!("{name:<9}"));
+        writeln!(out, "{name}  {:>10}  in {}", size(usage.bytes), counted(usage.files, "file"))?;
+    }
+    Ok(())
+}
+
+fn draw(facts: &Facts, examination: &Examination, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    let look = &desk.look;
+    writeln!(out, "{}", look.paint(Tone::Dim, &desk.place.dir().display().to_string()))?;
+    usage("journal", facts.journal, desk, out)?;
+    usage("sealed", facts.sealed, desk, out)?;
+    usage("index", facts.sled, desk, out)?;
+    usage("blobs", facts.blobs, desk, out)?;
+    usage("views", facts.cache, desk, out)?;
+    usage("set aside", facts.damaged, desk, out)?;
+    for path in &facts.set_aside {
+        writeln!(out, "  {}", path.display())?;
+    }
+    let batches = thousands(examination.batches);
+    if examination.findings.is_empty() {
+        writeln!(out, "{} {batches} Batches, both copies are sound", look.paint(Tone::Good, "✓"))?;
+    } else {
+        writeln!(out, "{} {batches} Batches can be read", look.paint(Tone::Bad, "✗"))?;
+    }
+    for finding in &examination.findings {
+        writeln!(out, "  {}", look.paint(Tone::Bad, &finding.to_string()))?;
+    }
+    for (position, void) in &examination.voids {
+        let line = format!("position {}: {}", position.0, told(void));
+        writeln!(out, "  {}", look.paint(Tone::Warn, &line))?;
+    }
+    Ok(())
+}
+
+fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) -> serde_json::Value {
+    let usage = |usage: Usage| json!({"files": usage.files, "bytes": usage.bytes});
+    let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
+    let voids: Vec<serde_json::Value> =
+        examination.voids.iter().map(|(position, void)| json!({"position": position.0, "what": told(void)})).collect();
+    json!({
+        "journal": usage(facts.journal), "sealed": usage(facts.sealed), "index": usage(facts.sled),
+        "blobs": usage(facts.blobs), "views": usage(facts.cache), "set_aside": facts.set_aside,
+        "batches": examination.batches, "sound": examination.findings.is_empty(), "findings": findings,
+        "voids": voids, "garbage": garbage.map(|garbage| json!({
+            "blobs": garbage.blobs.iter().map(|(hash, bytes)| json!({"blob": hash, "bytes": bytes})).collect::<Vec<_>>(),
+            "unfinished": garbage.unfinished.iter().map(|(path, bytes)| json!({"file": path, "bytes": bytes}))
+                .collect::<Vec<_>>(),
+        })),
+    })
+}
+
+/// What a place without a Batch is, in words.
+fn told(void: &Void) -> &'static str {
+    match void.cause {
+        Cause::Torn => "an unfinished write was cut off here earlier; nothing acknowledged is missing",
+        Cause::Lost => "a Batch was lost here earlier, damaged in every copy",
+    }
+}
+
+/// Says what will be done; whether to do it.
+fn announce(what: &str, yes: bool, desk: &Desk) -> bool {
+    desk.remark(&if yes { what.to_owned() } else { format!("{what}; --yes does it") });
+    yes
+}
+
+fn repair(
+    dir: &Path,
+    examination: &Examination,
+    yes: bool,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<(), CliError> {
+    let mendable = examination.findings.iter().filter(|finding| finding.copy().is_some()).count() as u64;
+    if mendable == 0 {
+        desk.remark("there is nothing to mend");
+        return Ok(());
+    }
+    if announce(&format!("mends {} from the other copy", counted(mendable, "damaged place")), yes, desk) {
+        let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
+        for remark in &report.remarks {
+            writeln!(out, "{remark}")?;
+        }
+    }
+    Ok(())
+}
+
+fn collect(
+    dir: &Path,
+    garbage: &Garbage,
+    yes: bool,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<(), CliError> {
+    let bytes: u64 =
+        garbage.blobs.iter().map(|(_, bytes)| bytes).chain(garbage.unfinished.iter().map(|(_, bytes)| bytes)).sum();
+    let count = (garbage.blobs.len() + garbage.unfinished.len()) as u64;
+    if count == 0 {
+        desk.remark("there is nothing to collect");
+        return Ok(());
+    }
+    if announce(&format!("removes {} that no Batch names, {}", counted(count, "file"), size(bytes)), yes, desk) {
+        let (disk, _) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
+        let removed = disk.collect(garbage, AGE)?;
+        writeln!(out, "removed {}, {}", counted(removed.files, "file"), size(removed.bytes))?;
+    }
+    Ok(())
+}
+
+fn compact(dir: &Path, yes: bool, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    if announce("writes the index anew from the journal, and packs what is sealed", yes, desk) {
+        let (before, after) = DiskLog::compact(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
+        writeln!(out, "{} before, {} now", size(before.bytes), size(after.bytes))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,58 @@
+//! `annals export`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::look::{counted, size};
+use crate::progress::Bar;
+use annals_store::exchange::export;
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Writes a Session as JSON lines: a header, then every Batch and blob that it reads, inherited ones included.
+///
+/// The format is told in fixtures/FORMAT.md. `import` takes it back, `verify` proves it, and anyone can check it in
+/// twenty lines of another language.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    #[arg(value_name = "SESSION", default_value = "@last")]
+    session: String,
+    /// The file to write; stdout if it is left out. A file that exists is replaced when the export is whole.
+    #[arg(value_name = "FILE")]
+    file: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read, a blob of it is missing, or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, session) = desk.find(&args.session).await?;
+    let bar = Bar::new(desk.shows_progress() && args.file.is_some(), "exporting");
+    let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
+    let Some(path) = &args.file else {
+        export(&**reader.log(), session, out, &mut tell).await?;
+        return Ok(Verdict::Fine);
+    };
+    let at = |source| CliError::File { path: path.clone(), source };
+    // Beside its final place: whoever reads there sees a whole export or the former one.
+    let mut name = path.file_name().unwrap_or_default().to_owned();
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let mut file = std::io::BufWriter::new(std::fs::File::create(&part).map_err(at)?);
+    let exported = match export(&**reader.log(), session, &mut file, &mut tell).await {
+        Ok(exported) => exported,
+        Err(error) => {
+            drop(file);
+            std::fs::remove_file(&part).map_err(at)?;
+            return Err(error.into());
+        }
+    };
+    let file = file.into_inner().map_err(|error| at(error.into_error()))?;
+    file.sync_all().map_err(at)?;
+    std::fs::rename(&part, path).map_err(at)?;
+    bar.clear();
+    let what = format!("{}, {} blobs", counted(exported.batches, "Batch").replace("Batchs", "Batches"), exported.blobs);
+    desk.remark(&format!("wrote {} ({what}) to {}", size(exported.bytes), path.display()));
+    Ok(Verdict::Fine)
+}

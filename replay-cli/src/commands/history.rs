@@ -1,0 +1,46 @@
+//! `annals history`
+
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::Sheet;
+use crate::look::counted;
+use crate::message;
+use annals_projections::ToJson;
+use std::io::Write;
+
+/// Shows what the model would see next: the messages chosen after compaction and epoch cuts, whole.
+///
+/// The Baseline System Context, which stands before them in every request, is shown by `context`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = desk.target(&args.target).await?;
+    let view = found.reader.look(found.session, found.until).await?;
+    let blobs = found.reader.blobs();
+    if desk.look.json {
+        let mut list = json::List::begin(out)?;
+        if let serde_json::Value::Array(messages) = view.history.to_json(blobs) {
+            messages.iter().try_for_each(|message| list.item(message))?;
+        }
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    let mut count = 0;
+    for message in view.history.selected() {
+        let mark = if view.history.is_pinned(message.seq) { "pinned" } else { "" };
+        message::draw(message, mark, &mut sheet, blobs)?;
+        count += 1;
+    }
+    desk.remark(&format!("{} would be sent", counted(count, "message")));
+    Ok(Verdict::Fine)
+}

@@ -1,0 +1,202 @@
+//! `annals log`
+
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{columns, wrap};
+use crate::look::{Look, Tone};
+use crate::reader::Reader;
+use crate::tale::brief;
+use annals_core::{Event, Kind, Record, Seq};
+use annals_projections::ToJson;
+use annals_store::{Followed, Scope};
+use futures_util::StreamExt;
+use std::io::Write;
+
+/// Lists the events of a Session in brief, oldest first.
+///
+/// Facts that landed together share one Batch, which a line on the left joins. `show` shows an event whole.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// From this event on.
+    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    from: u64,
+    /// Only the last so many.
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    last: Option<u64>,
+    /// Only events of these kinds (`tool.called`), or of all kinds under a name (`tool`); may be repeated.
+    #[arg(long = "kind", short = 'k', value_name = "KIND", value_parser = kind)]
+    kinds: Vec<String>,
+    /// Goes on with what is appended, until interrupted.
+    #[arg(long, short = 'f', conflicts_with = "at")]
+    follow: bool,
+}
+
+fn kind(text: &str) -> Result<String, String> {
+    let under = |kind: &&Kind| kind.name() == text || kind.name().split('.').next() == Some(text);
+    if Kind::ALL.iter().any(|kind| under(&kind)) {
+        return Ok(text.to_owned());
+    }
+    let mut near: Vec<(f64, &str)> =
+        Kind::ALL.iter().map(|kind| (strsim::jaro_winkler(text, kind.name()), kind.name())).collect();
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    let near = near.first().map(|(_, name)| format!("; did you mean {name}?")).unwrap_or_default();
+    Err(format!("no kind of event has this name{near}"))
+}
+
+impl Args {
+    /// Whether it is shown as it goes.
+    pub fn is_live(&self) -> bool {
+        self.follow
+    }
+
+    fn takes(&self, event: &Event) -> bool {
+        let name = event.kind().name();
+        self.kinds.is_empty()
+            || self.kinds.iter().any(|kind| kind == name || name.split('.').next() == Some(kind.as_str()))
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = desk.target(&args.target).await?;
+    let (reader, session) = (&found.reader, found.session);
+    let mut from = Seq(args.from);
+    if let Some(last) = args.last.filter(|_| args.kinds.is_empty()) {
+        from = from.max(Seq(found.until.0.saturating_sub(last)));
+    }
+    let mut lines = Lines { look: &desk.look, directory: directory(reader, session).await?, reader };
+    if desk.look.json && !args.follow {
+        let mut list = json::List::begin(out)?;
+        let mut walk = reader.walk(session, from, found.until);
+        while let Some(slice) = walk.next().await? {
+            for record in slice.records().filter(|record| args.takes(record.event)) {
+                list.item(&record.to_json(reader.blobs()))?;
+            }
+        }
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    if let Some(last) = args.last.filter(|_| !args.kinds.is_empty()) {
+        from = from.max(nth_last(args, &found.reader, session, found.until, last).await?);
+    }
+    let mut walk = reader.walk(session, from, found.until);
+    while let Some(slice) = walk.next().await? {
+        let records: Vec<Record<'_>> = slice.records().filter(|record| args.takes(record.event)).collect();
+        lines.batch(&records, out)?;
+    }
+    if args.follow {
+        out.flush()?;
+        let mut follow = reader.log().follow(Scope::Session { session, from: found.until });
+        while let Some(item) = follow.next().await {
+            let Followed::Batch { slice, .. } = item? else { continue };
+            let records: Vec<Record<'_>> = slice.records().filter(|record| args.takes(record.event)).collect();
+            if desk.look.json {
+                for record in &records {
+                    serde_json::to_writer(&mut *out, &record.to_json(reader.blobs())).map_err(std::io::Error::from)?;
+                    writeln!(out)?;
+                }
+            } else {
+                lines.batch(&records, out)?;
+            }
+            out.flush()?;
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+/// The Seq of the `last`-th event from the end that is taken.
+async fn nth_last(
+    args: &Args,
+    reader: &Reader,
+    session: annals_core::SessionId,
+    until: Seq,
+    last: u64,
+) -> Result<Seq, CliError> {
+    let (mut before, mut left) = (until, last);
+    while before > Seq::ZERO && left > 0 {
+        let slices = reader.log().read_back(session, before, 64).await?;
+        let Some(oldest) = slices.last() else { break };
+        for slice in &slices {
+            for record in slice.records().rev().filter(|record| record.seq < before && args.takes(record.event)) {
+                left -= 1;
+                if left == 0 {
+                    return Ok(record.seq);
+                }
+            }
+        }
+        before = oldest.from;
+    }
+    Ok(Seq::ZERO)
+}
+
+/// The directory that a Session was created in: paths below it are shown from there.
+pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
+    let first = reader.log().read(session, Seq::ZERO, 1).await?;
+    Ok(match first.first().and_then(|slice| slice.batch.events.first()) {
+        Some(Event::SessionCreated(created)) => created.location.directory.clone(),
+        _ => String::new(),
+    })
+}
+
+struct Lines<'a> {
+    look: &'a Look,
+    directory: String,
+    reader: &'a Reader,
+}
+
+impl Lines<'_> {
+    fn batch(&mut self, records: &[Record<'_>], out: &mut dyn Write) -> Result<(), CliError> {
+        for (at, record) in records.iter().enumerate() {
+            let joint = match (at, records.len()) {
+                (_, 1) => ' ',
+                (0, _) => '┌',
+                (at, count) if at + 1 == count => '└',
+                _ => '│',
+            };
+            self.line(record, joint, at == 0, out)?;
+        }
+        Ok(())
+    }
+
+    fn line(&self, record: &Record<'_>, joint: char, first: bool, out: &mut dyn Write) -> Result<(), CliError> {
+        let look = self.look;
+        let time = if first { look.clock(record.at) } else { " ".repeat(8) };
+        let name = record.event.kind().name();
+        let head = format!("{:>6} {joint} {time}  {name:<18} ", record.seq);
+        let told = brief(record.event, &self.directory, self.reader.blobs());
+        let room = look.width.saturating_sub(columns(&head)).max(24);
+        let mut lines = wrap(&told, room).into_iter();
+        let told = lines.next().unwrap_or_default();
+        let (seq, rest) = head.split_at(6);
+        let (between, kind) = rest.split_at(rest.len() - name.len().max(18) - 1);
+        let line = format!(
+            "{}{}{}{told}",
+            look.paint(Tone::Dim, seq),
+            look.paint(Tone::Dim, between),
+            look.paint(tone(record.event.kind()), kind)
+        );
+        writeln!(out, "{}", line.trim_end())?;
+        for line in lines {
+            writeln!(out, "{:width$}{line}", "", width = columns(&head))?;
+        }
+        Ok(())
+    }
+}
+
+/// How the name of a kind is painted.
+pub(super) fn tone(kind: Kind) -> Tone {
+    match kind.name().split('.').next().unwrap_or_default() {
+        "input" => Tone::User,
+        "step" | "text" | "reasoning" => Tone::Model,
+        "tool" | "permission" | "shell" => Tone::Tool,
+        "epoch" | "context" | "snapshot" | "instruction" | "compaction" | "tool_outputs" => Tone::Context,
+        "retry" | "revert" | "redaction" => Tone::Warn,
+        _ => Tone::Plain,
+    }
+}

@@ -1,0 +1,152 @@
+//! `annals replay`
+
+mod head;
+mod step;
+
+use crate::audit::Audit;
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::Sheet;
+use crate::look::Tone;
+use crate::tale::{Detail, Item, Tale, draw};
+use annals_core::{Seq, Time};
+use annals_projections::ToJson;
+use annals_store::ReadError;
+use annals_store::exchange::{VerifyReport, verify_session};
+use std::io::Write;
+use std::time::Duration;
+
+/// Verifies a Session and tells it as a person wants to read it.
+///
+/// SESSION may be a file: what OpenCode, Codex CLI or Claude Code left on disk, or an export. It is read into memory;
+/// nothing is created. Exit status 1 if the log is damaged.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Tells everything whole: results, reasoning, context, summaries.
+    #[arg(long)]
+    full: bool,
+    /// Walks through it event by event: arrow keys or space, q to leave.
+    #[arg(long, conflicts_with_all = ["full", "speed"])]
+    step: bool,
+    /// Plays it, N times as fast as it happened (10 if N is left out); long pauses are shortened.
+    #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = speed)]
+    speed: Option<f64>,
+}
+
+impl Args {
+    /// Whether it is shown as it goes.
+    pub fn is_live(&self) -> bool {
+        self.step || self.speed.is_some()
+    }
+}
+
+fn speed(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(speed) if speed.is_finite() && speed > 0.0 => Ok(speed),
+        _ => Err("expected a number above 0, such as 10".to_owned()),
+    }
+}
+
+/// No pause of a played Session is longer than this.
+const PAUSE_MAX: Duration = Duration::from_secs(2);
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session, the store refuses, or the output does. Damage is an answer, not an error.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = desk.target(&args.target).await?;
+    let (reader, session) = (&found.reader, found.session);
+    let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
+    let mut audit = Audit::default();
+    let mut walk = reader.walk(session, Seq::ZERO, found.until);
+    let hole = loop {
+        match walk.next().await {
+            Ok(Some(slice)) => slice.records().for_each(|record| audit.apply(&record)),
+            Ok(None) => break None,
+            Err(error @ ReadError::Damaged { .. }) => break Some(error),
+            Err(error) => return Err(error.into()),
+        }
+    };
+    let verdict = Verdict::bad_if(!report.is_sound() || hole.is_some() || audit.anomaly_count() > 0);
+    if desk.look.json {
+        json::object(out, &in_json(&audit, &report, reader.blobs()))?;
+        return Ok(verdict);
+    }
+    if args.step {
+        step::run(&found, desk).await?;
+        return Ok(verdict);
+    }
+    let mut detail = if args.full { Detail::full() } else { Detail::default() };
+    detail.directory = audit.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
+    detail.undone = audit.undone.clone();
+    let names = audit.tools.keys().map(String::as_str).chain(audit.agents.iter().map(|agent| agent.as_str()));
+    let mut sheet = Sheet::for_names(out, &desk.look, names);
+    head::head(&audit, &report, &mut sheet)?;
+    let mut tale = Tale::new();
+    let mut pace = args.speed.map(|speed| Pace { speed, last: None });
+    let mut walk = reader.walk(session, Seq::ZERO, found.until);
+    while let Some(slice) = match walk.next().await {
+        Err(ReadError::Damaged { .. }) => None,
+        other => other?,
+    } {
+        for record in slice.records() {
+            for anomaly in audit.anomalies_at(record.seq) {
+                tale.impossible(&record, &anomaly.what);
+            }
+            tale.apply(&record);
+        }
+        while let Some(item) = tale.next() {
+            told(&item, &mut pace, &mut sheet, &detail, reader).await?;
+        }
+    }
+    for item in tale.finish() {
+        told(&item, &mut pace, &mut sheet, &detail, reader).await?;
+    }
+    if let Some(error) = &hole {
+        sheet.row(None, ("damaged", Tone::Bad), (&error.to_string(), Tone::Bad), ("", Tone::Dim))?;
+    }
+    head::foot(&audit, &report, &mut sheet)?;
+    Ok(verdict)
+}
+
+async fn told(
+    item: &Item,
+    pace: &mut Option<Pace>,
+    sheet: &mut Sheet<'_>,
+    detail: &Detail,
+    reader: &crate::reader::Reader,
+) -> Result<(), CliError> {
+    if let Some(pace) = pace {
+        sheet.out.flush()?;
+        pace.wait(item.at).await;
+    }
+    draw(item, sheet, detail, reader.blobs())?;
+    Ok(())
+}
+
+/// The pace at which a Session is played.
+struct Pace {
+    speed: f64,
+    last: Option<Time>,
+}
+
+impl Pace {
+    async fn wait(&mut self, at: Time) {
+        let ms = at.millis().saturating_sub(self.last.unwrap_or(at).millis());
+        self.last = Some(self.last.map_or(at, |last| last.max(at)));
+        let pause = Duration::try_from_secs_f64(ms as f64 / 1000.0 / self.speed).unwrap_or(PAUSE_MAX);
+        tokio::time::sleep(pause.min(PAUSE_MAX)).await;
+    }
+}
+
+fn in_json(audit: &Audit, report: &VerifyReport, blobs: &dyn annals_core::Blobs) -> serde_json::Value {
+    serde_json::json!({
+        "session": audit.session.to_json(None, blobs), "usage": audit.usage.to_json(blobs),
+        "epochs": audit.epochs.marks_json(), "counts": audit.to_json(), "verified": report,
+        "sound": report.is_sound(),
+    })
+}

@@ -1,0 +1,117 @@
+//! What stands above and below a timeline.
+
+use crate::audit::Audit;
+use crate::layout::{Sheet, plain, wrap};
+use crate::look::{Tone, counted, duration, money, thousands};
+use annals_store::exchange::VerifyReport;
+use std::io;
+
+/// Columns of the names in the summary.
+const NAME: usize = 11;
+
+/// Who, where, when, and whether it is unaltered.
+pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let (session, look) = (&audit.session, sheet.look);
+    let title = session.title.as_deref().filter(|title| !title.trim().is_empty());
+    let title = title.or(audit.opening.as_deref()).unwrap_or("A Session in which nothing was said");
+    for line in wrap(&plain(title), look.width) {
+        writeln!(sheet.out, "{}", look.paint(Tone::Strong, &line))?;
+    }
+    let mut lines = Vec::new();
+    if let Some(id) = session.id {
+        lines.push(format!("Session {id}"));
+    }
+    if let Some(origin) = &session.origin {
+        let version = origin.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
+        lines.push(format!("recorded by {}{version} as {}", origin.agent, origin.id));
+    }
+    if let Some(parent) = &session.parent {
+        lines.push(format!("begun by Session {}", parent.session));
+    }
+    if let Some(fork) = &session.fork {
+        lines.push(format!("a fork of Session {} at seq {}", fork.parent, fork.cut));
+    }
+    let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
+    lines.push(format!("{} on {}{place}", session.agent, session.model));
+    if let Some(began) = audit.began {
+        let long = Some(audit.lasted()).filter(|ms| *ms > 0).map(|ms| format!(", {} long", duration(ms)));
+        lines.push(format!("{}{}", look.moment(began), long.unwrap_or_default()));
+    }
+    for line in lines {
+        for line in wrap(&plain(&line), look.width) {
+            writeln!(sheet.out, "{}", look.paint(Tone::Dim, &line))?;
+        }
+    }
+    let facts = format!("{} Batches, {}", thousands(report.batches), counted(report.events, "event"));
+    if report.is_sound() {
+        writeln!(sheet.out, "{} {facts}, every digest holds", look.paint(Tone::Good, "✓"))
+    } else {
+        let count = counted(report.damage.len() as u64 + report.more, "damaged place");
+        writeln!(sheet.out, "{} {facts}, {}", look.paint(Tone::Bad, "✗"), look.paint(Tone::Bad, &count))?;
+        for damage in &report.damage {
+            for line in wrap(&plain(&damage.to_string()), look.width.saturating_sub(2)) {
+                writeln!(sheet.out, "  {}", look.paint(Tone::Bad, &line))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What it all added up to.
+pub fn foot(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    writeln!(sheet.out)?;
+    sheet.rule("in all", "", Tone::Strong)?;
+    let mut facts = vec![counted(audit.turns, "user message"), counted(audit.steps, "answer")];
+    facts.extend((audit.failed > 0).then(|| format!("{} failed", audit.failed)));
+    facts.extend((audit.retries > 0).then(|| counted(audit.retries, "retry").replace("retrys", "retries")));
+    facts.extend((audit.lasted() > 0).then(|| duration(audit.lasted())));
+    fact(sheet, "turns", &facts.join(", "), Tone::Plain)?;
+    let tools: Vec<String> = audit
+        .tools
+        .iter()
+        .map(|(name, count)| match count.failed {
+            0 => format!("{name} {}", count.calls),
+            failed => format!("{name} {} ({failed} failed)", count.calls),
+        })
+        .collect();
+    if !tools.is_empty() {
+        fact(sheet, "tools", &tools.join(", "), Tone::Plain)?;
+    }
+    let tokens = &audit.usage.tokens;
+    if audit.usage.attempts > 0 {
+        let mut facts = vec![format!("{} in", thousands(tokens.input))];
+        facts.extend((tokens.cache_read > 0).then(|| format!("{} from cache", thousands(tokens.cache_read))));
+        facts.extend((tokens.cache_write > 0).then(|| format!("{} to cache", thousands(tokens.cache_write))));
+        facts.push(format!("{} out", thousands(tokens.output)));
+        facts.extend((tokens.reasoning > 0).then(|| format!("{} reasoning", thousands(tokens.reasoning))));
+        facts.extend((audit.usage.cost > 0).then(|| money(audit.usage.cost)));
+        fact(sheet, "tokens", &facts.join(", "), Tone::Plain)?;
+    }
+    let mut facts = Vec::new();
+    facts.push(match audit.epochs.marks.len() {
+        0 => "no Context Epoch is recorded".to_owned(),
+        count => counted(count as u64, "Context Epoch"),
+    });
+    facts.extend((audit.told > 0).then(|| counted(audit.told, "context message")));
+    facts.extend((audit.compactions > 0).then(|| counted(audit.compactions, "compaction")));
+    facts.extend((!audit.undone.is_empty()).then(|| counted(audit.undone.len() as u64, "committed revert")));
+    fact(sheet, "context", &facts.join(", "), Tone::Plain)?;
+    match audit.anomaly_count() {
+        0 => {}
+        count => fact(sheet, "anomalies", &counted(count, "place"), Tone::Bad)?,
+    }
+    if let Some(digest) = report.sessions.last().and_then(|proven| proven.digest).filter(|_| report.is_sound()) {
+        fact(sheet, "head", &digest.to_string(), Tone::Dim)?;
+    }
+    Ok(())
+}
+
+fn fact(sheet: &mut Sheet<'_>, name: &str, text: &str, tone: Tone) -> io::Result<()> {
+    let room = sheet.look.width.saturating_sub(NAME).max(20);
+    for (at, line) in wrap(&plain(text), room).iter().enumerate() {
+        let name = if at == 0 { name } else { "" };
+        let name = sheet.look.paint(Tone::Strong, &format!("{name:<NAME$}"));
+        writeln!(sheet.out, "{name}{}", sheet.look.paint(tone, line))?;
+    }
+    Ok(())
+}

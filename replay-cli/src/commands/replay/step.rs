@@ -1,0 +1,222 @@
+//! Walking through a Session event by event, in the terminal.
+
+use crate::changes::changes;
+use crate::commands::{diff, log, show};
+use crate::desk::{Desk, Found};
+use crate::error::CliError;
+use crate::layout::clip;
+use crate::look::{Look, Tone};
+use crate::tale::brief;
+use annals_core::{Record, Seq};
+use annals_projections::{Projection, SessionView};
+use annals_store::Slice;
+use crossterm::event::{Event as Input, KeyCode, KeyEventKind, KeyModifiers, read};
+use crossterm::terminal::{self, ClearType};
+use crossterm::{cursor, execute, queue};
+use std::io::{self, IsTerminal, Write};
+
+/// Events that are listed on each side of the current one.
+const AROUND: u64 = 4;
+/// Lines that are not for what an event says: title, list, two rules, keys.
+const FRAME: usize = 2 * AROUND as usize + 5;
+
+/// Walks until the user leaves.
+///
+/// # Errors
+/// When this is no terminal, or the Session cannot be read.
+pub async fn run(found: &Found, desk: &Desk) -> Result<(), CliError> {
+    if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
+        return Err(CliError::NoTerminal);
+    }
+    let directory = log::directory(&found.reader, found.session).await?;
+    let mut walker = Walker { found, directory, seq: Seq::ZERO, view: SessionView::default(), scroll: 0, number: None };
+    let mut screen = Screen::enter()?;
+    loop {
+        let (width, height) = terminal::size()?;
+        let look = Look { width: usize::from(width), ..desk.look.clone() };
+        let page = walker.page(&look).await?;
+        screen.show(&page, &mut walker, &look, usize::from(height)).await?;
+        let Input::Key(key) = read()? else { continue };
+        if key.kind == KeyEventKind::Release {
+            continue;
+        }
+        let ctrl = key.modifiers.contains(KeyModifiers::CONTROL);
+        let half = usize::from(height) / 2;
+        match key.code {
+            KeyCode::Char('q') | KeyCode::Esc => return Ok(()),
+            KeyCode::Char('c' | 'd') if ctrl => return Ok(()),
+            KeyCode::Right | KeyCode::Char(' ' | 'l' | 'n') => walker.go(walker.seq.plus(1)).await?,
+            KeyCode::Left | KeyCode::Backspace | KeyCode::Char('h' | 'p') => {
+                walker.go(Seq(walker.seq.0.saturating_sub(1))).await?;
+            }
+            KeyCode::Home | KeyCode::Char('g') => walker.go(Seq::ZERO).await?,
+            KeyCode::End | KeyCode::Char('G') => walker.go(found.until).await?,
+            KeyCode::Down | KeyCode::Char('j') => walker.scroll += 1,
+            KeyCode::Up | KeyCode::Char('k') => walker.scroll = walker.scroll.saturating_sub(1),
+            KeyCode::PageDown => walker.scroll += half,
+            KeyCode::PageUp => walker.scroll = walker.scroll.saturating_sub(half),
+            KeyCode::Tab | KeyCode::Char('t') => walker.next_turn().await?,
+            KeyCode::Char(digit @ '0'..='9') => {
+                let digit = u64::from(digit).saturating_sub(u64::from('0'));
+                walker.number = Some(walker.number.unwrap_or(0).saturating_mul(10).saturating_add(digit));
+            }
+            KeyCode::Enter => match walker.number.take() {
+                Some(number) => walker.go(Seq(number)).await?,
+                None => walker.go(walker.seq.plus(1)).await?,
+            },
+            _ => {}
+        }
+    }
+}
+
+struct Walker<'a> {
+    found: &'a Found,
+    directory: String,
+    /// The current event.
+    seq: Seq,
+    /// The views before it.
+    view: SessionView,
+    /// Lines of the page that are scrolled away.
+    scroll: usize,
+    /// A number that is being typed.
+    number: Option<u64>,
+}
+
+impl Walker<'_> {
+    fn last(&self) -> Seq {
+        Seq(self.found.until.0.saturating_sub(1))
+    }
+
+    async fn go(&mut self, seq: Seq) -> Result<(), CliError> {
+        let seq = seq.min(self.last());
+        if seq < self.seq {
+            self.view = self.found.reader.view(self.found.session, seq).await?;
+        } else {
+            let view = &mut self.view;
+            self.found.reader.each(self.found.session, self.seq, seq, |record| view.apply(record)).await?;
+        }
+        (self.seq, self.scroll, self.number) = (seq, 0, None);
+        Ok(())
+    }
+
+    /// Goes to the next input that is promoted.
+    async fn next_turn(&mut self) -> Result<(), CliError> {
+        let mut walk = self.found.reader.walk(self.found.session, self.seq.plus(1), self.found.until);
+        while let Some(slice) = walk.next().await? {
+            let promoted = |record: &Record<'_>| matches!(record.event, annals_core::Event::InputPromoted(_));
+            if let Some(record) = slice.records().find(promoted) {
+                let seq = record.seq;
+                return self.go(seq).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn batch(&self, seq: Seq) -> Result<Option<Slice>, CliError> {
+        Ok(self.found.reader.log().read(self.found.session, seq, 1).await?.into_iter().next())
+    }
+
+    /// What the current event says and what it changes.
+    async fn page(&mut self, look: &Look) -> Result<Vec<String>, CliError> {
+        let mut out = Vec::new();
+        if let Some(slice) = self.batch(self.seq).await?
+            && let Some(record) = slice.records().find(|record| record.seq == self.seq)
+        {
+            let blobs = self.found.reader.blobs();
+            show::draw(&record, &slice.batch, self.found.session, look, blobs, &mut out)?;
+            let mut after = self.view.clone();
+            after.apply(&record);
+            let changes = changes(&self.view, &after, blobs);
+            writeln!(out)?;
+            if changes.is_empty() {
+                writeln!(out, "{}", look.paint(Tone::Dim, "changes no view"))?;
+            } else {
+                writeln!(out, "{}", look.paint(Tone::Dim, "changes in the views:"))?;
+                diff::draw(&changes, look, &mut out)?;
+            }
+        }
+        Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
+    }
+
+    /// The events around the current one, one a line.
+    async fn list(&self, look: &Look) -> Result<Vec<String>, CliError> {
+        let from = Seq(self.seq.0.saturating_sub(AROUND));
+        let until = Seq(from.0 + 2 * AROUND + 1).min(self.found.until);
+        let mut lines = Vec::new();
+        let blobs = self.found.reader.blobs();
+        self.found
+            .reader
+            .each(self.found.session, from, until, |record| {
+                let name = record.event.kind().name();
+                let head = format!("{:>6}  {}  ", record.seq, look.clock(record.at));
+                let told = brief(record.event, &self.directory, blobs);
+                let room = look.width.saturating_sub(head.len() + 20 + 2);
+                let line = format!("{head}{name:<18}  {}", clip(&told, room));
+                let here = record.seq == self.seq;
+                let mark = if here { look.paint(Tone::Good, "▸") } else { " ".to_owned() };
+                let tone = if here { Tone::Strong } else { Tone::Dim };
+                lines.push(format!("{mark}{}", look.paint(tone, &line)));
+            })
+            .await?;
+        lines.resize(2 * AROUND as usize + 1, String::new());
+        Ok(lines)
+    }
+}
+
+/// The terminal while it is ours.
+struct Screen {
+    out: io::Stdout,
+}
+
+impl Screen {
+    fn enter() -> Result<Self, CliError> {
+        terminal::enable_raw_mode()?;
+        let mut screen = Self { out: io::stdout() };
+        execute!(screen.out, terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)?;
+        Ok(screen)
+    }
+
+    async fn show(
+        &mut self,
+        page: &[String],
+        walker: &mut Walker<'_>,
+        look: &Look,
+        height: usize,
+    ) -> Result<(), CliError> {
+        let room = height.saturating_sub(FRAME).max(1);
+        walker.scroll = walker.scroll.min(page.len().saturating_sub(room));
+        let title = walker.view.session.title.clone().unwrap_or_else(|| "Session".to_owned());
+        let place = match walker.number {
+            Some(number) => format!("go to {number}"),
+            None => format!("{} of {}", walker.seq, walker.last()),
+        };
+        let title = clip(&crate::layout::plain(&title), look.width.saturating_sub(place.len() + 2));
+        let gap = " ".repeat(look.width.saturating_sub(crate::layout::columns(&title) + place.len()));
+        let rule = look.paint(Tone::Dim, &"─".repeat(look.width));
+        let mut lines = vec![format!("{}{gap}{place}", look.paint(Tone::Strong, &title)), rule.clone()];
+        lines.extend(walker.list(look).await?);
+        lines.push(rule);
+        lines.extend(page.iter().skip(walker.scroll).take(room).cloned());
+        lines.resize(height.saturating_sub(1), String::new());
+        let more = page.len().saturating_sub(walker.scroll + room);
+        let more = if more > 0 { format!("  ({more} more lines: ↓)") } else { String::new() };
+        let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q leave{more}");
+        lines.push(look.paint(Tone::Dim, &clip(&keys, look.width)));
+        queue!(self.out, cursor::MoveTo(0, 0))?;
+        for (at, line) in lines.iter().take(height).enumerate() {
+            let row = u16::try_from(at).unwrap_or(u16::MAX);
+            queue!(self.out, cursor::MoveTo(0, row), terminal::Clear(ClearType::CurrentLine))?;
+            write!(self.out, "{line}")?;
+        }
+        self.out.flush()?;
+        Ok(())
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        // The terminal is given back as it was; there is nobody left to tell if it refuses.
+        drop(execute!(self.out, cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen));
+        drop(terminal::disable_raw_mode());
+    }
+}

@@ -1,0 +1,260 @@
+//! `annals requests`
+
+use crate::desk::{Desk, Found, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{Sheet, plain};
+use crate::look::{Look, Tone, counted, thousands};
+use annals_core::event::RequestSent;
+use annals_core::{Digest, Event, Seq};
+use annals_projections::{Block, Projection, Request, RequestMark, Role, SessionView, Span, rebuild};
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Lists the requests of a Session, or rebuilds one from the log, with the origin of every part.
+///
+/// What is shown is what the model received: rebuilt from the log alone, and proved by the digest that was recorded
+/// before it was sent. Exit status 1 if one does not match.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Rebuilds the N-th request, counted from 1.
+    #[arg(long, short = 's', value_name = "N")]
+    step: Option<usize>,
+    /// Rebuilds every request of the list and compares its digest.
+    #[arg(long, conflicts_with = "step")]
+    prove: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read, there is no such request, or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = desk.target(&args.target).await?;
+    match args.step {
+        Some(wanted) => one(wanted, &found, desk, out).await,
+        None => list(args.prove, &found, desk, out).await,
+    }
+}
+
+async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let mut view = SessionView::default();
+    let mut wrong = 0;
+    let mut items = Vec::new();
+    let mut walk = found.reader.walk(found.session, Seq::ZERO, found.until);
+    while let Some(slice) = walk.next().await? {
+        for record in slice.records() {
+            if let Event::RequestSent(sent) = record.event {
+                let proof = prove.then(|| proof(&view, sent, found));
+                wrong += u64::from(proof.as_ref().is_some_and(|proof| *proof != Ok(())));
+                view.requests.apply(&record);
+                items.extend(view.requests.marks.last().cloned().map(|mark| (mark, proof)));
+            }
+            if prove {
+                view.apply(&record);
+            } else if let Event::SessionForked(_) = record.event {
+                items.clear();
+            }
+        }
+    }
+    if desk.look.json {
+        let mut list = json::List::begin(out)?;
+        for (at, (mark, proof)) in items.iter().enumerate() {
+            let proved = proof.as_ref().map(|proof| proof.is_ok());
+            list.item(&json!({
+                "number": at + 1, "seq": mark.seq, "at": mark.at, "request": mark.request, "purpose": mark.purpose,
+                "attempt": mark.attempt, "agent": mark.agent, "model": mark.model, "digest": mark.digest,
+                "proved": proved,
+            }))?;
+        }
+        list.end()?;
+        return Ok(Verdict::bad_if(wrong > 0));
+    }
+    for (at, (mark, proof)) in items.iter().enumerate() {
+        line(at + 1, mark, proof.as_ref(), &desk.look, out)?;
+    }
+    match (items.len(), prove, wrong) {
+        (0, ..) => desk.remark(
+            "no request is recorded: agents that Sessions are imported from do not record theirs; `history` and \
+             `context` show what the next one would hold",
+        ),
+        (count, true, 0) => desk.remark(&format!("all {} are proved", counted(count as u64, "request"))),
+        (count, true, wrong) => desk.remark(&format!("{wrong} of {} are not proved", counted(count as u64, "request"))),
+        (count, false, _) => desk.remark(&format!("{}; --step N rebuilds one", counted(count as u64, "request"))),
+    }
+    Ok(Verdict::bad_if(wrong > 0))
+}
+
+/// Why a request is not proved, in words.
+fn proof(view: &SessionView, sent: &RequestSent, found: &Found) -> Result<(), String> {
+    let request = rebuild(view, sent, found.reader.blobs()).map_err(|error| error.to_string())?;
+    let digest = request.digest();
+    if digest == sent.digest { Ok(()) } else { Err(format!("rebuilt with digest {}", digest.short())) }
+}
+
+fn line(
+    number: usize,
+    mark: &RequestMark,
+    proof: Option<&Result<(), String>>,
+    look: &Look,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let (sign, tone) = match proof {
+        None => (" ", Tone::Plain),
+        Some(Ok(())) => ("✓", Tone::Good),
+        Some(Err(_)) => ("✗", Tone::Bad),
+    };
+    let again = if mark.attempt > 1 { format!(" attempt {}", mark.attempt) } else { String::new() };
+    let why = proof.and_then(|proof| proof.as_ref().err()).map(|why| format!("  {why}")).unwrap_or_default();
+    writeln!(
+        out,
+        "{} {}  {}  {:<7} {} on {}{again}  {}{}",
+        look.paint(tone, sign),
+        look.paint(Tone::Strong, &format!("{number:>4}")),
+        look.paint(Tone::Dim, &format!("seq {:>5}  {}", mark.seq, look.clock(mark.at))),
+        mark.purpose.as_str(),
+        mark.agent,
+        mark.model,
+        look.paint(Tone::Dim, &mark.digest.short()),
+        look.paint(Tone::Bad, &why),
+    )?;
+    Ok(())
+}
+
+async fn one(wanted: usize, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let marks: annals_projections::Requests = found.reader.fold(found.session, found.until).await?;
+    let none = CliError::NoRequest { session: found.session, wanted, count: marks.marks.len() };
+    let Some(mark) = wanted.checked_sub(1).and_then(|at| marks.marks.get(at)) else { return Err(none) };
+    let slices = found.reader.log().read(found.session, mark.seq, 1).await?;
+    let sent = slices.first().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
+    let Some(Event::RequestSent(sent)) = sent.map(|record| record.event) else { return Err(none) };
+    let view = found.reader.view(found.session, mark.seq).await?;
+    let request = rebuild(&view, sent, found.reader.blobs())?;
+    let digest = request.digest();
+    let proved = digest == sent.digest;
+    if desk.look.json {
+        let mut value = request.to_json();
+        if let Value::Object(fields) = &mut value {
+            fields.insert("seq".to_owned(), json!(mark.seq));
+            fields.insert("recorded".to_owned(), json!(sent.digest));
+            fields.insert("proved".to_owned(), json!(proved));
+            fields.insert("parts".to_owned(), parts_json(&request));
+            fields.insert("origins".to_owned(), origins_json(&request));
+        }
+        json::object(out, &value)?;
+        return Ok(Verdict::bad_if(!proved));
+    }
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    draw(wanted, mark, &request, &mut sheet)?;
+    prove(sent.digest, digest, &mut sheet)?;
+    Ok(Verdict::bad_if(!proved))
+}
+
+fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let left = format!("request {number} · {}", mark.purpose);
+    let right = format!("seq {} · {}", mark.seq, sheet.look.clock(mark.at));
+    sheet.rule(&left, &right, Tone::Strong)?;
+    let head = format!("{} on {}, {} tokens or so", request.agent, request.model.model, thousands(request.chars() / 4));
+    sheet.row(None, ("", Tone::Dim), (&head, Tone::Dim), ("", Tone::Dim))?;
+    for system in &request.system {
+        let mut at = 0;
+        for Span { bytes, seq, source } in &system.spans {
+            let text = system.text.get(at..at + bytes).unwrap_or_default();
+            at += bytes;
+            if text.trim().is_empty() {
+                continue;
+            }
+            let origin = source.as_ref().map_or("the agent's own text", |key| key.as_str());
+            sheet.row(*seq, ("system", Tone::Context), (origin, Tone::Context), ("", Tone::Dim))?;
+            sheet.quote(&plain(text), Tone::Plain)?;
+        }
+    }
+    for message in &request.messages {
+        for block in &message.blocks {
+            draw_block(message.role, block, sheet)?;
+        }
+    }
+    let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
+    if !tools.is_empty() {
+        sheet.row(None, ("tools", Tone::Tool), (&tools.join(", "), Tone::Plain), ("", Tone::Dim))?;
+    }
+    let options = &request.options;
+    for (name, value) in options.controls.iter().chain(&options.options).chain(&options.body) {
+        let line = format!("{name} = {}", value.value(&annals_core::NoBlobs));
+        sheet.row(None, ("option", Tone::Dim), (&plain(&line), Tone::Plain), ("", Tone::Dim))?;
+    }
+    Ok(())
+}
+
+fn draw_block(role: Role, block: &Block, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let (label, tone) = match role {
+        Role::User => ("user", Tone::User),
+        Role::Assistant => ("assistant", Tone::Model),
+        Role::System => ("system", Tone::Context),
+        Role::Tool => ("tool", Tone::Tool),
+    };
+    let seq = block.seq();
+    let none = ("", Tone::Dim);
+    match block {
+        Block::Text { text, .. } => sheet.row(seq, (label, tone), (&plain(text), Tone::Plain), none)?,
+        Block::Reasoning { text, .. } => {
+            sheet.row(seq, (label, tone), ("reasoning", Tone::Dim), none)?;
+            sheet.quote(&plain(text), Tone::Dim)?;
+        }
+        Block::Media { attachment, .. } => {
+            let line = format!("{} {}", attachment.mime, attachment.name.as_deref().unwrap_or_default());
+            sheet.row(seq, (label, tone), (&plain(&line), Tone::Plain), none)?;
+        }
+        Block::Call { id, tool, input, .. } => {
+            sheet.row(seq, (label, Tone::Model), (&format!("calls {tool}"), Tone::Tool), (id.as_str(), Tone::Dim))?;
+            sheet.quote(&plain(input), Tone::Plain)?;
+        }
+        Block::HostedResult { id, result, .. } => {
+            sheet.row(seq, (label, tone), ("hosted result", Tone::Tool), (id.as_str(), Tone::Dim))?;
+            sheet.quote(&plain(result), Tone::Plain)?;
+        }
+        Block::Result { result, .. } => {
+            let failed = result.error.is_some();
+            let word = if failed { "error" } else { "result" };
+            sheet.row(seq, (label, tone), (word, Tone::Tool), (result.id.as_str(), Tone::Dim))?;
+            let text = result.error.as_deref().or(result.output.as_deref()).unwrap_or_default();
+            sheet.quote(&plain(text), if failed { Tone::Bad } else { Tone::Plain })?;
+        }
+    }
+    Ok(())
+}
+
+fn prove(recorded: Digest, found: Digest, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let look = sheet.look;
+    if recorded == found {
+        writeln!(sheet.out, "{} proved: digest {recorded}", look.paint(Tone::Good, "✓"))?;
+    } else {
+        let line = format!("✗ not what was sent: recorded {recorded}, rebuilt {found}");
+        writeln!(sheet.out, "{}", look.paint(Tone::Bad, &line))?;
+    }
+    Ok(())
+}
+
+fn parts_json(request: &Request) -> Value {
+    request.parts().into_iter().map(|(name, digest)| json!({"part": name, "digest": digest})).collect()
+}
+
+/// Which event put each part there.
+fn origins_json(request: &Request) -> Value {
+    let system: Vec<Value> = request
+        .system
+        .iter()
+        .map(|system| {
+            let span = |span: &Span| json!({"bytes": span.bytes, "seq": span.seq, "source": span.source});
+            system.spans.iter().map(span).collect()
+        })
+        .collect();
+    let messages: Vec<Value> = request
+        .messages
+        .iter()
+        .map(|message| message.blocks.iter().map(|block| json!(block.seq())).collect())
+        .collect();
+    json!({"system": system, "messages": messages})
+}

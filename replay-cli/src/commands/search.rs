@@ -1,0 +1,245 @@
+//! `annals search`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::layout::{clip, columns, plain};
+use crate::look::{Look, Tone, counted};
+use annals_core::{Event, Record, Seq, SessionId, Text};
+use annals_projections::CatalogueEntry;
+use clap::ValueEnum;
+use std::io::Write;
+
+/// Finds TEXT in everything that was said, called, told and answered, in all Sessions, the newest first.
+///
+/// Capital letters count only if TEXT has some. Exit status 1 if nothing is found.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What to look for.
+    #[arg(value_name = "TEXT")]
+    text: String,
+    /// Only in this Session.
+    #[arg(long, value_name = "SESSION")]
+    session: Option<String>,
+    /// Only in what these wrote; may be repeated.
+    #[arg(long, value_enum, value_name = "WHO")]
+    by: Vec<By>,
+    /// At most so many places.
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    limit: Option<u64>,
+}
+
+/// Who wrote a text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// The user: inputs, shell commands, feedback.
+    User,
+    /// The model: texts, reasoning, calls.
+    Model,
+    /// A tool: results and errors.
+    Tool,
+    /// The runtime: System Context, summaries, titles.
+    Context,
+}
+
+impl By {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::User => "user",
+            Self::Model => "model",
+            Self::Tool => "tool",
+            Self::Context => "context",
+        }
+    }
+
+    const fn tone(self) -> Tone {
+        match self {
+            Self::User => Tone::User,
+            Self::Model => Tone::Model,
+            Self::Tool => Tone::Tool,
+            Self::Context => Tone::Context,
+        }
+    }
+}
+
+/// The texts of an event that a person would look for, and who wrote them.
+fn texts(event: &Event) -> Vec<(By, std::borrow::Cow<'_, Text>)> {
+    use std::borrow::Cow::{Borrowed, Owned};
+    match event {
+        Event::SessionTitled(titled) => vec![(By::Context, Owned(titled.title.as_str().into()))],
+        Event::InputAdmitted(admitted) => vec![(By::User, Borrowed(&admitted.text))],
+        Event::EpochStarted(started) => started.parts.iter().map(|part| (By::Context, Borrowed(&part.text))).collect(),
+        Event::ContextAdmitted(told) => vec![(By::Context, Borrowed(&told.text))],
+        Event::StepFailed(failed) => vec![(By::Model, Borrowed(&failed.error.message))],
+        Event::TextEnded(ended) => vec![(By::Model, Borrowed(&ended.text))],
+        Event::ReasoningEnded(ended) => vec![(By::Model, Borrowed(&ended.text))],
+        Event::ToolCalled(called) => {
+            vec![(By::Model, Owned(called.name.as_str().into())), (By::Model, Borrowed(&called.input.0))]
+        }
+        Event::ToolSettled(settled) => {
+            let error = settled.error.iter().map(|error| (By::Tool, Borrowed(error)));
+            std::iter::once((By::Tool, Borrowed(&settled.output))).chain(error).collect()
+        }
+        Event::PermissionReplied(replied) => {
+            replied.feedback.iter().map(|feedback| (By::User, Borrowed(feedback))).collect()
+        }
+        Event::CompactionEnded(ended) => vec![(By::Context, Borrowed(&ended.summary))],
+        Event::SyntheticAdded(added) => vec![(By::Context, Borrowed(&added.text))],
+        Event::ShellRan(ran) => vec![(By::User, Borrowed(&ran.command)), (By::Tool, Borrowed(&ran.output))],
+        Event::ChildSettled(settled) => vec![(By::Tool, Borrowed(&settled.result))],
+        // Names, ids and numbers: `log` lists them.
+        _ => Vec::new(),
+    }
+}
+
+/// What is looked for.
+struct Needle {
+    text: String,
+    any_case: bool,
+}
+
+impl Needle {
+    fn new(text: &str) -> Self {
+        Self { text: text.to_owned(), any_case: !text.chars().any(char::is_uppercase) }
+    }
+
+    /// Where it stands in a line, in bytes.
+    fn find(&self, line: &str) -> Option<std::ops::Range<usize>> {
+        if !self.any_case {
+            return line.find(&self.text).map(|at| at..at + self.text.len());
+        }
+        let lower = line.to_lowercase();
+        let at = lower.find(&self.text)?;
+        // Where lower case has another length, the place in the line is not known; the line is told without it.
+        let range = at..at + self.text.len();
+        if lower.len() == line.len() && line.get(range.clone()).is_some() { Some(range) } else { Some(0..0) }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the store cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let needle = Needle::new(&args.text);
+    let (reader, only) = match &args.session {
+        Some(name) => desk.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
+        None => (desk.reader().await?, None),
+    };
+    let catalogue = reader.catalogue().await?;
+    let mut sessions: Vec<(SessionId, CatalogueEntry)> =
+        catalogue.sessions.into_iter().filter(|(id, _)| only.is_none_or(|only| only == *id)).collect();
+    sessions.sort_by(|(a_id, a), (b_id, b)| b.updated.cmp(&a.updated).then(a_id.cmp(b_id)));
+    let (mut found, mut places) = (0_u64, 0_u64);
+    let limit = args.limit.unwrap_or(u64::MAX);
+    let mut items = Vec::new();
+    if desk.look.json {
+        write!(out, "[")?;
+    }
+    'sessions: for (session, entry) in &sessions {
+        // What a fork inherits is found in its parent.
+        let from = entry.fork.filter(|_| only.is_none()).map_or(Seq::ZERO, |fork| fork.cut);
+        let mut walk = reader.walk(*session, from, entry.next);
+        let mut headed = false;
+        while let Some(slice) = walk.next().await? {
+            for record in slice.records() {
+                hits(&record, &needle, args, reader.blobs(), &mut items);
+                for (by, line, range) in items.drain(..) {
+                    if places == limit {
+                        break 'sessions;
+                    }
+                    places += 1;
+                    if desk.look.json {
+                        let comma = if places == 1 { "\n" } else { ",\n" };
+                        let item = serde_json::json!({
+                            "session": session, "title": entry.title, "seq": record.seq, "at": record.at,
+                            "type": record.event.kind().name(), "by": by.name(), "line": line,
+                        });
+                        write!(out, "{comma}{item}")?;
+                        continue;
+                    }
+                    if !headed {
+                        headed = true;
+                        found += 1;
+                        heading(*session, entry, found == 1, &desk.look, out)?;
+                    }
+                    place(&record, by, &line, range, &desk.look, out)?;
+                }
+            }
+        }
+    }
+    if desk.look.json {
+        writeln!(out, "{}", if places == 0 { "]" } else { "\n]" })?;
+    } else {
+        desk.remark(&match places {
+            0 => format!("nothing holds {:?}", args.text),
+            places => format!("{} in {}", counted(places, "place"), counted(found, "Session")),
+        });
+    }
+    Ok(Verdict::bad_if(places == 0))
+}
+
+type Hit = (By, String, std::ops::Range<usize>);
+
+fn hits(record: &Record<'_>, needle: &Needle, args: &Args, blobs: &dyn annals_core::Blobs, items: &mut Vec<Hit>) {
+    for (by, text) in texts(record.event) {
+        if !args.by.is_empty() && !args.by.contains(&by) {
+            continue;
+        }
+        let text = text.resolve(blobs);
+        for line in text.lines() {
+            if let Some(range) = needle.find(line) {
+                items.push((by, line.to_owned(), range));
+            }
+        }
+    }
+}
+
+fn heading(
+    session: SessionId,
+    entry: &CatalogueEntry,
+    first: bool,
+    look: &Look,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    if !first {
+        writeln!(out)?;
+    }
+    let title = if entry.title.is_empty() { "(no title)".to_owned() } else { plain(&entry.title) };
+    let id = look.paint(Tone::Context, &session.to_string());
+    writeln!(out, "{id}  {}", look.paint(Tone::Strong, &title))?;
+    Ok(())
+}
+
+fn place(
+    record: &Record<'_>,
+    by: By,
+    line: &str,
+    range: std::ops::Range<usize>,
+    look: &Look,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let head = format!("{:>6}  {:<7}  ", record.seq, by.name());
+    let room = look.width.saturating_sub(columns(&head)).max(24);
+    let (before, rest) = line.split_at_checked(range.start).unwrap_or(("", line));
+    let (hit, after) = rest.split_at_checked(range.len()).unwrap_or(("", rest));
+    let (hit, after) = (plain(hit), plain(after));
+    // A long line is shown around the place.
+    let mut before = plain(before.trim_start());
+    let half = room.saturating_sub(columns(&hit)) / 2;
+    let most = room.saturating_sub(columns(&hit) + columns(&after).min(half));
+    if columns(&before) > most {
+        let keep: String = before.chars().rev().take(most.saturating_sub(1)).collect();
+        before = format!("…{}", keep.chars().rev().collect::<String>());
+    }
+    let after = clip(&after, room.saturating_sub(columns(&before) + columns(&hit)).max(1));
+    let (seq, label) = head.split_at(8);
+    writeln!(
+        out,
+        "{}{}{before}{}{}",
+        look.paint(Tone::Dim, seq),
+        look.paint(by.tone(), label),
+        look.paint(Tone::Found, &hit),
+        after.trim_end()
+    )?;
+    Ok(())
+}

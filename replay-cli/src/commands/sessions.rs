@@ -1,0 +1,181 @@
+//! `annals sessions`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{columns, pad, plain, wrap};
+use crate::look::{Look, Tone, counted, money, thousands};
+use crate::reader::short_ids;
+use annals_core::SessionId;
+use annals_projections::CatalogueEntry;
+use clap::ValueEnum;
+use std::io::Write;
+
+/// Lists the Sessions of the store, the newest first.
+///
+/// WORDS keeps those whose title holds all of them. An id may be shortened wherever a Session is named, as long as it
+/// stays the only one; the ids shown here are short enough to copy.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Only Sessions whose titles hold all of these.
+    #[arg(value_name = "WORDS")]
+    words: Vec<String>,
+    /// Only Sessions that this agent recorded (opencode, codex, claude-code), or whose agent has this name.
+    #[arg(long, value_name = "NAME")]
+    agent: Option<String>,
+    /// Only Sessions whose model's name holds this.
+    #[arg(long, value_name = "TEXT")]
+    model: Option<String>,
+    /// Only Sessions that work in this directory or below it.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<String>,
+    /// In which order.
+    #[arg(long, value_enum, default_value = "updated")]
+    sort: Sort,
+    /// The other way round.
+    #[arg(long)]
+    reverse: bool,
+    /// At most so many.
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    limit: Option<usize>,
+    /// Also Sessions that another Session began.
+    #[arg(long)]
+    children: bool,
+}
+
+/// An order of Sessions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Sort {
+    /// The last change first.
+    Updated,
+    /// The youngest first.
+    Created,
+    /// By title.
+    Title,
+    /// The dearest first.
+    Cost,
+    /// The most turns first.
+    Turns,
+    /// The most events first.
+    Events,
+}
+
+type Row = (SessionId, CatalogueEntry);
+
+impl Args {
+    fn takes(&self, entry: &CatalogueEntry) -> bool {
+        let title = entry.title.to_lowercase();
+        let agent = |agent: &String| entry.agent.as_str() == agent || entry.origin.as_ref() == Some(agent);
+        let below = |directory: &String| {
+            let rest = entry.directory.strip_prefix(directory.trim_end_matches('/'));
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.words.iter().all(|word| title.contains(&word.to_lowercase()))
+            && self.agent.as_ref().is_none_or(agent)
+            && self.model.as_ref().is_none_or(|model| entry.model.as_str().contains(model))
+            && self.directory.as_ref().is_none_or(below)
+            && (self.children || entry.parent.is_none())
+    }
+
+    fn sort(&self, rows: &mut [Row]) {
+        rows.sort_by(|(a_id, a), (b_id, b)| {
+            let order = match self.sort {
+                Sort::Updated => b.updated.cmp(&a.updated),
+                Sort::Created => b.created.cmp(&a.created),
+                Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
+                Sort::Cost => b.cost.cmp(&a.cost),
+                Sort::Turns => b.turns.cmp(&a.turns),
+                Sort::Events => b.next.cmp(&a.next),
+            };
+            order.then(a_id.cmp(b_id))
+        });
+        if self.reverse {
+            rows.reverse();
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the store cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let catalogue = desk.reader().await?.catalogue().await?;
+    let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
+    let all = catalogue.sessions.len();
+    let mut rows: Vec<Row> = catalogue.sessions.into_iter().filter(|(_, entry)| args.takes(entry)).collect();
+    args.sort(&mut rows);
+    rows.truncate(args.limit.unwrap_or(usize::MAX));
+    if desk.look.json {
+        let mut list = json::List::begin(out)?;
+        for (id, entry) in &rows {
+            list.item(&in_json(*id, entry))?;
+        }
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    let table: Vec<[String; 5]> = rows
+        .iter()
+        .map(|(id, entry)| {
+            let cost = if entry.cost == 0 { String::new() } else { money(entry.cost) };
+            let who = entry.origin.clone().unwrap_or_else(|| entry.agent.to_string());
+            let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
+            [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
+        })
+        .collect();
+    draw(&rows, &table, &desk.look, out)?;
+    match rows.len() {
+        0 if all == 0 => desk.remark("the store holds no Session yet; `annals import --discover` looks for some"),
+        0 => desk.remark(&format!("none of {} fits", counted(all as u64, "Session"))),
+        _ => {}
+    }
+    Ok(Verdict::Fine)
+}
+
+fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+    const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
+    if rows.is_empty() {
+        return Ok(());
+    }
+    let mut widths = HEADS.map(columns);
+    for row in table {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(columns(cell));
+        }
+    }
+    // A column with nothing in it is left out.
+    let shown: Vec<usize> = (0..HEADS.len()).filter(|at| table.iter().any(|row| !row[*at].is_empty())).collect();
+    let line = |cells: [&str; 5]| -> String {
+        let cell = |at: &usize| match at {
+            1 | 3 | 4 => format!("{:>width$}  ", cells[*at], width = widths[*at]),
+            _ => format!("{}  ", pad(cells[*at], widths[*at])),
+        };
+        shown.iter().map(cell).collect()
+    };
+    let head = line(HEADS);
+    let room = look.width.saturating_sub(columns(&head)).max(16);
+    writeln!(out, "{}{}", look.paint(Tone::Dim, &head), look.paint(Tone::Dim, "title"))?;
+    for ((_, entry), cells) in rows.iter().zip(table) {
+        let [id, age, who, turns, cost] = cells;
+        let cells = line([id, age, who, turns, cost]);
+        let (id, rest) = cells.split_at(id.len());
+        let title = if entry.title.is_empty() { "(no title)".to_owned() } else { plain(&entry.title) };
+        let mut lines = wrap(&title, room).into_iter();
+        let first = lines.next().unwrap_or_default();
+        let tone = if entry.titled { Tone::Strong } else { Tone::Plain };
+        writeln!(out, "{}{}{}", look.paint(Tone::Context, id), rest, look.paint(tone, &first))?;
+        for line in lines {
+            writeln!(out, "{:width$}{}", "", look.paint(tone, &line), width = columns(&head))?;
+        }
+    }
+    Ok(())
+}
+
+fn in_json(id: SessionId, entry: &CatalogueEntry) -> serde_json::Value {
+    serde_json::json!({
+        "id": id, "title": entry.title, "titled": entry.titled, "agent": entry.agent, "model": entry.model,
+        "directory": entry.directory, "origin": entry.origin, "parent": entry.parent, "fork": entry.fork,
+        "created": entry.created, "updated": entry.updated, "next": entry.next, "turns": entry.turns,
+        "cost": entry.cost,
+    })
+}

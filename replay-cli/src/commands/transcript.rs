@@ -1,0 +1,70 @@
+//! `annals transcript`
+
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::Sheet;
+use crate::message;
+use annals_projections::{ToJson, Transcript};
+use serde_json::Value;
+use std::io::Write;
+
+/// Shows every message that a person was ever shown, in order and whole, undone ones included.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Without what a revert undid.
+    #[arg(long)]
+    standing: bool,
+    /// Only the last so many messages.
+    #[arg(long, short = 'n', value_name = "COUNT")]
+    last: Option<usize>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = desk.target(&args.target).await?;
+    let reader = &found.reader;
+    let mut index: Transcript = reader.fold(found.session, found.until).await?;
+    if args.standing {
+        let gone = |seq| index.is_reverted(seq);
+        let standing = index.items.iter().filter(|item| !gone(item.seq)).copied().collect();
+        index.items = standing;
+    }
+    if let Some(last) = args.last {
+        index.items.drain(..index.items.len().saturating_sub(last));
+    }
+    let blobs = reader.blobs();
+    if desk.look.json {
+        let mut list = json::List::begin(out)?;
+        reader
+            .transcript(found.session, found.until, &index, |messages, wanted| {
+                for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
+                    let mut value = message.to_json(blobs);
+                    if let (true, Value::Object(fields)) = (index.is_reverted(message.seq), &mut value) {
+                        fields.insert("reverted".to_owned(), Value::Bool(true));
+                    }
+                    list.item(&value)?;
+                }
+                Ok(())
+            })
+            .await?;
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    reader
+        .transcript(found.session, found.until, &index, |messages, wanted| {
+            for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
+                let mark = if index.is_reverted(message.seq) { "undone" } else { "" };
+                message::draw(message, mark, &mut sheet, blobs)?;
+            }
+            Ok(())
+        })
+        .await?;
+    Ok(Verdict::Fine)
+}

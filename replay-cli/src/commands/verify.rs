@@ -1,0 +1,124 @@
+//! `annals verify`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::look::{Tone, counted, thousands};
+use crate::progress::Bar;
+use annals_core::Digest;
+use annals_store::exchange::verify::Kept;
+use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
+use std::io::Write;
+use std::path::Path;
+
+/// Proves that nothing was altered: every digest, every link of the chain, every blob.
+///
+/// Without WHAT, the whole store. Whoever could rewrite the log could also compute new digests: compare with a head
+/// digest that you kept elsewhere (--head), or with a signed one.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// A Session, or an exported FILE; the whole store if it is left out.
+    #[arg(value_name = "WHAT")]
+    what: Option<String>,
+    /// A digest that was kept elsewhere: it must be that of a Batch.
+    #[arg(long, value_name = "DIGEST", requires = "what")]
+    head: Option<Digest>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session or file, or the store refuses. Damage is an answer, not an error.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let bar = Bar::new(desk.shows_progress(), "verifying");
+    let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
+    let (report, subject) = match &args.what {
+        None => (verify_store(&**desk.reader().await?.log(), &mut tell).await?, "the store".to_owned()),
+        Some(what) if desk.file.is_none() && Path::new(what).is_file() => {
+            let path = Path::new(what);
+            let at = |source| CliError::File { path: path.to_owned(), source };
+            let mut file = std::io::BufReader::new(std::fs::File::open(path).map_err(at)?);
+            let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
+            (report, what.clone())
+        }
+        Some(what) => {
+            let (reader, session) = desk.find(what).await?;
+            (verify_session(&**reader.log(), session, args.head, &mut tell).await?, format!("Session {session}"))
+        }
+    };
+    bar.clear();
+    if desk.look.json {
+        json::object(out, &report)?;
+    } else {
+        draw(&report, &subject, args.head, desk, out)?;
+    }
+    Ok(Verdict::bad_if(!report.is_sound()))
+}
+
+fn draw(
+    report: &VerifyReport,
+    subject: &str,
+    head: Option<Digest>,
+    desk: &Desk,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let look = &desk.look;
+    let facts = [
+        (report.sessions.len() as u64, "Session"),
+        (report.batches, "Batch"),
+        (report.events, "event"),
+        (report.blobs, "blob"),
+    ];
+    let facts: Vec<String> =
+        facts
+            .into_iter()
+            .filter(|(count, _)| *count > 0)
+            .map(|(count, noun)| {
+                if noun == "Batch" && count != 1 {
+                    format!("{} Batches", thousands(count))
+                } else {
+                    counted(count, noun)
+                }
+            })
+            .collect();
+    if report.is_sound() {
+        writeln!(out, "{} {subject} is unaltered: {}", look.paint(Tone::Good, "✓"), facts.join(", "))?;
+    } else {
+        let count = report.damage.len() as u64 + report.more;
+        writeln!(
+            out,
+            "{} {subject} is damaged: {} in {}",
+            look.paint(Tone::Bad, "✗"),
+            counted(count, "place"),
+            facts.join(", ")
+        )?;
+        for damage in &report.damage {
+            let told = if Path::new(subject).is_file() { damage.told_in(subject) } else { damage.to_string() };
+            writeln!(out, "  {}", look.paint(Tone::Bad, &told))?;
+        }
+        if report.more > 0 {
+            writeln!(out, "  … and {} more", report.more)?;
+        }
+    }
+    if report.sessions.len() <= 3 {
+        for proven in &report.sessions {
+            let digest = proven.digest.map_or("none".to_owned(), |digest| digest.to_string());
+            writeln!(out, "  {} ends before seq {} with digest", proven.session, proven.next)?;
+            writeln!(out, "  {}", look.paint(Tone::Strong, &digest))?;
+        }
+    }
+    match (report.kept, head) {
+        (Some(Kept::Head), _) => writeln!(out, "  {}", look.paint(Tone::Good, "it is the digest that you kept"))?,
+        (Some(Kept::Before(seq)), _) => {
+            writeln!(out, "  the digest that you kept ends before seq {seq}: the Session went on since")?;
+        }
+        (Some(Kept::Missing), _) => {
+            writeln!(out, "  {}", look.paint(Tone::Bad, "no Batch has the digest that you kept: this is another log"))?;
+        }
+        (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {
+            desk.remark("keep the digest elsewhere; `verify --head DIGEST` then proves that nobody rewrote the log");
+        }
+        (None, _) => {}
+    }
+    Ok(())
+}

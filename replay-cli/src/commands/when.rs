@@ -1,0 +1,41 @@
+//! `annals when`
+
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::Sheet;
+use crate::questions::{Past, when};
+use std::io::Write;
+
+/// Shows when the model knew something: when a text entered its view, through what, and when and by what it left.
+///
+/// Exit status 1 when the text was never in the model's view.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The Session (default: @last), then the exact text.
+    #[arg(value_name = "[SESSION] TEXT", num_args = 1..=2, required = true)]
+    session_and_text: Vec<String>,
+    /// Looks at it as it was when event SEQ had happened.
+    #[arg(long, value_name = "SEQ")]
+    at: Option<u64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (session, text) = match args.session_and_text.as_slice() {
+        [session, text, ..] => (session.clone(), text.as_str()),
+        [text] => ("@last".to_owned(), text.as_str()),
+        [] => ("@last".to_owned(), ""),
+    };
+    let past = Past::from(&desk.target(&Target { session, at: args.at }).await?);
+    let answer = when::ask(&past, text).await?;
+    if desk.look.json {
+        json::object(out, &answer)?;
+    } else {
+        when::draw(&answer, &mut Sheet::new(out, &desk.look))?;
+    }
+    Ok(Verdict::bad_if(answer.sightings.is_empty()))
+}

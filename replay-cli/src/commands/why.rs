@@ -1,0 +1,50 @@
+//! `annals why`
+
+use crate::desk::{Desk, Target};
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::Sheet;
+use crate::questions::{Past, why};
+use std::io::Write;
+
+/// Shows why the model was told what it was told: each span of a request and the event that put it there.
+///
+/// Each span (of system text, messages, tools) is shown with its event and time, its Context Source, the turn, who acted,
+/// and since which request it stands there. The request of an imported Session, which was not recorded, is rebuilt from
+/// the views before its answer. Exit status 1 when a TEXT was named and the request does not hold it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(flatten)]
+    target: Target,
+    /// Only the spans that hold this text, exactly.
+    #[arg(value_name = "TEXT")]
+    text: Option<String>,
+    /// The request, from 1, as `annals cache` numbers them; the newest of a turn otherwise.
+    #[arg(long, value_name = "N")]
+    step: Option<u64>,
+    /// Shows every text whole.
+    #[arg(long)]
+    full: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such request, the Session cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let past = Past::from(&desk.target(&args.target).await?);
+    let answer = why::ask(&past, args.step, args.text.as_deref()).await?;
+    if desk.look.json {
+        json::object(out, &answer)?;
+    } else {
+        why::draw(&answer, args.full, &mut Sheet::new(out, &desk.look))?;
+    }
+    let absent = answer.spans.is_empty() && args.text.is_some();
+    if absent {
+        desk.remark(&format!(
+            "request {} does not hold this text; `annals when` tells when one did",
+            answer.step.number
+        ));
+    }
+    Ok(Verdict::bad_if(absent))
+}

@@ -1,0 +1,152 @@
+//! What every command is given: where Sessions are, and how answers look.
+
+use crate::bring::{bring, sources};
+use crate::error::CliError;
+use crate::import::Options;
+use crate::look::{Look, Tone};
+use crate::place::Place;
+use crate::progress::Bar;
+use crate::reader::Reader;
+use crate::remarks::Remarks;
+use annals_core::{Seq, SessionId};
+use annals_store::{EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What every command is given.
+#[derive(Clone, Debug)]
+pub struct Desk {
+    /// The store.
+    pub place: Place,
+    /// The store's folder, if it was named on the command line.
+    pub named: Option<PathBuf>,
+    /// A file that is read instead of the store.
+    pub file: Option<PathBuf>,
+    /// How answers look.
+    pub look: Look,
+    /// Where remarks go.
+    pub remarks: Remarks,
+    /// The stores that were opened: closed when the command is done.
+    opened: Arc<Mutex<Vec<SharedLog>>>,
+}
+
+/// A Session, and a Cut of it.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Target {
+    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    #[arg(value_name = "SESSION", default_value = "@last")]
+    pub session: String,
+    /// Shows it as it was when event SEQ had happened (with the Batch that it landed in).
+    #[arg(long, value_name = "SEQ")]
+    pub at: Option<u64>,
+}
+
+/// A Session that was found: where to read it, and up to where.
+pub struct Found {
+    /// Where to read it.
+    pub reader: Reader,
+    /// Which.
+    pub session: SessionId,
+    /// The first Seq that is not in view.
+    pub until: Seq,
+}
+
+impl Desk {
+    /// A desk where nothing is open yet.
+    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
+        Self { place, named, file, look, remarks, opened: Arc::default() }
+    }
+
+    /// Opens what is read: the file that was named, else the store, which is not made.
+    ///
+    /// # Errors
+    /// When there is none, or it cannot be read.
+    pub async fn reader(&self) -> Result<Reader, CliError> {
+        match &self.file {
+            Some(file) => self.read_file(file).await,
+            None => self.store(OpenMode::Existing).await,
+        }
+    }
+
+    /// Opens the store.
+    ///
+    /// # Errors
+    /// When there is none and none is to be made, or it cannot be opened.
+    pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
+        let log = self.place.open(mode).await?;
+        if let Standing::Owner(report) = log.standing() {
+            self.tell(&report);
+        }
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
+        let views = Some(Arc::new(self.place.cache()));
+        Ok(Reader::new(Arc::new(log), views, self.place.dir().to_owned()))
+    }
+
+    /// Closes what was opened.
+    ///
+    /// # Errors
+    /// When a store cannot be left in order; nothing is lost by that.
+    pub async fn close(&self) -> Result<(), CliError> {
+        let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
+        for log in opened {
+            log.close().await.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
+        }
+        Ok(())
+    }
+
+    /// Reads a file into memory.
+    async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        let bar = Bar::new(self.shows_progress(), "reading");
+        for source in sources(path, |remark| self.remark(remark))? {
+            let report = bring(&log, &source, &Options::default(), &bar).await?;
+            bar.clear();
+            for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {
+                self.remark(&format!("{}: {}: {what}", source.path.display(), session.foreign));
+            }
+            report.damage.keys().for_each(|(path, what)| self.remark(&format!("{}: {what}", path.display())));
+        }
+        Ok(Reader::new(log, None, path.to_owned()))
+    }
+
+    /// Finds a Session by name; a path to a file means the Session in it.
+    ///
+    /// # Errors
+    /// When there is none, or the name fits several.
+    pub async fn find(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
+        let path = Path::new(name);
+        if self.file.is_none() && (name.contains('/') || path.exists()) {
+            let reader = self.read_file(path).await?;
+            let session = reader.only().await?;
+            return Ok((reader, session));
+        }
+        let reader = self.reader().await?;
+        let session = reader.find(name).await?;
+        Ok((reader, session))
+    }
+
+    /// Finds a Session and the Cut that a view of it is wanted at.
+    ///
+    /// # Errors
+    /// See [`Desk::find`]; [`CliError::PastTheEnd`].
+    pub async fn target(&self, target: &Target) -> Result<Found, CliError> {
+        let (reader, session) = self.find(&target.session).await?;
+        let until = reader.until(session, target.at.map(Seq)).await?;
+        Ok(Found { reader, session, until })
+    }
+
+    /// Says something beside the answer.
+    pub fn remark(&self, text: &str) {
+        self.remarks.say(Tone::Dim, text);
+    }
+
+    /// Tells what opening a store found.
+    pub fn tell(&self, report: &OpeningReport) {
+        report.remarks.iter().for_each(|remark| self.remark(&remark.to_string()));
+    }
+
+    /// Whether progress is shown: a person watches.
+    pub fn shows_progress(&self) -> bool {
+        self.remarks.are_watched()
+    }
+}

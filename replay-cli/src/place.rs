@@ -1,0 +1,66 @@
+//! Where the store is, and opening it without making it.
+
+use crate::error::CliError;
+use annals_store::cache::ViewCache;
+use annals_store::disk::Layout;
+use annals_store::{OpenMode, SharedLog};
+use etcetera::BaseStrategy;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// The variable that names the store when `--store` does not.
+pub const VARIABLE: &str = "ANNALS_STORE";
+
+/// The folder of a store.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    dir: PathBuf,
+}
+
+impl Place {
+    /// The folder that was named; else `ANNALS_STORE`; else `annals` in the platform's data folder.
+    ///
+    /// # Errors
+    /// When nothing is named and there is no home folder.
+    pub fn of(named: Option<&Path>, variable: Option<&OsStr>) -> Result<Self, CliError> {
+        if let Some(dir) = named {
+            return Ok(Self { dir: dir.to_owned() });
+        }
+        if let Some(dir) = variable.filter(|dir| !dir.is_empty()) {
+            return Ok(Self { dir: dir.into() });
+        }
+        let platform = etcetera::choose_base_strategy().map_err(|_| CliError::NoPlace)?;
+        Ok(Self { dir: platform.data_dir().join("annals") })
+    }
+
+    /// The folder.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Opens the store; with [`OpenMode::Create`] one is made if there is none.
+    ///
+    /// # Errors
+    /// See [`SharedError`](annals_store::SharedError).
+    pub async fn open(&self, mode: OpenMode) -> Result<SharedLog, CliError> {
+        Ok(SharedLog::open(&self.dir, mode).await?)
+    }
+
+    /// Saved views, beside the store.
+    pub fn cache(&self) -> ViewCache {
+        ViewCache::in_folder(Layout::new(&self.dir).cache())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_is_the_named_one_else_that_of_the_variable() {
+        let named = Place::of(Some(Path::new("/a")), Some(OsStr::new("/b")));
+        assert_eq!(named.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/a")));
+        let variable = Place::of(None, Some(OsStr::new("/b")));
+        assert_eq!(variable.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/b")));
+    }
+}

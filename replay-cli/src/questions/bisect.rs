@@ -1,0 +1,188 @@
+//! The first Cut at which something holds: a binary search, each probe a fold onwards from the last place where it did
+//! not hold.
+
+use super::{AskError, Fact, Past, views};
+use annals_core::{Record, Seq};
+use annals_projections::{Projection, SessionView};
+use annals_runtime::scenario::{Captures, Pattern};
+use serde::Serialize;
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+/// What is looked for in the views at a Cut.
+pub enum Judge {
+    /// A pattern of scenario files, by the names of views.
+    Where {
+        /// What the views must match.
+        pattern: Pattern,
+        /// The views that it names.
+        views: Vec<&'static str>,
+    },
+    /// A command that is given the views as JSON on stdin. Exit status 0 says good, 125 that it cannot tell, any other
+    /// up to 127 bad: as `git bisect run` has it.
+    Command {
+        /// Program and arguments.
+        words: Vec<String>,
+    },
+}
+
+/// The first Cut where it holds.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Found {
+    /// The last Cut where it does not hold: everything before this Seq.
+    pub good: Seq,
+    /// The first Cut where it holds.
+    pub bad: Seq,
+    /// What landed between the two: one Batch.
+    pub facts: Vec<Fact>,
+    /// How many Cuts were looked at.
+    pub probes: u64,
+    /// How many records were folded for them, beside the saved view that the search began from.
+    pub folded: u64,
+}
+
+impl Judge {
+    /// A judge by a pattern, written as scenario files have it: `{"history": {"$length": 3}}`.
+    ///
+    /// # Errors
+    /// When it is not JSON, not a pattern, or names what is no view.
+    pub fn pattern(text: &str) -> Result<Self, AskError> {
+        let value: Value = serde_json::from_str(text)?;
+        let views = match &value {
+            Value::Object(fields) if !fields.is_empty() && !fields.keys().any(|name| name.starts_with('$')) => {
+                fields.keys().map(|name| views::named(name)).collect::<Result<_, _>>()?
+            }
+            _ => {
+                let what = "a pattern names views: {\"history\": {\"$length\": 3}}".to_owned();
+                return Err(AskError::Ends { what });
+            }
+        };
+        if names_same(&value) {
+            let what = "`$same` compares with what a scenario captured; in a log nothing was captured".to_owned();
+            return Err(AskError::Ends { what });
+        }
+        Ok(Self::Where { pattern: Pattern::parse(&value)?, views })
+    }
+
+    fn views(&self) -> &[&'static str] {
+        match self {
+            Self::Where { views, .. } => views,
+            Self::Command { .. } => &views::NAMES,
+        }
+    }
+
+    fn holds(&self, views: &Value) -> Result<bool, AskError> {
+        match self {
+            Self::Where { pattern, .. } => Ok(pattern.check("", Some(views), &Captures::new()).is_empty()),
+            Self::Command { words } => run(words, views),
+        }
+    }
+}
+
+fn names_same(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.contains_key("$same") || fields.values().any(names_same),
+        Value::Array(items) => items.iter().any(names_same),
+        _ => false,
+    }
+}
+
+fn run(words: &[String], views: &Value) -> Result<bool, AskError> {
+    let command = words.join(" ");
+    let failed = |outcome: String| AskError::Judge { command: command.clone(), outcome };
+    let (program, arguments) = words.split_first().ok_or_else(|| failed("names no program".to_owned()))?;
+    let mut child = Command::new(program)
+        .args(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .spawn()
+        .map_err(|error| failed(format!("could not be started: {error}")))?;
+    if let Some(mut stdin) = child.stdin.take() {
+        match serde_json::to_writer(&mut stdin, views).map_err(std::io::Error::from).and_then(|()| stdin.flush()) {
+            // A command may know enough before it has read all.
+            Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+                return Err(failed(format!("could not be given the views: {error}")));
+            }
+            _ => {}
+        }
+    }
+    let status = child.wait().map_err(|error| failed(format!("could not be waited for: {error}")))?;
+    match status.code() {
+        Some(0) => Ok(false),
+        Some(125) => Err(failed("cannot tell (exit status 125)".to_owned())),
+        Some(1..=127) => Ok(true),
+        _ => Err(failed(format!("ended with {status}"))),
+    }
+}
+
+/// A place in the search: a Cut and its view.
+struct Place {
+    cut: Seq,
+    view: SessionView,
+}
+
+/// Finds the first Cut between `good` and `bad` where it holds. Both name an event; the Cut is the one after its Batch.
+///
+/// # Errors
+/// When it holds at `good` already or not at `bad`, a judge fails, or the log cannot be read.
+pub async fn ask(past: &Past, good: Seq, bad: Seq, judge: &Judge) -> Result<Found, AskError> {
+    let (good, bad) = (past.cut_after(good).await?, past.cut_after(bad).await?);
+    if good >= bad {
+        return Err(AskError::Ends { what: "--good must name an event in an earlier Batch than --bad".to_owned() });
+    }
+    let mut search = Search { past, judge, probes: 0, folded: 0 };
+    let mut low = Place { cut: good, view: past.view(good).await? };
+    if search.holds(&low).await? {
+        return Err(AskError::Ends { what: format!("it holds at the good end already (before seq {good})") });
+    }
+    let high = search.onwards(&low, bad).await?;
+    if !search.holds(&high).await? {
+        return Err(AskError::Ends { what: format!("it does not hold at the bad end (before seq {bad})") });
+    }
+    let mut high = high.cut;
+    while let Some(middle) = search.between(low.cut, high).await? {
+        let place = search.onwards(&low, middle).await?;
+        if search.holds(&place).await? {
+            high = place.cut;
+        } else {
+            low = place;
+        }
+    }
+    let mut facts = Vec::new();
+    past.each(low.cut, high, |record: &Record<'_>| facts.push(Fact::of(record, past.session))).await?;
+    Ok(Found { good: low.cut, bad: high, facts, probes: search.probes, folded: search.folded })
+}
+
+struct Search<'a> {
+    past: &'a Past,
+    judge: &'a Judge,
+    probes: u64,
+    folded: u64,
+}
+
+impl Search<'_> {
+    async fn holds(&mut self, place: &Place) -> Result<bool, AskError> {
+        self.probes += 1;
+        let views = views::json(self.past, &place.view, place.cut, self.judge.views()).await?;
+        self.judge.holds(&views)
+    }
+
+    async fn onwards(&mut self, from: &Place, until: Seq) -> Result<Place, AskError> {
+        let mut view = from.view.clone();
+        self.folded += until.0.saturating_sub(from.cut.0);
+        self.past.each(from.cut, until, |record| view.apply(record)).await?;
+        Ok(Place { cut: until, view })
+    }
+
+    /// A Cut strictly between two others, near the middle; `None` when one Batch is all that lies between them.
+    async fn between(&self, low: Seq, high: Seq) -> Result<Option<Seq>, AskError> {
+        let middle = Seq(low.0 + (high.0 - low.0) / 2);
+        let after = self.past.cut_after(middle).await?;
+        if after < high {
+            return Ok(Some(after));
+        }
+        let slices = self.past.log().read(self.past.session, middle, 1).await?;
+        Ok(slices.first().map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
+    }
+}

@@ -1,0 +1,187 @@
+//! Golden views of a Session, and the proof that another version of the program folds an archive to the same ones.
+
+use super::{AskError, Past, views};
+use annals_core::{Digest, Seq, SessionId};
+use annals_projections::{Projection, SessionView};
+use annals_store::EventLog;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What an archive folds to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// The number of this form.
+    pub certificate: u32,
+    /// The version of the program that made it.
+    pub program: String,
+    /// Every Session, by file and then by id.
+    pub sessions: Vec<Certified>,
+}
+
+/// One Session of an archive.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Certified {
+    /// The file, as it was named.
+    pub file: String,
+    /// Its id.
+    pub session: SessionId,
+    /// The Seq that its next event would get.
+    pub next: Seq,
+    /// The digest of its last Batch: what the archive itself says.
+    pub head: Digest,
+    /// The digest of each view at its end.
+    pub views: BTreeMap<String, Digest>,
+    /// The digest over the digests of the views after every turn: of `history`, `baseline`, `snapshot` and `usage`.
+    pub turns: Digest,
+}
+
+/// A difference between two reports.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// The file.
+    pub file: String,
+    /// The Session.
+    pub session: SessionId,
+    /// What differs: a view, `turns`, `head` (the archive itself), `next`, or `session` when one has none.
+    pub what: String,
+    /// What the report says; `None` when it says nothing.
+    pub expected: Option<String>,
+    /// What was found; `None` when there is nothing.
+    pub found: Option<String>,
+}
+
+/// The number of the report's form.
+pub const FORM: u32 = 1;
+const AT_TURNS: [&str; 4] = ["history", "baseline", "snapshot", "usage"];
+
+/// Certifies every Session of a log.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn certify(log: &Arc<dyn EventLog>, file: &str) -> Result<Vec<Certified>, AskError> {
+    let mut all = Vec::new();
+    for head in log.sessions().await? {
+        let past = Past::new(Arc::clone(log), None, head.session, head.head.next);
+        let view = past.view(head.head.next).await?;
+        let json = views::json(&past, &view, head.head.next, &views::NAMES).await?;
+        let named = views::NAMES
+            .iter()
+            .map(|name| ((*name).to_owned(), views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))));
+        all.push(Certified {
+            file: file.to_owned(),
+            session: head.session,
+            next: head.head.next,
+            head: head.head.digest,
+            views: named.collect(),
+            turns: turns(&past).await?,
+        });
+    }
+    Ok(all)
+}
+
+/// The views where each user message joined, and at the end: what a fold does on the way is certified too.
+async fn turns(past: &Past) -> Result<Digest, AskError> {
+    let users = past.steps().await?.users;
+    let (mut view, mut from, mut digests) = (SessionView::default(), Seq::ZERO, Vec::new());
+    for until in users.into_iter().chain([past.until]) {
+        past.each(from, until, |record| view.apply(record)).await?;
+        from = until;
+        let json = views::json(past, &view, until, &AT_TURNS).await?;
+        digests.push(views::digest(&json));
+    }
+    Ok(Digest::of_all(&digests))
+}
+
+impl Report {
+    /// A report of this program.
+    pub fn new(mut sessions: Vec<Certified>) -> Self {
+        sessions.sort_by(|a, b| (&a.file, a.session).cmp(&(&b.file, b.session)));
+        Self { certificate: FORM, program: env!("CARGO_PKG_VERSION").to_owned(), sessions }
+    }
+
+    /// Reads a report.
+    ///
+    /// # Errors
+    /// When the file cannot be read or is none.
+    pub fn read(path: &Path) -> Result<Self, AskError> {
+        let text = std::fs::read_to_string(path).map_err(|source| AskError::File { path: path.to_owned(), source })?;
+        serde_json::from_str(&text).map_err(|source| AskError::NotAReport { path: path.to_owned(), source })
+    }
+
+    /// Every difference of `found` from this one, in the order of this one, then what is new.
+    pub fn differences(&self, found: &Self) -> Vec<Difference> {
+        let key = |it: &Certified| (it.file.clone(), it.session);
+        let theirs: BTreeMap<_, &Certified> = found.sessions.iter().map(|it| (key(it), it)).collect();
+        let ours: BTreeMap<_, &Certified> = self.sessions.iter().map(|it| (key(it), it)).collect();
+        let mut differences = Vec::new();
+        for (key, expected) in &ours {
+            match theirs.get(key) {
+                Some(found) => expected.differs(found, &mut differences),
+                None => differences.push(expected.differ("session", Some("folded"), None)),
+            }
+        }
+        for (_, new) in theirs.iter().filter(|(key, _)| !ours.contains_key(*key)) {
+            differences.push(new.differ("session", None, Some("folded")));
+        }
+        differences
+    }
+}
+
+impl Certified {
+    fn differ(&self, what: &str, expected: Option<&str>, found: Option<&str>) -> Difference {
+        let text = |text: Option<&str>| text.map(str::to_owned);
+        let (expected, found) = (text(expected), text(found));
+        Difference { file: self.file.clone(), session: self.session, what: what.to_owned(), expected, found }
+    }
+
+    fn differs(&self, found: &Self, out: &mut Vec<Difference>) {
+        let mut compare = |what: &str, a: Option<String>, b: Option<String>| {
+            if a != b {
+                out.push(self.differ(what, a.as_deref(), b.as_deref()));
+            }
+        };
+        compare("next", Some(self.next.to_string()), Some(found.next.to_string()));
+        compare("head", Some(self.head.to_string()), Some(found.head.to_string()));
+        let names: std::collections::BTreeSet<&String> = self.views.keys().chain(found.views.keys()).collect();
+        for name in names {
+            let of = |views: &BTreeMap<String, Digest>| views.get(name).map(Digest::to_string);
+            compare(name, of(&self.views), of(&found.views));
+        }
+        compare("turns", Some(self.turns.to_string()), Some(found.turns.to_string()));
+    }
+}
+
+/// Writes a golden file of every view, and `certificate.json` with their digests. Gives what was written.
+///
+/// # Errors
+/// When a file is there already and `force` is not set, or something cannot be read or written.
+pub async fn write_goldens(past: &Past, dir: &Path, force: bool) -> Result<Vec<PathBuf>, AskError> {
+    let view = past.view(past.until).await?;
+    let json = views::json(past, &view, past.until, &views::NAMES).await?;
+    let digests: BTreeMap<&str, Digest> = views::NAMES
+        .iter()
+        .map(|name| (*name, views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))))
+        .collect();
+    let certificate = serde_json::json!({ "session": past.session, "next": past.until, "views": digests });
+    let golden = |name: &str, value: &serde_json::Value| {
+        let text = serde_json::to_string_pretty(value).unwrap_or_default();
+        (dir.join(format!("{name}.json")), format!("{text}\n"))
+    };
+    let mut files: Vec<(PathBuf, String)> =
+        views::NAMES.iter().map(|name| golden(name, json.get(*name).unwrap_or(&serde_json::Value::Null))).collect();
+    files.push(golden("certificate", &certificate));
+    if let Some((path, _)) = files.iter().find(|(path, _)| !force && path.exists()) {
+        return Err(AskError::Exists { path: path.clone() });
+    }
+    let failed = |path: &Path| {
+        let path = path.to_owned();
+        move |source| AskError::File { path, source }
+    };
+    std::fs::create_dir_all(dir).map_err(failed(dir))?;
+    for (path, text) in &files {
+        std::fs::write(path, text).map_err(failed(path))?;
+    }
+    Ok(files.into_iter().map(|(path, _)| path).collect())
+}

@@ -1,0 +1,162 @@
+//! The past of one Session up to a Cut: its log, its views, its facts.
+
+use super::{AskError, Steps};
+use crate::desk::Found;
+use annals_core::{Blobs, Record, Seq, SessionId, Time};
+use annals_projections::{Projection, SessionView};
+use annals_runtime::views::Views;
+use annals_store::cache::{Fold, Saved, ViewCache};
+use annals_store::{EventLog, ReadError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Batches read at a time.
+const PAGE: usize = 256;
+/// The index of steps is saved again when this many events came since.
+const WORTH_SAVING: u64 = 2_000;
+const STEPS: Fold<'static> = Fold { name: Steps::NAME, version: Steps::VERSION };
+
+/// The past of one Session up to a Cut.
+#[derive(Clone)]
+pub struct Past {
+    log: Arc<dyn EventLog>,
+    blobs: Arc<dyn Blobs + Send + Sync>,
+    views: Views,
+    cache: Option<Arc<ViewCache>>,
+    /// Which Session.
+    pub session: SessionId,
+    /// The first Seq that is not in view.
+    pub until: Seq,
+}
+
+/// Where and when something became a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Fact {
+    /// Its place.
+    pub seq: Seq,
+    /// When.
+    pub at: Time,
+    /// The kind of the event.
+    pub kind: &'static str,
+    /// The ancestor that recorded it, if it is inherited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<SessionId>,
+}
+
+impl Fact {
+    /// The fact that a record tells, as `session` sees it.
+    pub fn of(record: &Record<'_>, session: SessionId) -> Self {
+        let inherited = (record.session != session).then_some(record.session);
+        Self { seq: record.seq, at: record.at, kind: record.event.kind().name(), inherited }
+    }
+}
+
+impl From<&Found> for Past {
+    fn from(found: &Found) -> Self {
+        Self::new(Arc::clone(found.reader.log()), found.reader.saved().cloned(), found.session, found.until)
+    }
+}
+
+impl Past {
+    /// The past of `session` before `until`, helped by saved views if there are any.
+    pub fn new(log: Arc<dyn EventLog>, cache: Option<Arc<ViewCache>>, session: SessionId, until: Seq) -> Self {
+        let (blobs, views) = (log.blobs(), Views::new(Arc::clone(&log), cache.clone()));
+        Self { log, blobs, views, cache, session, until }
+    }
+
+    /// Where blobs are read.
+    pub fn blobs(&self) -> &dyn Blobs {
+        &*self.blobs
+    }
+
+    /// The log.
+    pub fn log(&self) -> &dyn EventLog {
+        &*self.log
+    }
+
+    /// All views at the Cut before `until`: the nearest saved view and the rest.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn view(&self, until: Seq) -> Result<SessionView, ReadError> {
+        Ok(self.views.whole(self.session, until.min(self.until)).await?.0)
+    }
+
+    /// The index of the requests, resumed from a saved one.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn steps(&self) -> Result<Steps, ReadError> {
+        let (mut steps, from) = self.saved_steps().await.unwrap_or_default();
+        let mut last = None;
+        self.each(from, self.until, |record| {
+            steps.apply(record);
+            last = Some(record.seq);
+        })
+        .await?;
+        if let (Some(cache), Some(last)) = (&self.cache, last)
+            && last.0.saturating_sub(from.0) >= WORTH_SAVING
+            && let Some(slice) = self.log.read(self.session, last, 1).await?.first()
+            && slice.batch.next() == last.plus(1)
+            && let Ok(bytes) = serde_json::to_vec(&steps)
+        {
+            // Without it the next reader folds again: slower, and equally right.
+            drop(cache.put(self.session, STEPS, &Saved { seq: last.plus(1), digest: slice.batch.digest, bytes }));
+        }
+        Ok(steps)
+    }
+
+    async fn saved_steps(&self) -> Option<(Steps, Seq)> {
+        let saved = self.cache.as_ref()?.nearest(self.session, STEPS, self.until)?;
+        let slices = self.log.read(self.session, Seq(saved.seq.0.checked_sub(1)?), 1).await.ok()?;
+        let batch = &slices.first()?.batch;
+        let sound = batch.next() == saved.seq && batch.digest == saved.digest;
+        Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
+    }
+
+    /// Visits the records in `[from, until)`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn each(&self, from: Seq, until: Seq, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        let until = until.min(self.until);
+        let mut next = from;
+        while next < until {
+            let slices = self.log.read(self.session, next, PAGE).await?;
+            let Some(end) = slices.last().map(|slice| slice.until) else { break };
+            for slice in &slices {
+                slice.records().filter(|record| record.seq >= next && record.seq < until).for_each(|it| visit(&it));
+            }
+            next = end.max(next.plus(1));
+        }
+        Ok(())
+    }
+
+    /// The facts at these places, each read once.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn facts(&self, wanted: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Fact>, ReadError> {
+        let mut facts = BTreeMap::new();
+        for seq in wanted {
+            if facts.contains_key(seq) {
+                continue;
+            }
+            for slice in self.log.read(self.session, *seq, 1).await? {
+                let wanted = slice.batch.records().filter(|record| wanted.contains(&record.seq));
+                facts.extend(wanted.map(|record| (record.seq, Fact::of(&record, self.session))));
+            }
+        }
+        Ok(facts)
+    }
+
+    /// The Cut after the Batch that holds `at`.
+    ///
+    /// # Errors
+    /// When the log cannot be read or ends before.
+    pub async fn cut_after(&self, at: Seq) -> Result<Seq, AskError> {
+        let slices = self.log.read(self.session, at, 1).await?;
+        let slice = slices.first().filter(|slice| slice.from <= at && at < slice.until);
+        Ok(slice.ok_or(AskError::NoEvent { session: self.session, seq: at })?.until)
+    }
+}

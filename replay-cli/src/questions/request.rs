@@ -1,0 +1,180 @@
+//! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
+
+use super::{AskError, Past, Step};
+use annals_core::event::{AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, SystemMessages};
+use annals_core::{Blobs, Digest, Event, RequestId};
+use annals_projections::{BuildError, Projection, Request, SessionView, rebuild};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A fact that an answer needs and the log does not hold: the agent that it was imported from did not record it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lack {
+    /// The request itself.
+    Request,
+    /// The agent's own system text.
+    AgentText,
+    /// The Baseline System Context.
+    Baseline,
+    /// The tools that were offered.
+    Tools,
+    /// Model Request Options and Generation Controls.
+    Options,
+    /// How the model takes system messages: they are shown as native ones.
+    ModelProfile,
+    /// Prices.
+    Prices,
+    /// Usage.
+    Usage,
+}
+
+impl Lack {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Request => "the request itself was not recorded; it is rebuilt from the views before its answer",
+            Self::AgentText => "the agent's own system text was not recorded",
+            Self::Baseline => "the Baseline System Context was not recorded",
+            Self::Tools => "the tools that were offered were not recorded",
+            Self::Options => "request options were not recorded",
+            Self::ModelProfile => "the model's profile was not recorded; system messages are shown as native ones",
+            Self::Prices => "prices were not recorded",
+            Self::Usage => "the provider's usage was not recorded",
+        }
+    }
+}
+
+/// A request, the view that it was made from, and what the log lacks of it.
+pub struct Asked {
+    /// Which.
+    pub step: Step,
+    /// What was sent.
+    pub request: Request,
+    /// All views just before it.
+    pub view: SessionView,
+    /// What the log lacks.
+    pub lacks: BTreeSet<Lack>,
+}
+
+impl Past {
+    /// A request and the view that it was made from.
+    ///
+    /// # Errors
+    /// When the log cannot be read or lacks what shaped a recorded request.
+    pub async fn request(&self, step: &Step) -> Result<Asked, AskError> {
+        let mut view = self.view(step.seq).await?;
+        let mut sent = None;
+        self.each(step.seq, step.seq.plus(1), |record| {
+            if let Event::RequestSent(found) = record.event {
+                sent = Some((**found).clone());
+            }
+        })
+        .await?;
+        let (request, lacks) = build(step, sent.as_ref(), &mut view, self.blobs())
+            .map_err(|source| AskError::Build { session: self.session, seq: step.seq, source })?;
+        Ok(Asked { step: step.clone(), request, view, lacks })
+    }
+}
+
+/// Visits every request of `steps` in order, each with the view that it was made from: one fold for all of them.
+///
+/// # Errors
+/// When the log cannot be read or lacks what shaped a recorded request.
+pub async fn each_request(
+    past: &Past,
+    steps: &[Step],
+    mut visit: impl FnMut(&Step, Request, &SessionView, BTreeSet<Lack>),
+) -> Result<(), AskError> {
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
+    let mut view = past.view(first.seq).await?;
+    let mut ahead = steps.iter().peekable();
+    let mut failed = None;
+    past.each(first.seq, last.seq.plus(1), |record| {
+        if let Some(step) = ahead.next_if(|step| step.seq == record.seq)
+            && failed.is_none()
+        {
+            let sent = match record.event {
+                Event::RequestSent(sent) => Some(&**sent),
+                _ => None,
+            };
+            match build(step, sent, &mut view, past.blobs()) {
+                Ok((request, lacks)) => visit(step, request, &view, lacks),
+                Err(source) => failed = Some(AskError::Build { session: past.session, seq: step.seq, source }),
+            }
+        }
+        view.apply(record);
+    })
+    .await?;
+    failed.map_or(Ok(()), Err)
+}
+
+/// The request of a step. Without a recorded one the view lends what the log has, and empty profiles for the rest: they
+/// are never part of what is shown, and `lacks` names them.
+fn build(
+    step: &Step,
+    sent: Option<&RequestSent>,
+    view: &mut SessionView,
+    blobs: &dyn Blobs,
+) -> Result<(Request, BTreeSet<Lack>), BuildError> {
+    let mut lacks = BTreeSet::new();
+    let baseline_lacks = view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
+    if let Some(sent) = sent {
+        if sent.purpose == Purpose::Turn && baseline_lacks {
+            lacks.insert(Lack::Baseline);
+        }
+        return Ok((rebuild(view, sent, blobs)?, lacks));
+    }
+    lacks.insert(Lack::Request);
+    if baseline_lacks {
+        lacks.insert(Lack::Baseline);
+    }
+    let known = &mut view.profiles;
+    let agent_profile = *known.agent.entry(step.agent.clone()).or_insert_with(|| {
+        lacks.insert(Lack::AgentText);
+        let profile = AgentProfile { agent: step.agent.clone(), system: None, steps: None, permissions: Vec::new() };
+        lend(&mut known.agents, profile.digest().ok(), profile)
+    });
+    let model_profile = *known.model.entry(step.model.clone()).or_insert_with(|| {
+        lacks.extend([Lack::ModelProfile, Lack::Prices]);
+        let profile = ModelProfile {
+            model: step.model.clone(),
+            context: 0,
+            output: 0,
+            system_messages: SystemMessages::Native,
+            prices: Prices::default(),
+            protocol: String::new(),
+            encoding: 0,
+        };
+        lend(&mut known.models, profile.digest().ok(), profile)
+    });
+    // Lent once, missed at every step: what was recorded has a protocol, what was lent has none.
+    if known.models.get(&model_profile).is_some_and(|profile| profile.protocol.is_empty()) {
+        lacks.extend([Lack::ModelProfile, Lack::Prices, Lack::AgentText]);
+    }
+    lacks.extend([Lack::Tools, Lack::Options]);
+    let options = RequestOptions::default();
+    let options = lend(&mut known.options, options.digest().ok(), options);
+    let sent = RequestSent {
+        request: RequestId([0; 16]),
+        purpose: step.purpose,
+        attempt: step.attempt,
+        digest: Digest([0; 32]),
+        agent: step.agent.clone(),
+        model: step.model.clone(),
+        agent_profile,
+        model_profile,
+        tools: None,
+        options,
+        last_step: false,
+        prompt: None,
+    };
+    Ok((rebuild(view, &sent, blobs)?, lacks))
+}
+
+fn lend<T>(known: &mut std::collections::BTreeMap<Digest, T>, digest: Option<Digest>, value: T) -> Digest {
+    // Numbers of lent profiles are 0, so that they always have a digest.
+    let digest = digest.unwrap_or(Digest([0; 32]));
+    known.entry(digest).or_insert(value);
+    digest
+}

@@ -1,0 +1,83 @@
+//! Every view of a Session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
+
+use super::{AskError, Past, each_request};
+use annals_core::{Digest, Seq, canonical};
+use annals_projections::{Messages, SessionView, ToJson};
+use serde_json::{Map, Value, json};
+
+/// The names of views, in the order of FORMAT. `runs` is of a scenario, not of a log.
+pub const NAMES: [&str; 10] =
+    ["session", "history", "transcript", "baseline", "snapshot", "pending", "epochs", "requests", "usage", "events"];
+
+/// The name as a view is known by, or which ones there are.
+///
+/// # Errors
+/// When no view has this name.
+pub fn named(name: &str) -> Result<&'static str, AskError> {
+    let known = NAMES.iter().find(|known| **known == name).copied();
+    known.ok_or_else(|| AskError::NoView { name: name.to_owned(), known: NAMES.to_vec() })
+}
+
+/// The JSON of some views at a Cut. `view` is the fold before `until`; requests and events are read only when named.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn json(past: &Past, view: &SessionView, until: Seq, names: &[&str]) -> Result<Value, AskError> {
+    let mut all = Map::new();
+    for name in names {
+        all.insert((*name).to_owned(), one(past, view, until, named(name)?).await?);
+    }
+    Ok(Value::Object(all))
+}
+
+async fn one(past: &Past, view: &SessionView, until: Seq, name: &str) -> Result<Value, AskError> {
+    let blobs = past.blobs();
+    Ok(match name {
+        "session" => view.session.to_json(None, blobs),
+        "history" => view.history.to_json(blobs),
+        "transcript" => {
+            let mut messages = Messages::default();
+            past.each(Seq::ZERO, until, |record| {
+                messages.apply(record);
+            })
+            .await?;
+            view.transcript.page_json(&messages, blobs)
+        }
+        "baseline" => view.epochs.baseline_json(blobs),
+        "snapshot" => view.epochs.snapshot_json(blobs),
+        "pending" => view.inbox.to_json(blobs),
+        "epochs" => view.epochs.marks_json(),
+        "requests" => requests(past, until).await?,
+        "usage" => view.usage.to_json(blobs),
+        _ => {
+            let mut events = Vec::new();
+            past.each(Seq::ZERO, until, |record| events.push(record.to_json(blobs))).await?;
+            Value::Array(events)
+        }
+    })
+}
+
+/// Every request before a Cut. One that an import did not record is rebuilt and says so.
+async fn requests(past: &Past, until: Seq) -> Result<Value, AskError> {
+    let steps = past.steps().await?;
+    let before = steps.steps.partition_point(|step| step.seq < until);
+    let mut requests = Vec::new();
+    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, request, _, lacks| {
+        let mut json = request.to_json();
+        if let Value::Object(fields) = &mut json {
+            fields.insert("seq".to_owned(), json!(step.seq));
+            fields.insert("purpose".to_owned(), json!(step.purpose));
+            if !lacks.is_empty() {
+                fields.insert("lacks".to_owned(), json!(lacks));
+            }
+        }
+        requests.push(json);
+    })
+    .await?;
+    Ok(Value::Array(requests))
+}
+
+/// The digest of a view: of its canonical JSON.
+pub fn digest(view: &Value) -> Digest {
+    Digest::of(canonical::value(view).as_bytes())
+}

@@ -1,0 +1,143 @@
+//! Durable appends: one writer, then 64.
+
+use crate::material::draft;
+use crate::rivals::{RawFile, Record, Rival, Sqlite, flusher};
+use crate::{median, rate};
+use annals_core::{Batch, Seq, SessionId};
+use annals_store::conformance::material::session;
+use annals_store::{DiskLog, EventLog, OpenMode};
+use std::error::Error;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+const ROUNDS: usize = 7;
+const TASKS: usize = 64;
+
+/// The records that a Session of these sizes makes: what the rivals are given, ready to write.
+fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>, Box<dyn Error>> {
+    let (mut prev, mut at, mut out) = (None, Seq::ZERO, Vec::new());
+    for _ in 0..count {
+        let draft = draft(session, at, 2, size);
+        let sealed = Batch::seal(session, at, draft.at, prev, draft.events)?;
+        out.push((session, at.0, sealed.encoded));
+        (prev, at) = (Some(sealed.batch.digest), sealed.batch.next());
+    }
+    Ok(out)
+}
+
+/// One writer that waits for each acknowledgement. Ours also seals and digests; the rivals get ready bytes.
+pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>> {
+    let mut took: [Vec<Duration>; 3] = Default::default();
+    for round in 0..ROUNDS as u64 {
+        let dir = crate::folder()?;
+        let records = records(session(round), count, size)?;
+        let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
+        let mut raw = RawFile::new(&dir.path().join("raw"), (count * (size + 100)) as u64)?;
+        let mut sqlite = Sqlite::new(&dir.path().join("sqlite"))?;
+        let rivals: [&mut dyn Rival; 2] = [&mut raw, &mut sqlite];
+        for (rival, took) in rivals.into_iter().zip(&mut took[1..]) {
+            let begin = Instant::now();
+            for record in records.chunks(1) {
+                rival.commit(record).map_err(|error| error.to_string())?;
+            }
+            took.push(begin.elapsed());
+        }
+        let mut drafts: Vec<_> = records.iter().map(|(id, at, _)| draft(*id, Seq(*at), 2, size)).collect();
+        // The rivals made their files before the clock ran; ours makes its first segment with the first Batch.
+        log.append(drafts.remove(0)).await?;
+        let begin = Instant::now();
+        for draft in drafts {
+            log.append(draft).await?;
+        }
+        took[0].push(begin.elapsed());
+        log.close().await?;
+    }
+    tell(&format!("append, one writer, {size} bytes"), count, took);
+    Ok(())
+}
+
+/// 64 tasks, each with a Session, each waiting for its acknowledgements; the rivals group as we do.
+pub async fn many_writers(size: usize, count: usize) -> Result<(), Box<dyn Error>> {
+    let mut took: [Vec<Duration>; 3] = Default::default();
+    let each = count / TASKS;
+    for _ in 0..ROUNDS {
+        let dir = crate::folder()?;
+        let all: Vec<Vec<Record>> =
+            (0..TASKS).map(|task| records(session(task as u64), each, size)).collect::<Result<_, _>>()?;
+        let raw = RawFile::new(&dir.path().join("raw"), (count * (size + 100)) as u64)?;
+        took[1].push(grouped(raw, &all).await?);
+        took[2].push(grouped(Sqlite::new(&dir.path().join("sqlite"))?, &all).await?);
+        let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
+        let log = Arc::new(log);
+        let drafts = |records: &Vec<Record>| -> Vec<_> {
+            records.iter().map(|(id, at, _)| draft(*id, Seq(*at), 2, size)).collect()
+        };
+        let drafts: Vec<Vec<_>> = all.iter().map(drafts).collect();
+        log.append(draft(session(TASKS as u64), Seq::ZERO, 1, size)).await?;
+        let begin = Instant::now();
+        let tasks: Vec<_> = drafts
+            .into_iter()
+            .map(|drafts| {
+                let log = log.clone();
+                tokio::spawn(async move {
+                    for draft in drafts {
+                        log.append(draft).await?;
+                    }
+                    Ok::<_, annals_store::AppendError>(())
+                })
+            })
+            .collect();
+        for task in tasks {
+            task.await??;
+        }
+        took[0].push(begin.elapsed());
+        log.close().await?;
+    }
+    tell(&format!("append, {TASKS} writers, {size} bytes"), each * TASKS, took);
+    Ok(())
+}
+
+async fn grouped(rival: impl Rival + 'static, all: &[Vec<Record>]) -> Result<Duration, Box<dyn Error>> {
+    let (queue, thread) = flusher(rival);
+    let begin = Instant::now();
+    let tasks: Vec<_> = all
+        .iter()
+        .cloned()
+        .map(|records| {
+            let queue = queue.clone();
+            tokio::spawn(async move {
+                for record in records {
+                    let (answer, acknowledged) = tokio::sync::oneshot::channel();
+                    queue.send((record, answer)).expect("the flusher runs");
+                    acknowledged.await.expect("the flusher answers");
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await?;
+    }
+    let took = begin.elapsed();
+    drop(queue);
+    thread.join().map_err(|_| "the flusher stopped")?;
+    Ok(took)
+}
+
+fn tell(what: &str, count: usize, [ours, raw, sqlite]: [Vec<Duration>; 3]) {
+    let ratio = |rival: &Vec<Duration>| {
+        // Of rounds in pairs: the machine changes more between rounds than within one.
+        let mut all: Vec<f64> =
+            ours.iter().zip(rival).map(|(our, its)| its.as_secs_f64() / our.as_secs_f64()).collect();
+        all.sort_by(f64::total_cmp);
+        (all[0], all[all.len() / 2], all[all.len() - 1])
+    };
+    let ((r0, r, r1), (s0, s, s1)) = (ratio(&raw), ratio(&sqlite));
+    let (ours, raw, sqlite) = (median(ours.clone()), median(raw.clone()), median(sqlite.clone()));
+    println!(
+        "{what}: {:.0}/s; raw file {:.0}/s, SQLite {:.0}/s",
+        rate(count, ours),
+        rate(count, raw),
+        rate(count, sqlite)
+    );
+    println!("    x raw file {r:.2} ({r0:.2}..{r1:.2}), x SQLite FULL {s:.2} ({s0:.2}..{s1:.2})");
+}

@@ -1,0 +1,85 @@
+//! Following a shared store: the stream goes on where it was when the owner goes and another one comes.
+
+use super::client::RawFollowing;
+use super::log::{Role, Shared};
+use crate::log::{EventLog, Followed, Following, Position, ReadError, Scope};
+use futures_util::{StreamExt, stream};
+use std::io;
+use std::sync::Arc;
+
+/// A follower that outlives owners. Its place is all that it keeps: Seqs and positions are those of the store.
+pub(super) fn follow(shared: Arc<Shared>, scope: Scope) -> Following {
+    let state = Follower { shared, scope, synced: false, source: None, gone: 0, over: false };
+    Box::pin(stream::unfold(state, |mut state| async move { state.step().await.map(|item| (item, state)) }))
+}
+
+struct Follower {
+    shared: Arc<Shared>,
+    /// What is still to come.
+    scope: Scope,
+    synced: bool,
+    /// The number of the role that it belongs to, and the stream.
+    source: Option<(u64, RawFollowing)>,
+    /// How many owners went since the last item.
+    gone: u32,
+    over: bool,
+}
+
+impl Follower {
+    async fn step(&mut self) -> Option<Result<Followed, ReadError>> {
+        while !self.over {
+            let (number, source) = match &mut self.source {
+                Some(source) => source,
+                none => none.insert(open(&self.shared, self.scope)),
+            };
+            let lost = match source.next().await {
+                Some(Ok(Ok(Followed::Synced))) if self.synced => continue,
+                Some(Ok(Ok(followed))) => {
+                    self.note(&followed);
+                    self.gone = 0;
+                    return Some(Ok(followed));
+                }
+                Some(Ok(Err(ReadError::Closed))) | None => io::ErrorKind::ConnectionAborted.into(),
+                Some(Ok(Err(error))) => {
+                    self.over = true;
+                    return Some(Err(error));
+                }
+                Some(Err(lost)) => lost,
+            };
+            let number = *number;
+            self.source = None;
+            self.gone += 1;
+            if matches!(self.shared.role(), (now, Role::Owner(_) | Role::Closed) if now == number) {
+                // This process is the owner and closed the store.
+                self.over = true;
+            } else if let Err(error) = self.shared.renew(number, self.gone, &lost).await {
+                self.over = true;
+                if matches!(error, super::SharedError::Closed) {
+                    return None;
+                }
+                return Some(Err(ReadError::Io { source: Arc::new(io::Error::other(error)) }));
+            }
+        }
+        None
+    }
+
+    fn note(&mut self, followed: &Followed) {
+        match (followed, &mut self.scope) {
+            (Followed::Synced, _) => self.synced = true,
+            (Followed::Batch { slice, .. }, Scope::Session { from, .. }) => *from = slice.until,
+            (Followed::Batch { position, .. }, Scope::All { from }) => {
+                *from = position.map_or(*from, |position| Position(position.0 + 1));
+            }
+        }
+    }
+}
+
+fn open(shared: &Shared, scope: Scope) -> (u64, RawFollowing) {
+    let (number, role) = shared.role();
+    let source: RawFollowing = match role {
+        Role::Owner(owned) => Box::pin(owned.log.follow(scope).map(Ok)),
+        Role::Guest(remote) => remote.follow_raw(scope),
+        Role::Closed => Box::pin(stream::empty()),
+    };
+    (number, source)
+}
