@@ -95,7 +95,10 @@ impl Desk {
     }
 
     /// Reads a file into memory.
-    async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
+    ///
+    /// # Errors
+    /// When it is nothing that can be imported.
+    pub async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let bar = Bar::new(self.shows_progress(), "reading");
         for source in sources(path, |remark| self.remark(remark))? {

@@ -19,6 +19,7 @@ pub mod message;
 pub mod pager;
 pub mod place;
 pub mod progress;
+pub mod proof;
 pub mod questions;
 pub mod reader;
 pub mod remarks;
