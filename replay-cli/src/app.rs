@@ -3,12 +3,14 @@
 use crate::commands;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::look::Look;
+use crate::look::{Look, Tone};
 use crate::pager::Output;
 use crate::place::{Place, VARIABLE};
+use crate::remarks::Remarks;
 use annals_core::Time;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -33,7 +35,7 @@ struct Global {
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     store: Option<PathBuf>,
     /// Reads FILE instead of the store: what an agent left on disk, or an export. Nothing is created.
-    #[arg(long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
+    #[arg(id = "in", long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
     file: Option<PathBuf>,
     /// Answers in JSON.
     #[arg(long, global = true, help_heading = "Everywhere")]
@@ -79,6 +81,11 @@ enum Command {
     Export(commands::export::Args),
     Verify(commands::verify::Args),
     Doctor(commands::doctor::Args),
+    Compactions(commands::compactions::Args),
+    Pin(commands::pin::Args),
+    Unpin(commands::pin::UnpinArgs),
+    Scenario(commands::scenario::Args),
+    Schema(commands::schema::Args),
     Completions(commands::completions::Args),
 }
 
@@ -95,6 +102,8 @@ impl Command {
             | Self::Context(_)
             | Self::Requests(_)
             | Self::Diff(_)
+            | Self::Compactions(_)
+            | Self::Schema(_)
             | Self::Why(_)
             | Self::When(_)
             | Self::Cache(_) => true,
@@ -106,7 +115,10 @@ impl Command {
             | Self::Export(_)
             | Self::Verify(_)
             | Self::Doctor(_)
-            | Self::Completions(_) => false,
+            | Self::Completions(_)
+            | Self::Pin(_)
+            | Self::Unpin(_)
+            | Self::Scenario(_) => false,
         }
     }
 
@@ -132,45 +144,117 @@ impl Command {
             Self::Import(args) => commands::import::run(args, desk, out).await,
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
+            Self::Compactions(args) => commands::compactions::run(args, desk, out).await,
+            Self::Pin(args) => commands::pin::run(args, desk).await,
+            Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
+            Self::Scenario(args) => commands::scenario::run(args, desk, out).await,
+            Self::Schema(args) => commands::schema::run(args, desk, out),
             Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
             Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
     }
 }
 
-/// Runs the program: parses, runs, tells errors on stderr.
-pub fn main() -> ExitCode {
-    let app = App::parse();
-    match app.run() {
-        Ok(Verdict::Fine) => ExitCode::SUCCESS,
-        Ok(Verdict::BadNews) => ExitCode::from(1),
-        Err(error) if error.is_closed_pipe() => ExitCode::SUCCESS,
-        Err(error) => {
-            let look = look(false, When::Auto, io::stderr().is_terminal());
-            let text = format!("{} {error}", look.paint(crate::look::Tone::Bad, "annals:"));
-            // Nobody may be left to read it.
-            drop(writeln!(io::stderr(), "{text}"));
-            ExitCode::from(error.status())
+/// What a run finds around it: where its answer goes, what looks at it, what time it is.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// What `ANNALS_STORE` holds.
+    pub store: Option<OsString>,
+    /// How answers look unless options say otherwise.
+    pub look: Look,
+    /// Where remarks go, and how they look.
+    pub remarks: Remarks,
+    /// Whether a person looks at the answer: then it may be paged.
+    pub paged: bool,
+}
+
+impl Surroundings {
+    /// Those of this process.
+    pub fn of_process() -> Self {
+        let (out, remarks) = (io::stdout().is_terminal(), io::stderr().is_terminal());
+        Self {
+            store: std::env::var_os(VARIABLE),
+            look: look(out),
+            remarks: Remarks::new(Box::new(io::stderr()), look(remarks), remarks),
+            paged: out,
         }
     }
 }
 
+/// Runs the program as a process does; gives the exit status.
+pub fn main() -> ExitCode {
+    ExitCode::from(run(std::env::args_os(), Surroundings::of_process(), None))
+}
+
+/// Runs the program: parses `args` (the first is the program's name), runs, tells errors as remarks. The answer goes to
+/// `out`, or to stdout. Gives the exit status: 0 fine, 1 bad news, 2 wrong use.
+pub fn run(
+    args: impl IntoIterator<Item = OsString>,
+    surroundings: Surroundings,
+    out: Option<&mut (dyn Write + Send)>,
+) -> u8 {
+    let remarks = surroundings.remarks.clone();
+    let app = match App::try_parse_from(args) {
+        Ok(app) => app,
+        Err(error) => return unparsed(&error, &remarks, out),
+    };
+    match app.run(surroundings, out) {
+        Ok(Verdict::Fine) => 0,
+        Ok(Verdict::BadNews) => 1,
+        Err(error) if error.is_closed_pipe() => 0,
+        Err(error) => {
+            remarks.say(Tone::Bad, &error.to_string());
+            error.status()
+        }
+    }
+}
+
+/// Help goes to the answer, wrong use to the remarks.
+fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
+    let status = u8::try_from(error.exit_code()).unwrap_or(2);
+    match out {
+        Some(out) if !error.use_stderr() => drop(write!(out, "{}", error.render())),
+        Some(_) => remarks.write(&error.render().to_string()),
+        // With the colours of the terminal; when nobody is left to read it, there is nothing more to do.
+        None => drop(error.print()),
+    }
+    status
+}
+
 impl App {
-    fn run(&self) -> Result<Verdict, CliError> {
+    fn run(&self, surroundings: Surroundings, out: Option<&mut (dyn Write + Send)>) -> Result<Verdict, CliError> {
         let global = &self.global;
+        let Surroundings { store, look, remarks, paged } = surroundings;
+        let colour = |found: bool| match global.color {
+            When::Auto => found,
+            When::Always => true,
+            When::Never => false,
+        };
         let desk = Desk::new(
-            Place::of(global.store.as_deref(), std::env::var_os(VARIABLE).as_deref())?,
+            Place::of(global.store.as_deref(), store.as_deref())?,
+            global.store.clone(),
             global.file.clone(),
-            look(global.json, global.color, io::stdout().is_terminal()),
-            look(false, global.color, io::stderr().is_terminal()),
+            Look { json: global.json, colour: colour(look.colour), ..look },
+            remarks.coloured(colour),
         );
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
-        let mut out = Output::new(!global.no_pager && !global.json && self.command.is_paged());
-        let (answer, closed) = runtime.block_on(async {
-            let answer = self.command.run(&desk, &mut out).await;
-            (answer, desk.close().await)
-        });
-        let finished = out.finish();
+        let run = |out: &mut (dyn Write + Send)| {
+            runtime.block_on(async {
+                let answer = self.command.run(&desk, out).await;
+                (answer, desk.close().await)
+            })
+        };
+        let (answer, closed, finished) = match out {
+            Some(out) => {
+                let (answer, closed) = run(out);
+                (answer, closed, Ok(()))
+            }
+            None => {
+                let mut out = Output::new(paged && !global.no_pager && !global.json && self.command.is_paged());
+                let (answer, closed) = run(&mut out);
+                (answer, closed, out.finish())
+            }
+        };
         let verdict = answer?;
         finished?;
         closed?;
@@ -179,18 +263,13 @@ impl App {
 }
 
 /// How answers look on what they go to.
-fn look(json: bool, when: When, terminal: bool) -> Look {
+fn look(terminal: bool) -> Look {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
-    let colour = match when {
-        When::Always => true,
-        When::Never => false,
-        When::Auto => terminal && !plain,
-    };
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
     let measured = terminal_size::terminal_size().map(|(width, _)| usize::from(width.0));
     let width = columns.or(measured.filter(|_| terminal)).unwrap_or(80).clamp(40, 400);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Time(u64::try_from(now.as_millis()).unwrap_or_default());
-    Look { width, colour, json, zone: TimeZone::system(), now }
+    Look { width, colour: terminal && !plain, json: false, zone: TimeZone::system(), now }
 }

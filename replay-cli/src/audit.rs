@@ -1,5 +1,6 @@
 //! What a first walk through a Session finds: how much there is of everything, and what should not be there.
 
+use crate::tale::one_line;
 use annals_core::event::{Purpose, ToolOutcome};
 use annals_core::{AgentName, CallId, Event, Record, Seq, Time};
 use annals_projections::{
@@ -32,6 +33,8 @@ pub struct Audit {
     calls: Calls,
     permissions: Permissions,
     profiles: Profiles,
+    /// How the first input begins: what stands in for a missing title.
+    pub opening: Option<String>,
     /// Time of the first event.
     pub began: Option<Time>,
     /// Events.
@@ -72,6 +75,9 @@ impl Audit {
         self.began.get_or_insert(record.at);
         self.events += 1;
         match record.event {
+            Event::InputAdmitted(admitted) if self.opening.is_none() => {
+                self.opening = admitted.text.inline().map(one_line).filter(|line| !line.is_empty());
+            }
             Event::InputPromoted(_) => self.turns += 1,
             Event::StepStarted(started) => {
                 self.steps += 1;

@@ -1,15 +1,16 @@
 //! What every command is given: where Sessions are, and how answers look.
 
 use crate::bring::{bring, sources};
+use crate::damaged::DamagedLog;
 use crate::error::CliError;
 use crate::import::Options;
 use crate::look::{Look, Tone};
 use crate::place::Place;
 use crate::progress::Bar;
 use crate::reader::Reader;
+use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
-use annals_store::{EventLog, MemoryLog, OpenMode, SharedLog};
-use std::io::{self, IsTerminal, Write};
+use annals_store::{EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -18,12 +19,14 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct Desk {
     /// The store.
     pub place: Place,
+    /// The store's folder, if it was named on the command line.
+    pub named: Option<PathBuf>,
     /// A file that is read instead of the store.
     pub file: Option<PathBuf>,
     /// How answers look.
     pub look: Look,
-    /// How remarks look.
-    pub remarks: Look,
+    /// Where remarks go.
+    pub remarks: Remarks,
     /// The stores that were opened: closed when the command is done.
     opened: Arc<Mutex<Vec<SharedLog>>>,
 }
@@ -51,8 +54,8 @@ pub struct Found {
 
 impl Desk {
     /// A desk where nothing is open yet.
-    pub fn new(place: Place, file: Option<PathBuf>, look: Look, remarks: Look) -> Self {
-        Self { place, file, look, remarks, opened: Arc::default() }
+    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
+        Self { place, named, file, look, remarks, opened: Arc::default() }
     }
 
     /// Opens what is read: the file that was named, else the store, which is not made.
@@ -72,6 +75,9 @@ impl Desk {
     /// When there is none and none is to be made, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
         let log = self.place.open(mode).await?;
+        if let Standing::Owner(report) = log.standing() {
+            self.tell(&report);
+        }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
         let views = Some(Arc::new(self.place.cache()));
         Ok(Reader::new(Arc::new(log), views, self.place.dir().to_owned()))
@@ -90,18 +96,31 @@ impl Desk {
     }
 
     /// Reads a file into memory.
-    async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
+    ///
+    /// # Errors
+    /// When it is nothing that can be imported.
+    pub async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let bar = Bar::new(self.shows_progress(), "reading");
-        for source in sources(path, |remark| self.remark(remark))? {
-            let report = bring(&log, &source, &Options::default(), &bar).await?;
+        let sources = sources(path, |remark| self.remark(remark))?;
+        let mut subjects = Vec::new();
+        for source in &sources {
+            let report = match bring(&log, source, &Options::default(), &bar).await {
+                // A damaged export is shown all the same; verifying tells what is wrong with it.
+                Err(CliError::Exchange { .. }) if sources.len() == 1 => {
+                    bar.clear();
+                    return damaged(path);
+                }
+                report => report?,
+            };
             bar.clear();
+            subjects.extend(report.sessions.iter().map(|session| session.session));
             for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {
                 self.remark(&format!("{}: {}: {what}", source.path.display(), session.foreign));
             }
             report.damage.keys().for_each(|(path, what)| self.remark(&format!("{}: {what}", path.display())));
         }
-        Ok(Reader::new(log, None, path.to_owned()))
+        Ok(Reader::new(log, None, path.to_owned()).about(subjects))
     }
 
     /// Finds a Session by name; a path to a file means the Session in it.
@@ -130,15 +149,26 @@ impl Desk {
         Ok(Found { reader, session, until })
     }
 
-    /// Says something beside the answer, on stderr.
+    /// Says something beside the answer.
     pub fn remark(&self, text: &str) {
-        let text = format!("{} {text}", self.remarks.paint(Tone::Dim, "annals:"));
-        // Nobody may be left to read it; the answer does not depend on it.
-        drop(writeln!(io::stderr(), "{text}"));
+        self.remarks.say(Tone::Dim, text);
     }
 
-    /// Whether progress is shown: a person watches stderr.
-    pub fn shows_progress(&self) -> bool {
-        io::stderr().is_terminal()
+    /// Tells what opening a store found.
+    pub fn tell(&self, report: &OpeningReport) {
+        report.remarks.iter().for_each(|remark| self.remark(&remark.to_string()));
     }
+
+    /// Whether progress is shown: a person watches.
+    pub fn shows_progress(&self) -> bool {
+        self.remarks.are_watched()
+    }
+}
+
+/// A damaged export, as far as it can be read.
+fn damaged(path: &Path) -> Result<Reader, CliError> {
+    let at = |source| CliError::File { path: path.to_owned(), source };
+    let log = DamagedLog::load(std::io::BufReader::new(std::fs::File::open(path).map_err(at)?)).map_err(at)?;
+    let subjects = log.subjects().to_vec();
+    Ok(Reader::new(Arc::new(log), None, path.to_owned()).about(subjects))
 }

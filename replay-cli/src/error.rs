@@ -4,6 +4,7 @@ use crate::import::{ImportError, RecogniseError};
 use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
+use annals_runtime::scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::{self, ExportError};
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
@@ -98,6 +99,36 @@ pub enum CliError {
     /// Walking needs keys and a screen.
     #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
     NoTerminal,
+    /// No completed compaction stands there.
+    #[error("Session {session}: no compaction stands at seq {seq}; `annals compactions` lists them")]
+    NoCompaction {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+    },
+    /// There is no message to pin, it is pinned already, or it is not pinned.
+    #[error("Session {session}: {}", match pinned {
+        true => format!("the message at seq {seq} is pinned already"),
+        false => format!("no message that could be changed so stands at seq {seq}; `annals transcript` shows them"),
+    })]
+    NotPinnable {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for.
+        seq: Seq,
+        /// Whether it is pinned.
+        pinned: bool,
+    },
+    /// A file is no scenario.
+    #[error(transparent)]
+    Scenario(#[from] LoadError),
+    /// A scenario cannot be played.
+    #[error(transparent)]
+    Play(#[from] PlayError),
+    /// A Session cannot be told as a scenario.
+    #[error(transparent)]
+    Record(#[from] RecordError),
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -110,9 +141,18 @@ pub enum CliError {
         #[source]
         source: io::Error,
     },
+    /// There is no store yet.
+    #[error(
+        "there is no store in {}; `annals import --discover` looks for Sessions to begin one with, --store DIR names \
+         another", dir.display()
+    )]
+    NoStore {
+        /// Where it was looked for.
+        dir: PathBuf,
+    },
     /// The store cannot be opened.
-    #[error(transparent)]
-    Open(#[from] SharedError),
+    #[error("{0}")]
+    Open(#[source] SharedError),
     /// Blobs cannot be collected.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -166,16 +206,23 @@ impl CliError {
             | Self::NoRequest { .. }
             | Self::NotASeq { .. }
             | Self::Several { .. }
+            | Self::NoCompaction { .. }
+            | Self::NotPinnable { .. }
+            | Self::Scenario(_)
+            | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
             | Self::NoTerminal
             | Self::File { .. }
             | Self::Recognise(_)
             | Self::NothingThere { .. }
-            | Self::Open(SharedError::Open(OpenError::NoStore { .. } | OpenError::Foreign { .. }))
+            | Self::NoStore { .. }
+            | Self::Open(SharedError::Open(OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(_)
             | Self::Build(_)
             | Self::Collect(_)
+            | Self::Play(_)
+            | Self::Record(_)
             | Self::Export(_)
             | Self::Exchange { .. }
             | Self::Import(_)
@@ -192,6 +239,15 @@ impl CliError {
             Self::Output(error) => broken(error),
             Self::Export(ExportError::Io(error)) => broken(error),
             _ => false,
+        }
+    }
+}
+
+impl From<SharedError> for CliError {
+    fn from(error: SharedError) -> Self {
+        match error {
+            SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
+            error => Self::Open(error),
         }
     }
 }

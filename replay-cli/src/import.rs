@@ -59,11 +59,11 @@ pub enum Progress<'a> {
         /// Whether it stood there already.
         known: bool,
     },
-    /// How far reading the source is.
+    /// How far reading the source is: in bytes of a file, in Sessions of a database.
     Bytes {
-        /// Bytes read.
+        /// What was read.
         done: u64,
-        /// Bytes in all.
+        /// All of it.
         total: u64,
     },
 }

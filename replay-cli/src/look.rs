@@ -116,6 +116,19 @@ impl Look {
     }
 }
 
+impl Look {
+    /// How long ago, for a column: `12s`, `5m`, `3h`, `6d`; a date when it is long ago or ahead.
+    pub fn short_age(&self, at: Time) -> String {
+        match self.now.millis().checked_sub(at.millis()).map(|ms| ms / 1000) {
+            Some(seconds @ 0..60) => format!("{seconds}s"),
+            Some(seconds @ 60..3_600) => format!("{}m", seconds / 60),
+            Some(seconds @ 3_600..86_400) => format!("{}h", seconds / 3_600),
+            Some(seconds @ 86_400..864_000) => format!("{}d", seconds / 86_400),
+            _ => self.zoned(at).map_or_else(|| at.to_string(), |at| at.strftime("%Y-%m-%d").to_string()),
+        }
+    }
+}
+
 /// `s` unless it is one.
 pub fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }

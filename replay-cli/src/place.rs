@@ -3,7 +3,7 @@
 use crate::error::CliError;
 use annals_store::cache::ViewCache;
 use annals_store::disk::Layout;
-use annals_store::{OpenMode, OpeningReport, SharedLog, Standing};
+use annals_store::{OpenMode, SharedLog};
 use etcetera::BaseStrategy;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -38,28 +38,17 @@ impl Place {
         &self.dir
     }
 
-    /// Opens the store; with [`OpenMode::Create`] one is made if there is none. What opening found is told on stderr.
+    /// Opens the store; with [`OpenMode::Create`] one is made if there is none.
     ///
     /// # Errors
     /// See [`SharedError`](annals_store::SharedError).
     pub async fn open(&self, mode: OpenMode) -> Result<SharedLog, CliError> {
-        let log = SharedLog::open(&self.dir, mode).await?;
-        if let Standing::Owner(report) = log.standing() {
-            tell(&report);
-        }
-        Ok(log)
+        Ok(SharedLog::open(&self.dir, mode).await?)
     }
 
     /// Saved views, beside the store.
     pub fn cache(&self) -> ViewCache {
         ViewCache::in_folder(Layout::new(&self.dir).cache())
-    }
-}
-
-/// Tells what opening a store found, on stderr.
-pub(crate) fn tell(report: &OpeningReport) {
-    for remark in &report.remarks {
-        eprintln!("annals: {remark}");
     }
 }
 

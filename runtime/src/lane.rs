@@ -6,11 +6,14 @@
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
 use crate::ports::Clock;
-use annals_core::{Blobs, Event, SessionId};
+use crate::settings::Ports;
+use crate::views::Views;
+use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
-use annals_store::{AppendError, Draft, EventLog, Slice};
+use annals_store::cache::ViewCache;
+use annals_store::{AppendError, Draft, EventLog, Head, Slice};
 use std::sync::Arc;
-use tokio::sync::{Mutex, MutexGuard};
+use tokio::sync::Mutex;
 
 /// How many Batches are read at a time.
 const PAGE: usize = 256;
@@ -43,13 +46,23 @@ pub(crate) struct Lane {
     log: Arc<dyn EventLog>,
     clock: Arc<dyn Clock>,
     bus: Bus,
-    view: Mutex<Arc<SessionView>>,
+    views: Views,
+    loaded: Mutex<Loaded>,
+}
+
+/// What a lane has folded.
+#[derive(Default)]
+struct Loaded {
+    view: Arc<SessionView>,
+    /// The Seq up to which views are saved.
+    saved: Seq,
 }
 
 impl Lane {
     /// A lane that has read nothing yet.
-    pub(crate) fn new(session: SessionId, log: Arc<dyn EventLog>, clock: Arc<dyn Clock>, bus: Bus) -> Self {
-        Self { session, log, clock, bus, view: Mutex::default() }
+    pub(crate) fn new(session: SessionId, ports: &Ports, cache: Option<Arc<ViewCache>>, bus: Bus) -> Self {
+        let (log, clock) = (ports.log.clone(), ports.clock.clone());
+        Self { session, views: Views::new(log.clone(), cache), log, clock, bus, loaded: Mutex::default() }
     }
 
     /// Whose lane it is.
@@ -67,9 +80,9 @@ impl Lane {
     /// # Errors
     /// When there is no such Session, or the log cannot be read.
     pub(crate) async fn view(&self) -> Result<Arc<SessionView>, LogError> {
-        let mut view = self.view.lock().await;
-        self.catch_up(&mut view).await?;
-        Ok(view.clone())
+        let mut loaded = self.loaded.lock().await;
+        self.catch_up(&mut loaded).await?;
+        Ok(loaded.view.clone())
     }
 
     /// Decides from everything up to now and appends what was decided; when somebody was faster, decides again.
@@ -80,11 +93,11 @@ impl Lane {
         &self,
         mut decide: impl FnMut(&SessionView) -> Result<Decision<T>, E>,
     ) -> Result<T, E> {
-        let mut view = self.view.lock().await;
+        let mut loaded = self.loaded.lock().await;
         loop {
-            self.catch_up(&mut view).await?;
-            let Decision { events, value } = decide(&view)?;
-            if events.is_empty() || self.append(&mut view, events).await? {
+            self.catch_up(&mut loaded).await?;
+            let Decision { events, value } = decide(&loaded.view)?;
+            if events.is_empty() || self.append(&mut loaded.view, events).await? {
                 return Ok(value);
             }
         }
@@ -118,22 +131,37 @@ impl Lane {
         Ok(true)
     }
 
-    async fn catch_up(&self, view: &mut MutexGuard<'_, Arc<SessionView>>) -> Result<(), LogError> {
-        let fresh = view.session.id.is_none();
-        if !fresh && self.log.head(self.session).await?.is_some_and(|head| head.next == view.cut().next) {
+    async fn catch_up(&self, loaded: &mut Loaded) -> Result<(), LogError> {
+        if loaded.view.session.id.is_none() {
+            let (view, folded) = self.views.whole(self.session, Seq(u64::MAX)).await?;
+            *loaded = Loaded { view: Arc::new(view), saved: folded.from };
+            return Ok(());
+        }
+        let ends = |head: Head| head.next == loaded.view.cut().next;
+        if self.log.head(self.session).await?.is_some_and(ends) {
             return Ok(());
         }
         loop {
-            let slices = self.log.read(self.session, view.cut().next, PAGE).await?;
+            let slices = self.log.read(self.session, loaded.view.cut().next, PAGE).await?;
             if slices.is_empty() {
                 return Ok(());
             }
             for slice in slices {
-                fold(view, slice.records());
-                if !fresh {
-                    self.tell(slice);
-                }
+                fold(&mut loaded.view, slice.records());
+                self.tell(slice);
             }
+        }
+    }
+
+    /// Saves the view for the next resume, if enough is new. A cache that cannot be written costs time, later.
+    pub(crate) async fn keep(&self) {
+        let mut loaded = self.loaded.lock().await;
+        match self.log.head(self.session).await {
+            Ok(Some(head)) if head.next == loaded.view.cut().next => {
+                loaded.saved = self.views.keep(&loaded.view, head.digest, loaded.saved);
+            }
+            Ok(_) => {}
+            Err(error) => tracing::debug!(session = %self.session, %error, "the view was not saved"),
         }
     }
 

@@ -155,8 +155,7 @@ impl Shared {
             return lane;
         }
         lanes.retain(|_, lane| lane.strong_count() > 0);
-        let Ports { log, clock, .. } = &self.ports;
-        let lane = Arc::new(Lane::new(session, log.clone(), clock.clone(), self.bus.clone()));
+        let lane = Arc::new(Lane::new(session, &self.ports, self.settings.views.clone(), self.bus.clone()));
         lanes.insert(session, Arc::downgrade(&lane));
         lane
     }
@@ -167,10 +166,12 @@ impl Work for Shared {
         Box::pin(async move {
             let lane = self.lane(session);
             let runner = Runner::new(self, lane, cancel).await?;
-            match job {
+            let ended = match job {
                 Job::Drain { forced } => drain(&runner, forced).await,
                 Job::Compact => compact(&runner).await,
-            }
+            };
+            runner.lane.keep().await;
+            ended
         })
     }
 }

@@ -1,13 +1,16 @@
 //! What a runtime is made of: ports, Locations, agents, models and limits.
 
+use crate::compaction::SummaryHook;
+use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;
-use crate::ports::{Clock, Ids, OutputFiles, Provider};
+use crate::ports::{Clock, Filesystem, Ids, OutputFiles, Provider};
 use crate::tools::ToolRegistry;
 use annals_core::bound::Limits;
 use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
 use annals_core::{AgentName, ModelName};
 use annals_store::EventLog;
+use annals_store::cache::ViewCache;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -50,6 +53,17 @@ pub struct LocationServices {
     pub references: Option<Arc<dyn ReferenceCatalogue>>,
     /// The tools.
     pub tools: ToolRegistry,
+    /// How instruction files near what a tool reads are discovered; without it none are.
+    pub nested: Option<NestedInstructions>,
+}
+
+/// Where nested instruction files are looked for, and by which names (seed 002).
+#[derive(Clone)]
+pub struct NestedInstructions {
+    /// The files of the Location.
+    pub files: Arc<dyn Filesystem>,
+    /// As for the ambient ones.
+    pub config: Arc<InstructionFiles>,
 }
 
 /// The same services at every Location: for a host with one.
@@ -172,5 +186,7 @@ pub struct Settings {
     /// How calls run.
     pub calls: CallOrder,
     /// What shapes summary requests beside the history.
-    pub summary: Option<Arc<dyn crate::compaction::SummaryHook>>,
+    pub summary: Option<Arc<dyn SummaryHook>>,
+    /// Where views are saved, so that a long Session is resumed at the cost of what is new.
+    pub views: Option<Arc<ViewCache>>,
 }

@@ -10,6 +10,7 @@ mod announce;
 mod authorise;
 mod boundary;
 mod calls;
+mod discovery;
 mod epoch;
 mod exchange;
 mod fragments;

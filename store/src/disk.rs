@@ -144,13 +144,13 @@ impl DiskLog {
         let next = shared.lock().sessions.next;
         let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
         let (fill, fills) = std::sync::mpsc::channel();
-        let (rotated, rotations) = std::sync::mpsc::channel();
+        let (upkeep, keeping) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let kept = shared.clone();
-        let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &rotations))?;
+        let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &keeping))?;
         let filler = Filler { shared: shared.clone(), taken: next, written };
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
-        let committer = Committer { shared: shared.clone(), writer, next, fill, rotated };
+        let committer = Committer { shared: shared.clone(), writer, next, fill, upkeep };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
         let running = Mutex::new(Some(Running { committer, filler, keeper, lock }));
         Ok((Self { shared, running, orders: RwLock::new(Some(orders)) }, report))

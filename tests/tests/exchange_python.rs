@@ -98,7 +98,7 @@ async fn file() -> (Vec<u8>, usize, Vec<Digest>) {
     let texts = ["größer als ein Happen ".repeat(20), "kept twice".to_owned(), "\u{1f600}\n\"".repeat(9)];
     for (text, at) in texts.iter().zip(9..) {
         log.put_blob(text.clone()).await.unwrap();
-        let blobs = [text, &texts[0]].map(|text| synthetic(Text::from(BlobRef::to(text))));
+        let blobs = [text, &texts[0]].map(|text| synthetic(Text::Blob(BlobRef::to(text).into())));
         log.append(draft(b, Seq(2 * at - 9), blobs.to_vec())).await.unwrap();
     }
     let mut out = Vec::new();

@@ -3,7 +3,7 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_cli::import::{Form, Options, Outcome, RecogniseError, import, recognise, sources};
+use annals_cli::import::{Form, ImportError, Options, Outcome, RecogniseError, import, recognise, sources};
 use annals_core::event::{ChildSettled, ChildStarted, EpochCause};
 use annals_core::{Event, Seq};
 use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
@@ -344,7 +344,10 @@ async fn our_own_export_is_recognised() {
     annals_store::exchange::export(&*log, session, &mut out, &mut |_| {}).await.unwrap();
     let folder = scratch();
     let path = write(&folder, "ours.jsonl", &String::from_utf8(out).unwrap());
-    assert_eq!(recognise(&path).unwrap().form, Form::Annals);
+    let source = recognise(&path).unwrap();
+    assert_eq!(source.form, Form::Annals);
+    let error = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap_err();
+    assert!(matches!(error, ImportError::Own { .. }), "{error}");
 }
 
 #[tokio::test]

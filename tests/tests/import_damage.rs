@@ -148,3 +148,33 @@ async fn a_file_that_vanished_is_an_error_that_names_it() {
     let error = import(&memory(), &source, &Options::default(), &mut |_| {}).await.unwrap_err();
     assert!(error.to_string().contains("gone.jsonl"), "{error}");
 }
+
+#[tokio::test]
+async fn more_text_than_there_is_room_for_still_comes_through() {
+    let (log, folder, text) = (memory(), scratch(), text("codex/one-turn.rollout.jsonl"));
+    let mut all: Vec<String> = lines(&text).into_iter().map(str::to_owned).collect();
+    let prompt = all[7].clone();
+    for number in 0..40 {
+        all.push(prompt.replace("hello there", &format!("{number} {}", "x".repeat(2 * 1024 * 1024))));
+    }
+    let report = run(&log, &write(&folder, "it.jsonl", &all.concat())).await;
+    assert!(!report.has_bad_news());
+    let whole = run(&memory(), &fixture("codex/one-turn.rollout.jsonl")).await;
+    assert_eq!(report.new_batches(), whole.new_batches() + 40);
+}
+
+#[tokio::test]
+async fn a_step_that_changed_more_files_than_an_event_holds_loses_names_and_says_so() {
+    let (log, folder, text) = (memory(), scratch(), text("opencode/v2/first.events.jsonl"));
+    let many: Vec<String> = (0..5000).map(|number| format!("\"node_modules/package-{number}/index.js\"")).collect();
+    let text = text.replacen("\"files\": []", &format!("\"files\": [{}]", many.join(",")), 1);
+    let report = run(&log, &write(&folder, "it.jsonl", &text)).await;
+    assert!(!report.has_bad_news(), "{report:#?}");
+    let session = &report.sessions[0];
+    assert_eq!(session.losses["session.next.step.ended: files: more than one event holds"].count, 1);
+    let kept = events(&log, session.session).await.iter().find_map(|(_, event)| match event {
+        Event::StepEnded(ended) if !ended.changed.is_empty() => Some(ended.changed.len()),
+        _ => None,
+    });
+    assert!(kept.is_some_and(|kept| kept > 300 && kept < 5000), "{kept:?}");
+}

@@ -42,7 +42,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let dir = desk.place.dir().to_owned();
     let facts = DiskLog::facts(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
     let bar = Bar::new(desk.shows_progress(), "examining");
-    let (examination, garbage) = look(&dir, args, &bar)?;
+    let (examination, garbage) = look(&dir, args, &bar, desk)?;
     bar.clear();
     let facts = facts?;
     if desk.look.json {
@@ -66,11 +66,11 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::bad_if(!sound && !(args.repair && args.yes)))
 }
 
-fn look(dir: &Path, args: &Args, bar: &Bar) -> Result<(Examination, Option<Garbage>), CliError> {
+fn look(dir: &Path, args: &Args, bar: &Bar, desk: &Desk) -> Result<(Examination, Option<Garbage>), CliError> {
     let at = |source| CliError::File { path: dir.to_owned(), source };
     let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
     let (disk, report) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
-    crate::place::tell(&report);
+    desk.tell(&report);
     let examination = disk.examine(progress).map_err(at)?;
     let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
     Ok((examination, garbage))

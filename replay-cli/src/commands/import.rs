@@ -7,9 +7,10 @@ use crate::import::{
     Follower, Homes, ImportReport, Listed, Loss, Options, Outcome, Selection, SessionReport, discover,
 };
 use crate::json;
-use crate::layout::{clip, pad, plain};
+use crate::layout::{columns, pad, plain, wrap};
 use crate::look::{Look, Tone, counted, size, thousands};
 use crate::progress::Bar;
+use crate::reader::short_ids;
 use annals_core::Time;
 use annals_store::OpenMode;
 use serde_json::{Value, json};
@@ -174,8 +175,10 @@ fn list(listed: &[Listed], desk: &Desk, out: &mut dyn Write) -> Result<(), CliEr
 }
 
 fn draw(report: &ImportReport, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+    let ids = short_ids(&report.sessions.iter().map(|session| session.session).collect::<Vec<_>>());
     for session in &report.sessions {
-        one(session, look, out)?;
+        let id = ids.get(&session.session).cloned().unwrap_or_default();
+        one(session, &id, look, out)?;
     }
     for ((path, what), loss) in &report.damage {
         writeln!(out, "{}", look.paint(Tone::Bad, &format!("{}{}: {what}", path.display(), places(loss))))?;
@@ -194,28 +197,29 @@ fn draw(report: &ImportReport, look: &Look, out: &mut dyn Write) -> Result<(), C
     Ok(())
 }
 
-fn one(session: &SessionReport, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn one(session: &SessionReport, id: &str, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     let (mark, tone) = match session.outcome {
         Outcome::Imported if session.damage.is_empty() => ("✓", Tone::Good),
         Outcome::Imported => ("!", Tone::Warn),
         Outcome::Diverged { .. } | Outcome::Failed { .. } => ("✗", Tone::Bad),
     };
-    let id: String = session.session.to_string();
     let much = match (session.new, session.known) {
         (0, _) => "nothing new".to_owned(),
         (new, 0) => format!("{} Batches", thousands(new)),
         (new, _) => format!("{} new Batches", thousands(new)),
     };
+    let head = format!("{id}  {}  ", pad(&much, 16));
     let title = plain(session.title.as_deref().unwrap_or(&session.foreign));
-    let room = look.width.saturating_sub(26 + 2 + 16 + 2 + 2).max(20);
-    let title = if title.len() > room && look.width < 100 { clip(&title, room) } else { title };
-    writeln!(
-        out,
-        "{} {}  {}  {title}",
-        look.paint(tone, mark),
-        look.paint(Tone::Context, &id),
-        look.paint(Tone::Dim, &pad(&much, 16))
-    )?;
+    for (at, line) in wrap(&title, look.width.saturating_sub(columns(&head) + 2)).iter().enumerate() {
+        match at {
+            0 => {
+                let (id, much) = head.split_at(id.len());
+                let (id, much) = (look.paint(Tone::Context, id), look.paint(Tone::Dim, much));
+                writeln!(out, "{} {id}{much}{line}", look.paint(tone, mark))?;
+            }
+            _ => writeln!(out, "{:width$}{line}", "", width = columns(&head) + 2)?,
+        }
+    }
     match &session.outcome {
         Outcome::Imported => {}
         Outcome::Diverged { line, other_form } => {

@@ -3,7 +3,7 @@
 use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{clip, columns, wrap};
+use crate::layout::{columns, wrap};
 use crate::look::{Look, Tone};
 use crate::reader::Reader;
 use crate::tale::brief;
@@ -13,7 +13,7 @@ use annals_store::{Followed, Scope};
 use futures_util::StreamExt;
 use std::io::Write;
 
-/// Lists the events of a Session, one a line, oldest first.
+/// Lists the events of a Session in brief, oldest first.
 ///
 /// Facts that landed together share one Batch, which a line on the left joins. `show` shows an event whole.
 #[derive(Clone, Debug, clap::Args)]
@@ -171,8 +171,8 @@ impl Lines<'_> {
         let head = format!("{:>6} {joint} {time}  {name:<18} ", record.seq);
         let told = brief(record.event, &self.directory, self.reader.blobs());
         let room = look.width.saturating_sub(columns(&head)).max(24);
-        // One line an event: `show` has the rest.
-        let told = wrap(&clip(&told, room), room).join(" ");
+        let mut lines = wrap(&told, room).into_iter();
+        let told = lines.next().unwrap_or_default();
         let (seq, rest) = head.split_at(6);
         let (between, kind) = rest.split_at(rest.len() - name.len().max(18) - 1);
         let line = format!(
@@ -182,6 +182,9 @@ impl Lines<'_> {
             look.paint(tone(record.event.kind()), kind)
         );
         writeln!(out, "{}", line.trim_end())?;
+        for line in lines {
+            writeln!(out, "{:width$}{line}", "", width = columns(&head))?;
+        }
         Ok(())
     }
 }

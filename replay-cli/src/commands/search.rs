@@ -170,8 +170,10 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if desk.look.json {
         writeln!(out, "{}", if places == 0 { "]" } else { "\n]" })?;
     } else {
-        let sessions = counted(found, "Session");
-        desk.remark(&format!("{} in {sessions}", counted(places, "place")));
+        desk.remark(&match places {
+            0 => format!("nothing holds {:?}", args.text),
+            places => format!("{} in {}", counted(places, "place"), counted(found, "Session")),
+        });
     }
     Ok(Verdict::bad_if(places == 0))
 }
@@ -223,9 +225,10 @@ fn place(
     let (hit, after) = (plain(hit), plain(after));
     // A long line is shown around the place.
     let mut before = plain(before.trim_start());
-    let least = room.saturating_sub(columns(&hit)) / 2;
-    if columns(&before) > least && columns(&before) + columns(&hit) + columns(&after) > room {
-        let keep: String = before.chars().rev().take(least.saturating_sub(1)).collect();
+    let half = room.saturating_sub(columns(&hit)) / 2;
+    let most = room.saturating_sub(columns(&hit) + columns(&after).min(half));
+    if columns(&before) > most {
+        let keep: String = before.chars().rev().take(most.saturating_sub(1)).collect();
         before = format!("…{}", keep.chars().rev().collect::<String>());
     }
     let after = clip(&after, room.saturating_sub(columns(&before) + columns(&hit)).max(1));

@@ -120,7 +120,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             let cost = if entry.cost == 0 { String::new() } else { money(entry.cost) };
             let who = entry.origin.clone().unwrap_or_else(|| entry.agent.to_string());
             let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
-            [id, desk.look.age(entry.updated), who, thousands(entry.turns), cost]
+            [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
         })
         .collect();
     draw(&rows, &table, &desk.look, out)?;
@@ -133,7 +133,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
 }
 
 fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    const HEADS: [&str; 5] = ["id", "changed", "agent", "turns", "cost"];
+    const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
     if rows.is_empty() {
         return Ok(());
     }
@@ -147,7 +147,7 @@ fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -
     let shown: Vec<usize> = (0..HEADS.len()).filter(|at| table.iter().any(|row| !row[*at].is_empty())).collect();
     let line = |cells: [&str; 5]| -> String {
         let cell = |at: &usize| match at {
-            3 | 4 => format!("{:>width$}  ", cells[*at], width = widths[*at]),
+            1 | 3 | 4 => format!("{:>width$}  ", cells[*at], width = widths[*at]),
             _ => format!("{}  ", pad(cells[*at], widths[*at])),
         };
         shown.iter().map(cell).collect()

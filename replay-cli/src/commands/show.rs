@@ -4,7 +4,7 @@ use super::log::tone;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{plain, wrap};
+use crate::layout::{columns, pad, plain, wrap};
 use crate::look::{Look, Tone};
 use annals_core::{Batch, Blobs, Json, Record, Seq, Text, text::Texts};
 use annals_projections::ToJson;
@@ -92,9 +92,9 @@ pub(super) fn draw(
     let mut event = record.event.clone();
     event.texts(&mut |text: &mut Text| *text = text.resolve(blobs).into_owned().into());
     if let Value::Object(fields) = event.to_json() {
-        for (name, value) in fields.iter().filter(|(name, _)| *name != "type") {
-            field(look, out, name, value, 0)?;
-        }
+        let fields: Vec<(&str, &Value)> =
+            fields.iter().filter(|(name, _)| *name != "type").map(|(name, value)| (name.as_str(), value)).collect();
+        all(look, out, &fields, 0)?;
     }
     Ok(())
 }
@@ -102,6 +102,12 @@ pub(super) fn draw(
 fn fact(look: &Look, out: &mut dyn Write, name: &str, value: &str) -> Result<(), CliError> {
     writeln!(out, "{}  {value}", look.paint(Tone::Strong, &format!("{name:<9}")))?;
     Ok(())
+}
+
+/// Fields of one level, their values below each other.
+fn all(look: &Look, out: &mut dyn Write, fields: &[(&str, &Value)], depth: usize) -> Result<(), CliError> {
+    let widest = fields.iter().map(|(name, _)| columns(name)).max().unwrap_or_default().min(16);
+    fields.iter().try_for_each(|(name, value)| field(look, out, &pad(name, widest), value, depth))
 }
 
 /// A field and its value; texts are shown as they are, JSON in them indented.
@@ -117,13 +123,12 @@ fn field(look: &Look, out: &mut dyn Write, name: &str, value: &Value, depth: usi
             writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?
         }
         Value::Object(fields) => {
-            writeln!(out, "{indent}{label}")?;
-            for (name, value) in fields {
-                field(look, out, name, value, depth + 1)?;
-            }
+            writeln!(out, "{indent}{}", label.trim_end())?;
+            let fields: Vec<(&str, &Value)> = fields.iter().map(|(name, value)| (name.as_str(), value)).collect();
+            all(look, out, &fields, depth + 1)?;
         }
         Value::Array(items) => {
-            writeln!(out, "{indent}{label}")?;
+            writeln!(out, "{indent}{}", label.trim_end())?;
             for (at, value) in items.iter().enumerate() {
                 field(look, out, &format!("{}.", at + 1), value, depth + 1)?;
             }
@@ -133,7 +138,7 @@ fn field(look: &Look, out: &mut dyn Write, name: &str, value: &Value, depth: usi
             if !text.contains('\n') && text.len() + name.len() + indent.len() + 2 <= look.width {
                 writeln!(out, "{indent}{label}  {}", plain(&text))?;
             } else {
-                writeln!(out, "{indent}{label}")?;
+                writeln!(out, "{indent}{}", label.trim_end())?;
                 let bar = look.paint(Tone::Dim, "│");
                 for line in wrap(&plain(&text), look.width.saturating_sub(indent.len() + 4)) {
                     writeln!(out, "{}", format!("{indent}  {bar} {line}").trim_end())?;

@@ -64,7 +64,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::Fine)
 }
 
-const HEADS: [&str; 7] = ["answers", "input", "cache read", "cache write", "output", "reasoning", "cost"];
+const HEADS: [&str; 7] = ["answers", "input", "from cache", "to cache", "output", "reasoning", "cost"];
 
 fn cells(totals: &UsageTotals) -> [String; 7] {
     let tokens = &totals.tokens;
@@ -96,9 +96,12 @@ fn table(usage: &ByModel, look: &Look, out: &mut dyn Write) -> Result<(), CliErr
             *width = (*width).max(columns(cell));
         }
     }
+    // A column in which nobody reported anything is left out.
+    let all = cells(&usage.all);
+    let shown: Vec<usize> = (0..HEADS.len()).filter(|at| !matches!(all[*at].as_str(), "0" | "$0") || *at < 2).collect();
     let line = |name: &str, cells: &[String; 7]| {
-        let cells = cells.iter().zip(widths).map(|(cell, width)| format!("  {cell:>width$}")).collect::<String>();
-        format!("{}{cells}", pad(name, first))
+        let cells = shown.iter().map(|at| format!("  {:>width$}", cells[*at], width = widths[*at]));
+        format!("{}{}", pad(name, first), cells.collect::<String>())
     };
     writeln!(out, "{}", look.paint(Tone::Dim, &line("", &HEADS.map(str::to_owned))))?;
     for (name, cells, tone) in &rows {

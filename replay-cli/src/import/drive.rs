@@ -2,18 +2,24 @@
 
 use super::reading::{Cut, Desk, Item, ReadSourceError, Recalled, Stopped};
 use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Options, Progress, Source};
+use super::{Form, Options, Progress, Source};
+use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
-use futures_util::stream::FuturesOrdered;
-use std::collections::HashMap;
+use futures_util::stream::FuturesUnordered;
+use std::collections::{HashMap, VecDeque};
+use std::path::PathBuf;
 use std::sync::Arc;
 use tokio::runtime::Handle;
-use tokio::sync::mpsc;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many Batches may be on their way to the log at once: enough for a group commit to fill.
-const IN_FLIGHT: usize = 256;
+/// How many Batches may wait for the log: enough for the Sessions of a database to be appended side by side, so that
+/// they share group commits. Of one Session, one Batch is on its way at a time, since each stands on the one before.
+const WAITING: usize = 4096;
+
+/// How much text may be on its way from the reader to the log, in KiB.
+const TEXT_MAX: u32 = 64 * 1024;
 
 /// How many times a source may be read again to put diverged Sessions beside the earlier ones.
 const EDITIONS_MAX: usize = 64;
@@ -24,6 +30,12 @@ pub enum ImportError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] ReadSourceError),
+    /// It is an export of ours: append its Batches with `annals_store::exchange::import`, which proves each.
+    #[error("{}: an export of annals, whose batches are appended as they are", path.display())]
+    Own {
+        /// Which.
+        path: PathBuf,
+    },
     /// The log cannot be read.
     #[error("the log could not be read: {0}")]
     Log(#[from] ReadError),
@@ -39,13 +51,16 @@ pub enum ImportError {
 /// source is not a continuation of what was imported before, nothing is appended.
 ///
 /// # Errors
-/// When the source or the log cannot be read. Damage inside the source is no error: it is in the report.
+/// When the source or the log cannot be read, or the source is an export of ours. Damage inside the source is no error: it is in the report.
 pub async fn import(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
+    if source.form == Form::Annals {
+        return Err(ImportError::Own { path: source.path.clone() });
+    }
     let mut editions = options.editions.clone();
     for _ in 0..EDITIONS_MAX {
         let report = once(log, source, &Options { editions: editions.clone(), ..options.clone() }, progress).await?;
@@ -66,12 +81,17 @@ async fn once(
     options: &Options,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
-    let (sender, mut items) = mpsc::channel(IN_FLIGHT);
+    let (sender, mut items) = mpsc::channel::<(Item, Held)>(WAITING);
+    let room = Arc::new(Semaphore::new(TEXT_MAX as usize));
     let reader = tokio::task::spawn_blocking({
         let (log, source, options) = (Arc::clone(log), source.clone(), options.clone());
         let handle = Handle::current();
         move || {
-            let mut send = |item| sender.blocking_send(item).map_err(|_| Stopped);
+            let mut send = |mut item| {
+                let wanted = weight(&mut item);
+                let held = handle.block_on(Arc::clone(&room).acquire_many_owned(wanted)).map_err(|_| Stopped)?;
+                sender.blocking_send((item, held)).map_err(|_| Stopped)
+            };
             let recall = |session| handle.block_on(recall(&*log, session));
             let mut desk = Desk {
                 send: &mut send,
@@ -83,8 +103,17 @@ async fn once(
         }
     });
     let mut driver = Driver::new(log, source);
-    while let Some(item) = items.recv().await {
-        driver.take(item, progress).await?;
+    loop {
+        // Both at once: the reader waits for room that only Batches on their way give back.
+        tokio::select! {
+            received = items.recv(), if driver.waiting < WAITING => match received {
+                Some((item, held)) => driver.take(item, held, progress).await?,
+                None => break,
+            },
+            Some(sent) = driver.in_flight.next(), if !driver.in_flight.is_empty() => {
+                driver.settle(sent, progress).await;
+            }
+        }
     }
     driver.settle_all(progress).await;
     match reader.await {
@@ -92,6 +121,22 @@ async fn once(
         Ok(Err(error)) => Err(error.into()),
         Err(error) => Err(ImportError::Reader(error.to_string())),
     }
+}
+
+/// Room for the text of an item, given back when the log has it.
+type Held = OwnedSemaphorePermit;
+
+/// How much room an item takes, in KiB; one that is larger than all room takes all of it.
+fn weight(item: &mut Item) -> u32 {
+    let mut bytes = 0;
+    match item {
+        Item::Batch { draft, .. } => {
+            draft.events.iter_mut().for_each(|event| event.texts(&mut |text| bytes += text.bytes()));
+        }
+        Item::Lost { original: Some(original), .. } => bytes = original.len() as u64,
+        Item::Began { .. } | Item::Lost { .. } | Item::Damaged { .. } | Item::Progress { .. } => {}
+    }
+    u32::try_from(bytes / 1024).unwrap_or(TEXT_MAX).min(TEXT_MAX)
 }
 
 /// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
@@ -126,13 +171,21 @@ struct Running {
     report: SessionReport,
     /// Where the log ended when the import began: below it, Batches are compared.
     head: Seq,
-    /// Whether a Batch beyond `head` was sent: all below it are then known to be equal.
-    appending: bool,
+    /// What waits for the Batch that is on its way, in order.
+    queue: VecDeque<Waiting>,
+    busy: bool,
+}
+
+struct Waiting {
+    line: u64,
+    draft: Draft,
+    held: Held,
 }
 
 struct Sent {
+    session: SessionId,
     line: u64,
-    draft: Draft,
+    expected: Seq,
     result: Result<Committed, AppendError>,
 }
 
@@ -141,7 +194,9 @@ struct Driver<'a> {
     source: &'a Source,
     running: HashMap<SessionId, Running>,
     order: Vec<SessionId>,
-    in_flight: FuturesOrdered<Boxed<'a, Sent>>,
+    in_flight: FuturesUnordered<Boxed<'a, Sent>>,
+    /// Batches that wait or are on their way.
+    waiting: usize,
     report: ImportReport,
 }
 
@@ -152,12 +207,18 @@ impl<'a> Driver<'a> {
             source,
             running: HashMap::new(),
             order: Vec::new(),
-            in_flight: FuturesOrdered::new(),
+            in_flight: FuturesUnordered::new(),
+            waiting: 0,
             report: ImportReport::default(),
         }
     }
 
-    async fn take(&mut self, item: Item, progress: &mut (dyn FnMut(Progress<'_>) + Send)) -> Result<(), ImportError> {
+    async fn take(
+        &mut self,
+        item: Item,
+        held: Held,
+        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+    ) -> Result<(), ImportError> {
         match item {
             Item::Began { session, title, origin } => {
                 let head = self.log.head(session).await?.map_or(Seq::ZERO, |head| head.next);
@@ -173,12 +234,13 @@ impl<'a> Driver<'a> {
                     losses: Default::default(),
                     damage: Default::default(),
                 };
-                progress(Progress::Session(&report));
-                if self.running.insert(session, Running { report, head, appending: false }).is_none() {
+                if !self.running.contains_key(&session) {
+                    progress(Progress::Session(&report));
+                    self.running.insert(session, Running { report, head, queue: VecDeque::new(), busy: false });
                     self.order.push(session);
                 }
             }
-            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, progress).await?,
+            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, held, progress).await,
             Item::Lost { session, line, what, original } => {
                 let blob = match original {
                     Some(text) => Some(self.log.put_blob(text).await.map_err(ImportError::Keep)?),
@@ -205,60 +267,56 @@ impl<'a> Driver<'a> {
         line: u64,
         mut draft: Draft,
         fork: Option<Cut>,
+        held: Held,
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<(), ImportError> {
-        let (session, expected) = (draft.session, draft.expected);
-        let sound =
-            |driver: &Self| driver.running.get(&session).is_some_and(|it| it.report.outcome == Outcome::Imported);
-        if !sound(self) {
-            return Ok(());
-        }
-        let first_new = self.running.get(&session).is_some_and(|it| !it.appending && expected >= it.head);
-        if fork.is_some() || first_new {
-            // Nothing is appended before all that stands there is known to be equal.
-            self.settle_all(progress).await;
-            if !sound(self) {
-                return Ok(());
-            }
-            if let Some(running) = self.running.get_mut(&session) {
-                running.appending |= first_new;
-            }
-        }
+    ) {
+        let session = draft.session;
         if let Some(cut) = fork {
+            // The parent must hold what is inherited.
+            self.settle_all(progress).await;
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
                 (Some(slice), Some(Event::SessionForked(forked))) => forked.parent_digest = slice.batch.digest,
                 _ => {
                     let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);
                     self.end(session, Outcome::Failed { line, reason });
-                    return Ok(());
                 }
             }
         }
-        let log = self.log;
-        self.in_flight.push_back(Box::pin(async move {
-            let result = log.append(draft.clone()).await;
-            Sent { line, draft, result }
-        }));
-        while self.in_flight.len() >= IN_FLIGHT {
-            self.settle(progress).await;
+        let Some(running) = self.running.get_mut(&session) else { return };
+        if running.report.outcome == Outcome::Imported {
+            running.queue.push_back(Waiting { line, draft, held });
+            self.waiting += 1;
+            self.start(session);
         }
-        Ok(())
+    }
+
+    /// Sends the next Batch of a Session on its way, unless one is.
+    fn start(&mut self, session: SessionId) {
+        let Some(running) = self.running.get_mut(&session) else { return };
+        if running.busy {
+            return;
+        }
+        let Some(Waiting { line, draft, held }) = running.queue.pop_front() else { return };
+        running.busy = true;
+        let log = self.log;
+        self.in_flight.push(Box::pin(async move {
+            let expected = draft.expected;
+            let result = log.append(draft).await;
+            drop(held);
+            Sent { session, line, expected, result }
+        }));
     }
 
     async fn settle_all(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        while !self.in_flight.is_empty() {
-            self.settle(progress).await;
+        while let Some(sent) = self.in_flight.next().await {
+            self.settle(sent, progress).await;
         }
     }
 
-    async fn settle(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        let Some(Sent { line, draft, mut result }) = self.in_flight.next().await else { return };
-        let (session, expected) = (draft.session, draft.expected);
-        if matches!(&result, Err(AppendError::Conflict { expected, actual, .. }) if actual < expected) {
-            // It overtook a Batch before it, which is settled by now.
-            result = self.log.append(draft).await;
-        }
+    async fn settle(&mut self, sent: Sent, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
+        let Sent { session, line, expected, result } = sent;
+        self.waiting -= 1;
         let head = self.running.get(&session).map_or(Seq::ZERO, |it| it.head);
         match result {
             Ok(committed) => {
@@ -273,6 +331,10 @@ impl<'a> Driver<'a> {
             }
             Err(error) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
         }
+        if let Some(running) = self.running.get_mut(&session) {
+            running.busy = false;
+        }
+        self.start(session);
     }
 
     /// The form that a Session was imported from before, if it is not this one.
@@ -288,6 +350,9 @@ impl<'a> Driver<'a> {
             && running.report.outcome == Outcome::Imported
         {
             running.report.outcome = outcome;
+            // Nothing is appended behind what does not fit.
+            self.waiting -= running.queue.len();
+            running.queue.clear();
         }
     }
 

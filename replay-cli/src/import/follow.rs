@@ -36,8 +36,10 @@ impl Follower {
 
     /// One round: imports what changed since the last one. A line that is still being written waits for the next.
     ///
+    /// A file that cannot be read is told as damage.
+    ///
     /// # Errors
-    /// When a source or the log cannot be read; what was not imported is tried again in the next round.
+    /// When the log cannot be read or written; what was not imported is tried again in the next round.
     pub async fn round(
         &mut self,
         log: &Arc<dyn EventLog>,
@@ -55,8 +57,17 @@ impl Follower {
             if let Ok(source) = recognise(&path)
                 && let Some((source, rows)) = self.changed(source)
             {
-                report.extend(import(log, &source, &self.options, progress).await?);
-                self.rows.insert(path.clone(), rows);
+                match import(log, &source, &self.options, progress).await {
+                    Ok(imported) => {
+                        report.extend(imported);
+                        self.rows.insert(path.clone(), rows);
+                    }
+                    // One file that cannot be read keeps no other from being imported.
+                    Err(ImportError::Source(error)) => {
+                        report.damage.entry((path.clone(), error.to_string())).or_default().at(0, None);
+                    }
+                    Err(error) => return Err(error),
+                }
             }
             self.seen.insert(path, looks);
         }

@@ -58,11 +58,11 @@ pub enum Item {
         /// What, by name.
         what: String,
     },
-    /// How far reading is, in bytes of the source.
+    /// How far reading is: in bytes of a file, in Sessions of a database.
     Progress {
-        /// Bytes read.
+        /// What was read.
         done: u64,
-        /// Bytes in all.
+        /// All of it.
         total: u64,
     },
 }

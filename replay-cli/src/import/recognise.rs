@@ -22,7 +22,7 @@ pub enum Form {
     CodexRollout,
     /// A Claude Code transcript.
     ClaudeTranscript,
-    /// An export of our own: its Batches are appended as they are, which the store does.
+    /// An export of our own: its Batches are appended as they are, which the store does (`annals_store::exchange`).
     Annals,
 }
 
@@ -135,7 +135,7 @@ fn line_form(text: &str) -> Option<Form> {
 }
 
 impl Source {
-    /// Reads it. Our own export gives nothing here: the store imports it.
+    /// Reads it. Our own export is none of a foreign agent's: there is nothing to read here.
     pub(super) fn read(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         match self.form {
             Form::OpenCodeDatabase => opencode::read_database(&self.path, self.only.as_ref(), desk),

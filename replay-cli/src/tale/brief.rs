@@ -25,6 +25,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
             format!("{}: {what}", started.cause)
         }
         Event::EpochReplacementBlocked(blocked) => format!("{}: {}", blocked.cause, joined(&blocked.keys)),
+        Event::ContextAdmitted(told) if told.keys.is_empty() => line(&told.text),
         Event::ContextAdmitted(told) => format!("{}: {}", joined(&told.keys), line(&told.text)),
         Event::SnapshotAdvanced(advanced) => {
             let mut parts = Vec::new();

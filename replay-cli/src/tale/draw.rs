@@ -208,6 +208,9 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
     if !activity.changed.is_empty() {
         facts.push(format!("{} changed", counted(activity.changed.len() as u64, "file")));
     }
+    if facts.is_empty() {
+        return Ok(());
+    }
     sheet.row(None, ("", Tone::Dim), (&facts.join(" · "), tone), ("", Tone::Dim))
 }
 

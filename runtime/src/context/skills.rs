@@ -66,15 +66,15 @@ pub(super) async fn guidance(
     Ok(source.into())
 }
 
-/// The described skills that are permitted, by name in code point order; `None` when no skill is permitted at all.
+/// The described skills that are permitted, by name in code point order; `None` when the agent is denied all skills and
+/// none that would be listed is allowed again (TEXTS, "Context").
 fn list(skills: Vec<Skill>, rules: &[Rule]) -> Option<Vec<Listed>> {
-    let permitted: Vec<Skill> =
-        skills.into_iter().filter(|skill| permission::permits_skill(rules, &skill.name)).collect();
-    if permitted.is_empty() && permission::evaluate(rules, SKILL, "*") == Effect::Deny {
+    let permitted = skills.into_iter().filter(|skill| permission::permits_skill(rules, &skill.name));
+    let described = |skill: Skill| Some(Listed { name: skill.name, description: skill.description? });
+    let mut listed: Vec<Listed> = permitted.filter_map(described).collect();
+    if listed.is_empty() && permission::evaluate(rules, SKILL, "*") == Effect::Deny {
         return None;
     }
-    let described = |skill: Skill| Some(Listed { name: skill.name, description: skill.description? });
-    let mut listed: Vec<Listed> = permitted.into_iter().filter_map(described).collect();
     listed.sort_by(|a, b| a.name.cmp(&b.name));
     Some(listed)
 }

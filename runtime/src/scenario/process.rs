@@ -18,6 +18,7 @@ use annals_core::Key;
 use annals_store::{EventLog, ReadError};
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// The runtime, and everything else that ends with the process.
@@ -63,6 +64,7 @@ impl Process {
                 skills: ports::skills(world),
                 references: None,
                 tools: tools.clone(),
+                nested: None,
             };
             let ports = Ports {
                 log: Arc::new(dying),
@@ -154,9 +156,9 @@ impl Process {
             if builtins.contains(&key) {
                 return Err(DuplicateContribution(key).into());
             }
-            if !scopes.contributions.contains_key(&key) {
-                let registration = self.registry.register(key.clone(), self.producer(key.clone()))?;
-                scopes.contributions.insert(key, registration);
+            if let Entry::Vacant(vacant) = scopes.contributions.entry(key) {
+                let key = vacant.key().clone();
+                vacant.insert(self.registry.register(key.clone(), self.producer(key))?);
             }
         }
         Ok(())

@@ -64,6 +64,13 @@ impl Durable {
         Self { sent, request: Arc::new(request), seq: view.cut().next, parent }
     }
 
+    /// Whether the turn that sent it may still record what it answers: no revert took it away, and no other runner of
+    /// this log has sent a request since, which would have settled this one's open work.
+    pub(super) fn holds(&self, view: &SessionView) -> bool {
+        let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose != Purpose::Title);
+        newest.is_some_and(|newest| newest.seq == self.seq) && !view.transcript.is_removed(self.seq)
+    }
+
     /// Makes the next attempt durable. It is the same request unless the history changed meanwhile (a part of an answer
     /// stays): then it has an id of its own, under the same budget of attempts.
     pub(super) async fn again(&mut self, runner: &Runner) -> Result<(), Stop> {

@@ -64,6 +64,8 @@ pub(super) struct Calls {
     running: JoinSet<Result<ToolOutput, CallEnd>>,
     names: BTreeMap<Id, CallId>,
     progress: (mpsc::UnboundedSender<ToolProgressed>, mpsc::UnboundedReceiver<ToolProgressed>),
+    /// The newest of what each call showed and nobody heard yet: a fast tool does not flood the log.
+    shown: BTreeMap<CallId, ToolProgressed>,
     issued: usize,
 }
 
@@ -86,6 +88,7 @@ impl Calls {
             running: JoinSet::new(),
             names: BTreeMap::new(),
             progress: mpsc::unbounded_channel(),
+            shown: BTreeMap::new(),
             issued: 0,
         }
     }
@@ -126,6 +129,12 @@ impl Calls {
     /// The next news; `None` when nothing runs. May be dropped and asked again.
     pub(super) async fn news(&mut self) -> Option<News> {
         let (_, progress) = &mut self.progress;
+        while let Ok(progressed) = progress.try_recv() {
+            self.shown.insert(progressed.call.clone(), progressed);
+        }
+        if let Some((_, progressed)) = self.shown.pop_first() {
+            return Some(News::Progressed(progressed));
+        }
         tokio::select! {
             biased;
             Some(progressed) = progress.recv() => Some(News::Progressed(progressed)),

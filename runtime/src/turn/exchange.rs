@@ -7,8 +7,8 @@ use super::{Runner, Shape, Stop, cost, interrupted};
 use crate::lane::Decision;
 use crate::outcome::RunError;
 use crate::ports::{ProviderError, ProviderErrorKind, ProviderRequest};
+use annals_core::Event;
 use annals_core::event::{Failure, StepFailed, StepStarted, SyntheticAdded, Usage};
-use annals_core::{Event, Seq};
 
 /// What the model is told after its answer broke off.
 const CONTINUE: &str = "Your previous answer broke off before it was complete. What arrived of it stands above. Go on \
@@ -29,8 +29,8 @@ pub(super) enum Exchanged {
 pub(super) struct Refused {
     pub(super) error: ProviderError,
     pub(super) usage: Option<Usage>,
-    /// The Seq of the request.
-    pub(super) request: Seq,
+    /// What was refused.
+    pub(super) request: Durable,
 }
 
 /// Sends a durable request, and sends it again while a retry is due.
@@ -57,12 +57,12 @@ pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durabl
             }
         };
         if error.kind == ProviderErrorKind::Overflow && !broke_off {
-            return Ok(Exchanged::Overflow(Refused { error, usage, request: request.seq }));
+            return Ok(Exchanged::Overflow(Refused { error, usage, request }));
         }
         if !error.kind.retried(broke_off) || request.sent.attempt >= ATTEMPTS {
             return Err(match broke_off {
                 true => failed(error),
-                false => give_up(runner, shape, Refused { error, usage, request: request.seq }).await?,
+                false => give_up(runner, shape, Refused { error, usage, request }).await?,
             });
         }
         // What a partial answer used stands in its own failure.
@@ -72,7 +72,7 @@ pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durabl
         runner.record_retry(&scheduled, told).await?;
         if let Err(stop) = runner.wait_for(&scheduled).await {
             if !broke_off {
-                fail_unanswered(runner, shape, request.seq, interrupted(), None).await?;
+                fail_unanswered(runner, shape, &request, interrupted(), None).await?;
             }
             return Err(stop);
         }
@@ -96,14 +96,14 @@ async fn attempt(runner: &Runner, request: &Durable, reply: &mut Reply<'_>) -> R
 
 /// Records a failure before any output as the turn's answer; gives how the run ends.
 pub(super) async fn give_up(runner: &Runner, shape: &Shape, refused: Refused) -> Result<Stop, Stop> {
-    fail_unanswered(runner, shape, refused.request, failure(&refused.error), refused.usage).await?;
+    fail_unanswered(runner, shape, &refused.request, failure(&refused.error), refused.usage).await?;
     Ok(failed(refused.error))
 }
 
 async fn fail_unanswered(
     runner: &Runner,
     shape: &Shape,
-    request: Seq,
+    request: &Durable,
     error: Failure,
     usage: Option<Usage>,
 ) -> Result<(), Stop> {
@@ -112,9 +112,9 @@ async fn fail_unanswered(
     let events = [StepStarted { agent, model, files: None }.into(), StepFailed { error, usage, cost }.into()];
     runner
         .lane
-        .decide(|view| match view.transcript.is_removed(request) {
-            true => Err(Stop::Interrupted),
-            false => Ok(Decision::append(events.to_vec(), ())),
+        .decide(|view| match request.holds(view) {
+            true => Ok(Decision::append(events.to_vec(), ())),
+            false => Err(Stop::Interrupted),
         })
         .await
 }

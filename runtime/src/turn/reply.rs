@@ -283,8 +283,10 @@ impl<'r> Reply<'r> {
 
     /// Bounds and records what a call gave: one step that nothing interrupts.
     async fn settle_call(&mut self, call: CallId, outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
+        let read = outcome.as_ref().map(|output| output.read.clone()).unwrap_or_default();
+        let discovered = self.runner.discovered(&call, &read).await?;
         let settled = self.bounding.settle(call, outcome).await;
-        self.settle(settled).await
+        self.settle_with(settled, discovered).await
     }
 
     async fn settle_hosted(&mut self, error: &CallError) -> Result<(), Stop> {
@@ -297,11 +299,19 @@ impl<'r> Reply<'r> {
 
     /// Once per call: one that a revert removed, or that is settled, stays as it is.
     async fn settle(&self, settled: ToolSettled) -> Result<(), Stop> {
+        self.settle_with(settled, Vec::new()).await
+    }
+
+    /// The same, with what the call brought to light.
+    async fn settle_with(&self, settled: ToolSettled, then: Vec<Event>) -> Result<(), Stop> {
         self.runner
             .lane
             .decide(|view| {
-                let open = view.calls.is_open(&settled.call);
-                let events = if open { vec![settled.clone().into()] } else { Vec::new() };
+                let mut events = Vec::new();
+                if view.calls.is_open(&settled.call) {
+                    events.push(settled.clone().into());
+                    events.extend(then.iter().cloned());
+                }
                 Ok(Decision::append(events, ()))
             })
             .await
@@ -331,8 +341,7 @@ impl<'r> Reply<'r> {
             .runner
             .lane
             .decide(|view| {
-                if view.transcript.is_removed(request.seq) {
-                    // A revert took the request away: its answer has no place any more.
+                if !request.holds(view) || begun.is_some() && !view.calls.step_open {
                     return Err(Stop::Interrupted);
                 }
                 let mut all: Vec<Event> = Vec::new();

@@ -3,7 +3,7 @@
 use super::filler::Fill;
 use super::frame::{self, HEADER, Kind};
 use super::journal::{Stored, Writer};
-use super::keeper::Rotated;
+use super::keeper::Upkeep;
 use super::shared::{Reservation, Shared};
 use crate::lineage::Birth;
 use crate::log::{AppendError, Committed, Position};
@@ -49,8 +49,8 @@ pub struct Committer {
     pub next: u64,
     /// To sled's thread.
     pub fill: Sender<Fill>,
-    /// To the thread that seals.
-    pub rotated: Sender<Rotated>,
+    /// To the keeper.
+    pub upkeep: Sender<Upkeep>,
 }
 
 /// The most Batches of a group.
@@ -128,7 +128,14 @@ impl Committer {
             self.rotate(frames.len()).map_err(|error| (error, true))?;
         }
         let Some(writer) = self.writer.as_mut() else { return Err((io::Error::other("no segment"), true)) };
-        let Err(error) = writer.write(frames) else { return Ok(()) };
+        let was_half_full = writer.is_half_full();
+        let Err(error) = writer.write(frames) else {
+            if !was_half_full && writer.is_half_full() {
+                // Without a keeper the next segment is only reserved later.
+                let _ = self.upkeep.send(Upkeep::HalfFull);
+            }
+            return Ok(());
+        };
         // What a failed flush left on the device is unknown for ever: the file is not written to again. A new segment
         // that begins at the same position makes whatever was left there count for nothing.
         let failed = self.writer.take();
@@ -143,7 +150,7 @@ impl Committer {
         self.writer = Some(writer);
         let sessions = self.shared.lock().sessions.clone();
         // The keeper only goes when the store closes; what it misses is done at the next opening.
-        let _ = self.rotated.send(Rotated { sessions });
+        let _ = self.upkeep.send(Upkeep::Rotated { sessions });
         Ok(())
     }
 

@@ -146,7 +146,7 @@ impl DiskLog {
         let io = |source| OpenError::Io { path: dir.to_owned(), source };
         let before = usage(dir).map_err(io)?;
         let (log, report) = Self::open_aiming(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Aim::Compact)?;
-        super::keeper::pack(&log.shared);
+        super::keeper::pack(&log.shared, usize::MAX);
         drop(log);
         // Only what this call set aside on purpose goes; damaged things stay.
         let asked = report.remarks.iter().find_map(|remark| match remark {

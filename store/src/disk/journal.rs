@@ -1,6 +1,6 @@
 //! The journal: every Batch in the order of the store, in segments. The first copy, and the one that acknowledges.
 
-use super::files::{Disk, How, write_whole};
+use super::files::{Disk, DiskFile, How, write_whole};
 use super::frame::{self, Found, Kind};
 use super::segment::{self, Segment, Summary};
 use annals_core::{Batch, Seq, SessionId, codec};
@@ -8,6 +8,9 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
+
+/// The name of a segment until its first position is known. Opening removes what a stopped process left of it.
+const RESERVED: &str = "reserved.new";
 
 /// The segments of a store, oldest first. The last one grows.
 #[derive(Debug)]
@@ -21,6 +24,8 @@ pub struct Journal {
     loaded: Mutex<Option<Arc<Loaded>>>,
     /// Held while a segment is packed.
     packing: Mutex<()>,
+    /// A file with room for so many bytes, reserved ahead of time.
+    reserved: Mutex<Option<(Arc<dyn DiskFile>, u64)>>,
 }
 
 /// A Batch that was read, and its place in the store.
@@ -78,7 +83,14 @@ impl Loaded {
 impl Journal {
     /// A journal of these segments.
     pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, segments: Vec<Arc<Segment>>) -> Self {
-        Self { disk, dir, segments: RwLock::new(segments), loaded: Mutex::new(None), packing: Mutex::new(()) }
+        Self {
+            disk,
+            dir,
+            segments: RwLock::new(segments),
+            loaded: Mutex::new(None),
+            packing: Mutex::default(),
+            reserved: Mutex::default(),
+        }
     }
 
     /// The segments, oldest first, each with the position behind its last one (`u64::MAX` for the growing one).
@@ -155,17 +167,38 @@ impl Journal {
     /// counts no more.
     pub fn begin(&self, first: u64, bytes: u64) -> io::Result<Writer> {
         let path = segment::raw_path(&self.dir, first);
-        let beside = path.with_extension("new");
-        let file = self.disk.open(&beside, How::Create)?;
-        file.allocate(bytes)?;
+        // Held until the name is given: the next reserved file gets the same one.
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        let (file, bytes) = match reserved.take().filter(|(_, room)| *room >= bytes) {
+            Some(ready) => ready,
+            None => (self.room(bytes)?, bytes),
+        };
         file.write_at(&segment::header(first), 0)?;
         file.sync_data()?;
-        self.disk.rename(&beside, &path)?;
+        self.disk.rename(&self.dir.join(RESERVED), &path)?;
+        drop(reserved);
         self.disk.sync_dir(&self.dir)?;
         let segment = Arc::new(Segment::new(first, false, path, file));
         self.push(segment.clone());
         self.forget();
         Ok(Writer { segment, at: segment::HEADER as u64, room: bytes })
+    }
+
+    /// Reserves the next segment ahead of time.
+    pub fn reserve(&self, bytes: u64) -> io::Result<()> {
+        // Held all the while: there is one reserved file, and it has one name.
+        let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
+        if reserved.is_none() {
+            *reserved = Some((self.room(bytes)?, bytes));
+        }
+        Ok(())
+    }
+
+    fn room(&self, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
+        let file = self.disk.open(&self.dir.join(RESERVED), How::Create)?;
+        file.allocate(bytes)?;
+        file.sync_data()?;
+        Ok(file)
     }
 
     /// Packs a segment that grows no more, and checks the packed form before the other one goes.
@@ -221,6 +254,11 @@ impl Writer {
     /// Whether `bytes` more fit.
     pub fn fits(&self, bytes: usize) -> bool {
         self.at + bytes as u64 <= self.room
+    }
+
+    /// Whether more than half of the room is used.
+    pub fn is_half_full(&self) -> bool {
+        self.at > self.room / 2
     }
 
     /// Makes frames durable.

@@ -1,38 +1,63 @@
-//! The keeper: a thread that writes the list of heads after a rotation, and packs what was sealed.
+//! The keeper: a thread that reserves the next segment ahead of time, writes the list of heads after a rotation, and
+//! packs what was sealed when the store is quiet.
 
 use super::sessions::Sessions;
 use super::shared::Shared;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::Receiver;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::time::Duration;
 
-/// A segment was begun.
+/// What the keeper is told.
 #[derive(Debug)]
-pub struct Rotated {
-    /// Every Session as it stood then.
-    pub sessions: Sessions,
+pub enum Upkeep {
+    /// The growing segment is half full.
+    HalfFull,
+    /// A segment was begun.
+    Rotated {
+        /// Every Session as it stood then.
+        sessions: Sessions,
+    },
 }
+
+/// How long nothing must have happened before something is packed: writers come first.
+const QUIET: Duration = Duration::from_millis(300);
+/// How many segments may wait for a quiet moment.
+const WAITING: usize = 16;
 
 /// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
-pub fn run(shared: &Arc<Shared>, rotations: &Receiver<Rotated>) {
-    if shared.tuning.pack {
-        // What a stopped process left.
-        pack(shared);
-    }
-    for Rotated { sessions } in rotations {
-        if let Err(error) = sessions.save(&*shared.disk, &shared.layout.heads()) {
-            tracing::warn!(%error, "the list of heads could not be written");
-        }
-        if shared.tuning.pack {
-            pack(shared);
+pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
+    loop {
+        match upkeep.recv_timeout(QUIET) {
+            Ok(Upkeep::HalfFull) => {
+                if let Err(error) = shared.journal.reserve(shared.tuning.segment_bytes) {
+                    tracing::debug!(%error, "the next segment could not be reserved ahead of time");
+                }
+            }
+            Ok(Upkeep::Rotated { sessions }) => {
+                if let Err(error) = sessions.save(&*shared.disk, &shared.layout.heads()) {
+                    tracing::warn!(%error, "the list of heads could not be written");
+                }
+                if shared.tuning.pack && waiting(shared) > WAITING {
+                    pack(shared, 1);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if shared.tuning.pack => pack(shared, 1),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
         }
     }
 }
 
-/// Packs every segment that grows no more.
-pub fn pack(shared: &Shared) {
+fn waiting(shared: &Shared) -> usize {
+    shared.journal.segments().iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed()).count()
+}
+
+/// Packs up to `limit` of the segments that grow no more, oldest first.
+pub fn pack(shared: &Shared, limit: usize) {
     let segments = shared.journal.segments();
-    for (segment, end) in segments.iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed()) {
+    let sealed = segments.iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed());
+    for (segment, end) in sealed.take(limit) {
         if shared.closed.load(Ordering::Acquire) {
             return;
         }

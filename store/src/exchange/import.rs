@@ -176,7 +176,7 @@ impl<'a> Import<'a> {
                 section.session.blobs += 1;
                 self.put(line, blob.text).await.map(|_| ())
             }
-            Line::Batch { batch, found } if batch.digest != found => {
+            Line::Batch { batch, found, .. } if batch.digest != found => {
                 let (session, seq, expected) = (batch.session, batch.first, batch.digest);
                 Err(damaged(Flaw::Digest { session, seq, expected, found }))
             }

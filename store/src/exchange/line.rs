@@ -1,7 +1,7 @@
 //! The lines of an export. Every line is canonical JSON (RFC 8785), so a Session has exactly one export.
 
 use super::verify::Flaw;
-use annals_core::{Batch, BlobHash, Digest, Seq, SessionId, canonical};
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq, SessionId, canonical};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -77,6 +77,8 @@ pub(super) enum Line {
         batch: Batch,
         /// The digest of its content.
         found: Digest,
+        /// The blobs that it names.
+        named: Vec<BlobRef>,
     },
     /// A Batch with an event that is not one of the catalogue.
     Opaque {
@@ -119,7 +121,8 @@ impl Line {
                 is_canonical(text, batch.to_canonical())?;
                 let found = digest_of_line(text, &batch.digest)
                     .ok_or_else(|| Flaw::Line { reason: "its digest is not where it belongs".into() })?;
-                Ok(Self::Batch { batch, found })
+                let named = named_in(text, &batch);
+                Ok(Self::Batch { batch, found, named })
             }
             (Err(error), Ok(envelope)) => Ok(Self::Opaque { envelope, reason: error.to_string() }),
             (Err(error), Err(_)) => Err(Flaw::Line { reason: error.to_string() }),
@@ -149,9 +152,14 @@ fn is_canonical(text: &str, canonical: Result<String, canonical::CanonicalError>
     }
 }
 
+/// The blobs that a Batch names, given its canonical text: most name none, and their text says so at once.
+pub(super) fn named_in(text: &str, batch: &Batch) -> Vec<BlobRef> {
+    if text.contains("{\"blob\":\"") { batch.blobs() } else { Vec::new() }
+}
+
 /// The digest of a canonical Batch line: the hash of its text without the member `digest`. The same as
 /// [`Batch::compute_digest`], without writing the Batch again.
-fn digest_of_line(text: &str, digest: &Digest) -> Option<Digest> {
+pub(super) fn digest_of_line(text: &str, digest: &Digest) -> Option<Digest> {
     let member = format!("\"digest\":\"{digest}\",");
     let at = text.find(&member)?;
     let rest = text.get(at + member.len()..)?;
@@ -172,7 +180,10 @@ mod tests {
             let line = batch.to_canonical().unwrap();
             assert_eq!(digest_of_line(&line, &batch.digest), Some(batch.digest));
             assert_eq!(batch.compute_digest().unwrap(), batch.digest);
-            let Line::Batch { batch: read, found } = Line::read(line.as_bytes()).unwrap() else { panic!("{line}") };
+            let Line::Batch { batch: read, found, named } = Line::read(line.as_bytes()).unwrap() else {
+                panic!("{line}")
+            };
+            assert!(named.is_empty());
             assert_eq!((read, found), (batch.clone(), batch.digest));
         }
         assert_eq!(digest_of_line("{}", &Digest([0; 32])), None);

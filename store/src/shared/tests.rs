@@ -1,6 +1,7 @@
 use super::{ConnectError, RemoteLog, SOCKET, SharedError, SharedLog, Standing, serve};
-use crate::conformance::material::{begin, next_slice, next_synced, session, story, two, whole};
+use crate::conformance::material::{begin, fork, next_slice, next_synced, session, story, two, whole};
 use crate::conformance::{Violation, run_all};
+use crate::exchange::{export, import};
 use crate::{AppendError, EventLog, MemoryLog, OpenError, OpenMode, ReadError, Scope};
 use annals_core::Seq;
 use futures_util::StreamExt;
@@ -164,4 +165,24 @@ async fn a_store_that_is_not_there_is_not_made_to_look_at_it() {
     let refused = SharedLog::open(&dir, OpenMode::Existing).await.unwrap_err();
     assert!(matches!(refused, SharedError::Open(OpenError::NoStore { .. })), "{refused}");
     assert!(!dir.exists());
+}
+
+#[test]
+fn an_import_by_a_guest_has_many_appends_under_way_and_lands_in_order() {
+    let (owner, guest) = (owner(), owner());
+    let (source, log, folder) = (MemoryLog::new(), MemoryLog::new(), tempfile::tempdir().unwrap());
+    let (a, b) = (session(1), session(2));
+    let _server = served(&owner, &log, folder.path());
+    guest.block_on(async {
+        story(&source, a, 300).await.unwrap();
+        fork(&source, a, Seq(598), b).await.unwrap();
+        two(&source, b, Seq(599)).await.unwrap();
+        let mut file = Vec::new();
+        export(&source, b, &mut file, &mut |_| {}).await.unwrap();
+        let remote = RemoteLog::connect(folder.path()).await.unwrap();
+        let done = import(&remote, &mut &*file, &mut |_| {}).await.unwrap();
+        assert_eq!((done.sessions[0].new, done.sessions[0].known), (302, 0));
+        assert_eq!(whole(&remote, b).await.unwrap(), whole(&source, b).await.unwrap());
+    });
+    guest.shutdown_background();
 }

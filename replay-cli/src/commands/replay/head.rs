@@ -12,8 +12,8 @@ const NAME: usize = 11;
 /// Who, where, when, and whether it is unaltered.
 pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let (session, look) = (&audit.session, sheet.look);
-    let title =
-        session.title.as_deref().filter(|title| !title.trim().is_empty()).unwrap_or("A Session without a title");
+    let title = session.title.as_deref().filter(|title| !title.trim().is_empty());
+    let title = title.or(audit.opening.as_deref()).unwrap_or("A Session in which nothing was said");
     for line in wrap(&plain(title), look.width) {
         writeln!(sheet.out, "{}", look.paint(Tone::Strong, &line))?;
     }
@@ -34,7 +34,8 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
     if let Some(began) = audit.began {
-        lines.push(format!("{}, {} long", look.moment(began), duration(audit.lasted())));
+        let long = Some(audit.lasted()).filter(|ms| *ms > 0).map(|ms| format!(", {} long", duration(ms)));
+        lines.push(format!("{}{}", look.moment(began), long.unwrap_or_default()));
     }
     for line in lines {
         for line in wrap(&plain(&line), look.width) {
@@ -63,7 +64,7 @@ pub fn foot(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
     let mut facts = vec![counted(audit.turns, "user message"), counted(audit.steps, "answer")];
     facts.extend((audit.failed > 0).then(|| format!("{} failed", audit.failed)));
     facts.extend((audit.retries > 0).then(|| counted(audit.retries, "retry").replace("retrys", "retries")));
-    facts.push(duration(audit.lasted()));
+    facts.extend((audit.lasted() > 0).then(|| duration(audit.lasted())));
     fact(sheet, "turns", &facts.join(", "), Tone::Plain)?;
     let tools: Vec<String> = audit
         .tools

@@ -239,7 +239,16 @@ impl Branch {
                 let metadata = object.object("compactMetadata");
                 let trigger = metadata.as_ref().and_then(|metadata| metadata.text("trigger"));
                 let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
-                metadata.iter().for_each(Object::skip_all);
+                if let Some(metadata) = &metadata {
+                    metadata.skip_all();
+                    // They stand before the summary in the transcript; that the model goes on seeing them has no event.
+                    if metadata.object("preservedMessages").is_some_and(|kept| {
+                        kept.skip_all();
+                        !kept.list("uuids").is_empty()
+                    }) {
+                        object.note("messages kept beside the summary");
+                    }
+                }
                 object.skip_all();
                 let reason = match trigger.as_deref() {
                     Some("manual") => CompactionReason::Manual,

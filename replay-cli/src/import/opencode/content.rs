@@ -180,6 +180,29 @@ pub fn usage(tokens: &Object<'_>) -> Usage {
     }
 }
 
+/// How much of a list of names one event may hold, in bytes: a Batch must fit into its record, and names cannot move to
+/// blobs.
+const NAMES_MAX: usize = 24 * 1024;
+
+/// The first items of a list, as many as one event may hold; what is left out is noted.
+pub fn bounded<T>(list: Vec<T>, name: impl Fn(&T) -> usize, data: &Object<'_>, what: &str) -> Vec<T> {
+    let mut sum = 0;
+    let fits = list.iter().take_while(|item| {
+        sum += name(item) + 32;
+        sum <= NAMES_MAX
+    });
+    let count = fits.count();
+    if count < list.len() {
+        data.note(&format!("{what}: more than one event holds"));
+    }
+    list.into_iter().take(count).collect()
+}
+
+/// Names of files, as many as one event may hold.
+pub fn names(data: &Object<'_>, field: &str) -> Vec<String> {
+    bounded(data.texts(field), String::len, data, field)
+}
+
 /// The files that a revert changes.
 pub fn files(revert: &Object<'_>) -> Vec<FileChange> {
     let change = |file: Object<'_>| {
@@ -191,7 +214,8 @@ pub fn files(revert: &Object<'_>) -> Vec<FileChange> {
             deletions: file.number("deletions").unwrap_or(0),
         })
     };
-    revert.objects("files").into_iter().filter_map(change).collect()
+    let found = revert.objects("files").into_iter().filter_map(change).collect();
+    bounded(found, |change| change.path.len() + change.status.len(), revert, "files")
 }
 
 /// The todo list that a `todowrite` call accepted: `structured.todos`, if every line of it is sound.
@@ -215,5 +239,6 @@ pub fn todo_items(object: &Object<'_>) -> Option<TodoUpdated> {
         Some(read)
     };
     let items = object.objects("todos").into_iter().map(item).collect::<Option<Vec<_>>>()?;
-    Some(TodoUpdated { items })
+    let length = |todo: &Todo| todo.content.len() + todo.status.len() + todo.priority.as_ref().map_or(0, String::len);
+    Some(TodoUpdated { items: bounded(items, length, object, "todos") })
 }

@@ -1,7 +1,7 @@
 //! One answer of OpenCode V1: an assistant message and its parts. See the table in `v1.rs`.
 
 use super::super::foreign::Object;
-use super::content::{Step, file_part, finish, todo_items, usage};
+use super::content::{Step, file_part, finish, names, todo_items, usage};
 use super::info::session_id;
 use super::v1::Mapper;
 use annals_core::event::*;
@@ -88,7 +88,7 @@ impl Answer {
         let kind = part.text("type").unwrap_or_default();
         if kind == "patch" {
             part.skip(&["hash"]);
-            let changed = part.texts("files");
+            let changed = names(part, "files");
             if let Some((_, _, ended)) = &mut self.finishing {
                 ended.changed = changed;
             }

@@ -14,7 +14,7 @@
 //! | `compaction.started`, `.ended`, `revert.*`, `retried` | the same; a revert here keeps the boundary message |
 
 use super::super::foreign::Object;
-use super::content::{Calls, Step, files, finish, output, usage};
+use super::content::{Calls, Step, files, finish, names, output, usage};
 use super::info::{Info, model};
 use annals_core::event::*;
 use annals_core::{AgentName, Event, InputId, ModelName, Seq, Text, Time};
@@ -102,7 +102,7 @@ impl State {
                     usage: data.object("tokens").map(|tokens| usage(&tokens)),
                     cost: data.money("cost").unwrap_or(0),
                     files: data.text("snapshot"),
-                    changed: data.texts("files"),
+                    changed: names(data, "files"),
                 };
                 vec![ended.into()]
             }

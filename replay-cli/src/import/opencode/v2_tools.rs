@@ -1,7 +1,7 @@
 //! Tool calls of OpenCode's V2 core. See the table in `v2.rs`.
 
 use super::super::foreign::{Object, compact};
-use super::content::{output, todos};
+use super::content::{names, output, todos};
 use super::v2::State;
 use annals_core::Event;
 use annals_core::event::*;
@@ -26,7 +26,7 @@ impl State {
 
     pub(super) fn succeeded(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
         let shown = output(data);
-        let paths = data.texts("outputPaths");
+        let paths = names(data, "outputPaths");
         let provider = data.object("provider");
         let hosted = provider.as_ref().is_some_and(|provider| provider.flag("executed"));
         let metadata = provider.as_ref().and_then(|provider| provider.json("metadata"));

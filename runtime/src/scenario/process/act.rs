@@ -1,7 +1,7 @@
 //! What a process does for each action.
 
 use super::Process;
-use crate::outcome::{Admitted, Outcome, Refusal, RunError};
+use crate::outcome::{Outcome, Refusal, RunError};
 use crate::scenario::action::{Action, Input, Revert};
 use crate::scenario::report::Failure;
 use crate::scenario::world::Missing;
@@ -26,8 +26,8 @@ impl Process {
                 Ok(session) => self.perform_on(&session, action).await,
                 Err(refusal) => Err(refusal.into()),
             };
-            if let Err(Refused { kind, message }) = done {
-                self.note(json!({ "outcome": "failed", "error": { "kind": kind, "message": message } }));
+            if let Err(refused) = done {
+                self.refused(refused);
             }
         })
     }
@@ -39,13 +39,13 @@ impl Process {
             Action::Move(directory) => {
                 session.move_to(Location { directory: directory.clone(), workspace: None }).await?;
             }
-            Action::Admit(input) => drop(self.admit(session, input).await),
+            Action::Admit(input) => self.admit(session, input).await,
             Action::Cancel(input) => session.withdraw(input).await?,
             Action::Run => self.ended(session.run().await),
             Action::Prompt(input) => {
-                if self.admit(session, input).await {
-                    self.ended(session.run().await);
-                }
+                // Both, whatever became of the first: a prompt gives two outcomes.
+                self.admit(session, input).await;
+                self.ended(session.run().await);
             }
             Action::Compact => self.ended(session.compact().await),
             Action::Revert(Revert::To(user)) => drop(session.stage_revert(MessagePlace::User(*user)).await?),
@@ -99,20 +99,12 @@ impl Process {
         }
     }
 
-    /// Whether the input is admitted, or was before.
-    async fn admit(&self, session: &Session, input: &Input) -> bool {
+    async fn admit(&self, session: &Session, input: &Input) {
         let Input { id, text, delivery } = input.clone();
         let new = NewInput { id, text, attachments: Vec::new(), delivery };
         match session.admit(new).await {
-            Ok(admitted @ (Admitted::New | Admitted::Known)) => {
-                self.note(json!({ "outcome": admitted.as_str() }));
-                true
-            }
-            Err(refusal) => {
-                let Refused { kind, message } = refusal.into();
-                self.note(json!({ "outcome": "failed", "error": { "kind": kind, "message": message } }));
-                false
-            }
+            Ok(admitted) => self.note(json!({ "outcome": admitted.as_str() })),
+            Err(refusal) => self.refused(refusal.into()),
         }
     }
 
@@ -148,6 +140,10 @@ impl Process {
                 json!({ "outcome": "failed", "error": told })
             }
         });
+    }
+
+    fn refused(&self, Refused { kind, message }: Refused) {
+        self.note(json!({ "outcome": "failed", "error": { "kind": kind, "message": message } }));
     }
 
     fn note(&self, entry: Value) {

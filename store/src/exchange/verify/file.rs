@@ -143,7 +143,10 @@ impl File {
                     section.waiting.push((line, blob.blob));
                 }
             }
-            Ok(Line::Batch { batch, found }) => section.batch(&mut self.report, line, &batch, found, self.kept),
+            Ok(Line::Batch { batch, found, named }) => {
+                section.batch(&mut self.report, line, &batch, found, &named);
+                note_kept(&mut self.report, self.kept, batch.digest, batch.next());
+            }
             Ok(Line::Opaque { envelope, reason }) => {
                 let (session, first, digest) = (envelope.session, envelope.first, envelope.digest);
                 let place = Place { line: Some(line), session: Some(session), seq: Some(first) };
@@ -192,7 +195,7 @@ impl File {
 }
 
 impl Section {
-    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: Digest, kept: Option<Digest>) {
+    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: Digest, named: &[BlobRef]) {
         let (session, seq) = (batch.session, batch.first);
         let place = Place { line: Some(line), session: Some(session), seq: Some(seq) };
         report.batches += 1;
@@ -202,8 +205,7 @@ impl Section {
         }
         self.chain.take(batch, Some(found), |flaw| report.tell(place, flaw));
         self.stands(Link::of(batch));
-        let named = batch.blobs();
-        for one in &named {
+        for one in named {
             let reason = match self.blobs.get(&one.blob) {
                 None => "it is named here and stands nowhere before",
                 Some(known) if known != one => "its text has another length than is named here",
@@ -211,8 +213,7 @@ impl Section {
             };
             report.tell(place, Flaw::Blob { blob: one.blob, found: None, reason: reason.into() });
         }
-        self.stray(report, &named);
-        note_kept(report, kept, batch.digest, batch.next());
+        self.stray(report, named);
     }
 
     fn stands(&mut self, link: Link) {

@@ -3,10 +3,11 @@
 use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
 use super::report::{Flaw, Place, Proven, VerifyReport};
+use crate::exchange::line::{digest_of_line, named_in};
 use crate::exchange::{PAGE, Progress, Tell};
 use crate::log::{EventLog, Head, ReadError, Slice};
 use annals_core::{BlobRef, Blobs, Digest, Seq, SessionId};
-use std::collections::BTreeSet;
+use std::collections::HashSet;
 use std::num::NonZero;
 use std::sync::Arc;
 
@@ -88,8 +89,8 @@ struct Walk<'a> {
     blobs: Arc<dyn Blobs + Send + Sync>,
     kept: Option<Digest>,
     report: VerifyReport,
-    /// Blobs that were hashed and found right: 32 bytes each.
-    sound: BTreeSet<Digest>,
+    /// Blobs that were hashed and found right: 48 bytes each.
+    sound: HashSet<BlobRef>,
     progress: Progress,
     tell: Tell<'a>,
 }
@@ -97,7 +98,7 @@ struct Walk<'a> {
 impl<'a> Walk<'a> {
     fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, tell: Tell<'a>) -> Self {
         let (blobs, report) = (log.blobs(), VerifyReport::default());
-        Self { log, blobs, kept, report, sound: BTreeSet::new(), progress, tell }
+        Self { log, blobs, kept, report, sound: HashSet::new(), progress, tell }
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
@@ -195,20 +196,20 @@ impl<'a> Walk<'a> {
 struct Checked {
     digest: Result<Digest, String>,
     /// Every blob that was looked at, and what is wrong with it.
-    blobs: Vec<(Digest, Option<Flaw>)>,
+    blobs: Vec<(BlobRef, Option<Flaw>)>,
 }
 
 /// Hashes a page on every core, in order.
-fn check(page: &[Slice], blobs: &(dyn Blobs + Send + Sync), sound: &BTreeSet<Digest>) -> Vec<Checked> {
-    let one = |slice: &Slice| Checked {
-        digest: slice.batch.compute_digest().map_err(|error| error.to_string()),
-        blobs: slice
-            .batch
-            .blobs()
-            .into_iter()
-            .filter(|named| !sound.contains(&named.blob))
-            .map(|named| (named.blob, check_blob(&named, blobs)))
-            .collect(),
+fn check(page: &[Slice], blobs: &(dyn Blobs + Send + Sync), sound: &HashSet<BlobRef>) -> Vec<Checked> {
+    let one = |slice: &Slice| {
+        let batch = &slice.batch;
+        let text = match batch.to_canonical() {
+            Ok(text) => text,
+            Err(error) => return Checked { digest: Err(error.to_string()), blobs: Vec::new() },
+        };
+        let named = named_in(&text, batch).into_iter().filter(|named| !sound.contains(named));
+        let blobs = named.map(|named| (named, check_blob(&named, blobs))).collect();
+        Checked { digest: digest_of_line(&text, &batch.digest).ok_or_else(|| "it has no canonical form".into()), blobs }
     };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     if cores == 1 || page.len() < 8 * cores {

@@ -1,0 +1,155 @@
+//! `annals scenario`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::plain;
+use crate::look::{Tone, counted};
+use annals_runtime::scenario::{Backend, Outcome, Report, START, Scenario, play, record};
+use clap::{Subcommand, ValueEnum};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Plays whole Sessions that are told as data, begins such a file, or records one.
+///
+/// A scenario says what the world looks like, what the user, the model and the tools do, and what must then be true. It
+/// plays through the real runtime and store. See fixtures/scenarios/FORMAT.md.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum What {
+    /// Plays scenarios. Exit status 1 if an expectation does not hold, 2 if a file is no scenario (nothing is run then).
+    ///
+    /// Each file gets a fresh store: a temporary one, or --store DIR (with several files, a folder in it for each).
+    Run {
+        /// The files.
+        #[arg(value_name = "FILE", required = true)]
+        files: Vec<PathBuf>,
+        /// Writes everything that came of it to FILE, as JSON.
+        #[arg(long, value_name = "FILE")]
+        report: Option<PathBuf>,
+        /// Where the log is kept.
+        #[arg(long, value_enum, default_value = "sled")]
+        backend: Kind,
+        /// Keeps the temporary stores, and says where they are.
+        #[arg(long)]
+        keep: bool,
+    },
+    /// Begins a scenario: a commented example that holds.
+    New {
+        /// The file to make; stdout if it is left out.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+    /// Records a Session as a scenario that makes the same facts happen and expects its present views.
+    Record {
+        /// The Session.
+        #[arg(value_name = "SESSION", default_value = "@last")]
+        session: String,
+        /// The file to make; stdout if it is left out.
+        #[arg(value_name = "FILE")]
+        file: Option<PathBuf>,
+    },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Kind {
+    /// On disk.
+    Sled,
+    /// In memory.
+    Memory,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file is no scenario, a store cannot be made, or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    match &args.what {
+        What::Run { files, report, backend, keep } => {
+            let played = run_all(files, *backend, *keep, desk, out)?;
+            if let Some(path) = report {
+                let at = |source| CliError::File { path: path.clone(), source };
+                let mut file = std::fs::File::create(path).map_err(at)?;
+                json::object(&mut file, &played.to_json()).map_err(at)?;
+            }
+            if desk.look.json {
+                json::object(out, &played.to_json())?;
+            }
+            Ok(Verdict::bad_if(!played.passed()))
+        }
+        What::New { file } => give(START, file.as_deref(), desk, out),
+        What::Record { session, file } => {
+            let (reader, session) = desk.find(session).await?;
+            let text = record(&**reader.log(), session).await?;
+            give(&text, file.as_deref(), desk, out)
+        }
+    }
+}
+
+/// Writes a text to a new file, or to stdout.
+fn give(text: &str, file: Option<&Path>, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let Some(path) = file else {
+        out.write_all(text.as_bytes())?;
+        return Ok(Verdict::Fine);
+    };
+    let at = |source| CliError::File { path: path.to_owned(), source };
+    // A file that is there may hold work: it is never written over.
+    std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(at)?;
+    desk.remark(&format!("wrote {}; play it with `annals scenario run {0}`", path.display()));
+    Ok(Verdict::Fine)
+}
+
+fn run_all(
+    files: &[PathBuf],
+    backend: Kind,
+    keep: bool,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<Report, CliError> {
+    // All of them first: when one is no scenario, nothing is run.
+    let scenarios = files.iter().map(|file| Scenario::load(file)).collect::<Result<Vec<_>, _>>()?;
+    let temporary = tempfile::Builder::new().prefix("annals-scenario-").tempdir()?;
+    let mut report = Report::default();
+    for (at, (file, scenario)) in files.iter().zip(&scenarios).enumerate() {
+        let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+        let folder = match &desk.named {
+            Some(dir) if files.len() == 1 => dir.clone(),
+            Some(dir) => dir.join(format!("{:03}-{name}", at + 1)),
+            None => temporary.path().join(format!("{:03}-{name}", at + 1)),
+        };
+        let backend = match backend {
+            Kind::Sled => Backend::Sled(folder),
+            Kind::Memory => Backend::Memory,
+        };
+        let outcome = play(&file.to_string_lossy(), scenario, &backend)?;
+        if !desk.look.json {
+            draw(&outcome, desk, out)?;
+        }
+        report.scenarios.push(outcome);
+    }
+    let failed = report.scenarios.iter().filter(|outcome| !outcome.passed()).count() as u64;
+    let count = counted(report.scenarios.len() as u64, "scenario");
+    desk.remark(&match failed {
+        0 => format!("{count}, every expectation holds"),
+        failed => format!("{failed} of {count} do not hold"),
+    });
+    if keep && backend == Kind::Sled && desk.named.is_none() {
+        desk.remark(&format!("the stores are in {}", temporary.keep().display()));
+    }
+    Ok(report)
+}
+
+fn draw(outcome: &Outcome, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    let look = &desk.look;
+    let mark = if outcome.passed() { look.paint(Tone::Good, "✓") } else { look.paint(Tone::Bad, "✗") };
+    writeln!(out, "{mark} {}", plain(&outcome.name))?;
+    for failure in &outcome.failures {
+        writeln!(out, "  {}: {}", outcome.file, look.paint(Tone::Bad, &plain(&failure.to_string())))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,52 @@
+//! `annals schema`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::schema::{VIEWS, named};
+use annals_core::Kind;
+use std::io::Write;
+
+/// Prints the JSON Schema of a view (`history`), of a kind of event (`tool.called`), or of all views (`all`).
+///
+/// Without NAME, lists the names.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// A view, a kind of event, or `all`.
+    #[arg(value_name = "NAME", value_parser = name)]
+    name: Option<String>,
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    let kinds = Kind::ALL.iter().map(|kind| kind.name());
+    VIEWS.iter().copied().chain(std::iter::once("all")).chain(kinds)
+}
+
+fn name(text: &str) -> Result<String, String> {
+    if names().any(|name| name == text) {
+        return Ok(text.to_owned());
+    }
+    let near = names().max_by(|a, b| strsim::jaro_winkler(text, a).total_cmp(&strsim::jaro_winkler(text, b)));
+    Err(format!("nothing has this name; did you mean {}?", near.unwrap_or("all")))
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the output refuses.
+pub fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let Some(name) = &args.name else {
+        if desk.look.json {
+            json::object(out, &names().collect::<Vec<_>>())?;
+            return Ok(Verdict::Fine);
+        }
+        for name in names() {
+            writeln!(out, "{name}")?;
+        }
+        return Ok(Verdict::Fine);
+    };
+    if let Some(schema) = named(name) {
+        json::object(out, &schema)?;
+    }
+    Ok(Verdict::Fine)
+}

@@ -1,0 +1,50 @@
+//! What is said beside an answer: on stderr, or wherever a test collects it.
+
+use crate::look::{Look, Tone};
+use std::fmt;
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where remarks go, and how they look.
+#[derive(Clone)]
+pub struct Remarks {
+    out: Arc<Mutex<Box<dyn Write + Send>>>,
+    look: Look,
+    watched: bool,
+}
+
+impl Remarks {
+    /// Remarks on `out`; `watched` says whether a person sees them come.
+    pub fn new(out: Box<dyn Write + Send>, look: Look, watched: bool) -> Self {
+        Self { out: Arc::new(Mutex::new(out)), look, watched }
+    }
+
+    /// The same with colours as `choose` decides.
+    pub fn coloured(self, choose: impl Fn(bool) -> bool) -> Self {
+        let colour = choose(self.look.colour);
+        Self { look: Look { colour, ..self.look }, ..self }
+    }
+
+    /// Whether a person sees them come: then progress is shown.
+    pub fn are_watched(&self) -> bool {
+        self.watched
+    }
+
+    /// Says something, after the program's name.
+    pub fn say(&self, tone: Tone, text: &str) {
+        self.write(&format!("{} {text}\n", self.look.paint(tone, "annals:")));
+    }
+
+    /// Writes as it is.
+    pub fn write(&self, text: &str) {
+        let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
+        // Nobody may be left to read it; the answer does not depend on it.
+        drop(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+    }
+}
+
+impl fmt::Debug for Remarks {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Remarks").field("watched", &self.watched).finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,241 @@
+//! What the `annals` command answers, at 80 columns, for eyes.
+
+#[path = "cli/command.rs"]
+mod command;
+#[path = "cli/validate.rs"]
+mod validate;
+
+use command::{Annals, fixture};
+
+/// Tells a fixture without a store.
+fn replay(name: &str) -> String {
+    Annals::new().show(&["replay", &fixture(name)])
+}
+
+#[test]
+fn a_replay_tells_turns_tools_and_costs() {
+    insta::assert_snapshot!(replay("opencode/v2/tools.events.jsonl"));
+}
+
+#[test]
+fn a_replay_tells_compactions_epochs_and_context_messages() {
+    insta::assert_snapshot!(replay("opencode/v2/compaction.events.jsonl"));
+}
+
+#[test]
+fn a_replay_tells_what_waited_and_where_it_joined() {
+    insta::assert_snapshot!(replay("opencode/v2/steer-and-queue.events.jsonl"));
+}
+
+#[test]
+fn a_replay_marks_what_a_revert_undid() {
+    insta::assert_snapshot!(replay("opencode/v2/revert.events.jsonl"));
+}
+
+#[test]
+fn a_replay_tells_failures_and_interrupts() {
+    let told = replay("opencode/v2/errors.events.jsonl") + "\n" + &replay("opencode/v2/interrupted.events.jsonl");
+    insta::assert_snapshot!(told);
+}
+
+#[test]
+fn a_replay_tells_a_codex_rollout() {
+    insta::assert_snapshot!(replay("codex/tools-and-resume.rollout.jsonl"));
+}
+
+#[test]
+fn a_replay_tells_a_claude_code_transcript() {
+    insta::assert_snapshot!(replay("claude-code/tools-and-compaction.jsonl"));
+}
+
+#[test]
+fn a_replay_of_a_file_creates_nothing() {
+    let annals = Annals::new();
+    assert_eq!(annals.run(&["replay", &fixture("opencode/v2/first.events.jsonl")]).status, 0);
+    assert!(!annals.store().exists());
+}
+
+#[test]
+fn commands_that_look_create_no_store() {
+    let annals = Annals::new();
+    let told: Vec<String> = ["sessions", "replay", "log", "history", "context", "usage", "verify", "doctor"]
+        .map(|command| annals.show(&[command]))
+        .into();
+    assert!(!annals.store().exists());
+    insta::assert_snapshot!(told.join(""));
+}
+
+#[test]
+fn every_fixture_replays_and_verifies_from_the_store() {
+    let annals = Annals::with_fixtures();
+    let sessions = annals.run(&["sessions", "--children", "--json"]).out;
+    let sessions: serde_json::Value = serde_json::from_str(&sessions).expect("JSON");
+    let ids: Vec<&str> =
+        sessions.as_array().into_iter().flatten().filter_map(|session| session["id"].as_str()).collect();
+    assert_eq!(ids.len(), 31);
+    for id in ids {
+        for command in ["replay", "verify", "log", "history", "transcript", "context", "usage"] {
+            let answer = annals.run(&[command, id]);
+            assert_eq!(answer.status, 0, "{command} {id}: {}", answer.remarks);
+        }
+    }
+    assert_eq!(annals.run(&["verify"]).status, 0);
+}
+
+#[test]
+fn sessions_are_listed_the_newest_first() {
+    insta::assert_snapshot!(Annals::with_fixtures().show(&["sessions"]));
+}
+
+#[test]
+fn sessions_are_filtered_and_sorted() {
+    let annals = Annals::with_fixtures();
+    let by_cost = annals.show(&["sessions", "--sort", "cost", "-n", "3"]);
+    let by_agent = annals.show(&["sessions", "--agent", "codex"]);
+    let by_title = annals.show(&["sessions", "forked"]);
+    let none = annals.show(&["sessions", "nothing", "like", "this"]);
+    insta::assert_snapshot!([by_cost, by_agent, by_title, none].join("\n"));
+}
+
+#[test]
+fn importing_again_adds_nothing() {
+    let annals = Annals::new();
+    let file = fixture("opencode/v2/first.events.jsonl");
+    let (first, again) = (annals.show(&["import", &file]), annals.show(&["import", &file]));
+    insta::assert_snapshot!(first + "\n" + &again);
+}
+
+#[test]
+fn a_log_lists_events_and_joins_what_landed_together() {
+    insta::assert_snapshot!(Annals::new().show(&["log", &fixture("opencode/v2/context-changes.events.jsonl")]));
+}
+
+#[test]
+fn a_log_is_filtered_by_kind() {
+    let annals = Annals::new();
+    let file = fixture("opencode/v2/tools.events.jsonl");
+    let some = annals.show(&["log", &file, "--kind", "tool.called", "-n", "3"]);
+    let meant = annals.show(&["log", &file, "--kind", "tool.call"]);
+    insta::assert_snapshot!(some + "\n" + &meant);
+}
+
+#[test]
+fn an_event_is_shown_whole() {
+    let annals = Annals::new();
+    let file = fixture("opencode/v2/tools.events.jsonl");
+    insta::assert_snapshot!(annals.show(&["show", &file, "36"]) + "\n" + &annals.show(&["show", &file, "900"]));
+}
+
+#[test]
+fn a_history_is_what_the_model_would_see() {
+    insta::assert_snapshot!(Annals::new().show(&["history", &fixture("opencode/v2/compaction.events.jsonl")]));
+}
+
+#[test]
+fn a_transcript_shows_undone_messages_too() {
+    let annals = Annals::new();
+    let file = fixture("opencode/v2/revert.events.jsonl");
+    let standing = annals.run(&["transcript", &file, "--standing"]).out;
+    assert!(!standing.contains("undone"));
+    insta::assert_snapshot!(annals.show(&["transcript", &file]));
+}
+
+#[test]
+fn a_context_shows_baseline_snapshot_and_what_was_told() {
+    insta::assert_snapshot!(Annals::new().show(&["context", &fixture("opencode/v2/context-changes.events.jsonl")]));
+}
+
+#[test]
+fn usage_is_told_in_all_and_by_model() {
+    insta::assert_snapshot!(Annals::new().show(&["usage", &fixture("opencode/v2/switches.events.jsonl")]));
+}
+
+#[test]
+fn a_diff_tells_what_changed_in_every_view() {
+    let annals = Annals::new();
+    let file = fixture("opencode/v2/context-changes.events.jsonl");
+    insta::assert_snapshot!(annals.show(&["diff", &file, "6", "12"]) + "\n" + &annals.show(&["diff", &file, "6", "6"]));
+}
+
+#[test]
+fn a_search_goes_through_all_sessions() {
+    let annals = Annals::with_fixtures();
+    let found = annals.show(&["search", "shelf b2", "--by", "model", "-n", "6"]);
+    let none = annals.show(&["search", "no such words anywhere"]);
+    insta::assert_snapshot!(found + "\n" + &none);
+}
+
+#[test]
+fn wrong_use_says_what_was_meant() {
+    let annals = Annals::with_fixtures();
+    let told = [
+        annals.show(&["replya"]),
+        annals.show(&["replay", "invntory"]),
+        annals.show(&["replay", "forked from"]),
+        annals.show(&["replay", "forked"]),
+        annals.show(&["history", "inventory tools", "--at", "5000"]),
+        annals.show(&["replay", "fixtures/opencode/README.txt"]),
+        annals.show(&["schema", "histroy"]),
+    ];
+    let told: Vec<String> = told.map(|told| told.lines().take(12).collect::<Vec<_>>().join("\n")).into();
+    insta::assert_snapshot!(told.join("\n\n"));
+}
+
+#[test]
+fn a_session_is_named_in_many_ways() {
+    let annals = Annals::with_fixtures();
+    let named = |name: &str| annals.run(&["usage", name, "--json"]).out;
+    let by_title = named("inventory tools");
+    for name in ["01M7ZVECYGMJAC5MR3SPZWNC68", "01m7zvecyg", "WNC68", "INVENTORY Tools"] {
+        assert_eq!(named(name), by_title, "{name}");
+    }
+    let foreign = annals.run(&["usage", "ses_e0043efdcffeqYw0Ky3UAnNeId", "--json"]);
+    assert_eq!(foreign.status, 0, "{}", foreign.remarks);
+}
+
+#[test]
+fn an_export_verifies_and_comes_back() {
+    let annals = Annals::with_fixtures();
+    let file = annals.file("tools.annals.jsonl");
+    let path = file.to_string_lossy();
+    let export = annals.show(&["export", "inventory tools", &path]);
+    let verify = annals.show(&["verify", &path]);
+    let other = Annals::new();
+    assert_eq!(other.run(&["import", &path]).status, 0);
+    assert_eq!(other.run(&["transcript", "--json"]).out, annals.run(&["transcript", "inventory tools", "--json"]).out);
+    insta::assert_snapshot!(export + "\n" + &verify);
+}
+
+#[test]
+fn an_altered_export_is_bad_news() {
+    let annals = Annals::with_fixtures();
+    let file = annals.file("altered.annals.jsonl");
+    assert_eq!(annals.run(&["export", "inventory tools", &file.to_string_lossy()]).status, 0);
+    let text = std::fs::read_to_string(&file).expect("an export");
+    std::fs::write(&file, text.replacen("bolts", "bells", 1)).expect("writable");
+    let told = annals.show(&["verify", &file.to_string_lossy()]);
+    let replayed = annals.show(&["replay", &file.to_string_lossy()]);
+    insta::assert_snapshot!(told + "\n" + &replayed);
+}
+
+#[test]
+fn views_are_json_of_their_schemas() {
+    let annals = Annals::new();
+    let file = fixture("opencode/v2/tools.events.jsonl");
+    for (command, schema) in
+        [("history", "history"), ("transcript", "transcript"), ("usage", "usage"), ("log", "events")]
+    {
+        let value: serde_json::Value =
+            serde_json::from_str(&annals.run(&[command, &file, "--json"]).out).expect(command);
+        let schema = annals_cli::schema::named(schema).expect("a schema");
+        let wrong = validate::wrong(&schema, &value);
+        assert!(wrong.is_none(), "{command}: {}", wrong.unwrap_or_default());
+    }
+    let context: serde_json::Value =
+        serde_json::from_str(&annals.run(&["context", &file, "--json"]).out).expect("context");
+    for view in ["baseline", "snapshot"] {
+        let schema = annals_cli::schema::named(view).expect("a schema");
+        let wrong = validate::wrong(&schema, &context[view]);
+        assert!(wrong.is_none(), "{view}: {}", wrong.unwrap_or_default());
+    }
+}

@@ -1,0 +1,112 @@
+//! Runs `annals` in this process, in fixed surroundings, and shows what came of it as one text.
+
+use annals_cli::app::{Surroundings, run};
+use annals_cli::look::Look;
+use annals_cli::remarks::Remarks;
+use annals_core::Time;
+use jiff::tz::TimeZone;
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// 2026-11-22 00:00:00 UTC, some hours after the fixtures were recorded.
+const NOW: Time = Time(1_795_305_600_000);
+
+/// A store of its own, and how commands are run on it.
+pub struct Annals {
+    folder: tempfile::TempDir,
+    width: usize,
+}
+
+/// What a command gave.
+pub struct Answer {
+    /// Exit status.
+    pub status: u8,
+    /// What it answered.
+    pub out: String,
+    /// What it remarked.
+    pub remarks: String,
+}
+
+#[derive(Clone, Default)]
+struct Collected(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Collected {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Annals {
+    /// No store yet, 80 columns.
+    pub fn new() -> Self {
+        Self { folder: tempfile::tempdir().expect("a folder"), width: 80 }
+    }
+
+    /// A store with everything that the fixtures hold.
+    pub fn with_fixtures() -> Self {
+        let annals = Self::new();
+        for source in ["opencode/opencode.db", "codex", "claude-code"] {
+            let answer = annals.run(&["import", &fixture(source)]);
+            assert_eq!(answer.status, 0, "{}", answer.remarks);
+        }
+        annals
+    }
+
+    /// The store's folder.
+    pub fn store(&self) -> PathBuf {
+        self.folder.path().join("store")
+    }
+
+    /// A path for a file that a command makes.
+    pub fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    /// Runs a command.
+    pub fn run(&self, args: &[&str]) -> Answer {
+        let remarks = Collected::default();
+        let look = Look { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: NOW };
+        let surroundings = Surroundings {
+            store: Some(self.store().into_os_string()),
+            look: look.clone(),
+            remarks: Remarks::new(Box::new(remarks.clone()), look, false),
+            paged: false,
+        };
+        let mut out = Vec::new();
+        let args = std::iter::once("annals").chain(args.iter().copied()).map(OsString::from);
+        let status = run(args, surroundings, Some(&mut out));
+        let text = |bytes: &[u8]| self.stable(&String::from_utf8_lossy(bytes));
+        let remarks = remarks.0.lock().unwrap_or_else(PoisonError::into_inner);
+        Answer { status, out: text(&out), remarks: text(&remarks) }
+    }
+
+    /// What a command gave, as one text to look at.
+    pub fn show(&self, args: &[&str]) -> String {
+        let Answer { status, out, remarks } = self.run(args);
+        let mut shown = out;
+        if !remarks.is_empty() {
+            shown.push_str(&format!("[stderr]\n{remarks}"));
+        }
+        if status != 0 {
+            shown.push_str(&format!("[exit status {status}]\n"));
+        }
+        shown
+    }
+
+    /// Paths of this machine replaced by names.
+    fn stable(&self, text: &str) -> String {
+        let folder = self.folder.path().to_string_lossy();
+        text.replace(&*folder, "TMP").replace(&fixture(""), "fixtures/")
+    }
+}
+
+/// The path of a fixture.
+pub fn fixture(name: &str) -> String {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures").join(name).to_string_lossy().into_owned()
+}

@@ -1,0 +1,69 @@
+//! Validates JSON against the parts of JSON Schema that our schemas use.
+
+use serde_json::Value;
+
+/// Where and how a value breaks its schema; `None` when it does not.
+pub fn wrong(schema: &Value, value: &Value) -> Option<String> {
+    let fields = match schema {
+        Value::Bool(true) => return None,
+        Value::Object(fields) => fields,
+        other => return Some(format!("no schema: {other}")),
+    };
+    fields.iter().find_map(|(word, rule)| match word.as_str() {
+        "$schema" | "title" | "description" => None,
+        "const" => (rule != value).then(|| format!("{value} is not {rule}")),
+        "enum" => (!rule.as_array()?.contains(value)).then(|| format!("{value} is none of {rule}")),
+        "type" => (!is(rule.as_str()?, value)).then(|| format!("{value} is no {rule}")),
+        "minimum" => value
+            .as_f64()
+            .filter(|number| *number < rule.as_f64().unwrap_or(f64::MIN))
+            .map(|n| format!("{n} is too small")),
+        "maximum" => value
+            .as_f64()
+            .filter(|number| *number > rule.as_f64().unwrap_or(f64::MAX))
+            .map(|n| format!("{n} is too large")),
+        // The patterns are those of ids and hashes: their length is what can go wrong.
+        "pattern" => value.as_str().filter(|text| text.is_empty()).map(|_| format!("empty, against {rule}")),
+        "items" => {
+            value.as_array()?.iter().enumerate().find_map(|(at, item)| Some(format!("{at}: {}", wrong(rule, item)?)))
+        }
+        "required" => rule
+            .as_array()?
+            .iter()
+            .find(|name| value.get(name.as_str().unwrap_or_default()).is_none())
+            .map(|name| format!("no field {name}")),
+        "properties" => rule
+            .as_object()?
+            .iter()
+            .find_map(|(name, rule)| Some(format!("{name}: {}", wrong(rule, value.get(name)?)?))),
+        "additionalProperties" => {
+            let known = fields.get("properties").and_then(Value::as_object);
+            value
+                .as_object()?
+                .iter()
+                .filter(|(name, _)| !known.is_some_and(|known| known.contains_key(*name)))
+                .find_map(|(name, value)| match rule {
+                    Value::Bool(false) => Some(format!("unknown field {name}")),
+                    rule => Some(format!("{name}: {}", wrong(rule, value)?)),
+                })
+        }
+        "propertyNames" => value.as_object()?.keys().find_map(|name| wrong(rule, &Value::from(name.as_str()))),
+        "anyOf" | "oneOf" => {
+            let all: Vec<String> = rule.as_array()?.iter().map(|rule| wrong(rule, value)).collect::<Option<_>>()?;
+            Some(format!("nothing fits: {}", all.join("; ")))
+        }
+        other => Some(format!("the schema uses {other}, which this validator does not know")),
+    })
+}
+
+fn is(kind: &str, value: &Value) -> bool {
+    match kind {
+        "object" => value.is_object(),
+        "array" => value.is_array(),
+        "string" => value.is_string(),
+        "boolean" => value.is_boolean(),
+        "integer" => value.is_i64() || value.is_u64(),
+        "null" => value.is_null(),
+        _ => false,
+    }
+}
