@@ -17,6 +17,7 @@ pub mod settings;
 pub mod tools;
 mod turn;
 pub mod views;
+pub mod worktree;
 
 pub use annals_store::Boxed;
 pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};

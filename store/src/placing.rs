@@ -7,8 +7,12 @@ use annals_core::batch::Sealed;
 use annals_core::event::SessionForked;
 use annals_core::{Batch, BlobHash, Digest, Event, Seq, SessionId};
 
+/// The end of a Session's log is lost: nothing may be chained to what is not there.
+pub const LOST_END: &str = "its last batches are damaged in every copy; fork it below the damage to go on";
+
 /// Every reason that [`AppendError::Misplaced`] gives.
 pub const MISPLACED: &[&str] = &[
+    LOST_END,
     "a session begins with the first event of its first batch, nowhere else",
     "it exists; the batch would begin it again",
     "session.created stands at seq 0",

@@ -3,7 +3,9 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_cli::import::{Form, ImportError, Options, Outcome, RecogniseError, import, recognise, sources};
+use annals_cli::import::{
+    Form, ImportError, ImportReport, Options, Outcome, RecogniseError, import, recognise, sources,
+};
 use annals_core::event::{ChildSettled, ChildStarted, EpochCause};
 use annals_core::{Event, Seq};
 use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
@@ -24,6 +26,9 @@ async fn every_recorded_session_is_imported_once_and_known_ever_after() {
             let again = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
             assert_eq!((again.new_batches(), again.known_batches()), (0, first.new_batches()), "{again:#?}");
             assert!(!again.has_bad_news(), "{again:#?}");
+            let lost = |report: &ImportReport| report.sessions.iter().map(|it| it.losses.clone()).collect::<Vec<_>>();
+            assert_eq!(lost(&again), lost(&first), "what is lost is said every time");
+            assert!(first.sessions.iter().all(|it| it.title.is_some()), "{first:#?}");
             seen += 1;
         }
     }

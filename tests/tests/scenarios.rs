@@ -1,6 +1,10 @@
 //! Every scenario of `fixtures/scenarios` holds, on both backends, with the same bytes of report.
 
+use annals_core::{Event, Seq, SessionId};
+use annals_projections::{Projection, SessionView, rebuild};
 use annals_runtime::scenario::{Backend, Outcome, Report, START, Scenario, play};
+use annals_store::{DiskLog, EventLog, OpenMode};
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> Vec<(String, Scenario)> {
@@ -17,12 +21,6 @@ fn fixtures() -> Vec<(String, Scenario)> {
         .filter(|(name, _)| name.contains(&only))
         .map(|(name, file)| (name, Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"))))
         .collect()
-}
-
-fn on_disk(name: &str, scenario: &Scenario) -> Outcome {
-    let folder = tempfile::tempdir().expect("a folder");
-    let store = folder.path().join("store");
-    play(name, scenario, &Backend::Sled(store)).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 fn in_memory(name: &str, scenario: &Scenario) -> Outcome {
@@ -52,13 +50,55 @@ fn every_scenario_holds_in_memory_and_twice_alike() {
     assert!(failed.is_empty(), "{} scenarios do not hold:\n{}", failed.len(), failed.join("\n"));
 }
 
+/// The digests of the requests that a Session's own log announces, each of them recomputed from the facts before it.
+async fn proved(name: &str, log: &DiskLog, session: SessionId) -> BTreeSet<String> {
+    let blobs = log.blobs();
+    let mut view = SessionView::default();
+    let mut digests = BTreeSet::new();
+    let mut from = Seq::ZERO;
+    loop {
+        let page = log.read(session, from, 64).await.unwrap_or_else(|error| panic!("{name}: {error}"));
+        let Some(last) = page.last() else { break };
+        from = last.until.min(last.batch.next());
+        for record in page.iter().flat_map(|slice| slice.records()) {
+            if let Event::RequestSent(sent) = record.event {
+                let request = rebuild(&view, sent, blobs.as_ref())
+                    .unwrap_or_else(|error| panic!("{name}, {session}, seq {}: {error}", record.seq));
+                assert_eq!(request.digest(), sent.digest, "{name}, {session}, seq {}", record.seq);
+                digests.insert(sent.digest.to_string());
+            }
+            view.apply(&record);
+        }
+    }
+    assert_eq!(view.anomalies(), Vec::<&annals_projections::Anomaly>::new(), "{name}: {session}");
+    digests
+}
+
 #[test]
-fn every_scenario_gives_the_same_report_on_disk() {
-    let differing: Vec<String> = fixtures()
-        .into_iter()
-        .filter(|(name, scenario)| bytes(on_disk(name, scenario)) != bytes(in_memory(name, scenario)))
-        .map(|(name, _)| name)
-        .collect();
+fn every_scenario_gives_the_same_report_on_disk_and_proves_every_request() {
+    let events = tokio::runtime::Builder::new_current_thread().enable_all().build().expect("an event loop");
+    let mut differing = Vec::new();
+    for (name, scenario) in fixtures() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let store = folder.path().join("store");
+        let outcome =
+            play(&name, &scenario, &Backend::Sled(store.clone())).unwrap_or_else(|error| panic!("{name}: {error}"));
+        let reached = outcome.last["requests"].as_array().expect("requests").clone();
+        if bytes(outcome) != bytes(in_memory(&name, &scenario)) {
+            differing.push(name.clone());
+        }
+        let (log, _) = DiskLog::open(&store, OpenMode::Existing).unwrap_or_else(|error| panic!("{name}: {error}"));
+        events.block_on(async {
+            let mut digests = BTreeSet::new();
+            for head in log.sessions().await.expect("sessions") {
+                digests.extend(proved(&name, &log, head.session).await);
+            }
+            for request in reached {
+                let digest = request["digest"].as_str().expect("a digest");
+                assert!(digests.contains(digest), "{name}: a request reached the provider that no log announces");
+            }
+        });
+    }
     assert!(differing.is_empty(), "{} reports differ between the backends: {}", differing.len(), differing.join(", "));
 }
 

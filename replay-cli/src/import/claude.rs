@@ -124,7 +124,7 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         form: FORM.into(),
         importer: IMPORTER,
     };
-    (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+    (desk.send)(Item::Began { session, title: header.prompt.clone(), origin: origin.clone() })?;
     let parent = if header.sidechain {
         let created = family.parent(&header.session);
         if created.is_none() {

@@ -103,7 +103,8 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         form: FORM.into(),
         importer: IMPORTER,
     };
-    (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+    let title = header(path).map_err(io)?.and_then(|(_, _, prompt)| prompt);
+    (desk.send)(Item::Began { session, title, origin: origin.clone() })?;
     let mut script = Script::new(session);
     let mut state = State::new(meta, &model, desk.editions, origin);
     let notes = Notes::default();

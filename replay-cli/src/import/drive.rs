@@ -8,6 +8,7 @@ use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -234,9 +235,9 @@ impl<'a> Driver<'a> {
                     losses: Default::default(),
                     damage: Default::default(),
                 };
-                if !self.running.contains_key(&session) {
+                if let Entry::Vacant(place) = self.running.entry(session) {
                     progress(Progress::Session(&report));
-                    self.running.insert(session, Running { report, head, queue: VecDeque::new(), busy: false });
+                    place.insert(Running { report, head, queue: VecDeque::new(), busy: false });
                     self.order.push(session);
                 }
             }

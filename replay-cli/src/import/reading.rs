@@ -24,7 +24,7 @@ pub enum Item {
     Began {
         /// Its id here.
         session: SessionId,
-        /// Its title, if it has one.
+        /// Its title, or its first prompt in brief.
         title: Option<String>,
         /// Where it comes from.
         origin: Origin,

@@ -62,7 +62,7 @@ pub struct SessionReport {
     pub foreign: String,
     /// The form that it was read from.
     pub form: String,
-    /// Its title, if it has one.
+    /// Its title, or its first prompt in brief.
     pub title: Option<String>,
     /// Batches that were appended.
     pub new: u64,

@@ -3,6 +3,7 @@
 mod act;
 mod ports;
 
+use super::action::Action;
 use super::dying::{Death, DyingLog};
 use super::views::Folded;
 use super::world::{Answering, Declared, Perform, ScriptedTool, World};
@@ -129,7 +130,10 @@ impl Process {
             Box::pin(async move {
                 // A process that is gone performs nothing.
                 let Some(process) = this.upgrade() else { return };
-                for action in &actions {
+                // An interrupt comes into force after the whole list: what it interrupts is what performs the list.
+                let (interrupts, others): (Vec<_>, Vec<_>) =
+                    actions.iter().partition(|action| matches!(action, Action::Interrupt));
+                for action in others.into_iter().chain(interrupts) {
                     process.act(action).await;
                 }
             })

@@ -139,6 +139,24 @@ fn a_tool_that_makes_lines_has_no_newline_at_the_end() {
 }
 
 #[test]
+fn a_tool_gives_its_results_one_after_the_other_and_then_what_it_declares() {
+    let Action::Tool(tool) = action(json!({ "tool": { "name": "t", "output": "else", "results": [
+        { "output": "first", "paths": ["/tmp/a"] }, { "error": "second" }, { "structured": { "n": 3 } }
+    ] } })) else {
+        panic!()
+    };
+    assert_eq!(tool.given(0).output.as_deref(), Some("first"));
+    assert_eq!((tool.given(1).output, tool.given(1).error.as_deref()), (None, Some("second")));
+    assert_eq!(tool.given(2).structured, Some(json!({ "n": 3 })));
+    assert_eq!(tool.given(3).output.as_deref(), Some("else"));
+    invalid(
+        json!([{ "tool": { "name": "t", "results": [{ "text": "x" }] } }]),
+        "$.script[0].tool.results[0].text",
+        "unknown field",
+    );
+}
+
+#[test]
 fn whatever_is_unknown_is_an_error_with_its_path() {
     invalid(json!([{ "promt": "a" }]), "$.script[0]", "unknown action `promt`; did you mean `prompt`?");
     invalid(json!([{ "admit": { "txt": "a" } }]), "$.script[0].admit.txt", "did you mean `text`?");

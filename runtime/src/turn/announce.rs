@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// A request that is durable and may be sent.
 pub(super) struct Durable {
-    pub(super) sent: RequestSent,
+    pub(super) sent: Box<RequestSent>,
     pub(super) request: Arc<Request>,
     /// The Seq of `request.sent`.
     pub(super) seq: Seq,
@@ -61,13 +61,13 @@ pub(super) async fn announce(runner: &Runner, shape: &Shape, room: &Room) -> Res
 impl Durable {
     fn of(view: &SessionView, sent: RequestSent, request: Request) -> Self {
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
-        Self { sent, request: Arc::new(request), seq: view.cut().next, parent }
+        Self { sent: Box::new(sent), request: Arc::new(request), seq: view.cut().next, parent }
     }
 
     /// Whether the turn that sent it may still record what it answers: no revert took it away, and no other runner of
     /// this log has sent a request since, which would have settled this one's open work.
     pub(super) fn holds(&self, view: &SessionView) -> bool {
-        let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose != Purpose::Title);
+        let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose == Purpose::Turn);
         newest.is_some_and(|newest| newest.seq == self.seq) && !view.transcript.is_removed(self.seq)
     }
 
@@ -76,7 +76,7 @@ impl Durable {
     pub(super) async fn again(&mut self, runner: &Runner) -> Result<(), Stop> {
         let other = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
         let blobs = runner.lane.blobs();
-        let mut sent = self.sent.clone();
+        let mut sent = (*self.sent).clone();
         sent.attempt += 1;
         let next = |view: &SessionView| {
             runner.stays(view)?;

@@ -129,3 +129,99 @@ async fn the_catalogue_resumes_from_a_saved_one_and_is_the_same() {
     assert_eq!(resumed, Views::new(log, None).catalogue().await.unwrap());
     assert_eq!(resumed.sessions.get(&session(9)).map(|entry| entry.title.as_str()), Some("New"));
 }
+
+/// Counts what is read of a log.
+struct Counting {
+    log: MemoryLog,
+    read: std::sync::atomic::AtomicU64,
+}
+
+impl EventLog for Counting {
+    fn append(
+        &self,
+        draft: Draft,
+    ) -> annals_store::Boxed<'_, Result<annals_store::Committed, annals_store::AppendError>> {
+        self.log.append(draft)
+    }
+
+    fn head(
+        &self,
+        session: SessionId,
+    ) -> annals_store::Boxed<'_, Result<Option<annals_store::Head>, annals_store::ReadError>> {
+        self.log.head(session)
+    }
+
+    fn sessions(&self) -> annals_store::Boxed<'_, Result<Vec<annals_store::SessionHead>, annals_store::ReadError>> {
+        self.log.sessions()
+    }
+
+    fn read(
+        &self,
+        session: SessionId,
+        from: Seq,
+        limit: usize,
+    ) -> annals_store::Boxed<'_, Result<Vec<annals_store::Slice>, annals_store::ReadError>> {
+        Box::pin(async move {
+            let slices = self.log.read(session, from, limit).await?;
+            let records: usize = slices.iter().map(|slice| slice.records().count()).sum();
+            self.read.fetch_add(records as u64, std::sync::atomic::Ordering::Relaxed);
+            Ok(slices)
+        })
+    }
+
+    fn read_back(
+        &self,
+        session: SessionId,
+        before: Seq,
+        limit: usize,
+    ) -> annals_store::Boxed<'_, Result<Vec<annals_store::Slice>, annals_store::ReadError>> {
+        self.log.read_back(session, before, limit)
+    }
+
+    fn follow(&self, scope: annals_store::Scope) -> annals_store::Following {
+        self.log.follow(scope)
+    }
+
+    fn put_blob(
+        &self,
+        text: String,
+    ) -> annals_store::Boxed<'_, Result<annals_core::BlobHash, annals_store::AppendError>> {
+        self.log.put_blob(text)
+    }
+
+    fn blobs(&self) -> Arc<dyn annals_core::Blobs + Send + Sync> {
+        self.log.blobs()
+    }
+}
+
+#[tokio::test]
+async fn two_hundred_thousand_events_with_twelve_compactions_answer_without_reading_what_is_not_shown() {
+    let counting = Arc::new(Counting { log: MemoryLog::new(), read: Default::default() });
+    let log: Arc<dyn EventLog> = counting.clone();
+    let id = session(1);
+    add(&log, id, vec![created()]).await;
+    let mut inputs = 0;
+    for _ in 0..12 {
+        for _ in 0..167 {
+            let mut events = Vec::new();
+            for _ in 0..50 {
+                inputs += 1;
+                events.extend(said(&format!("in-{inputs}")));
+            }
+            add(&log, id, events).await;
+        }
+        add(&log, id, vec![summary()]).await;
+    }
+    add(&log, id, said("last")).await;
+    let views = Views::new(log.clone(), Some(Arc::new(ViewCache::in_memory())));
+    let (_, first) = views.look(id, Seq(u64::MAX)).await.unwrap();
+    assert!(first.records > 200_000, "{first:?}");
+    add(&log, id, said("new")).await;
+    counting.read.store(0, std::sync::atomic::Ordering::Relaxed);
+    let (view, folded) = views.look(id, Seq(u64::MAX)).await.unwrap();
+    assert_eq!(folded.records, 2);
+    let read = counting.read.load(std::sync::atomic::Ordering::Relaxed);
+    assert!(read <= 5, "{read} events were read for two new ones: the last Batch, to check the view, and the new one");
+    assert_eq!(view.history.selected().count(), 3, "the summary and two inputs");
+    assert!(serde_json::to_vec(&view).unwrap().len() < 200_000, "the saved view is bounded by what is shown");
+}

@@ -2,7 +2,7 @@
 //! and (b) SQLite in WAL mode with `synchronous=FULL` and a rowid table. Prints ratios: higher is better for us.
 //!
 //! ```text
-//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [screen] [disk] [--appends N] [--events N]
+//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [screen] [disk] [--appends N] [--events N] [--dir PATH]
 //! ```
 //! Nothing named means everything. `docs/benchmarks.md` has results and what they do not say.
 
@@ -11,7 +11,17 @@ mod reading;
 mod rivals;
 mod writing;
 
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 use std::time::{Duration, Instant};
+
+/// Where everything is written: the folder where the bench runs, unless `--dir` names another.
+static PLACE: OnceLock<PathBuf> = OnceLock::new();
+
+/// A folder that goes when the bench is done with it.
+fn folder() -> std::io::Result<tempfile::TempDir> {
+    tempfile::tempdir_in(PLACE.get().map_or(Path::new("."), PathBuf::as_path))
+}
 
 /// What was asked for.
 struct Wanted {
@@ -27,6 +37,10 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match argument.as_str() {
             "--appends" => wanted.appends = arguments.next().ok_or("--appends needs a number")?.parse()?,
             "--events" => wanted.events = arguments.next().ok_or("--events needs a number")?.parse()?,
+            "--dir" => {
+                let dir = arguments.next().ok_or("--dir needs a path")?;
+                PLACE.set(dir.into()).map_err(|_| "--dir may stand once")?;
+            }
             // Cargo says this to every bench.
             "--bench" => {}
             name => wanted.names.push(name.to_owned()),

@@ -25,7 +25,7 @@ const PAGE: usize = 1024;
 
 /// Makes one long Session and reads it.
 pub async fn all(events: u64, asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
-    let dir = tempfile::tempdir_in(".")?;
+    let dir = crate::folder()?;
     let store = dir.path().join("store");
     let id = session(1);
     let (log, _) = DiskLog::open(&store, OpenMode::Create)?;

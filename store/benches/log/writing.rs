@@ -29,7 +29,7 @@ fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>,
 pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>> {
     let mut took: [Vec<Duration>; 3] = Default::default();
     for round in 0..ROUNDS as u64 {
-        let dir = tempfile::tempdir_in(".")?;
+        let dir = crate::folder()?;
         let records = records(session(round), count, size)?;
         let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
         let mut raw = RawFile::new(&dir.path().join("raw"), (count * (size + 100)) as u64)?;
@@ -61,7 +61,7 @@ pub async fn many_writers(size: usize, count: usize) -> Result<(), Box<dyn Error
     let mut took: [Vec<Duration>; 3] = Default::default();
     let each = count / TASKS;
     for _ in 0..ROUNDS {
-        let dir = tempfile::tempdir_in(".")?;
+        let dir = crate::folder()?;
         let all: Vec<Vec<Record>> =
             (0..TASKS).map(|task| records(session(task as u64), each, size)).collect::<Result<_, _>>()?;
         let raw = RawFile::new(&dir.path().join("raw"), (count * (size + 100)) as u64)?;

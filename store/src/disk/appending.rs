@@ -76,8 +76,7 @@ impl Shared {
         let prev = match placing::place(draft, head)? {
             Place::Behind => return Ok(Turn::Behind(head.map_or(Seq::ZERO, |head| head.next))),
             Place::Next { .. } if lost => {
-                let reason = "its last batches are damaged in every copy; fork it below the damage to go on";
-                return Err(AppendError::Misplaced { session: draft.session, reason });
+                return Err(AppendError::Misplaced { session: draft.session, reason: placing::LOST_END });
             }
             Place::Next { prev } => Some(prev),
             Place::Created => None,

@@ -6,7 +6,6 @@ use super::shared::Shared;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::time::Duration;
 
 /// What the keeper is told.
 #[derive(Debug)]
@@ -20,15 +19,13 @@ pub enum Upkeep {
     },
 }
 
-/// How long nothing must have happened before something is packed: writers come first.
-const QUIET: Duration = Duration::from_millis(300);
 /// How many segments may wait for a quiet moment.
 const WAITING: usize = 16;
 
 /// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
 pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
     loop {
-        match upkeep.recv_timeout(QUIET) {
+        match upkeep.recv_timeout(shared.tuning.quiet) {
             Ok(Upkeep::HalfFull) => {
                 if let Err(error) = shared.journal.reserve(shared.tuning.segment_bytes) {
                     tracing::debug!(%error, "the next segment could not be reserved ahead of time");

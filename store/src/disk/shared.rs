@@ -36,6 +36,8 @@ pub struct Tuning {
     pub sled_segment: usize,
     /// Whether sealed segments are compressed.
     pub pack: bool,
+    /// How long no segment must have been begun before one is compressed: writers come first.
+    pub quiet: Duration,
 }
 
 impl Default for Tuning {
@@ -50,6 +52,7 @@ impl Default for Tuning {
             sled_cache: 32 << 20,
             sled_segment: 8 << 20,
             pack: true,
+            quiet: Duration::from_millis(300),
         }
     }
 }

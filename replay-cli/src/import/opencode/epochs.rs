@@ -138,6 +138,7 @@ impl Epochs {
                 Some(Due { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
                 _ => row.baseline_seq <= previous.0,
             });
+            Self::note(epoch, notes);
             return Some((*at, epoch.clone()));
         }
         if next < recalled.head {
@@ -161,16 +162,19 @@ impl Epochs {
             EpochCause::Compaction => row.baseline_seq == due.after,
             _ => row.baseline_seq <= previous.0,
         });
-        let Some(row) = known else {
+        let epoch = self.epoch(due.cause, agent, location, known);
+        self.row_used |= epoch.known;
+        Self::note(&epoch, notes);
+        Some((previous.1, epoch))
+    }
+
+    /// What the row did not tell of an epoch.
+    fn note(epoch: &EpochStarted, notes: &Notes) {
+        if !epoch.known {
             notes.add("session_context_epoch: baseline of an earlier epoch");
-            return Some((previous.1, self.epoch(due.cause, agent, location, None)));
-        };
-        let epoch = self.epoch(due.cause, agent, location, Some(row));
-        self.row_used = true;
-        if epoch.entries.is_empty() {
+        } else if epoch.entries.is_empty() {
             notes.add("session_context_epoch: snapshot before the last update");
         }
-        Some((previous.1, epoch))
     }
 
     fn epoch(&self, cause: EpochCause, agent: &AgentName, location: &Location, row: Option<&EpochRow>) -> EpochStarted {

@@ -17,6 +17,8 @@ pub(super) struct Run {
     pub gap: Vec<Value>,
     /// Whether another turn follows by itself.
     pub continues: bool,
+    /// Whether an input joined.
+    pub promoted: bool,
     /// Whether the Session moved meanwhile: then no other turn follows.
     pub moved: bool,
 }

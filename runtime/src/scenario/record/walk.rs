@@ -83,13 +83,13 @@ impl<'a> Walk<'a> {
         match &fact.event {
             Event::InputAdmitted(admitted) if admitted.attachments.is_empty() => {
                 let (id, text) = (&admitted.input, admitted.text.resolve(blobs.as_ref()));
-                self.external(json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }));
+                self.external(fact.seq, json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }))?;
             }
-            Event::InputWithdrawn(withdrawn) => self.external(json!({ "cancel": withdrawn.input })),
-            Event::AgentSwitched(switched) => self.external(json!({ "agent": switched.agent })),
-            Event::ModelSwitched(switched) => self.external(json!({ "model": switched.model })),
+            Event::InputWithdrawn(withdrawn) => self.external(fact.seq, json!({ "cancel": withdrawn.input }))?,
+            Event::AgentSwitched(switched) => self.external(fact.seq, json!({ "agent": switched.agent }))?,
+            Event::ModelSwitched(switched) => self.external(fact.seq, json!({ "model": switched.model }))?,
             Event::SessionMoved(moved) => {
-                self.external(json!({ "move": moved.location.directory }));
+                self.external(fact.seq, json!({ "move": moved.location.directory }))?;
                 self.run.iter_mut().for_each(|run| run.moved = true);
             }
             Event::RevertStaged(staged) => {
@@ -130,11 +130,15 @@ impl<'a> Walk<'a> {
     }
 
     /// Something that a person did while a turn ran, or between two.
-    fn external(&mut self, action: Value) {
+    fn external(&mut self, seq: Seq, action: Value) -> Result<(), RecordError> {
         match &mut self.run {
+            Some(run) if run.attempts.is_empty() && run.promoted => {
+                return Err(self.recording.untold(seq, "what happened while the sources were observed"));
+            }
             Some(run) => run.external(action),
             None => self.script.push(action),
         }
+        Ok(())
     }
 
     /// Something that a person does only when nothing runs.

@@ -35,7 +35,10 @@ impl Walk<'_> {
             Event::EpochReplacementBlocked(_) => {
                 return Err(untold("which incompatible value waits for a source that is unavailable"));
             }
-            Event::InputPromoted(_) => self.boundary(Vec::new()),
+            Event::InputPromoted(_) => {
+                self.boundary(Vec::new());
+                self.run.iter_mut().for_each(|run| run.promoted = true);
+            }
             Event::ToolOutputsPruned(_) => {
                 self.boundary(Vec::new());
                 (self.limits.pruned, self.limits.automatic) = (true, true);

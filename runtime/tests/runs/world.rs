@@ -4,7 +4,7 @@ use annals_core::Seq;
 use annals_projections::{Body, Content};
 use annals_runtime::permission::{Approver, FixedApprover};
 use annals_runtime::ports::provider::Attempt;
-use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
+use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewSession, Ports, Runtime, Session, Settings};
@@ -18,7 +18,9 @@ pub type Tested = Result<(), Box<dyn std::error::Error>>;
 #[derive(Clone)]
 pub struct World {
     pub log: Arc<dyn EventLog>,
-    pub provider: Arc<ScriptedProvider>,
+    /// What answers, unless a test brings its own.
+    pub scripted: Arc<ScriptedProvider>,
+    pub provider: Arc<dyn Provider>,
     pub clock: Arc<ManualClock>,
     pub ids: Arc<SeededIds>,
     pub services: LocationServices,
@@ -30,9 +32,11 @@ pub struct World {
 impl World {
     /// A world whose model answers these attempts, then `ok`.
     pub fn new(attempts: impl IntoIterator<Item = Attempt>) -> Self {
+        let scripted = Arc::new(ScriptedProvider::new(attempts));
         Self {
             log: Arc::new(MemoryLog::new()),
-            provider: Arc::new(ScriptedProvider::new(attempts)),
+            provider: scripted.clone(),
+            scripted,
             clock: Arc::new(ManualClock::at(ManualClock::SCENARIO)),
             ids: Arc::new(SeededIds::scripted(1)),
             services: LocationServices::default(),
@@ -40,6 +44,11 @@ impl World {
             definitions: FixedDefinitions::default().model(scripted_model(&"test/alpha".into(), 200_000, 32_000)),
             settings: Settings::default(),
         }
+    }
+
+    /// The same world with another provider.
+    pub fn provider(self, provider: Arc<dyn Provider>) -> Self {
+        Self { provider, ..self }
     }
 
     /// Adds a tool.

@@ -1,11 +1,9 @@
 //! Turns against a scripted world: what the log and the history hold afterwards.
 
-mod world;
-
+use crate::world::{Tested, World, events, history, says};
 use annals_runtime::ports::provider::{Attempt, Outcome as Answer};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use annals_runtime::{NewInput, Outcome};
-use world::{Tested, World, events, history, says};
 
 fn error(kind: ProviderErrorKind) -> ProviderError {
     ProviderError { kind, status: None, retry_after_ms: None, message: format!("the provider said {kind}") }

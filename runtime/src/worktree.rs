@@ -1,0 +1,88 @@
+//! The file side of an undo: what a step changed in a git worktree is found, shown, and put back (spec 11), and
+//! uncommitted changes move between two checkouts of one project (spec 12).
+//!
+//! Everything that changes files goes through one door: a [`Plan`] says beforehand, path by path, what will change, and
+//! [`Files::restore`] does exactly that or nothing. `docs/revert.md` tells a user what is restored and what is not.
+
+mod capture;
+mod changes;
+mod error;
+mod git;
+mod ignored;
+mod none;
+mod plan;
+mod planning;
+mod restore;
+mod shadow;
+mod staging;
+mod transfer;
+mod tree;
+
+pub use capture::{Capture, LARGEST_UNTRACKED, Skipped, WhySkipped};
+pub use changes::{Changes, DIFF_LIMIT, Diff};
+pub use error::FilesError;
+pub use none::NoFiles;
+pub use plan::{FileRestore, LeftAlone, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
+pub use shadow::ShadowRepository;
+pub use transfer::Transfer;
+pub use tree::{Entry, Tree};
+
+use crate::Boxed;
+use std::path::Path;
+use std::sync::Arc;
+
+/// The files of one project, as far as an undo needs them.
+///
+/// The work is done on blocking threads and goes on if a future is dropped: a restore, once begun, ends whole or
+/// changes nothing.
+pub trait Files: Send + Sync {
+    /// Why only the talk can be undone here; `None` where files can be restored. To be said to the user, and asked
+    /// before anything else: where it is `Some`, every other method answers [`FilesError::TalkOnly`].
+    fn talk_only(&self) -> Option<&str>;
+
+    /// Remembers the files as they are now. Ignored files are not looked at; what could not be taken is named.
+    ///
+    /// # Errors
+    /// A failed capture concerns this step's undo only: the turn goes on with a warning (spec 11).
+    fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>>;
+
+    /// The files that differ between two captures, or between one and now, with the diff for display.
+    fn changes<'a>(&'a self, from: &'a Tree, to: Option<&'a Tree>) -> Boxed<'a, Result<Changes, FilesError>>;
+
+    /// What an undo of some steps would do. Nothing is changed. With no steps and a staged undo it is the plan of the
+    /// clear: back to the original.
+    fn plan<'a>(&'a self, undo: &'a Undo) -> Boxed<'a, Result<Plan, FilesError>>;
+
+    /// Carries a plan out, all or nothing.
+    ///
+    /// # Errors
+    /// Nothing was changed, except for [`FilesError::Torn`], which says where the files are.
+    fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>>;
+
+    /// The uncommitted changes below a directory of the project (`""` for all of it), untracked files included.
+    fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>>;
+
+    /// What applying those changes here, in another checkout, would do. Nothing is changed.
+    ///
+    /// # Errors
+    /// [`FilesError::DoesNotApply`] when they do not fit what stands here.
+    fn plan_arrival<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>>;
+
+    /// What discarding those changes here, where they were found, would do: files return to the checked-out commit,
+    /// untracked ones go, the index stays. Nothing is changed.
+    fn plan_departure<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>>;
+
+    /// Packs what the captures stored. Nothing that a capture holds is lost; for idle moments.
+    fn tidy(&self) -> Boxed<'_, Result<(), FilesError>>;
+}
+
+/// The files at a Location: a [`ShadowRepository`] in a git worktree, else [`NoFiles`] with the reason.
+///
+/// `folder` keeps the shadow repository. It belongs to this worktree alone and lies outside of it. Runs git, so call it
+/// where blocking is allowed.
+pub fn files_at(location: &Path, folder: &Path) -> Arc<dyn Files> {
+    match ShadowRepository::open(location, folder) {
+        Ok(shadow) => Arc::new(shadow),
+        Err(error) => Arc::new(NoFiles::because(error.to_string())),
+    }
+}

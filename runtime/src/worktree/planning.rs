@@ -1,0 +1,201 @@
+//! From the captures of some steps to a plan (spec 11).
+//!
+//! A file returns to what it was when the first of the steps that touched it began. It must stand as the last of them
+//! left it; otherwise somebody changed it since, and it stays. What an earlier stage restored is first thought back to
+//! the original: so the boundary moves forth and back without a trace.
+
+use super::changes::Differences;
+use super::shadow::Shadow;
+use super::{Entry, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, Undo, WhyLeft};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What some steps did to a path.
+struct Touched {
+    /// What stood there when the first of them began.
+    start: Option<Entry>,
+    /// What the last of them left.
+    end: Option<Entry>,
+    /// The capture before the first of them.
+    since: Tree,
+    /// Whether somebody else changed it in between.
+    mixed: bool,
+    /// Whether what stood there before or after is beyond a capture.
+    uncaptured: bool,
+}
+
+type Entries = BTreeMap<String, Entry>;
+
+impl Shadow {
+    /// Plans an undo from the files as they are.
+    pub(super) fn plan(&self, undo: &Undo) -> Result<Plan, FilesError> {
+        let now = self.capture()?.tree;
+        let entries = self.listing(&now.files())?;
+        let original = undo.staged.as_ref().map_or(&now, |staged| &staged.original);
+        let since = self.differences(&original.files(), &now.files())?;
+        let mut left = Vec::new();
+        let mut targets = self.mapped_back(undo, &entries, &since, &mut left)?;
+        let barred: BTreeSet<String> = left.iter().map(|left: &LeftAlone| left.path.clone()).collect();
+        let mut mixed = Vec::new();
+        let mut removals: BTreeMap<Tree, Vec<String>> = BTreeMap::new();
+        for (path, touched) in self.touched(&undo.steps)? {
+            if barred.contains(&path) {
+                continue;
+            }
+            let stands = targets.get(&path).cloned().unwrap_or_else(|| entries.get(&path).cloned());
+            if touched.uncaptured || !is_captured(&entries, &path, stands.as_ref()) {
+                left.push(LeftAlone { path, why: WhyLeft::Uncaptured });
+            } else if stands == touched.start {
+                // Somebody has put it back already.
+            } else if stands != touched.end {
+                left.push(LeftAlone { path, why: WhyLeft::Edited });
+            } else {
+                if touched.start.is_none() {
+                    removals.entry(touched.since).or_default().push(path.clone());
+                }
+                if touched.mixed {
+                    mixed.push(path.clone());
+                }
+                targets.insert(path, touched.start);
+            }
+        }
+        for (since, paths) in removals {
+            for path in self.ignored_at(&since, paths)? {
+                targets.remove(&path);
+                mixed.retain(|other| *other != path);
+                left.push(LeftAlone { path, why: WhyLeft::Ignored });
+            }
+        }
+        left.sort_by(|a, b| a.path.cmp(&b.path));
+        let unknown_steps = undo.steps.iter().filter(|step| step.start.is_none() || step.end.is_none()).count();
+        let mut plan = self.planned(original, &now.files(), &entries, targets.clone())?;
+        if original != &now {
+            // Only what this undo restores is its own: other edits since then are the user's.
+            let before = |path: &String| match since.get(path) {
+                Some(sides) => sides.before.clone(),
+                None => entries.get(path).cloned(),
+            };
+            targets.retain(|path, target| before(path) != *target);
+            let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
+            let after = self.changed_tree(&original.files(), changed)?;
+            plan.recorded = self.changes(&original.files(), &after)?;
+        }
+        Ok(Plan { left, mixed, unknown_steps, ..plan })
+    }
+
+    /// A plan that puts `targets` in place of what stands now.
+    pub(super) fn planned(
+        &self,
+        original: &Tree,
+        files: &str,
+        entries: &Entries,
+        mut targets: BTreeMap<String, Option<Entry>>,
+    ) -> Result<Plan, FilesError> {
+        targets.retain(|path, target| entries.get(path) != target.as_ref());
+        room(entries, &targets)?;
+        let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
+        let now = match targets.is_empty() {
+            true => super::Changes::default(),
+            false => self.changes(files, &self.changed_tree(files, changed)?)?,
+        };
+        let restore = |(path, to): (String, Option<Entry>)| {
+            let from = entries.get(&path).cloned();
+            FileRestore { path, from, to }
+        };
+        Ok(Plan {
+            original: original.clone(),
+            restores: targets.into_iter().map(restore).collect(),
+            recorded: now.clone(),
+            now,
+            left: Vec::new(),
+            mixed: Vec::new(),
+            unknown_steps: 0,
+        })
+    }
+
+    /// What an earlier stage restored, with what stood there originally.
+    fn mapped_back(
+        &self,
+        undo: &Undo,
+        entries: &Entries,
+        since: &Differences,
+        left: &mut Vec<LeftAlone>,
+    ) -> Result<BTreeMap<String, Option<Entry>>, FilesError> {
+        let mut targets = BTreeMap::new();
+        let Some(staged) = &undo.staged else { return Ok(targets) };
+        let restored = self.touched(&staged.steps)?;
+        for path in &staged.files {
+            let stands = entries.get(path);
+            // What does not differ from the original is back already.
+            let Some(sides) = since.get(path) else { continue };
+            let why = match restored.get(path) {
+                None => WhyLeft::Unknown,
+                Some(_) if !sides.is_captured() => WhyLeft::Uncaptured,
+                Some(touched) if touched.start.as_ref() != stands => WhyLeft::Edited,
+                Some(_) => {
+                    targets.insert(path.clone(), sides.before.clone());
+                    continue;
+                }
+            };
+            left.push(LeftAlone { path: path.clone(), why });
+        }
+        Ok(targets)
+    }
+
+    fn touched(&self, steps: &[StepFiles]) -> Result<BTreeMap<String, Touched>, FilesError> {
+        let mut all: BTreeMap<String, Touched> = BTreeMap::new();
+        for step in steps {
+            let (Some(start), Some(end)) = (&step.start, &step.end) else { continue };
+            let differences = self.differences(&start.files(), &end.files())?;
+            let uncaptured: BTreeSet<&str> =
+                differences.iter().filter(|(_, sides)| !sides.is_captured()).map(|(path, _)| path.as_str()).collect();
+            for (path, sides) in &differences {
+                let uncaptured = above(path).chain([path.as_str()]).any(|path| uncaptured.contains(path));
+                match all.get_mut(path) {
+                    Some(touched) => {
+                        touched.mixed |= touched.end != sides.before;
+                        touched.uncaptured |= uncaptured;
+                        touched.end = sides.after.clone();
+                    }
+                    None => {
+                        let (first, last) = (sides.before.clone(), sides.after.clone());
+                        let since = start.clone();
+                        let touched = Touched { start: first, end: last, since, mixed: false, uncaptured };
+                        all.insert(path.clone(), touched);
+                    }
+                }
+            }
+        }
+        Ok(all)
+    }
+}
+
+/// The directories above a path, nearest first.
+pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/')).map(|(above, _)| above)
+}
+
+/// Whether a capture knows what stands at a path, and that nothing above it hides it.
+fn is_captured(entries: &Entries, path: &str, stands: Option<&Entry>) -> bool {
+    above(path).filter_map(|above| entries.get(above)).chain(stands).all(Entry::is_captured)
+}
+
+/// Whether every file has a place: no file where a directory stays, no directory where a file stays.
+fn room(entries: &Entries, targets: &BTreeMap<String, Option<Entry>>) -> Result<(), FilesError> {
+    let stays = |path: &String| !matches!(targets.get(path), Some(None));
+    for (path, target) in targets {
+        if target.is_none() {
+            continue;
+        }
+        let inside = format!("{path}/");
+        let below = entries.range(inside.clone()..).map(|(path, _)| path);
+        let below = below.take_while(|path| path.starts_with(&inside)).find(|path| stays(path));
+        let over = above(path).map(str::to_string).find(|above| {
+            let stands = entries.contains_key(above) && stays(above);
+            stands || matches!(targets.get(above), Some(Some(_)))
+        });
+        if let Some(by) = below.cloned().or(over) {
+            return Err(FilesError::InTheWay { path: path.clone(), by });
+        }
+    }
+    Ok(())
+}

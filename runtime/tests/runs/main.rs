@@ -1,0 +1,8 @@
+//! Runs of Sessions against a scripted world and the memory log.
+
+mod compaction;
+mod interruptions;
+mod parallel;
+mod stream;
+mod turns;
+mod world;

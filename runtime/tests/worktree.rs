@@ -1,0 +1,10 @@
+//! Files in a git worktree: captured, compared, restored and moved (spec 11 and 12).
+
+mod worktree {
+    pub mod captures;
+    pub mod laws;
+    pub mod place;
+    pub mod restores;
+    pub mod transfers;
+    pub mod undo;
+}
