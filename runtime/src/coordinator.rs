@@ -207,3 +207,6 @@ async fn end(mut ended: watch::Receiver<Option<Ended>>) -> Ended {
     // Without a sender the period was halted, as when the process dies.
     ended.ok().flatten().unwrap_or(Err(RunError::Halted))
 }
+
+#[cfg(test)]
+mod tests;

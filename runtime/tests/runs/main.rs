@@ -1,5 +1,6 @@
 //! Runs of Sessions against a scripted world and the memory log.
 
+mod compaction;
 mod interruptions;
 mod parallel;
 mod stream;
