@@ -81,6 +81,8 @@ pub async fn ask(past: &Past, number: Option<u64>, text: Option<&str>) -> Result
     let since = since(past, &asked, &steps, &spans).await?;
     let seqs: BTreeSet<Seq> = spans.iter().filter_map(|span| span.seq).collect();
     let facts = past.facts(&seqs).await?;
+    let mut lacks = asked.lacks;
+    lacks.remove(&Lack::Prices);
     let origins = wanted.into_iter().zip(since).map(|((span, found), since)| {
         let fact = span.seq.and_then(|seq| facts.get(&seq).copied());
         let turn = steps.turn(span.seq.unwrap_or(asked.step.seq));
@@ -92,7 +94,7 @@ pub async fn ask(past: &Past, number: Option<u64>, text: Option<&str>) -> Result
         text: text.map(str::to_owned),
         spans: origins.collect(),
         of,
-        lacks: asked.lacks,
+        lacks,
     })
 }
 
