@@ -100,6 +100,12 @@ impl Process {
         self.death.clone()
     }
 
+    /// The Session that actions go to.
+    #[cfg(test)]
+    pub fn session(&self) -> Option<annals_core::SessionId> {
+        self.world.session()
+    }
+
     /// Every view of a Session.
     ///
     /// # Errors
