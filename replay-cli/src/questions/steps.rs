@@ -135,7 +135,8 @@ impl Projection for Steps {
                 });
             }
             Event::StepStarted(started) => {
-                if !std::mem::take(&mut self.asked) {
+                let asked = std::mem::take(&mut self.asked);
+                if !asked {
                     self.steps.push(Step {
                         number: self.number(),
                         seq,
@@ -173,11 +174,8 @@ impl Projection for Steps {
                 self.record(recorded.profile.digest().ok(), seq);
                 self.returns.push(seq);
             }
-            Event::EpochStarted(started) => {
-                if started.cause == EpochCause::Compaction {
-                    self.returns.push(seq);
-                }
-            }
+            Event::EpochStarted(started) if started.cause == EpochCause::Compaction => self.returns.push(seq),
+            Event::EpochStarted(_) => {}
             Event::CompactionUndone(_)
             | Event::RevertCommitted(_)
             | Event::MessagePinned(_)
