@@ -221,14 +221,14 @@ impl World {
     /// # Errors
     /// When there is no such contribution.
     pub fn unregister(&self, key: &Key) -> Result<(), Missing> {
-        if self.builtins().contains(key) {
-            self.state().closed.insert(key.clone());
-            return Ok(());
-        }
+        let builtin = self.builtins().contains(key);
         let mut state = self.state();
+        if builtin {
+            state.closed.insert(key.clone());
+        }
         let before = state.sources.len();
         state.sources.retain(|source| source.contribution != *key);
-        match state.sources.len() == before {
+        match !builtin && state.sources.len() == before {
             true => Err(Missing { what: "contribution", name: key.as_str().to_owned() }),
             false => Ok(()),
         }
