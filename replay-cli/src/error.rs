@@ -152,7 +152,7 @@ pub enum CliError {
     },
     /// The store cannot be opened.
     #[error("{0}")]
-    Open(#[source] SharedError),
+    Open(#[source] Box<SharedError>),
     /// Blobs cannot be collected.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -166,7 +166,7 @@ pub enum CliError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: exchange::ImportError,
+        source: Box<exchange::ImportError>,
     },
     /// What another agent left cannot be imported.
     #[error(transparent)]
@@ -216,8 +216,8 @@ impl CliError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
-            | Self::Open(SharedError::Open(OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
+            Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
             | Self::Build(_)
             | Self::Collect(_)
@@ -247,7 +247,7 @@ impl From<SharedError> for CliError {
     fn from(error: SharedError) -> Self {
         match error {
             SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
-            error => Self::Open(error),
+            error => Self::Open(Box::new(error)),
         }
     }
 }

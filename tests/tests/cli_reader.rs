@@ -67,7 +67,10 @@ async fn a_transcript_read_page_by_page_is_the_whole_one() {
     let until = reader.until(SESSION, None).await.expect("a head");
     let index: Transcript = reader.fold(SESSION, until).await.expect("a fold");
     let mut whole = Messages::default();
-    reader.each(SESSION, Seq::ZERO, until, |record| drop(whole.apply(record))).await.expect("a walk");
+    let mut fold = |record: &annals_core::Record<'_>| {
+        whole.apply(record);
+    };
+    reader.each(SESSION, Seq::ZERO, until, &mut fold).await.expect("a walk");
     let mut paged = Vec::new();
     let mut pages = 0;
     reader

@@ -103,7 +103,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             }
             tale.apply(&record);
         }
-        while let Some(item) = tale.next() {
+        while let Some(item) = tale.pop() {
             told(&item, &mut pace, &mut sheet, &detail, reader).await?;
         }
     }
