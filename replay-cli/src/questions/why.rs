@@ -114,6 +114,7 @@ async fn since(past: &Past, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Re
         .collect();
     let mut open: BTreeMap<usize, &Span> =
         spans.iter().copied().enumerate().filter(|(_, span)| span.set.is_none()).collect();
+    let mut looked_at = None;
     for returned in steps.returns.iter().rev().filter(|seq| **seq < now.seq) {
         let (Some(before), Some(after)) = (steps.last_before(*returned), steps.first_after(*returned)) else {
             continue;
@@ -121,6 +122,10 @@ async fn since(past: &Past, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Re
         open.retain(|at, _| since.get(*at).is_some_and(|first| *first <= before.number));
         if open.is_empty() {
             break;
+        }
+        // Nothing was sent between this and the return after it: one look decides both.
+        if looked_at.replace(before.number) == Some(before.number) {
+            continue;
         }
         let earlier = past.request(before).await?;
         let there: HashSet<_> = identities(&earlier.request, &earlier, steps);

@@ -25,6 +25,15 @@ pub async fn imported(name: &str) -> Past {
     past(&log, report.sessions[0].session).await
 }
 
+/// Every Session of a fixture.
+pub async fn all_of(name: &str) -> Vec<Past> {
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let source = recognise(&fixtures().join(name)).unwrap();
+    bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
+    let heads = log.sessions().await.unwrap();
+    heads.iter().map(|head| Past::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
+}
+
 pub async fn past(log: &Arc<dyn EventLog>, session: SessionId) -> Past {
     let head = log.head(session).await.unwrap().unwrap();
     Past::new(Arc::clone(log), None, session, head.next)
