@@ -235,6 +235,30 @@ proptest! {
     }
 
     #[test]
+    fn a_pinned_message_is_in_the_history_whatever_was_compacted(commands in commands()) {
+        let log = Writer::run(&commands).batches;
+        // What is pinned, told from the events alone: a revert takes later pins and their messages with it.
+        let mut pins: Vec<(Seq, Seq, bool)> = Vec::new();
+        for record in log.iter().flat_map(Batch::records) {
+            match record.event {
+                Event::MessagePinned(pinned) => pins.push((pinned.message, record.seq, true)),
+                Event::MessageUnpinned(unpinned) => pins.push((unpinned.message, record.seq, false)),
+                Event::RevertCommitted(revert) => pins.retain(|(_, at, _)| *at < revert.first_removed),
+                _ => {}
+            }
+        }
+        let view = fold(&log);
+        let shown: Vec<Seq> = view.history.selected().map(|message| message.seq).collect();
+        for (message, ..) in &pins {
+            let last = pins.iter().rev().find(|(other, ..)| other == message).map(|(.., pinned)| *pinned);
+            if last == Some(true) {
+                prop_assert!(shown.contains(message), "{message} is pinned and not in {shown:?}");
+            }
+        }
+        prop_assert!(shown.is_sorted());
+    }
+
+    #[test]
     fn a_page_of_the_transcript_is_the_fold_of_its_reach(commands in commands(), from in any::<prop::sample::Index>(), to in any::<prop::sample::Index>()) {
         let log = Writer::run(&commands).batches;
         let view = fold(&log);
