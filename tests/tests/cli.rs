@@ -239,3 +239,12 @@ fn views_are_json_of_their_schemas() {
         assert!(wrong.is_none(), "{view}: {}", wrong.unwrap_or_default());
     }
 }
+
+#[test]
+fn the_ledger_tells_what_left_the_models_view_by_each_compaction() {
+    let annals = Annals::new();
+    let completed = annals.show(&["compactions", &fixture("opencode/v2/compaction.events.jsonl")]);
+    let failed = annals.show(&["compactions", &fixture("opencode/v2/compaction-that-failed.events.jsonl")]);
+    let claude = annals.show(&["compactions", &fixture("claude-code/tools-and-compaction.jsonl")]);
+    insta::assert_snapshot!([completed, failed, claude].join("\n"));
+}
