@@ -5,6 +5,7 @@ mod inbox;
 mod revert;
 mod selection;
 
+pub use fork::fork_title;
 pub use inbox::NewInput;
 
 use crate::coordinator::{Job, Work};
