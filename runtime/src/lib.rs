@@ -22,5 +22,5 @@ pub mod worktree;
 pub use annals_store::Boxed;
 pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
 pub use runtime::{NewSession, Runtime};
-pub use session::{MessagePlace, NewInput, Session, fork_title};
+pub use session::{Extent, MessagePlace, NewInput, RevertFiles, RevertPlan, Session, fork_title};
 pub use settings::{Ports, Settings};

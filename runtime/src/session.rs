@@ -4,9 +4,11 @@ mod fork;
 mod inbox;
 mod revert;
 mod selection;
+mod undo;
 
 pub use fork::fork_title;
 pub use inbox::NewInput;
+pub use undo::{Extent, RevertFiles, RevertPlan};
 
 use crate::coordinator::{Job, Work};
 use crate::lane::Lane;

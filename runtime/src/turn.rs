@@ -13,6 +13,7 @@ mod calls;
 mod discovery;
 mod epoch;
 mod exchange;
+mod files;
 mod fragments;
 mod promotion;
 mod reply;

@@ -9,6 +9,7 @@ use crate::settings::CallOrder;
 use crate::tools::{CallContext, CallError, CallInput, Cancellation, Offered, Progress, ToolOutput, ToolRegistry};
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
+use annals_projections::SessionView;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -190,4 +191,13 @@ impl From<LogError> for CallEnd {
     fn from(error: LogError) -> Self {
         Self::Log(error)
     }
+}
+
+/// The provider's id of a call, or, where the Session used it before, the first free one that begins with it.
+pub(super) fn unused(view: &SessionView, theirs: &CallId) -> CallId {
+    if !view.calls.is_used(theirs) {
+        return theirs.clone();
+    }
+    let mut numbered = (2u64..).map(|n| CallId(format!("{theirs}-{n}")));
+    numbered.find(|call| !view.calls.is_used(call)).unwrap_or_else(|| theirs.clone())
 }
