@@ -41,10 +41,11 @@ impl History {
         self.messages.list().iter().filter(move |message| self.selects(message, compaction))
     }
 
-    /// The messages since the newest compaction, that one excluded: what the next one would cover.
+    /// The messages since the newest compaction, that one excluded: what the next one would cover. Not among them are
+    /// older ones that are still selected (pinned ones, and system messages until the epoch is replaced): it covered them.
     pub fn since_compaction(&self) -> impl Iterator<Item = &Message> {
         let compaction = self.standing();
-        self.selected().filter(move |message| Some(message.seq) != compaction)
+        self.selected().filter(move |message| compaction.is_none_or(|compaction| message.seq > compaction))
     }
 
     /// The newest completed compaction that stands.

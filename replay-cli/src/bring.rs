@@ -5,7 +5,7 @@ use crate::import::{self, Form, ImportReport, Options, Outcome, Progress, Sessio
 use crate::progress::Bar;
 use annals_store::EventLog;
 use annals_store::exchange::import_file;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Brings one source into a log.
@@ -30,11 +30,11 @@ pub async fn bring(
     Ok(import::import(log, source, options, &mut progress).await?)
 }
 
-async fn ours(log: &Arc<dyn EventLog>, path: &PathBuf, bar: &Bar) -> Result<ImportReport, CliError> {
+async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportReport, CliError> {
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let imported = import_file(&**log, path, &mut tell)
         .await
-        .map_err(|source| CliError::Exchange { path: path.clone(), source })?;
+        .map_err(|source| CliError::Exchange { path: path.to_owned(), source: Box::new(source) })?;
     let sessions = imported.sessions.into_iter().map(|session| SessionReport {
         session: session.header.session,
         agent: "annals".to_owned(),

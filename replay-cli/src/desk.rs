@@ -1,6 +1,7 @@
 //! What every command is given: where Sessions are, and how answers look.
 
 use crate::bring::{bring, sources};
+use crate::damaged::DamagedLog;
 use crate::error::CliError;
 use crate::import::Options;
 use crate::look::{Look, Tone};
@@ -95,18 +96,31 @@ impl Desk {
     }
 
     /// Reads a file into memory.
-    async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
+    ///
+    /// # Errors
+    /// When it is nothing that can be imported.
+    pub async fn read_file(&self, path: &Path) -> Result<Reader, CliError> {
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let bar = Bar::new(self.shows_progress(), "reading");
-        for source in sources(path, |remark| self.remark(remark))? {
-            let report = bring(&log, &source, &Options::default(), &bar).await?;
+        let sources = sources(path, |remark| self.remark(remark))?;
+        let mut subjects = Vec::new();
+        for source in &sources {
+            let report = match bring(&log, source, &Options::default(), &bar).await {
+                // A damaged export is shown all the same; verifying tells what is wrong with it.
+                Err(CliError::Exchange { .. }) if sources.len() == 1 => {
+                    bar.clear();
+                    return damaged(path);
+                }
+                report => report?,
+            };
             bar.clear();
+            subjects.extend(report.sessions.iter().map(|session| session.session));
             for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {
                 self.remark(&format!("{}: {}: {what}", source.path.display(), session.foreign));
             }
             report.damage.keys().for_each(|(path, what)| self.remark(&format!("{}: {what}", path.display())));
         }
-        Ok(Reader::new(log, None, path.to_owned()))
+        Ok(Reader::new(log, None, path.to_owned()).about(subjects))
     }
 
     /// Finds a Session by name; a path to a file means the Session in it.
@@ -164,4 +178,12 @@ impl Desk {
     pub fn shows_progress(&self) -> bool {
         self.remarks.are_watched()
     }
+}
+
+/// A damaged export, as far as it can be read.
+fn damaged(path: &Path) -> Result<Reader, CliError> {
+    let at = |source| CliError::File { path: path.to_owned(), source };
+    let log = DamagedLog::load(std::io::BufReader::new(std::fs::File::open(path).map_err(at)?)).map_err(at)?;
+    let subjects = log.subjects().to_vec();
+    Ok(Reader::new(Arc::new(log), None, path.to_owned()).about(subjects))
 }

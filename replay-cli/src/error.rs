@@ -187,7 +187,7 @@ pub enum CliError {
     },
     /// The store cannot be opened.
     #[error("{0}")]
-    Open(#[source] SharedError),
+    Open(#[source] Box<SharedError>),
     /// Blobs cannot be collected.
     #[error(transparent)]
     Collect(#[from] CollectError),
@@ -201,7 +201,7 @@ pub enum CliError {
         path: PathBuf,
         /// Why.
         #[source]
-        source: exchange::ImportError,
+        source: Box<exchange::ImportError>,
     },
     /// What another agent left cannot be imported.
     #[error(transparent)]
@@ -254,8 +254,8 @@ impl CliError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
-            | Self::Open(SharedError::Open(OpenError::Foreign { .. }))
             | Self::Read(ReadError::NoSession(_)) => 2,
+            Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
             | Self::Build(_)
             | Self::Collect(_)
@@ -286,7 +286,7 @@ impl From<SharedError> for CliError {
     fn from(error: SharedError) -> Self {
         match error {
             SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
-            error => Self::Open(error),
+            error => Self::Open(Box::new(error)),
         }
     }
 }

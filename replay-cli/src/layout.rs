@@ -215,7 +215,7 @@ impl<'a> Sheet<'a> {
 
     /// The same for what has lines of its own, such as a listing: they are clipped, not wrapped, unless told whole.
     pub fn quote_lines(&mut self, text: &str, tone: Tone, most: usize) -> io::Result<()> {
-        if most >= WHOLE {
+        if most == WHOLE {
             return self.quote(text.trim_end(), tone);
         }
         let text = text.trim_end().trim_start_matches('\n');

@@ -26,13 +26,20 @@ pub struct Reader {
     views: Views,
     saved: Option<Arc<ViewCache>>,
     store: PathBuf,
+    /// The Sessions that a file is about, without those that they only inherit from.
+    subjects: Vec<SessionId>,
 }
 
 impl Reader {
     /// Reads `log`, which lies in `store` (for messages), helped by saved views.
     pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
-        Self { log, blobs, views, saved, store }
+        Self { log, blobs, views, saved, store, subjects: Vec::new() }
+    }
+
+    /// The same, about these Sessions.
+    pub fn about(self, subjects: Vec<SessionId>) -> Self {
+        Self { subjects, ..self }
     }
 
     /// The log itself.

@@ -61,7 +61,7 @@ impl Tale {
     /// The next item that nothing can change any more.
     ///
     /// What belongs to an open step waits for its end: fragments become complete in another order than they are read in.
-    pub fn next(&mut self) -> Option<Item> {
+    pub fn pop(&mut self) -> Option<Item> {
         let (number, open) = self.step;
         let waits = |item: &Item| item.open || (open && item.place.is_some_and(|(step, _)| step == number));
         self.items.pop_front_if(|item| !waits(item))

@@ -4,7 +4,11 @@ mod recovery;
 
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;
+use crate::tools::CallError;
 use crate::turn::{Promotion, Runner, Stop, turn};
+use annals_core::Text;
+use annals_core::event::CompactionReason;
+use annals_projections::{Body, Content, SessionView};
 pub(crate) use recovery::settle_open;
 
 /// Promotes what is pending and takes turns until the Session is idle; if forced, takes at least one turn.
@@ -14,8 +18,10 @@ pub(crate) async fn drain(runner: &Runner, forced: bool) -> Ended {
 }
 
 async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
-    let first = Promotion::first(&*runner.lane.view().await?);
-    let Some(mut promotion) = first.or(forced.then_some(Promotion::Steers)) else { return Ok(()) };
+    let view = runner.lane.view().await?;
+    let Some(first) = Promotion::first(&view).or(forced.then_some(Promotion::Steers)) else { return Ok(()) };
+    // A queued input waits for an idle moment: an activity that its process did not survive comes to its end first.
+    let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
     settle_open(&runner.lane).await?;
     loop {
         activity(runner, promotion).await?;
@@ -40,4 +46,26 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
         step = turned.step.saturating_add(1);
         promotion = Promotion::Steers;
     }
+}
+
+/// Whether the log ends in the middle of an activity that nobody ended: what joined was not answered, or the model waits
+/// for results. An interruption, a rejection and a failure are ends.
+fn unfinished(view: &SessionView) -> bool {
+    let ends = [CallError::Interrupted.to_string(), CallError::StepsExhausted.to_string()];
+    let awaited = |content: &Content| match content {
+        Content::Tool(call) => {
+            !call.error.as_ref().and_then(Text::inline).is_some_and(|error| ends.iter().any(|end| end == error))
+        }
+        Content::Text { .. } | Content::Reasoning { .. } => true,
+    };
+    let called = |content: &Content| matches!(content, Content::Tool(call) if !call.hosted);
+    view.session.running
+        || match view.history.selected().last().map(|message| &message.body) {
+            Some(Body::User { .. } | Body::System { .. } | Body::Synthetic { .. }) => true,
+            Some(Body::Compaction { reason, .. }) => *reason != CompactionReason::Manual,
+            Some(Body::Assistant(last)) => {
+                last.error.is_none() && last.content.iter().any(called) && last.content.iter().all(awaited)
+            }
+            Some(Body::Shell { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. }) | None => false,
+        }
 }

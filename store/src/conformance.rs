@@ -65,6 +65,7 @@ pub const LAWS: &[Law] = laws![
     append::a_batch_with_another_digest_is_refused,
     append::concurrent_writers_make_one_dense_chain,
     append::what_was_acknowledged_is_visible_at_once,
+    append::many_batches_land_in_order_up_to_the_first_that_is_refused,
     begin::a_session_begins_with_session_created_at_seq_0,
     begin::a_session_begins_once,
     begin::a_fork_begins_at_its_cut_with_its_parents_digest,

@@ -43,7 +43,8 @@ pub use shared::Tuning;
 
 use crate::following::following;
 use crate::log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead, Slice,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead,
+    Slice,
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
@@ -247,6 +248,15 @@ impl EventLog for DiskLog {
         Box::pin(async move {
             let orders = self.orders().ok_or(AppendError::Closed)?;
             self.shared.append(draft, orders).await
+        })
+    }
+
+    fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
+        Box::pin(async move {
+            match self.orders() {
+                Some(orders) => self.shared.append_all(drafts, orders).await,
+                None => Appended { committed: Vec::new(), refused: Some(AppendError::Closed) },
+            }
         })
     }
 

@@ -22,8 +22,8 @@ pub mod shared;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
 pub use log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
-    Slice,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope,
+    SessionHead, Slice,
 };
 pub use memory::MemoryLog;
 pub use shared::{SharedError, SharedLog, Standing};

@@ -208,6 +208,15 @@ pub enum ReadError {
     Closed,
 }
 
+/// What became of several Drafts that were appended together.
+#[derive(Debug, Default)]
+pub struct Appended {
+    /// The Batches that are durable, in the order of their Drafts.
+    pub committed: Vec<Committed>,
+    /// Why the Draft after them was refused; nothing behind it was tried.
+    pub refused: Option<AppendError>,
+}
+
 /// A log of Sessions. Every backend passes the same public conformance suite.
 ///
 /// **Invariant**: an acknowledged Batch is durable, never changes, and is visible to every later call.
@@ -215,6 +224,24 @@ pub trait EventLog: Send + Sync {
     /// Appends a Batch at the Seq that its writer decided at. Appending exactly what stands there already gives
     /// `known`; anything else there is a [`AppendError::Conflict`].
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>>;
+
+    /// Appends Batches one after another, as as many calls of [`EventLog::append`] would, and stops at the first that is
+    /// refused. For imports: Drafts of one Session that follow each other can become durable together.
+    fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
+        Box::pin(async move {
+            let mut appended = Appended::default();
+            for draft in drafts {
+                match self.append(draft).await {
+                    Ok(committed) => appended.committed.push(committed),
+                    Err(error) => {
+                        appended.refused = Some(error);
+                        break;
+                    }
+                }
+            }
+            appended
+        })
+    }
 
     /// Where a Session ends; `None` when there is no such Session.
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>>;

@@ -1,3 +1,4 @@
 //! Annals.
 
 pub mod crash;
+pub mod lives;

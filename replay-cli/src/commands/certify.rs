@@ -10,7 +10,7 @@ use crate::progress::Bar;
 use crate::questions::certify::{self, Difference, Report};
 use annals_store::{EventLog, MemoryLog};
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// Proves that this program folds an archive to the same views as another version of it did.
@@ -75,9 +75,10 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::bad_if(!differences.is_empty()))
 }
 
-/// The name of a file in a report: with `/` on every system, as it was given.
+/// The name of a file in a report: as it was given, whether or not `./` stood before it.
 fn named(path: &Path) -> String {
-    path.components().map(|part| part.as_os_str().to_string_lossy()).collect::<Vec<_>>().join("/")
+    let parts = path.components().filter(|part| *part != Component::CurDir);
+    parts.collect::<PathBuf>().display().to_string()
 }
 
 fn write(path: &Path, report: &Report) -> Result<(), CliError> {

@@ -63,7 +63,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if !sound && !args.repair {
         desk.remark("`annals doctor --repair` mends what can be mended");
     }
-    Ok(Verdict::bad_if(!sound && !(args.repair && args.yes)))
+    let mended = args.repair && args.yes;
+    Ok(Verdict::bad_if(!(sound || mended)))
 }
 
 fn look(dir: &Path, args: &Args, bar: &Bar, desk: &Desk) -> Result<(Examination, Option<Garbage>), CliError> {

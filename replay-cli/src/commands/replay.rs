@@ -13,7 +13,7 @@ use crate::tale::{Detail, Item, Tale, draw};
 use annals_core::{Seq, Time};
 use annals_projections::ToJson;
 use annals_store::ReadError;
-use annals_store::exchange::{VerifyReport, verify_session};
+use annals_store::exchange::{Damage, VerifyReport, verify_session};
 use std::io::Write;
 use std::time::Duration;
 
@@ -97,9 +97,13 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             for anomaly in audit.anomalies_at(record.seq) {
                 tale.impossible(&record, &anomaly.what);
             }
+            let here = |damage: &&Damage| damage.place.seq == Some(record.seq);
+            for damage in report.damage.iter().filter(here) {
+                tale.impossible(&record, &damage.flaw.to_string());
+            }
             tale.apply(&record);
         }
-        while let Some(item) = tale.next() {
+        while let Some(item) = tale.pop() {
             told(&item, &mut pace, &mut sheet, &detail, reader).await?;
         }
     }

@@ -5,9 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
 use crate::look::{Look, Tone, counted, thousands};
-use annals_core::event::RequestSent;
-use annals_core::{Digest, Event, Seq};
-use annals_projections::{Block, Projection, Request, RequestMark, Role, SessionView, Span, rebuild};
+use crate::proof::prove_all;
+use annals_core::{Digest, Event};
+use annals_projections::{Block, Request, RequestMark, Requests, Role, Span, rebuild};
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -40,29 +40,18 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
 }
 
 async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let mut view = SessionView::default();
-    let mut wrong = 0;
-    let mut items = Vec::new();
-    let mut walk = found.reader.walk(found.session, Seq::ZERO, found.until);
-    while let Some(slice) = walk.next().await? {
-        for record in slice.records() {
-            if let Event::RequestSent(sent) = record.event {
-                let proof = prove.then(|| proof(&view, sent, found));
-                wrong += u64::from(proof.as_ref().is_some_and(|proof| *proof != Ok(())));
-                view.requests.apply(&record);
-                items.extend(view.requests.marks.last().cloned().map(|mark| (mark, proof)));
-            }
-            if prove {
-                view.apply(&record);
-            } else if let Event::SessionForked(_) = record.event {
-                items.clear();
-            }
-        }
-    }
+    let items: Vec<(RequestMark, Option<Option<String>>)> = if prove {
+        let proofs = prove_all(&found.reader, found.session, found.until).await?;
+        proofs.into_iter().map(|(mark, flaw)| (mark, Some(flaw))).collect()
+    } else {
+        let requests: Requests = found.reader.fold(found.session, found.until).await?;
+        requests.marks.into_iter().map(|mark| (mark, None)).collect()
+    };
+    let wrong = items.iter().filter(|(_, proof)| matches!(proof, Some(Some(_)))).count();
     if desk.look.json {
         let mut list = json::List::begin(out)?;
         for (at, (mark, proof)) in items.iter().enumerate() {
-            let proved = proof.as_ref().map(|proof| proof.is_ok());
+            let proved = proof.as_ref().map(Option::is_none);
             list.item(&json!({
                 "number": at + 1, "seq": mark.seq, "at": mark.at, "request": mark.request, "purpose": mark.purpose,
                 "attempt": mark.attempt, "agent": mark.agent, "model": mark.model, "digest": mark.digest,
@@ -87,27 +76,20 @@ async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Se
     Ok(Verdict::bad_if(wrong > 0))
 }
 
-/// Why a request is not proved, in words.
-fn proof(view: &SessionView, sent: &RequestSent, found: &Found) -> Result<(), String> {
-    let request = rebuild(view, sent, found.reader.blobs()).map_err(|error| error.to_string())?;
-    let digest = request.digest();
-    if digest == sent.digest { Ok(()) } else { Err(format!("rebuilt with digest {}", digest.short())) }
-}
-
 fn line(
     number: usize,
     mark: &RequestMark,
-    proof: Option<&Result<(), String>>,
+    proof: Option<&Option<String>>,
     look: &Look,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let (sign, tone) = match proof {
         None => (" ", Tone::Plain),
-        Some(Ok(())) => ("✓", Tone::Good),
-        Some(Err(_)) => ("✗", Tone::Bad),
+        Some(None) => ("✓", Tone::Good),
+        Some(Some(_)) => ("✗", Tone::Bad),
     };
     let again = if mark.attempt > 1 { format!(" attempt {}", mark.attempt) } else { String::new() };
-    let why = proof.and_then(|proof| proof.as_ref().err()).map(|why| format!("  {why}")).unwrap_or_default();
+    let why = proof.and_then(Option::as_ref).map(|why| format!("  {why}")).unwrap_or_default();
     writeln!(
         out,
         "{} {}  {}  {:<7} {} on {}{again}  {}{}",

@@ -5,6 +5,8 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::look::{Tone, counted, thousands};
 use crate::progress::Bar;
+use crate::proof::prove_all;
+use crate::reader::Reader;
 use annals_core::Digest;
 use annals_store::exchange::verify::Kept;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
@@ -23,6 +25,9 @@ pub struct Args {
     /// A digest that was kept elsewhere: it must be that of a Batch.
     #[arg(long, value_name = "DIGEST", requires = "what")]
     head: Option<Digest>,
+    /// Also rebuilds every request from the log and compares its digest.
+    #[arg(long)]
+    requests: bool,
 }
 
 /// Runs the command.
@@ -32,27 +37,85 @@ pub struct Args {
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let bar = Bar::new(desk.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
+    let mut requests = Requests::default();
     let (report, subject) = match &args.what {
-        None => (verify_store(&**desk.reader().await?.log(), &mut tell).await?, "the store".to_owned()),
+        None => {
+            let reader = desk.reader().await?;
+            let report = verify_store(&**reader.log(), &mut tell).await?;
+            requests.prove(args, &reader, &report).await?;
+            (report, "the store".to_owned())
+        }
         Some(what) if desk.file.is_none() && Path::new(what).is_file() => {
             let path = Path::new(what);
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = std::io::BufReader::new(std::fs::File::open(path).map_err(at)?);
             let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
+            if args.requests {
+                let reader = desk.read_file(path).await?;
+                requests.prove(args, &reader, &report).await?;
+            }
             (report, what.clone())
         }
         Some(what) => {
             let (reader, session) = desk.find(what).await?;
-            (verify_session(&**reader.log(), session, args.head, &mut tell).await?, format!("Session {session}"))
+            let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
+            requests.prove(args, &reader, &report).await?;
+            (report, format!("Session {session}"))
         }
     };
     bar.clear();
     if desk.look.json {
-        json::object(out, &report)?;
+        let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
+        if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
+            let flaws: Vec<String> = requests.flaws.iter().map(ToString::to_string).collect();
+            fields.insert("requests".to_owned(), serde_json::json!({"count": requests.count, "flaws": flaws}));
+        }
+        json::object(out, &value)?;
     } else {
         draw(&report, &subject, args.head, desk, out)?;
+        if args.requests {
+            requests.draw(desk, out)?;
+        }
     }
-    Ok(Verdict::bad_if(!report.is_sound()))
+    Ok(Verdict::bad_if(!report.is_sound() || !requests.flaws.is_empty()))
+}
+
+/// What rebuilding the requests gave.
+#[derive(Default)]
+struct Requests {
+    count: u64,
+    /// Session, seq and flaw of each that is not proved.
+    flaws: Vec<String>,
+}
+
+impl Requests {
+    async fn prove(&mut self, args: &Args, reader: &Reader, report: &VerifyReport) -> Result<(), CliError> {
+        if !args.requests || !report.is_sound() {
+            return Ok(());
+        }
+        for proven in &report.sessions {
+            for (mark, flaw) in prove_all(reader, proven.session, proven.next).await? {
+                self.count += 1;
+                self.flaws.extend(flaw.map(|flaw| format!("Session {}, seq {}: {flaw}", proven.session, mark.seq)));
+            }
+        }
+        Ok(())
+    }
+
+    fn draw(&self, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+        let look = &desk.look;
+        if self.flaws.is_empty() {
+            let mark = look.paint(Tone::Good, "✓");
+            writeln!(out, "{mark} {} rebuilt from the log, digest by digest", counted(self.count, "request"))?;
+        } else {
+            let count = counted(self.count, "request");
+            writeln!(out, "{} {} of {count} are not proved", look.paint(Tone::Bad, "✗"), self.flaws.len())?;
+            for flaw in &self.flaws {
+                writeln!(out, "  {}", look.paint(Tone::Bad, flaw))?;
+            }
+        }
+        Ok(())
+    }
 }
 
 fn draw(

@@ -5,7 +5,7 @@ use super::report::{ImportReport, Outcome, SessionReport};
 use super::{Form, Options, Progress, Source};
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
-use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, ReadError};
+use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::hash_map::Entry;
@@ -15,9 +15,11 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many Batches may wait for the log: enough for the Sessions of a database to be appended side by side, so that
-/// they share group commits. Of one Session, one Batch is on its way at a time, since each stands on the one before.
+/// How many Batches may wait for the log: enough for the Sessions of a database to be appended side by side.
 const WAITING: usize = 4096;
+
+/// How many Batches of one Session are sent together, to become durable together.
+const TOGETHER: usize = 256;
 
 /// How much text may be on its way from the reader to the log, in KiB.
 const TEXT_MAX: u32 = 64 * 1024;
@@ -185,9 +187,9 @@ struct Waiting {
 
 struct Sent {
     session: SessionId,
-    line: u64,
-    expected: Seq,
-    result: Result<Committed, AppendError>,
+    /// The line and the Seq of each Batch that was sent.
+    lines: Vec<(u64, Seq)>,
+    appended: Appended,
 }
 
 struct Driver<'a> {
@@ -298,14 +300,22 @@ impl<'a> Driver<'a> {
         if running.busy {
             return;
         }
-        let Some(Waiting { line, draft, held }) = running.queue.pop_front() else { return };
+        if running.queue.is_empty() {
+            return;
+        }
         running.busy = true;
+        let together = running.queue.len().min(TOGETHER);
+        let (mut lines, mut drafts, mut held) = (Vec::new(), Vec::new(), Vec::new());
+        for waiting in running.queue.drain(..together) {
+            lines.push((waiting.line, waiting.draft.expected));
+            drafts.push(waiting.draft);
+            held.push(waiting.held);
+        }
         let log = self.log;
         self.in_flight.push(Box::pin(async move {
-            let expected = draft.expected;
-            let result = log.append(draft).await;
+            let appended = log.append_all(drafts).await;
             drop(held);
-            Sent { session, line, expected, result }
+            Sent { session, lines, appended }
         }));
     }
 
@@ -316,21 +326,24 @@ impl<'a> Driver<'a> {
     }
 
     async fn settle(&mut self, sent: Sent, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        let Sent { session, line, expected, result } = sent;
-        self.waiting -= 1;
+        let Sent { session, lines, appended: Appended { committed, refused } } = sent;
+        self.waiting -= lines.len();
         let head = self.running.get(&session).map_or(Seq::ZERO, |it| it.head);
-        match result {
-            Ok(committed) => {
-                if let Some(running) = self.running.get_mut(&session) {
-                    *(if committed.known { &mut running.report.known } else { &mut running.report.new }) += 1;
-                    progress(Progress::Batch { session, line, known: committed.known });
-                }
+        for ((line, _), committed) in lines.iter().zip(&committed) {
+            if let Some(running) = self.running.get_mut(&session) {
+                *(if committed.known { &mut running.report.known } else { &mut running.report.new }) += 1;
+                progress(Progress::Batch { session, line: *line, known: committed.known });
             }
-            Err(AppendError::Conflict { .. } | AppendError::Misplaced { .. }) if expected < head => {
+        }
+        match (lines.get(committed.len()).copied(), refused) {
+            (Some((line, expected)), Some(AppendError::Conflict { .. } | AppendError::Misplaced { .. }))
+                if expected < head =>
+            {
                 let other_form = self.other_form(session).await;
                 self.end(session, Outcome::Diverged { line, other_form });
             }
-            Err(error) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
+            (Some((line, _)), Some(error)) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
+            _ => {}
         }
         if let Some(running) = self.running.get_mut(&session) {
             running.busy = false;

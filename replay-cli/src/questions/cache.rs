@@ -9,6 +9,7 @@ mod draw;
 
 pub use cause::Cause;
 pub use draw::draw;
+pub(crate) use draw::lacking;
 
 use super::{AskError, Fact, Lack, Past, Step, each_request};
 use annals_core::event::{Prices, Purpose, Usage};

@@ -34,8 +34,8 @@ pub enum AskError {
         #[source]
         source: BuildError,
     },
-    /// The log does not hold what its own index names: run `annals verify`.
-    #[error("session {session}: there is no event at seq {seq}; `annals verify` checks the log")]
+    /// The Session ends earlier: `annals log` lists its events.
+    #[error("Session {session} has no event at seq {seq}; `annals log` lists them")]
     NoEvent {
         /// Which Session.
         session: SessionId,
@@ -102,6 +102,7 @@ impl AskError {
         match self {
             Self::Read(ReadError::NoSession(_))
             | Self::NoStep { .. }
+            | Self::NoEvent { .. }
             | Self::NoView { .. }
             | Self::Pattern(_)
             | Self::NotJson(_)
@@ -110,7 +111,7 @@ impl AskError {
             | Self::File { .. }
             | Self::NotAReport { .. }
             | Self::Exists { .. } => 2,
-            Self::Read(_) | Self::Build { .. } | Self::NoEvent { .. } => 1,
+            Self::Read(_) | Self::Build { .. } => 1,
         }
     }
 }

@@ -30,18 +30,34 @@ pub enum Lack {
 }
 
 impl Lack {
-    /// In words.
+    /// What is lacking, in words.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Request => "the request itself was not recorded; it is rebuilt from the views before its answer",
-            Self::AgentText => "the agent's own system text was not recorded",
-            Self::Baseline => "the Baseline System Context was not recorded",
-            Self::Tools => "the tools that were offered were not recorded",
-            Self::Options => "request options were not recorded",
-            Self::ModelProfile => "the model's profile was not recorded; system messages are shown as native ones",
-            Self::Prices => "prices were not recorded",
-            Self::Usage => "the provider's usage was not recorded",
+            Self::Request => "the request itself",
+            Self::AgentText => "the agent's own system text",
+            Self::Baseline => "the Baseline System Context",
+            Self::Tools => "the tools that were offered",
+            Self::Options => "request options",
+            Self::ModelProfile => "the model's profile",
+            Self::Prices => "prices",
+            Self::Usage => "usage of every answer",
         }
+    }
+
+    /// What an answer has to say of what is lacking; `None` when nothing is.
+    pub fn told(lacks: &BTreeSet<Self>) -> Option<String> {
+        if lacks.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = lacks.iter().map(|lack| lack.words()).collect();
+        let mut told = format!("Not recorded: {}.", names.join(", "));
+        if lacks.contains(&Self::Request) {
+            told.push_str(" What is shown is rebuilt from the views just before the answer.");
+        }
+        if lacks.contains(&Self::ModelProfile) {
+            told.push_str(" System messages are shown as native ones.");
+        }
+        Some(told)
     }
 }
 

@@ -1,6 +1,6 @@
 //! The requests of a Session, numbered: an index that provenance and cache answers are made from.
 
-use annals_core::event::{EpochCause, Purpose, Usage};
+use annals_core::event::{EpochCause, Purpose, StepStarted, Usage};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
 use annals_projections::Projection;
 use serde::{Deserialize, Serialize};
@@ -105,6 +105,27 @@ impl Steps {
         }
     }
 
+    /// An answer begins: without a recorded request before it, here is where there was one.
+    fn started(&mut self, record: &Record<'_>, started: &StepStarted) {
+        if std::mem::take(&mut self.asked) {
+            return;
+        }
+        self.steps.push(Step {
+            number: self.number(),
+            seq: record.seq,
+            at: record.at,
+            recorded: false,
+            purpose: Purpose::Turn,
+            attempt: 1,
+            agent: started.agent.clone(),
+            model: started.model.clone(),
+            agent_profile: None,
+            tools: None,
+            options: None,
+            answer: None,
+        });
+    }
+
     fn number(&self) -> u64 {
         self.steps.len() as u64 + 1
     }
@@ -134,24 +155,7 @@ impl Projection for Steps {
                     answer: None,
                 });
             }
-            Event::StepStarted(started) => {
-                if !std::mem::take(&mut self.asked) {
-                    self.steps.push(Step {
-                        number: self.number(),
-                        seq,
-                        at,
-                        recorded: false,
-                        purpose: Purpose::Turn,
-                        attempt: 1,
-                        agent: started.agent.clone(),
-                        model: started.model.clone(),
-                        agent_profile: None,
-                        tools: None,
-                        options: None,
-                        answer: None,
-                    });
-                }
-            }
+            Event::StepStarted(started) => self.started(record, started),
             Event::StepEnded(ended) => self.answered(record, &[Purpose::Turn], ended.usage, ended.cost),
             Event::StepFailed(failed) => self.answered(record, &[Purpose::Turn], failed.usage, failed.cost),
             Event::RetryScheduled(retry) => {
@@ -173,11 +177,7 @@ impl Projection for Steps {
                 self.record(recorded.profile.digest().ok(), seq);
                 self.returns.push(seq);
             }
-            Event::EpochStarted(started) => {
-                if started.cause == EpochCause::Compaction {
-                    self.returns.push(seq);
-                }
-            }
+            Event::EpochStarted(started) if started.cause == EpochCause::Compaction => self.returns.push(seq),
             Event::CompactionUndone(_)
             | Event::RevertCommitted(_)
             | Event::MessagePinned(_)

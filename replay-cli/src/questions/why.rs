@@ -81,6 +81,8 @@ pub async fn ask(past: &Past, number: Option<u64>, text: Option<&str>) -> Result
     let since = since(past, &asked, &steps, &spans).await?;
     let seqs: BTreeSet<Seq> = spans.iter().filter_map(|span| span.seq).collect();
     let facts = past.facts(&seqs).await?;
+    let mut lacks = asked.lacks;
+    lacks.remove(&Lack::Prices);
     let origins = wanted.into_iter().zip(since).map(|((span, found), since)| {
         let fact = span.seq.and_then(|seq| facts.get(&seq).copied());
         let turn = steps.turn(span.seq.unwrap_or(asked.step.seq));
@@ -92,7 +94,7 @@ pub async fn ask(past: &Past, number: Option<u64>, text: Option<&str>) -> Result
         text: text.map(str::to_owned),
         spans: origins.collect(),
         of,
-        lacks: asked.lacks,
+        lacks,
     })
 }
 
@@ -112,6 +114,7 @@ async fn since(past: &Past, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Re
         .collect();
     let mut open: BTreeMap<usize, &Span> =
         spans.iter().copied().enumerate().filter(|(_, span)| span.set.is_none()).collect();
+    let mut looked_at = None;
     for returned in steps.returns.iter().rev().filter(|seq| **seq < now.seq) {
         let (Some(before), Some(after)) = (steps.last_before(*returned), steps.first_after(*returned)) else {
             continue;
@@ -119,6 +122,10 @@ async fn since(past: &Past, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Re
         open.retain(|at, _| since.get(*at).is_some_and(|first| *first <= before.number));
         if open.is_empty() {
             break;
+        }
+        // Nothing was sent between this and the return after it: one look decides both.
+        if looked_at.replace(before.number) == Some(before.number) {
+            continue;
         }
         let earlier = past.request(before).await?;
         let there: HashSet<_> = identities(&earlier.request, &earlier, steps);

@@ -53,7 +53,13 @@ impl Reader {
     /// # Errors
     /// When there are several.
     pub async fn only(&self) -> Result<SessionId, CliError> {
-        let catalogue = self.catalogue().await?;
+        if let [one] = self.subjects.as_slice() {
+            return Ok(*one);
+        }
+        let mut catalogue = self.catalogue().await?;
+        if !self.subjects.is_empty() {
+            catalogue.sessions.retain(|id, _| self.subjects.contains(id));
+        }
         let all: Vec<SessionId> = catalogue.sessions.keys().copied().collect();
         if let [one] = all.as_slice() {
             return Ok(*one);

@@ -152,3 +152,6 @@ impl Life {
         drop(process);
     }
 }
+
+#[cfg(test)]
+mod deaths;

@@ -101,6 +101,12 @@ impl Process {
         self.death.clone()
     }
 
+    /// The Session that actions go to.
+    #[cfg(test)]
+    pub fn session(&self) -> Option<annals_core::SessionId> {
+        self.world.session()
+    }
+
     /// Every view of a Session.
     ///
     /// # Errors
@@ -149,21 +155,24 @@ impl Process {
 
     fn register_contributions(&self) -> Result<(), Unfit> {
         let (builtins, declared) = (self.world.builtins(), self.world.contributions());
+        // Declared sources that share a built-in contribution stand right after what is built in.
+        let place = |key: &Key| match builtins.contains(key) {
+            true => format!("{key}-").parse().unwrap_or_else(|_| key.clone()),
+            false => key.clone(),
+        };
+        let declared: BTreeMap<Key, Key> = declared.into_iter().map(|key| (place(&key), key)).collect();
         let mut scopes = self.scopes();
-        scopes.contributions.retain(|key, _| builtins.contains(key) || declared.contains(key));
+        scopes.contributions.retain(|place, _| builtins.contains(place) || declared.contains_key(place));
         for key in &builtins {
             if !scopes.contributions.contains_key(key) {
                 let registration = self.register_builtin(key)?;
                 scopes.contributions.insert(key.clone(), registration);
             }
         }
-        for key in declared {
-            if builtins.contains(&key) {
-                return Err(DuplicateContribution(key).into());
-            }
-            if let Entry::Vacant(vacant) = scopes.contributions.entry(key) {
-                let key = vacant.key().clone();
-                vacant.insert(self.registry.register(key.clone(), self.producer(key))?);
+        for (place, key) in declared {
+            if let Entry::Vacant(vacant) = scopes.contributions.entry(place) {
+                let place = vacant.key().clone();
+                vacant.insert(self.registry.register(place, self.producer(key))?);
             }
         }
         Ok(())

@@ -62,7 +62,14 @@ pub(super) struct State {
     pub sessions: BTreeMap<String, SessionId>,
     /// The Session that actions go to.
     pub current: String,
-    crash: Option<CrashPoint>,
+    /// A crash that is armed, and how often its point passes before.
+    crash: Option<(CrashPoint, u64)>,
+    /// The calls that tools ran for, in order.
+    #[cfg(test)]
+    pub ran: Vec<annals_core::CallId>,
+    /// The attempt that the provider answered with last.
+    #[cfg(test)]
+    pub answering: Option<Attempt>,
     declared: u64,
 }
 
@@ -104,14 +111,26 @@ impl World {
         state.sessions.get(&state.current).copied()
     }
 
-    /// Whether a crash is armed for this point; it is not afterwards.
+    /// Arms one crash at a point that passes `times` times before.
+    #[cfg(test)]
+    pub fn arm(&self, point: CrashPoint, times: u64) {
+        self.state().crash = Some((point, times));
+    }
+
+    /// Whether a crash is armed for this point and due; it is not armed afterwards.
     pub fn take_crash(&self, point: CrashPoint) -> bool {
         let mut state = self.state();
-        let armed = state.crash == Some(point);
-        if armed {
-            state.crash = None;
+        match &mut state.crash {
+            Some((armed, 0)) if *armed == point => {
+                state.crash = None;
+                true
+            }
+            Some((armed, times)) if *armed == point => {
+                *times -= 1;
+                false
+            }
+            _ => false,
         }
-        armed
     }
 
     /// Counts a call of a declared tool, and gives how many there were before.
@@ -190,7 +209,7 @@ impl World {
             }
             Action::Untool(name) => done(state.tools.remove(name).is_some(), "tool", name),
             Action::Crash(point) => {
-                state.crash = Some(*point);
+                state.crash = Some((*point, 0));
                 Ok(())
             }
             _ => return None,
@@ -202,14 +221,14 @@ impl World {
     /// # Errors
     /// When there is no such contribution.
     pub fn unregister(&self, key: &Key) -> Result<(), Missing> {
-        if self.builtins().contains(key) {
-            self.state().closed.insert(key.clone());
-            return Ok(());
-        }
+        let builtin = self.builtins().contains(key);
         let mut state = self.state();
+        if builtin {
+            state.closed.insert(key.clone());
+        }
         let before = state.sources.len();
         state.sources.retain(|source| source.contribution != *key);
-        match state.sources.len() == before {
+        match !builtin && state.sources.len() == before {
             true => Err(Missing { what: "contribution", name: key.as_str().to_owned() }),
             false => Ok(()),
         }

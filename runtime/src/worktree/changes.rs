@@ -44,6 +44,9 @@ impl Sides {
 /// Differences, by path.
 pub(super) type Differences = BTreeMap<String, Sides>;
 
+/// Differences with lines added and removed, by path.
+type Counted = BTreeMap<String, (Sides, (u64, u64))>;
+
 const PLAIN: [&str; 6] = ["-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color"];
 
 impl Shadow {
@@ -80,17 +83,12 @@ impl Shadow {
         Ok(changes)
     }
 
-    fn compare(
-        &self,
-        from: &str,
-        to: &str,
-        forms: &[&str],
-    ) -> Result<BTreeMap<String, (Sides, (u64, u64))>, FilesError> {
+    fn compare(&self, from: &str, to: &str, forms: &[&str]) -> Result<Counted, FilesError> {
         let answer = FilesError::Answer { command: "diff-tree" };
         let said = self.git.shadow("diff-tree").args(PLAIN).args(forms).args(["--end-of-options", from, to]).run();
         let said = said.map_err(|error| self.unless_missing(error, &[from, to]))?;
         let Ok(said) = String::from_utf8(said) else { return Err(answer) };
-        let mut found: BTreeMap<String, (Sides, (u64, u64))> = BTreeMap::new();
+        let mut found = Counted::new();
         let mut fields = said.split_terminator('\0');
         while let Some(field) = fields.next() {
             if let Some(raw) = field.strip_prefix(':') {

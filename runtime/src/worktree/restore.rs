@@ -119,7 +119,7 @@ impl Shadow {
         for (number, file) in files.iter().enumerate() {
             let Some(expected) = &file.from else { continue };
             let changed = || FilesError::Changed { path: file.path.clone() };
-            let (stands, kept) = (self.root.join(&file.path), note.old(number));
+            let (stands, kept) = (self.root.join(&file.path), note.kept(number));
             if above(&file.path).any(|above| !is_directory(&self.root.join(above))) {
                 return Err(changed());
             }
@@ -171,9 +171,9 @@ impl Shadow {
             },
             Ok(_) => return Err(in_the_way(&file.path)),
         }
-        let new = note.new(number);
+        let new = note.coming(number);
         if let (Some(Entry::File { executable, .. }), Some(Entry::File { .. })) = (&file.to, &file.from) {
-            keep_permissions(&note.old(number), &new, *executable).map_err(FilesError::io(&target))?;
+            keep_permissions(&note.kept(number), &new, *executable).map_err(FilesError::io(&target))?;
         }
         fs::rename(new, &target).map_err(FilesError::io(&target))
     }

@@ -121,12 +121,12 @@ impl Note {
     }
 
     /// What is to come to a path.
-    pub(super) fn new(&self, number: usize) -> PathBuf {
+    pub(super) fn coming(&self, number: usize) -> PathBuf {
         self.staging.join(format!("new/{number}"))
     }
 
     /// What stood at a path.
-    pub(super) fn old(&self, number: usize) -> PathBuf {
+    pub(super) fn kept(&self, number: usize) -> PathBuf {
         self.staging.join(format!("old/{number}"))
     }
 
@@ -138,7 +138,7 @@ impl Note {
     /// Moves everything back. What has happened shows in the staging folder, so this may be repeated.
     pub(super) fn take_back(&self, root: &Path) -> io::Result<()> {
         for (number, one) in self.moves.iter().enumerate() {
-            let new = self.new(number);
+            let new = self.coming(number);
             if one.comes && !there(&new)? {
                 let path = root.join(&one.path);
                 if there(&path)? {
@@ -154,7 +154,7 @@ impl Note {
             }
         }
         for (number, one) in self.moves.iter().enumerate() {
-            for kept in [self.directory(number), self.old(number)] {
+            for kept in [self.directory(number), self.kept(number)] {
                 if there(&kept)? {
                     fs::rename(kept, root.join(&one.path))?;
                 }

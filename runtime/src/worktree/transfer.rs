@@ -12,7 +12,9 @@ use super::git::{Contents, Git};
 use super::shadow::{Scratch, Shadow};
 use super::{Changes, Entry, FileRestore, FilesError, Plan, Skipped};
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::fs::File;
+use std::io::{self, ErrorKind};
+use std::path::Path;
 
 /// The uncommitted changes below a directory.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -124,10 +126,11 @@ impl Shadow {
     /// A copy of the project's index: reading one can refresh it.
     fn projects_index(&self) -> Result<Scratch, FilesError> {
         let copy = self.scratch("index.project")?;
-        if self.index.exists() {
-            fs::copy(&self.index, &copy.path).map_err(FilesError::io(&self.index))?;
+        match copied(&self.index, &copy.path) {
+            // Nothing has been added yet.
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(copy),
+            copied => copied.map(|()| copy).map_err(FilesError::io(&self.index)),
         }
-        Ok(copy)
     }
 
     /// Tracked paths whose file differs from a tree, or may differ.
@@ -156,4 +159,14 @@ impl Shadow {
         }
         Ok(())
     }
+}
+
+/// Copies an index with its time: git takes a file that is not older than the index for one that may have changed
+/// unseen, and compares its content.
+fn copied(index: &Path, copy: &Path) -> io::Result<()> {
+    let mut from = File::open(index)?;
+    let time = from.metadata()?.modified()?;
+    let mut to = File::create(copy)?;
+    io::copy(&mut from, &mut to)?;
+    to.set_modified(time)
 }

@@ -66,10 +66,11 @@ async fn every_request_is_rebuilt_from_the_log_byte_for_byte() -> Tested {
     for (mark, sent) in marks.iter().zip(sent) {
         let (before, _) = Views::new(world.log.clone(), None).whole(session.id(), mark.seq).await?;
         let batch = world.log.read(session.id(), mark.seq, 1).await?;
-        let announced: Option<Box<RequestSent>> = batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
-            annals_core::Event::RequestSent(sent) => Some(sent.clone()),
-            _ => None,
-        });
+        let announced: Option<Box<RequestSent>> =
+            batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
+                annals_core::Event::RequestSent(sent) => Some(sent.clone()),
+                _ => None,
+            });
         let rebuilt = rebuild(&before, &*announced.ok_or("the mark names its event")?, &*session.blobs())?;
         assert_eq!(rebuilt, *sent.request);
         assert_eq!(rebuilt.digest(), mark.digest);

@@ -47,7 +47,7 @@ fn act() -> impl Strategy<Value = Act> {
 
 /// Carries an edit out; one that has no place for its file is no edit.
 fn perform(place: &Place, edit: &Edit) -> io::Result<()> {
-    let clear = |path: &str| -> io::Result<bool> {
+    let clear = |path: &str| -> io::Result<()> {
         for (at, _) in path.match_indices('/') {
             let above = place.path(&path[..at]);
             match fs::symlink_metadata(&above) {
@@ -61,8 +61,7 @@ fn perform(place: &Place, edit: &Edit) -> io::Result<()> {
             Ok(_) => fs::remove_file(&full)?,
             Err(_) => {}
         }
-        full.parent().map_or(Ok(()), fs::create_dir_all)?;
-        Ok(true)
+        full.parent().map_or(Ok(()), fs::create_dir_all)
     };
     match edit {
         Edit::Write(path, bytes, run) => {

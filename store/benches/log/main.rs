@@ -2,7 +2,7 @@
 //! and (b) SQLite in WAL mode with `synchronous=FULL` and a rowid table. Prints ratios: higher is better for us.
 //!
 //! ```text
-//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [screen] [disk] [--appends N] [--events N] [--dir PATH]
+//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [screen] [disk] [--appends N] [--events N] [--dir PATH] [--cache MIB]
 //! ```
 //! Nothing named means everything. `docs/benchmarks.md` has results and what they do not say.
 
@@ -11,6 +11,7 @@ mod reading;
 mod rivals;
 mod writing;
 
+use annals_store::disk::Tuning;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -28,10 +29,11 @@ struct Wanted {
     names: Vec<String>,
     appends: usize,
     events: u64,
+    tuning: Tuning,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut wanted = Wanted { names: Vec::new(), appends: 400, events: 100_000 };
+    let mut wanted = Wanted { names: Vec::new(), appends: 400, events: 100_000, tuning: Tuning::default() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
@@ -40,6 +42,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             "--dir" => {
                 let dir = arguments.next().ok_or("--dir needs a path")?;
                 PLACE.set(dir.into()).map_err(|_| "--dir may stand once")?;
+            }
+            "--cache" => {
+                wanted.tuning.sled_cache = arguments.next().ok_or("--cache needs a number")?.parse::<u64>()? << 20
             }
             // Cargo says this to every bench.
             "--bench" => {}
@@ -58,7 +63,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             }
         }
         if ["replay", "point", "screen", "disk"].iter().any(|name| asked(name)) {
-            reading::all(wanted.events, &asked).await?;
+            reading::all(wanted.events, wanted.tuning, &asked).await?;
         }
         Ok(())
     })

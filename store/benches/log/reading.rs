@@ -6,7 +6,7 @@ use crate::{median, rate, timed};
 use annals_core::{Batch, Seq, SessionId, codec};
 use annals_store::cache::{Fold, Saved, ViewCache};
 use annals_store::conformance::material::session;
-use annals_store::disk::Tuning;
+use annals_store::disk::{Tuning, files::RealDisk};
 use annals_store::{DiskLog, EventLog, OpenMode};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -24,17 +24,18 @@ const SIZE: usize = 600;
 const PAGE: usize = 1024;
 
 /// Makes one long Session and reads it.
-pub async fn all(events: u64, asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
+pub async fn all(events: u64, tuning: Tuning, asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dyn Error>> {
     let dir = crate::folder()?;
     let store = dir.path().join("store");
     let id = session(1);
-    let (log, _) = DiskLog::open(&store, OpenMode::Create)?;
+    let open = |mode| DiskLog::open_with(&store, mode, tuning, Arc::new(RealDisk));
+    let (log, _) = open(OpenMode::Create)?;
     let (records, payload) = write(&log, id, events).await?;
     if asked("disk") {
         told_size("live", &store, payload)?;
     }
     log.close().await?;
-    let ((log, report), opened) = timed(|| DiskLog::open(&store, OpenMode::Existing)).transpose()?;
+    let ((log, report), opened) = timed(|| open(OpenMode::Existing)).transpose()?;
     println!("open a clean store of {events} events: {opened:.1?}; remarks: {:?}", report.remarks);
     if asked("replay") {
         replay(&log, id, &records, &dir.path().join("raw")).await?;
@@ -47,7 +48,7 @@ pub async fn all(events: u64, asked: &dyn Fn(&str) -> bool) -> Result<(), Box<dy
     }
     log.close().await?;
     if asked("disk") {
-        DiskLog::compact(&store, Tuning::default())?;
+        DiskLog::compact(&store, tuning)?;
         told_size("sealed", &store, payload)?;
     }
     Ok(())
@@ -96,6 +97,7 @@ async fn replay(log: &DiskLog, id: SessionId, records: &[Record], path: &Path) -
         ours.push(begin.elapsed());
         let (read, took) = timed(|| read_plain(path));
         raw.push(took);
+        println!("    a round: {:.1?}, raw file {took:.1?}", ours.last().copied().unwrap_or_default());
         events = read?;
         assert_eq!(seen, events, "both readers see the same");
     }

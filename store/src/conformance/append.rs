@@ -2,7 +2,7 @@
 
 use super::material::{admitted, begin, created, draft, promoted, session, story, two, whole};
 use super::{Outcome, hold};
-use crate::log::{AppendError, Draft, EventLog};
+use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::{Batch, Digest, Seq};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -170,5 +170,33 @@ pub(super) async fn what_was_acknowledged_is_visible_at_once(log: Arc<dyn EventL
     for ended in join_all(tasks).await {
         ended.map_err(|error| super::Violation(format!("a writer ended: {error}")))??;
     }
+    Ok(())
+}
+
+pub(super) async fn many_batches_land_in_order_up_to_the_first_that_is_refused(log: Arc<dyn EventLog>) -> Outcome {
+    let (s, t) = (session(1), session(2));
+    let say = |of, at: u64, text: &str| draft(of, Seq(at), vec![admitted(&format!("{of}-{at}"), text)]);
+    let mut drafts = vec![draft(s, Seq(0), vec![created()])];
+    drafts.extend((1..700).map(|at| say(s, at, "one of many")));
+    drafts.push(draft(t, Seq(0), vec![created()]));
+    // A large text in the middle brings a blob with it.
+    drafts.extend((1..20).map(|at| say(t, at, &"large ".repeat(if at == 9 { 4_000 } else { 1 }))));
+    let Appended { committed, refused } = log.append_all(drafts.clone()).await;
+    hold!(refused.is_none() && committed.len() == drafts.len(), "{} landed, then {refused:?}", committed.len());
+    hold!(
+        committed.iter().zip(&drafts).all(|(c, d)| c.batch.session == d.session && c.batch.first == d.expected),
+        "the batches are not in the order of their drafts"
+    );
+    hold!(committed.windows(2).all(|pair| pair[0].position < pair[1].position), "positions are not in order");
+    hold!(whole(&*log, s).await?.len() == 700 && whole(&*log, t).await?.len() == 20, "not every batch is there");
+
+    let again = log.append_all(drafts).await;
+    hold!(again.refused.is_none() && again.committed.iter().all(|c| c.known), "the same again is not known");
+
+    let gap = vec![say(s, 700, "next"), say(s, 702, "after a gap"), say(s, 701, "not tried")];
+    let Appended { committed, refused } = log.append_all(gap).await;
+    hold!(committed.len() == 1, "{} batches landed before the gap", committed.len());
+    hold!(matches!(refused, Some(AppendError::Conflict { expected: Seq(702), actual: Seq(701), .. })), "{refused:?}");
+    hold!(whole(&*log, s).await?.len() == 701, "something landed behind the refusal");
     Ok(())
 }

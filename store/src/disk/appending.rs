@@ -2,8 +2,9 @@
 
 use super::committer::{Order, Request};
 use super::shared::{Reservation, Shared};
-use crate::log::{AppendError, Committed, Draft, Position};
+use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use crate::placing::{self, Place};
+use annals_core::batch::Sealed;
 use annals_core::{BlobHash, Digest, Seq};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -16,6 +17,40 @@ enum Turn {
     Behind(Seq),
 }
 
+/// The most Batches that become durable together for one caller.
+const CHAIN: usize = 256;
+
+/// How many encoded bytes end a chain.
+const CHAIN_BYTES: usize = 1024 * 1024;
+
+/// Sealed Batches of one Session, each behind the one before it.
+#[derive(Default)]
+struct Chain {
+    sealed: Vec<Sealed>,
+    /// Why it ends before the Drafts do.
+    refused: Option<AppendError>,
+}
+
+impl Chain {
+    /// Seals a Draft behind the Batch with digest `prev`.
+    fn push(&mut self, draft: &Draft, prev: Option<Digest>) {
+        match placing::seal(draft, prev) {
+            Ok(sealed) => self.sealed.push(sealed),
+            Err(error) => self.refused = Some(error),
+        }
+    }
+
+    /// Whether a Draft goes behind its last Batch.
+    fn takes(&self, draft: &Draft) -> bool {
+        let bytes: usize = self.sealed.iter().map(|sealed| sealed.encoded.len()).sum();
+        let last = self.sealed.last().map(|sealed| &sealed.batch);
+        self.refused.is_none()
+            && self.sealed.len() < CHAIN
+            && bytes < CHAIN_BYTES
+            && last.is_some_and(|last| last.session == draft.session && last.next() == draft.expected)
+    }
+}
+
 impl Shared {
     /// See [`crate::EventLog::append`].
     pub(super) async fn append(
@@ -23,24 +58,102 @@ impl Shared {
         draft: Draft,
         orders: mpsc::Sender<Order>,
     ) -> Result<Committed, AppendError> {
-        let (reservation, prev) = match self.turn(&draft).await? {
-            Turn::Mine(reservation, prev) => (reservation, prev),
-            Turn::Behind(actual) => return self.known(&draft, actual),
-        };
-        let sealed = placing::seal(&draft, prev)?;
-        let needed: Vec<BlobHash> = placing::blobs_needed(&sealed).collect();
-        let (session, seq) = (draft.session, draft.expected);
-        if !needed.is_empty() || !sealed.blobs.is_empty() {
-            let (shared, brought) = (self.clone(), sealed.blobs);
-            blocking(move || shared.keep_blobs(&brought, &needed))
-                .await
-                .map_err(|source| AppendError::Io { source: Arc::new(source) })?
-                .map_or(Ok(()), |blob| Err(AppendError::MissingBlob { session, seq, blob }))?;
+        let Appended { mut committed, refused } = self.append_all(vec![draft], orders).await;
+        match (committed.pop(), refused) {
+            (Some(committed), _) => Ok(committed),
+            (None, refused) => Err(refused.unwrap_or(AppendError::Unknown)),
         }
-        let (reply, answer) = oneshot::channel();
-        let request = Request { batch: Arc::new(sealed.batch), encoded: sealed.encoded, reservation, reply };
-        orders.send(Order::Append(request)).await.map_err(|_| AppendError::Closed)?;
-        answer.await.unwrap_or(Err(AppendError::Unknown))
+    }
+
+    /// See [`crate::EventLog::append_all`].
+    pub(super) async fn append_all(self: &Arc<Self>, drafts: Vec<Draft>, orders: mpsc::Sender<Order>) -> Appended {
+        let mut appended = Appended::default();
+        let mut drafts = drafts.into_iter().peekable();
+        while let (Some(first), None) = (drafts.next(), &appended.refused) {
+            match self.turn(&first).await {
+                Err(error) => appended.refused = Some(error),
+                Ok(Turn::Behind(actual)) => match self.known(&first, actual) {
+                    Ok(committed) => appended.committed.push(committed),
+                    Err(error) => appended.refused = Some(error),
+                },
+                Ok(Turn::Mine(reservation, prev)) => {
+                    let mut chain = Chain::default();
+                    chain.push(&first, prev);
+                    while let Some(draft) = drafts.next_if(|draft| chain.takes(draft)) {
+                        let prev = chain.sealed.last().map(|sealed| sealed.batch.digest);
+                        chain.push(&draft, prev);
+                    }
+                    self.commit(chain, reservation, &orders, &mut appended).await;
+                }
+            }
+        }
+        appended
+    }
+
+    /// Makes a chain durable: its blobs, then its Batches in one group.
+    async fn commit(
+        self: &Arc<Self>,
+        mut chain: Chain,
+        reservation: Reservation,
+        orders: &mpsc::Sender<Order>,
+        appended: &mut Appended,
+    ) {
+        if let Err(error) = self.keep_blobs_of(&mut chain).await {
+            chain = Chain { sealed: Vec::new(), refused: Some(error) };
+        }
+        let reservation = Arc::new(reservation);
+        let mut answers = Vec::with_capacity(chain.sealed.len());
+        let mut requests = Vec::with_capacity(chain.sealed.len());
+        for Sealed { batch, encoded, .. } in chain.sealed {
+            let (reply, answer) = oneshot::channel();
+            requests.push(Request { batch: Arc::new(batch), encoded, reservation: reservation.clone(), reply });
+            answers.push(answer);
+        }
+        drop(reservation);
+        if !requests.is_empty() && orders.send(Order::Append(requests)).await.is_err() {
+            appended.refused = Some(AppendError::Closed);
+            return;
+        }
+        for answer in answers {
+            match answer.await.unwrap_or(Err(AppendError::Unknown)) {
+                Ok(committed) => appended.committed.push(committed),
+                Err(error) => {
+                    appended.refused = Some(error);
+                    return;
+                }
+            }
+        }
+        appended.refused = chain.refused;
+    }
+
+    /// Makes the blobs of a chain durable; it ends before the first Batch that names one which the store does not hold.
+    async fn keep_blobs_of(self: &Arc<Self>, chain: &mut Chain) -> Result<(), AppendError> {
+        let needed: Vec<Vec<BlobHash>> =
+            chain.sealed.iter().map(|sealed| placing::blobs_needed(sealed).collect()).collect();
+        let brought: Vec<Vec<(BlobHash, String)>> =
+            chain.sealed.iter_mut().map(|sealed| std::mem::take(&mut sealed.blobs)).collect();
+        if needed.iter().all(Vec::is_empty) && brought.iter().all(Vec::is_empty) {
+            return Ok(());
+        }
+        let shared = self.clone();
+        let lacking = blocking(move || {
+            for (at, (needed, brought)) in needed.iter().zip(&brought).enumerate() {
+                if let Some(blob) = shared.keep_blobs(brought, needed)? {
+                    return Ok(Some((at, blob)));
+                }
+            }
+            Ok(None)
+        });
+        let lacking = lacking.await.map_err(|source| AppendError::Io { source: Arc::new(source) })?;
+        if let Some((at, blob)) = lacking {
+            let ends = chain.sealed.drain(at..).next();
+            chain.refused = ends.map(|sealed| AppendError::MissingBlob {
+                session: sealed.batch.session,
+                seq: sealed.batch.first,
+                blob,
+            });
+        }
+        Ok(())
     }
 
     /// Waits until nobody else's Batch of this Session is on its way, and decides.

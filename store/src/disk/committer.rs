@@ -22,8 +22,8 @@ pub struct Request {
     pub batch: Arc<Batch>,
     /// Its codec form.
     pub encoded: Vec<u8>,
-    /// Keeps its place until it is answered.
-    pub reservation: Reservation,
+    /// Keeps its place, and that of those behind it, until it is answered.
+    pub reservation: Arc<Reservation>,
     /// Where the answer goes.
     pub reply: oneshot::Sender<Result<Committed, AppendError>>,
 }
@@ -31,8 +31,8 @@ pub struct Request {
 /// What the committer is told.
 #[derive(Debug)]
 pub enum Order {
-    /// Make this durable.
-    Append(Request),
+    /// Make these durable in one group: each follows the one before it.
+    Append(Vec<Request>),
     /// Finish what was asked before this, and go. (Not: when every sender is gone. A caller may keep a future that holds
     /// one and never polls it.)
     Stop,
@@ -53,7 +53,7 @@ pub struct Committer {
     pub upkeep: Sender<Upkeep>,
 }
 
-/// The most Batches of a group.
+/// How many Batches end a group; the last order may bring it above.
 const GROUP: usize = 1024;
 
 impl Committer {
@@ -66,9 +66,9 @@ impl Committer {
             let mut bytes = 0;
             loop {
                 match order {
-                    Some(Order::Append(request)) => {
-                        bytes += request.encoded.len() + HEADER;
-                        group.push(request);
+                    Some(Order::Append(chain)) => {
+                        bytes += chain.iter().map(|request| request.encoded.len() + HEADER).sum::<usize>();
+                        group.extend(chain);
                     }
                     Some(Order::Stop) => {
                         orders.close();
@@ -87,8 +87,8 @@ impl Committer {
             self.commit(&mut group, bytes);
         }
         while let Ok(order) = orders.try_recv() {
-            if let Order::Append(request) = order {
-                group.push(request);
+            if let Order::Append(chain) = order {
+                group.extend(chain);
                 self.commit(&mut group, 0);
             }
         }

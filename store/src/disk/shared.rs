@@ -49,7 +49,7 @@ impl Default for Tuning {
             lag_bytes: 64 << 20,
             checkpoint_every: 16_384,
             checkpoint_idle: Duration::from_secs(2),
-            sled_cache: 32 << 20,
+            sled_cache: 64 << 20,
             sled_segment: 8 << 20,
             pack: true,
             quiet: Duration::from_millis(300),

@@ -3,14 +3,13 @@
 use super::line::{Ancestor, Header, Line};
 use super::verify::{Flaw, VerifyReport, verify_file};
 use super::{Progress, Tell};
-use crate::log::{AppendError, Committed, Draft, EventLog};
+use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
-use futures_util::stream::{FuturesOrdered, StreamExt};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 
-/// How many Batches are on their way at a time: enough to share a flush of the disk.
-const WINDOW: usize = 64;
+/// How many Batches are appended together: enough to share a flush of the disk.
+const WINDOW: usize = 256;
 
 /// What an import did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -110,7 +109,7 @@ pub async fn import(
     source: &mut (dyn BufRead + Send),
     tell: Tell<'_>,
 ) -> Result<Imported, ImportError> {
-    let mut import = Import { log, imported: Imported::default(), section: None, under_way: FuturesOrdered::new() };
+    let mut import = Import { log, imported: Imported::default(), section: None, gathered: Vec::new() };
     let (mut progress, mut bytes, mut line) = (Progress::default(), Vec::new(), 0);
     loop {
         bytes.clear();
@@ -120,10 +119,19 @@ pub async fn import(
         }
         line += 1;
         let text = bytes.strip_suffix(b"\n").unwrap_or(&bytes);
-        let read = Line::read(text).map_err(|flaw| ImportError::Damaged { line, flaw })?;
-        progress.batches += u64::from(matches!(read, Line::Batch { .. }));
+        let taken = match Line::read(text) {
+            Ok(read) => {
+                progress.batches += u64::from(matches!(read, Line::Batch { .. }));
+                import.take(line, read).await
+            }
+            Err(flaw) => Err(ImportError::Damaged { line, flaw }),
+        };
+        if let Err(error) = taken {
+            // What came before the damage is sound and stands.
+            import.land().await?;
+            return Err(error);
+        }
         progress.done += length as u64;
-        import.take(line, read).await?;
         if line % 1024 == 0 {
             tell(progress);
         }
@@ -136,14 +144,12 @@ pub async fn import(
     }
 }
 
-/// What a Batch came to, with its line.
-type Landed = (u64, Draft, Result<Committed, AppendError>);
-
 struct Import<'a> {
     log: &'a dyn EventLog,
     imported: Imported,
     section: Option<Section>,
-    under_way: FuturesOrdered<std::pin::Pin<Box<dyn Future<Output = Landed> + Send + 'a>>>,
+    /// Batches to append together, with their lines.
+    gathered: Vec<(u64, Draft)>,
 }
 
 /// The export that is being read.
@@ -199,42 +205,28 @@ impl<'a> Import<'a> {
     async fn append(&mut self, line: u64, batch: Batch) -> Result<(), ImportError> {
         let Batch { session, first, at, events, digest, .. } = batch;
         let draft = Draft { session, expected: first, at, events, digest: Some(digest) };
-        let log = self.log;
-        self.under_way.push_back(Box::pin(async move {
-            let answer = log.append(draft.clone()).await;
-            (line, draft, answer)
-        }));
-        self.land(WINDOW - 1).await
+        self.gathered.push((line, draft));
+        if self.gathered.len() < WINDOW { Ok(()) } else { self.land().await }
     }
 
-    /// Waits until at most `left` Batches are under way.
-    async fn land(&mut self, left: usize) -> Result<(), ImportError> {
-        while self.under_way.len() > left {
-            let Some((line, draft, answer)) = self.under_way.next().await else { break };
-            let answer = match answer {
-                // It overtook the Batches before it, which have landed by now.
-                Err(AppendError::Conflict { actual, .. }) if actual < draft.expected => {
-                    self.log.append(draft.clone()).await
-                }
-                Err(AppendError::Misplaced { .. } | AppendError::Diverged { .. }) => {
-                    self.log.append(draft.clone()).await
-                }
-                answer => answer,
-            };
-            match answer {
-                Ok(committed) => {
-                    if let Some(section) = &mut self.section {
-                        let session = &mut section.session;
-                        *(if committed.known { &mut session.known } else { &mut session.new }) += 1;
-                    }
-                }
-                Err(AppendError::Conflict { .. } | AppendError::Diverged { .. }) => {
-                    return Err(self.diverged(line, &draft).await);
-                }
-                Err(source) => return Err(ImportError::Append { line, source }),
+    /// Appends what was gathered.
+    async fn land(&mut self) -> Result<(), ImportError> {
+        let gathered = std::mem::take(&mut self.gathered);
+        let drafts = gathered.iter().map(|(_, draft)| draft.clone()).collect();
+        let Appended { committed, refused } = self.log.append_all(drafts).await;
+        for committed in &committed {
+            if let Some(section) = &mut self.section {
+                let session = &mut section.session;
+                *(if committed.known { &mut session.known } else { &mut session.new }) += 1;
             }
         }
-        Ok(())
+        match (gathered.get(committed.len()), refused) {
+            (Some((line, draft)), Some(AppendError::Conflict { .. } | AppendError::Diverged { .. })) => {
+                Err(self.diverged(*line, draft).await)
+            }
+            (Some((line, _)), Some(source)) => Err(ImportError::Append { line: *line, source }),
+            _ => Ok(()),
+        }
     }
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
@@ -246,7 +238,7 @@ impl<'a> Import<'a> {
 
     /// Ends an export: everything landed, and the head was reached.
     async fn end(&mut self) -> Result<(), ImportError> {
-        self.land(0).await?;
+        self.land().await?;
         let Some(Section { line, session, last, ancestors }) = self.section.take() else { return Ok(()) };
         let head = session.header.head;
         if last != Some((session.header.session, head.next, head.digest)) {

@@ -5,7 +5,7 @@ use super::following::follow;
 use super::server::{Server, serve};
 use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
 use crate::log::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
+    AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
 };
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::fmt;
@@ -267,6 +267,28 @@ macro_rules! through {
 impl EventLog for SharedLog {
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         through!(self, AppendError::Closed, unwritable, |log| log.append(draft), |remote| remote.append(&draft))
+    }
+
+    fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
+        Box::pin(async move {
+            match self.shared.role() {
+                (_, Role::Owner(owned)) => owned.log.append_all(drafts).await,
+                // A guest asks for one at a time, each through whatever this process is by then.
+                _ => {
+                    let mut appended = Appended::default();
+                    for draft in drafts {
+                        match self.append(draft).await {
+                            Ok(committed) => appended.committed.push(committed),
+                            Err(error) => {
+                                appended.refused = Some(error);
+                                break;
+                            }
+                        }
+                    }
+                    appended
+                }
+            }
+        })
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {

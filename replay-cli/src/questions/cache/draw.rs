@@ -1,21 +1,21 @@
 //! Draws what a cache could keep as a table, one request a line.
 
-use super::{Break, Cached, Shared};
+use super::{Break, Cached, Cause, Shared};
 use crate::error::CliError;
 use crate::layout::{columns, pad, wrap};
 use crate::look::{Look, Tone, counted, duration, money, size, thousands};
+use crate::questions::Lack;
+use std::collections::BTreeSet;
 use std::io::Write;
 
-const HEADS: [&str; 7] = ["request", "seq", "size", "tokens", "shared", "blocks", "reported"];
+const HEADS: [&str; 7] = ["request", "seq", "size", "tokens", "shared", "blocks", "cache read"];
 
 /// Draws the answer.
 ///
 /// # Errors
 /// When the output refuses.
 pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    for lack in &cached.lacks {
-        writeln!(out, "{}", look.paint(Tone::Warn, lack.words()))?;
-    }
+    lacking(&cached.lacks, look, out)?;
     let rows: Vec<[String; 7]> = cached.requests.iter().map(cells).collect();
     let mut widths = HEADS.map(columns);
     for row in &rows {
@@ -53,6 +53,17 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
     Ok(())
 }
 
+/// Says what the log lacks.
+///
+/// # Errors
+/// When the output refuses.
+pub(crate) fn lacking(lacks: &BTreeSet<Lack>, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+    for line in Lack::told(lacks).iter().flat_map(|told| wrap(told, look.width)) {
+        writeln!(out, "{}", look.paint(Tone::Warn, &line))?;
+    }
+    Ok(())
+}
+
 fn cells(shared: &Shared) -> [String; 7] {
     let percent = match (shared.before, shared.whole.tokens) {
         (None, _) => "first".to_owned(),
@@ -78,7 +89,10 @@ fn cells(shared: &Shared) -> [String; 7] {
 }
 
 fn words(broken: &Break, shared: &Shared) -> String {
-    let mut words = vec![broken.cause.words()];
+    let mut words = vec![match broken.cause {
+        Cause::ModelSwitch => format!("{}, {}", broken.cause.words(), shared.step.model),
+        _ => broken.cause.words(),
+    }];
     words.extend(broken.fact.map(|fact| format!("{} at seq {}", fact.kind, fact.seq)));
     if !broken.part.is_empty() {
         words.push(format!("at {}, after {}", broken.part, size(shared.shared.bytes)));

@@ -4,6 +4,7 @@ use super::{Entry, Lines, Pair, Part, Requests, Sessions};
 use crate::error::CliError;
 use crate::layout::{clip, pad, plain};
 use crate::look::{Look, Tone, counted, size};
+use crate::questions::cache::lacking;
 use crate::questions::why::heading;
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff, capture_diff_slices};
 use std::io::Write;
@@ -22,21 +23,19 @@ pub fn draw_requests(found: &Requests, stat: bool, look: &Look, out: &mut dyn Wr
         let line = format!("{mark} {} · seq {}", heading(step, None), step.seq);
         writeln!(out, "{}", look.paint(tone, &line))?;
     }
-    for lack in &found.lacks {
-        writeln!(out, "{}", look.paint(Tone::Warn, lack.words()))?;
-    }
+    lacking(&found.lacks, look, out)?;
     let Some(first) = &found.first else {
         writeln!(out, "{}", look.paint(Tone::Good, &format!("equal in all {}", counted(found.same, "part"))))?;
         return Ok(());
     };
     let place = match (&first.a, &first.b) {
-        (Some(a), Some(b)) if a == b => format!("{a}, byte {}", first.byte),
-        (Some(a), Some(b)) => format!("{a} against {b}, byte {}", first.byte),
-        (Some(a), None) => format!("{a}, which the second has not"),
-        (None, Some(b)) => format!("{b}, which the first has not"),
+        (Some(a), Some(b)) if a == b => format!("at byte {} of {a}", first.byte),
+        (Some(a), Some(b)) => format!("at byte {} of {a}, against {b}", first.byte),
+        (Some(a), None) => format!("{a} has no counterpart"),
+        (None, Some(b)) => format!("{b} is new"),
         (None, None) => String::new(),
     };
-    let line = format!("first difference in {place}, after {} of equal parts", size(first.before));
+    let line = format!("first difference: {place}, after {} of equal parts", size(first.before));
     writeln!(out, "{}", look.paint(Tone::Strong, &line))?;
     for part in &found.parts {
         head(part, look, out)?;

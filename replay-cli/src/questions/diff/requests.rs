@@ -80,6 +80,7 @@ pub async fn requests(past: (&Past, u64), other: (&Past, u64)) -> Result<Request
     let (Some((b, after)), Some((a, before))) = (sides.pop(), sides.pop()) else {
         return Err(AskError::Ends { what: "two requests are compared".to_owned() });
     };
+    lacks.remove(&Lack::Prices);
     let names = |parts: &[Told]| -> Vec<Digest> { parts.iter().map(|part| part.digest).collect() };
     let mut answer = Requests { a, b, first: first(&before, &after), same: 0, parts: Vec::new(), lacks };
     for operation in capture_diff_slices(Algorithm::Myers, &names(&before), &names(&after)) {
@@ -127,13 +128,26 @@ fn first(before: &[Told], after: &[Told]) -> Option<First> {
     Some(First { a: name(a), b: name(b), byte, before: equal })
 }
 
-/// The parts of a request in the order of its digest.
+/// The parts of a request in the order in which a model reads them: what shapes it, tools, system texts, messages.
 fn told(request: &Request) -> Vec<Told> {
     let part =
         |name: String, exact: String, text: String| Told { name, digest: Digest::of(exact.as_bytes()), exact, text };
     let json = |value: serde_json::Value| canonical::value(&value);
     let lines = |value: &serde_json::Value| serde_json::to_string_pretty(value).unwrap_or_default();
-    let mut parts = Vec::new();
+    let model = serde_json::json!({
+        "model": request.model.model, "protocol": request.model.protocol, "encoding": request.model.encoding,
+    });
+    let shape = [
+        ("model", model),
+        ("options", serde_json::to_value(&request.options).unwrap_or_default()),
+        ("tool choice", serde_json::to_value(request.tool_choice).unwrap_or_default()),
+    ];
+    let mut parts: Vec<Told> =
+        shape.into_iter().map(|(name, value)| part(name.to_owned(), json(value.clone()), lines(&value))).collect();
+    for tool in &request.tools {
+        let value = serde_json::to_value(tool).unwrap_or_default();
+        parts.push(part(format!("tool {}", tool.name), json(value.clone()), lines(&value)));
+    }
     for (at, system) in request.system.iter().enumerate() {
         let exact = json(serde_json::Value::String(system.text.clone()));
         parts.push(part(format!("system {at}"), exact, system.text.clone()));
@@ -142,19 +156,6 @@ fn told(request: &Request) -> Vec<Told> {
         let exact = json(serde_json::to_value(message).unwrap_or_default());
         parts.push(part(format!("message {at}"), exact, text(message)));
     }
-    for tool in &request.tools {
-        let value = serde_json::to_value(tool).unwrap_or_default();
-        parts.push(part(format!("tool {}", tool.name), json(value.clone()), lines(&value)));
-    }
-    let model = serde_json::json!({
-        "model": request.model.model, "protocol": request.model.protocol, "encoding": request.model.encoding,
-    });
-    let rest = [
-        ("tool choice", serde_json::to_value(request.tool_choice).unwrap_or_default()),
-        ("options", serde_json::to_value(&request.options).unwrap_or_default()),
-        ("model", model),
-    ];
-    parts.extend(rest.into_iter().map(|(name, value)| part(name.to_owned(), json(value.clone()), lines(&value))));
     parts
 }
 

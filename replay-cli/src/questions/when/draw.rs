@@ -74,7 +74,7 @@ fn words(left: &Left) -> String {
 fn label(through: &Through) -> (&'static str, Tone, Option<String>) {
     match through {
         Through::User => ("user", Tone::User, None),
-        Through::System { sources } => ("system", Tone::Context, Some(sources.join(", "))),
+        Through::System { sources } => ("system", Tone::Context, (!sources.is_empty()).then(|| sources.join(", "))),
         Through::Baseline { source } => ("baseline", Tone::Context, Some(source.clone())),
         Through::Synthetic => ("runtime", Tone::Warn, None),
         Through::Shell => ("shell", Tone::User, None),

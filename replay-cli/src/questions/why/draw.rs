@@ -5,7 +5,7 @@ use super::{Actor, Origin, Why};
 use crate::error::CliError;
 use crate::layout::{Sheet, plain};
 use crate::look::{Tone, counted};
-use crate::questions::Step;
+use crate::questions::{Lack, Step};
 
 /// How many lines of a span are shown when it is not shown whole.
 const BRIEF: usize = 3;
@@ -18,8 +18,8 @@ pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError
     let look = sheet.look;
     let right = format!("seq {} · {}", why.step.seq, look.clock(why.step.at));
     sheet.rule(&heading(&why.step, Some(why.steps)), &right, Tone::Strong)?;
-    for lack in &why.lacks {
-        sheet.row(None, ("lacking", Tone::Warn), (lack.words(), Tone::Warn), ("", Tone::Dim))?;
+    if let Some(told) = Lack::told(&why.lacks) {
+        sheet.row(None, ("lacking", Tone::Warn), (&told, Tone::Plain), ("", Tone::Dim))?;
     }
     let mut part = "";
     for origin in why.spans.iter().filter(|origin| origin.span.sort != Sort::Blank || why.text.is_some()) {

@@ -7,8 +7,8 @@ use crate::scenario::report::Failure;
 use crate::scenario::world::Missing;
 use crate::session::{MessagePlace, NewInput, Session};
 use crate::{Boxed, LogError};
+use annals_core::SessionId;
 use annals_core::event::Location;
-use annals_core::{Key, SessionId};
 use serde_json::{Value, json};
 
 /// Why an action did not happen: what `runs` says of it.
@@ -73,10 +73,6 @@ impl Process {
             }
             // The player ends this process and begins another one.
             Action::Restart => {}
-            Action::Source(source) => {
-                self.vacant(&source.contribution)?;
-                self.changed(action)?;
-            }
             _ => self.changed(action)?,
         }
         Ok(())
@@ -89,14 +85,6 @@ impl Process {
             None => return Ok(()),
         }
         self.register().map_err(Refused::from)
-    }
-
-    /// A declared source cannot join a built-in contribution.
-    fn vacant(&self, contribution: &Key) -> Result<(), Refused> {
-        match self.world.builtins().contains(contribution) {
-            true => Err(crate::context::DuplicateContribution(contribution.clone()).into()),
-            false => Ok(()),
-        }
     }
 
     async fn admit(&self, session: &Session, input: &Input) {
@@ -188,6 +176,5 @@ macro_rules! refused {
 refused!(
     LogError => "log",
     annals_store::ReadError => "log",
-    crate::context::DuplicateContribution => "duplicate-contribution",
     super::Unfit => "refused"
 );

@@ -59,7 +59,10 @@ impl Provider for Answering {
         let attempt = {
             let mut state = self.world.state();
             state.requests.push(request.request.to_json());
-            state.attempts.pop_front()
+            let attempt = state.attempts.pop_front();
+            #[cfg(test)]
+            state.answering.clone_from(&attempt);
+            attempt
         };
         let ok = || Attempt::Answer(Box::new(Answer { text: Some("ok".to_owned()), ..Answer::default() }));
         ScriptedProvider::new([self.scripted(attempt.unwrap_or_else(ok))]).send(request)

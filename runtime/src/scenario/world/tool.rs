@@ -51,6 +51,8 @@ impl Tool for ScriptedTool {
 
     fn execute<'a>(&'a self, _: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
         Box::pin(async move {
+            #[cfg(test)]
+            self.world.state().ran.push(context.call.clone());
             let calls = self.world.called(self.number);
             let given = self.declared.given(calls);
             (self.perform)(given.during).await;

@@ -1,0 +1,296 @@
+//! What the stories of questions share: imported Sessions, one of our own with recorded requests, and how answers look.
+#![allow(dead_code, reason = "each story file uses its part")]
+
+use annals_cli::bring::bring;
+use annals_cli::import::{Options, recognise};
+use annals_cli::look::Look;
+use annals_cli::progress::Bar;
+use annals_cli::questions::Past;
+use annals_core::event::*;
+use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
+use annals_projections::{Projection, SessionView, rebuild};
+use annals_store::{Draft, EventLog, MemoryLog};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+pub fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")
+}
+
+/// The first Session of a fixture.
+pub async fn imported(name: &str) -> Past {
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let source = recognise(&fixtures().join(name)).unwrap();
+    let report = bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
+    past(&log, report.sessions[0].session).await
+}
+
+/// Every Session of a fixture.
+pub async fn all_of(name: &str) -> Vec<Past> {
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let source = recognise(&fixtures().join(name)).unwrap();
+    bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
+    let heads = log.sessions().await.unwrap();
+    heads.iter().map(|head| Past::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
+}
+
+pub async fn past(log: &Arc<dyn EventLog>, session: SessionId) -> Past {
+    let head = log.head(session).await.unwrap().unwrap();
+    Past::new(Arc::clone(log), None, session, head.next)
+}
+
+pub fn look() -> Look {
+    Look { width: 100, colour: false, json: false, zone: jiff::tz::TimeZone::UTC, now: Time(1_780_488_000_000) }
+}
+
+/// What something draws.
+pub fn drawn<E: std::fmt::Debug>(draw: impl FnOnce(&mut Vec<u8>, &Look) -> Result<(), E>) -> String {
+    let mut out = Vec::new();
+    draw(&mut out, &look()).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+/// A Session of our own, written as the runtime writes one: every request is recorded, with the digest that proves it.
+pub struct Own {
+    pub log: Arc<dyn EventLog>,
+    pub session: SessionId,
+    view: SessionView,
+    at: Time,
+    requests: u128,
+    agent: AgentProfile,
+    model: ModelProfile,
+    tools: Digest,
+    options: Digest,
+}
+
+impl Own {
+    pub async fn begin() -> Self {
+        let model = |name: &str| ModelProfile {
+            model: name.into(),
+            context: 200_000,
+            output: 32_000,
+            system_messages: SystemMessages::Native,
+            prices: Prices {
+                input: 3_000_000_000,
+                output: 15_000_000_000,
+                cache_read: 300_000_000,
+                cache_write: 3_750_000_000,
+            },
+            protocol: "scripted".into(),
+            encoding: 1,
+        };
+        let agent =
+            AgentProfile { agent: "build".into(), system: Some("You build.".into()), steps: None, permissions: vec![] };
+        let tools = ToolsRecorded {
+            tools: vec![ToolDefinition {
+                name: "read".into(),
+                description: "Reads a file.".into(),
+                schema: Json::received(r#"{"type":"object"}"#),
+            }],
+        };
+        let options = OptionsRecorded { options: RequestOptions::default() };
+        let mut own = Self {
+            log: Arc::new(MemoryLog::new()),
+            session: SessionId::from_parts(1_780_488_000_000, 7),
+            view: SessionView::default(),
+            at: Time(1_780_488_000_000),
+            requests: 0,
+            tools: tools.digest().unwrap(),
+            options: options.options.digest().unwrap(),
+            agent,
+            model: model("test/alpha"),
+        };
+        own.add(vec![
+            SessionCreated {
+                location: Location { directory: "/project".into(), workspace: None },
+                agent: "build".into(),
+                model: "test/alpha".into(),
+                policy: Policy::default(),
+                title: None,
+                parent: None,
+                origin: None,
+            }
+            .into(),
+        ])
+        .await;
+        let profile = own.model.clone();
+        own.add(vec![
+            AgentProfileRecorded { profile: own.agent.clone() }.into(),
+            ModelProfileRecorded { profile }.into(),
+            tools.into(),
+            options.into(),
+        ])
+        .await;
+        own
+    }
+
+    /// Appends one Batch, a minute after the one before; gives the Seq of its first event.
+    pub async fn add(&mut self, events: Vec<Event>) -> Seq {
+        let expected = self.view.cut().next;
+        let draft = Draft { session: self.session, expected, at: self.at, events, digest: None };
+        let batch = self.log.append(draft).await.unwrap().batch;
+        batch.records().for_each(|record| self.view.apply(&record));
+        self.at = Time(self.at.0 + 60_000);
+        batch.first
+    }
+
+    pub fn wait(&mut self, ms: u64) {
+        self.at = Time(self.at.0 + ms);
+    }
+
+    pub async fn epoch(&mut self, cause: EpochCause, date: &str) {
+        let key: annals_core::Key = "core/date".parse().unwrap();
+        let value = Entry { value: Json::received(format!("{date:?}")), removed: None };
+        self.add(vec![
+            EpochStarted {
+                cause,
+                agent: "build".into(),
+                location: Location { directory: "/project".into(), workspace: None },
+                parts: vec![Part { key: key.clone(), text: format!("Today is {date}.").into() }],
+                entries: [(key, value)].into(),
+                known: true,
+            }
+            .into(),
+        ])
+        .await;
+    }
+
+    /// A user message; gives the Seq of its promotion.
+    pub async fn says(&mut self, id: &str, text: &str) -> Seq {
+        let (input, delivery) = (id.into(), Delivery::Steer);
+        self.add(vec![InputAdmitted { input, text: text.into(), attachments: vec![], delivery }.into()]).await;
+        self.add(vec![InputPromoted { input: id.into() }.into()]).await
+    }
+
+    pub async fn told(&mut self, text: &str) {
+        let key: annals_core::Key = "core/date".parse().unwrap();
+        let value = Entry { value: Json::received(format!("{text:?}")), removed: None };
+        let (keys, set) = (vec![key.clone()], [(key, value)].into());
+        let told = ContextAdmitted { keys, text: text.into() };
+        self.add(vec![told.into(), SnapshotAdvanced { set, removed: vec![] }.into()]).await;
+    }
+
+    /// Sends a turn's request, recorded with the digest of what the views give.
+    pub async fn sends(&mut self) -> Seq {
+        self.requests += 1;
+        let mut sent = RequestSent {
+            request: RequestId::from_parts(self.at.0, self.requests),
+            purpose: Purpose::Turn,
+            attempt: 1,
+            digest: Digest([0; 32]),
+            agent: "build".into(),
+            model: self.model.model.clone(),
+            agent_profile: self.agent.digest().unwrap(),
+            model_profile: self.model.digest().unwrap(),
+            tools: Some(self.tools),
+            options: self.options,
+            last_step: false,
+            prompt: None,
+        };
+        sent.digest = rebuild(&self.view, &sent, &*self.log.blobs()).unwrap().digest();
+        self.add(vec![sent.into()]).await
+    }
+
+    /// An answer of one text, and a call that gives `output` if there is one.
+    pub async fn answers(&mut self, text: &str, call: Option<(&str, &str)>, usage: Option<Usage>) {
+        let started = StepStarted { agent: "build".into(), model: self.model.model.clone(), files: None };
+        let said = TextEnded { index: 0, text: text.into(), metadata: None };
+        self.add(vec![started.into(), said.into()]).await;
+        if let Some((id, output)) = call {
+            let id: CallId = id.into();
+            let called = ToolCalled {
+                index: 1,
+                call: id.clone(),
+                name: "read".into(),
+                input: Json::received(r#"{"path":"a.txt"}"#),
+                hosted: false,
+                metadata: None,
+            };
+            self.add(vec![called.into()]).await;
+            let settled = ToolSettled {
+                call: id,
+                outcome: ToolOutcome::Completed,
+                output: output.into(),
+                error: None,
+                structured: None,
+                attachments: vec![],
+                paths: vec![],
+                truncated: false,
+                lossy: false,
+                hosted_result: None,
+                metadata: None,
+            };
+            self.add(vec![settled.into()]).await;
+        }
+        let finish = if call.is_some() { Finish::ToolCalls } else { Finish::Stop };
+        self.add(vec![StepEnded { finish, usage, cost: 0, files: None, changed: vec![] }.into()]).await;
+    }
+
+    pub async fn switches_model(&mut self, name: &str) {
+        self.model.model = name.into();
+        let profile = self.model.clone();
+        self.add(vec![ModelSwitched { model: name.into() }.into(), ModelProfileRecorded { profile }.into()]).await;
+    }
+
+    pub async fn compacts(&mut self, summary: &str) -> Seq {
+        self.add(vec![
+            CompactionEnded {
+                reason: CompactionReason::Manual,
+                summary: summary.into(),
+                recent: "".into(),
+                estimate: 0,
+                usage: None,
+                cost: 0,
+            }
+            .into(),
+        ])
+        .await
+    }
+
+    pub async fn past(&self) -> Past {
+        past(&self.log, self.session).await
+    }
+}
+
+/// A Session in which everything happens that moves what the model sees: a prune, a told context, a compaction and its
+/// undoing, a model switch, a revert, a long wait.
+pub async fn eventful() -> Own {
+    let usage = |cache_read, cache_write| Some(Usage { input: 10, output: 5, reasoning: 0, cache_read, cache_write });
+    let mut own = Own::begin().await;
+    own.epoch(EpochCause::FirstTurn, "Wednesday").await;
+    own.says("one", "Read a.txt, it holds the secret word.").await;
+    own.sends().await;
+    own.answers("I read it.", Some(("call-1", "the word is heliotrope")), usage(0, 40)).await;
+    own.sends().await;
+    own.answers("The word is heliotrope.", None, usage(40, 30)).await;
+    own.told("Today is Thursday.").await;
+    own.says("two", "And again?").await;
+    own.sends().await;
+    own.answers("Heliotrope.", None, usage(70, 20)).await;
+    own.add(vec![ToolOutputsPruned { calls: vec!["call-1".into()] }.into()]).await;
+    own.says("three", "Once more.").await;
+    own.sends().await;
+    own.answers("Still heliotrope.", None, usage(40, 60)).await;
+    let compaction = own.compacts("The user asks for a word.").await;
+    own.epoch(EpochCause::Compaction, "Thursday").await;
+    own.says("four", "Which word?").await;
+    own.sends().await;
+    own.answers("I do not know any more.", None, usage(0, 90)).await;
+    own.add(vec![CompactionUndone { compaction }.into()]).await;
+    own.sends().await;
+    own.answers("Heliotrope, of course.", None, usage(0, 120)).await;
+    own.switches_model("test/beta").await;
+    let five = own.says("five", "Thank you, beta.").await;
+    own.sends().await;
+    own.answers("You are welcome.", None, usage(0, 130)).await;
+    own.add(vec![RevertCommitted { first_removed: five }.into()]).await;
+    own.epoch(EpochCause::Reverted, "Thursday").await;
+    own.says("six", "Bye.").await;
+    own.sends().await;
+    own.answers("Bye.", None, usage(0, 140)).await;
+    own.wait(3_600_000);
+    own.says("seven", "Still there?").await;
+    own.sends().await;
+    own.answers("Yes.", None, usage(0, 150)).await;
+    own
+}
