@@ -14,6 +14,7 @@ mod runtime;
 pub mod scenario;
 mod session;
 pub mod settings;
+pub mod subagents;
 pub mod tools;
 mod turn;
 pub mod views;

@@ -61,7 +61,8 @@ async fn worked() -> Result<(World, Place, Session), Box<dyn std::error::Error>>
         Attempt::text("second"),
     ];
     let mut world = World::new(attempts).tool(writes(place.root.clone()));
-    world.services.files = Some(Arc::new(annals_runtime::worktree::ShadowRepository::open(&place.root, &place.folder)?));
+    world.services.files =
+        Some(Arc::new(annals_runtime::worktree::ShadowRepository::open(&place.root, &place.folder)?));
     let runtime = world.runtime();
     let location = place.root.to_string_lossy().into_owned();
     let session = runtime.create(NewSession::at(location, "build", "test/alpha")).await?;

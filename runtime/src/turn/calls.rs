@@ -6,6 +6,7 @@ use crate::lane::Lane;
 use crate::outcome::LogError;
 use crate::runtime::Shared;
 use crate::settings::CallOrder;
+use crate::subagents::Limits;
 use crate::tools::{CallContext, CallError, CallInput, Cancellation, Offered, Progress, ToolOutput, ToolRegistry};
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
@@ -52,6 +53,8 @@ pub(super) struct Issuer {
     /// The agent of the turn that made the calls, whatever is switched since, and its rules.
     pub(super) agent: AgentName,
     pub(super) rules: Vec<Rule>,
+    /// What the agents above a child are denied.
+    pub(super) limits: Limits,
     pub(super) cancellation: Cancellation,
     /// Changes when a reply added rules: a question that waits may be answered by them.
     pub(super) approvals: watch::Sender<u64>,
@@ -79,6 +82,7 @@ impl Calls {
             offered: shape.offered.clone(),
             agent: shape.agent.agent.clone(),
             rules: shape.agent.permissions.clone(),
+            limits: runner.limits.clone(),
             cancellation: runner.cancellation.clone(),
             approvals: watch::Sender::new(0),
         };
