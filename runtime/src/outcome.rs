@@ -79,6 +79,9 @@ pub enum Refusal {
     /// The Session went on since the plan was made: plan again.
     #[error("the Session went on since this was planned; plan again")]
     Outdated,
+    /// The destination is no other checkout of the same project.
+    #[error("the destination is not another checkout of the same project")]
+    OtherProject,
     /// Files cannot be restored; none was changed, except as [`FilesError::Torn`] says.
     #[error("{0}")]
     Files(#[source] Arc<FilesError>),
@@ -115,6 +118,7 @@ impl Refusal {
             Self::NotFound(_) => "not-found",
             Self::Busy => "busy",
             Self::Outdated => "outdated",
+            Self::OtherProject => "other-project",
             Self::Files(_) | Self::Unrecorded { .. } => "files",
             Self::Log(_) => "log",
         }

@@ -192,7 +192,7 @@ impl Session {
     }
 
     /// Records a decision that was made when the Session ended at `at`.
-    async fn recorded(&self, at: Seq, event: Event) -> Result<Seq, Refusal> {
+    pub(super) async fn recorded(&self, at: Seq, event: Event) -> Result<Seq, Refusal> {
         let decide = |view: &SessionView| {
             if self.is_running() {
                 return Err(Refusal::Busy);

@@ -54,8 +54,8 @@ impl Limits {
 fn caller(parent: &SessionView, child: SessionId) -> AgentName {
     let started = parent.session.children.iter().rfind(|one| one.child == child).map(|one| one.seq);
     let turns = parent.requests.marks.iter().filter(|mark| mark.purpose == Purpose::Turn);
-    let before = turns.filter(|mark| started.is_none_or(|started| mark.seq < started));
-    before.last().map_or_else(|| parent.session.agent.clone(), |mark| mark.agent.clone())
+    let mut before = turns.filter(|mark| started.is_none_or(|started| mark.seq < started));
+    before.next_back().map_or_else(|| parent.session.agent.clone(), |mark| mark.agent.clone())
 }
 
 /// An agent as a child has it: without tasks and todos of its own, unless its rules allow them by name.
