@@ -276,7 +276,8 @@ impl ToJson for Record<'_> {
         let mut json = self.event.to_json();
         if let Value::Object(fields) = &mut json {
             fields.insert("seq".to_owned(), json!(self.seq));
-            fields.insert("at".to_owned(), json!(self.at));
+            // A fact with a moment of its own keeps it: when a retry follows, not when it was scheduled.
+            fields.entry("at").or_insert(json!(self.at));
         }
         json
     }

@@ -84,28 +84,32 @@ impl Ledger {
         self.entries.last_mut().filter(|entry| entry.outcome == LedgerOutcome::Open)
     }
 
-    fn begin(&mut self, record: &Record<'_>, reason: CompactionReason) -> &mut LedgerEntry {
+    /// A compaction began. One that had not ended before it never will: it stays as it is.
+    fn begin(&mut self, record: &Record<'_>, reason: CompactionReason) {
+        self.entries.push(LedgerEntry {
+            seq: record.seq,
+            ended: None,
+            at: record.at,
+            reason,
+            model: None,
+            request: None,
+            before: 0,
+            after: 0,
+            usage: None,
+            cost: 0,
+            outcome: LedgerOutcome::Open,
+            messages: Vec::new(),
+            tool_outputs: Vec::new(),
+            context_messages: Vec::new(),
+            pinned: Vec::new(),
+        });
+    }
+
+    /// The compaction that an end belongs to; an import may have recorded no start.
+    fn ending(&mut self, record: &Record<'_>, reason: CompactionReason) {
         if self.open().is_none() {
-            self.entries.push(LedgerEntry {
-                seq: record.seq,
-                ended: None,
-                at: record.at,
-                reason,
-                model: None,
-                request: None,
-                before: 0,
-                after: 0,
-                usage: None,
-                cost: 0,
-                outcome: LedgerOutcome::Open,
-                messages: Vec::new(),
-                tool_outputs: Vec::new(),
-                context_messages: Vec::new(),
-                pinned: Vec::new(),
-            });
+            self.begin(record, reason);
         }
-        let at = self.entries.len() - 1;
-        &mut self.entries[at]
     }
 
     /// Sorts what was selected before a compaction into what left by it and what stayed.
@@ -148,9 +152,11 @@ impl Projection for Ledger {
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
             Event::CompactionStarted(started) => {
-                let entry = self.begin(record, started.reason);
-                entry.model = started.model.clone();
-                entry.before = started.estimate;
+                self.begin(record, started.reason);
+                if let Some(entry) = self.open() {
+                    entry.model = started.model.clone();
+                    entry.before = started.estimate;
+                }
             }
             Event::RequestSent(sent) if sent.purpose == Purpose::Summary => {
                 if let Some(entry) = self.open() {
@@ -159,7 +165,7 @@ impl Projection for Ledger {
                 }
             }
             Event::CompactionEnded(ended) => {
-                self.begin(record, ended.reason);
+                self.ending(record, ended.reason);
                 self.cover(record);
                 if let Some(entry) = self.open() {
                     entry.ended = Some(record.seq);
@@ -170,11 +176,13 @@ impl Projection for Ledger {
                 }
             }
             Event::CompactionFailed(failed) => {
-                let entry = self.begin(record, failed.reason);
-                entry.ended = Some(record.seq);
-                entry.usage = failed.usage;
-                entry.cost = failed.cost;
-                entry.outcome = LedgerOutcome::Failed { kind: failed.error.kind.clone() };
+                self.ending(record, failed.reason);
+                if let Some(entry) = self.open() {
+                    entry.ended = Some(record.seq);
+                    entry.usage = failed.usage;
+                    entry.cost = failed.cost;
+                    entry.outcome = LedgerOutcome::Failed { kind: failed.error.kind.clone() };
+                }
             }
             Event::CompactionUndone(undone) => {
                 for entry in self.entries.iter_mut().filter(|entry| entry.ended == Some(undone.compaction)) {

@@ -134,6 +134,21 @@ pub enum CliError {
     /// Walking needs keys and a screen.
     #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
     NoTerminal,
+    /// Without a compaction the history is larger than the model's context: switch to a larger model first.
+    #[error(
+        "Session {session}: without the compaction at seq {seq} the history takes about {tokens} tokens, and the model's \
+         context holds {limit}; switch to a model that holds more first"
+    )]
+    WouldNotFit {
+        /// Which Session.
+        session: SessionId,
+        /// Which compaction.
+        seq: Seq,
+        /// Estimate of the history without it.
+        tokens: u64,
+        /// What the model takes.
+        limit: u64,
+    },
     /// No completed compaction stands there.
     #[error("Session {session}: no compaction stands at seq {seq}; `annals compactions` lists them")]
     NoCompaction {
@@ -258,6 +273,7 @@ impl CliError {
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
             | Self::Build(_)
+            | Self::WouldNotFit { .. }
             | Self::Collect(_)
             | Self::Play(_)
             | Self::Record(_)

@@ -18,5 +18,5 @@ pub mod why;
 
 pub use error::AskError;
 pub use past::{Fact, Past};
-pub use request::{Asked, Lack, each_request};
+pub use request::{Asked, Built, Lack, each_request};
 pub use steps::{Answer, Step, Steps};

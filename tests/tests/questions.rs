@@ -78,7 +78,7 @@ async fn cache_tells_the_shared_prefix_of_an_imported_session_and_its_breaks() {
 }
 
 #[tokio::test]
-async fn cache_tells_every_cause_of_a_break_its_event_and_its_price() {
+async fn cache_tells_breaks_with_cause_event_and_price() {
     insta::assert_snapshot!(cache(&eventful().await.past().await).await);
 }
 

@@ -210,6 +210,20 @@ async fn a_certificate_names_exactly_the_views_that_differ() {
 }
 
 #[tokio::test]
+async fn a_request_that_a_damaged_log_does_not_give_back_is_shown_in_its_place() {
+    let mut own = eventful().await;
+    own.sends_unrecorded().await;
+    let past = own.past().await;
+    let view = past.view(past.until).await.unwrap();
+    let json = views::json(&past, &view, past.until, &["requests"]).await.unwrap();
+    let requests = json["requests"].as_array().unwrap();
+    let errors: Vec<usize> = (0..requests.len()).filter(|at| requests[*at].get("error").is_some()).collect();
+    assert_eq!(errors, [requests.len() - 1]);
+    let error = why::ask(&past, None, None).await.unwrap_err();
+    assert_eq!(error.status(), 1, "{error}");
+}
+
+#[tokio::test]
 async fn golden_views_are_the_same_bytes_every_time_and_replaced_only_when_asked() {
     let past = eventful().await.past().await;
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());

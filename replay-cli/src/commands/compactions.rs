@@ -3,17 +3,22 @@
 use crate::desk::{Desk, Found, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::wrap;
-use crate::look::{Look, Tone, money, thousands};
+use crate::layout::{plain, wrap};
+use crate::look::{Look, Tone, counted, money, thousands};
 use crate::tale::one_line;
 use annals_core::event::CompactionUndone;
-use annals_core::{Event, Seq, Time};
-use annals_projections::SessionView;
+use annals_core::{Blobs, Seq, SessionId};
+use annals_projections::{
+    Body, Content, Ledger, LedgerEntry, LedgerOutcome, Message, Messages, SessionView, ToJson, estimate, unmentioned,
+};
 use annals_store::{Draft, OpenMode};
 use serde_json::json;
 use std::io::Write;
 
-/// Lists the compactions of a Session, or undoes one: the history is then again what it was without it.
+/// Lists the compactions of a Session, what left the model's view by each, and what its summary does not mention; or undoes
+/// one: the history is then again what it was without it.
+///
+/// Names and instructions that a summary does not mention are found by their looks: a pointer for a reader, not a proof.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -23,16 +28,12 @@ pub struct Args {
     undo: Option<u64>,
 }
 
-/// One compaction of the list.
+/// One compaction of the list: what the ledger has, and what its summary does not mention of what it covered.
 struct Item {
-    seq: Seq,
-    at: Time,
-    reason: &'static str,
-    before: u64,
-    after: u64,
-    cost: u64,
-    summary: String,
-    standing: bool,
+    entry: LedgerEntry,
+    summary: Option<String>,
+    names: Vec<String>,
+    instructions: Vec<String>,
 }
 
 /// Runs the command.
@@ -48,60 +49,116 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if desk.look.json {
         let mut list = json::List::begin(out)?;
         for item in &items {
-            list.item(&json!({
-                "seq": item.seq, "at": item.at, "reason": item.reason, "before": item.before, "after": item.after,
-                "cost": item.cost, "summary": item.summary, "standing": item.standing,
-            }))?;
+            let mut json = json!(item.entry);
+            json["summary"] = json!(item.summary);
+            json["unmentioned"] = json!({"names": item.names, "instructions": item.instructions});
+            list.item(&json)?;
         }
         list.end()?;
         return Ok(Verdict::Fine);
     }
     items.iter().try_for_each(|item| draw(item, &desk.look, out))?;
     if items.is_empty() {
-        desk.remark("no compaction was completed in this Session");
+        desk.remark("no compaction was asked for in this Session");
     }
     Ok(Verdict::Fine)
 }
 
 async fn list(found: &Found) -> Result<Vec<Item>, CliError> {
-    let view: SessionView = found.reader.view(found.session, found.until).await?;
-    let mut estimate = 0;
-    let mut items = Vec::new();
+    let ledger: Ledger = found.reader.fold(found.session, found.until).await?;
+    let mut messages = Messages::default();
+    found
+        .reader
+        .each(found.session, Seq::ZERO, found.until, |record| {
+            messages.apply(record);
+        })
+        .await?;
     let blobs = found.reader.blobs();
-    let visit = |record: &annals_core::Record<'_>| match record.event {
-        Event::CompactionStarted(started) => estimate = started.estimate,
-        Event::CompactionEnded(ended) => items.push(Item {
-            seq: record.seq,
-            at: record.at,
-            reason: ended.reason.as_str(),
-            before: std::mem::take(&mut estimate),
-            after: ended.estimate,
-            cost: ended.cost,
-            summary: ended.summary.resolve(blobs).into_owned(),
-            standing: view.history.compactions().any(|seq| seq == record.seq),
-        }),
-        _ => {}
-    };
-    found.reader.each(found.session, Seq::ZERO, found.until, visit).await?;
-    Ok(items)
+    let items = ledger.entries.into_iter().map(|entry| {
+        let summary = entry.ended.and_then(|seq| messages.get(seq)).and_then(|message| match &message.body {
+            Body::Compaction { summary, .. } => Some(summary.resolve(blobs).into_owned()),
+            _ => None,
+        });
+        let covered = entry.messages.iter().chain(&entry.context_messages).filter_map(|seq| messages.get(*seq));
+        let covered: Vec<String> = covered.flat_map(|message| said(message, blobs)).collect();
+        let (names, instructions) = match &summary {
+            Some(summary) => unmentioned(&covered.join("\n"), summary),
+            None => (Vec::new(), Vec::new()),
+        };
+        Item { entry, summary, names, instructions }
+    });
+    Ok(items.collect())
+}
+
+/// What people and instructions said in a message: that is what a summary must carry. Tool outputs are not.
+fn said(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
+    match &message.body {
+        Body::User { text, .. } | Body::System { text, .. } | Body::Synthetic { text } => {
+            vec![text.resolve(blobs).into_owned()]
+        }
+        Body::Compaction { summary, recent, .. } => {
+            vec![summary.resolve(blobs).into_owned(), recent.resolve(blobs).into_owned()]
+        }
+        Body::Assistant(assistant) => assistant
+            .content
+            .iter()
+            .filter_map(|content| match content {
+                Content::Text { text, .. } => Some(text.resolve(blobs).into_owned()),
+                Content::Reasoning { .. } | Content::Tool(_) => None,
+            })
+            .collect(),
+        Body::Shell { .. } | Body::AgentSwitched { .. } | Body::ModelSwitched { .. } => Vec::new(),
+    }
 }
 
 fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut facts = vec![item.reason.to_owned()];
-    if item.before > 0 || item.after > 0 {
-        facts.push(format!("{} → {} tokens", thousands(item.before), thousands(item.after)));
+    let entry = &item.entry;
+    let mut facts = vec![entry.reason.as_str().to_owned()];
+    facts.push(match &entry.outcome {
+        LedgerOutcome::Open => "not ended".to_owned(),
+        LedgerOutcome::Completed => format!("completed at {}", entry.ended.unwrap_or(entry.seq)),
+        LedgerOutcome::Failed { kind } => format!("failed: {kind}"),
+        LedgerOutcome::Undone { seq } => format!("undone at {seq}"),
+        LedgerOutcome::Reverted { seq } => format!("reverted at {seq}"),
+    });
+    if entry.before > 0 || entry.after > 0 {
+        facts.push(format!("{} → {} tokens", thousands(entry.before), thousands(entry.after)));
     }
-    facts.extend((item.cost > 0).then(|| money(item.cost)));
-    facts.extend((!item.standing).then(|| "undone".to_owned()));
-    writeln!(
-        out,
-        "{}  {}  {}",
-        look.paint(Tone::Strong, &format!("seq {:>5}", item.seq)),
-        look.paint(Tone::Dim, &look.exact(item.at)),
-        facts.join(", ")
-    )?;
-    for line in wrap(&crate::layout::plain(&one_line(&item.summary)), look.width.saturating_sub(11)) {
-        writeln!(out, "           {line}")?;
+    facts.extend(entry.model.as_ref().map(ToString::to_string));
+    facts.extend((entry.cost > 0).then(|| money(entry.cost)));
+    let head = look.paint(Tone::Strong, &format!("seq {:>5}", entry.seq));
+    writeln!(out, "{head}  {}  {}", look.paint(Tone::Dim, &look.exact(entry.at)), facts.join(", "))?;
+    let mut tell = |text: &str| -> Result<(), CliError> {
+        for line in wrap(&plain(text), look.width.saturating_sub(11)) {
+            writeln!(out, "           {line}")?;
+        }
+        Ok(())
+    };
+    if item.summary.is_some() {
+        let counts = [
+            (entry.messages.len(), "message"),
+            (entry.tool_outputs.len(), "tool output"),
+            (entry.context_messages.len(), "context message"),
+        ];
+        let left: Vec<String> =
+            counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n as u64, noun)).collect();
+        let pinned = match entry.pinned.len() {
+            0 => String::new(),
+            n => format!("; {} stayed, pinned", counted(n as u64, "message")),
+        };
+        tell(&format!("left the model's view: {}{pinned}", left.join(", ")))?;
+    }
+    if let Some(request) = &entry.request {
+        tell(&format!("request {}", request.short()))?;
+    }
+    if let Some(summary) = &item.summary {
+        tell(&one_line(summary))?;
+    }
+    for instruction in &item.instructions {
+        tell(&format!("not in the summary: {instruction}"))?;
+    }
+    if !item.names.is_empty() {
+        tell(&format!("names not in the summary: {}", item.names.join(", ")))?;
     }
     Ok(())
 }
@@ -114,9 +171,23 @@ async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
     if !view.history.compactions().any(|standing| standing == seq) {
         return Err(CliError::NoCompaction { session, seq });
     }
+    fits_without(&view, session, seq, reader.blobs())?;
     let events = vec![CompactionUndone { compaction: seq }.into()];
     let draft = Draft { session, expected: head.next, at: desk.look.now.max(head.at), events, digest: None };
     let committed = reader.log().append(draft).await?;
     desk.remark(&format!("undone, at seq {}; the next turn sees the history without it", committed.batch.first));
     Ok(Verdict::Fine)
+}
+
+/// Refuses what the model could not take: the history without the compaction against the model's context limit.
+fn fits_without(view: &SessionView, session: SessionId, seq: Seq, blobs: &dyn Blobs) -> Result<(), CliError> {
+    let profiles = &view.profiles;
+    let model = profiles.model.get(&view.session.model).and_then(|digest| profiles.models.get(digest));
+    let limit = model.map_or(0, |model| model.context);
+    let Some(history) = view.history.without(seq) else { return Ok(()) };
+    let tokens = estimate(history.to_json(blobs).to_string().chars().count() as u64);
+    if limit > 0 && tokens > limit {
+        return Err(CliError::WouldNotFit { session, seq, tokens, limit });
+    }
+    Ok(())
 }

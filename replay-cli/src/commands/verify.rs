@@ -104,7 +104,9 @@ impl Requests {
 
     fn draw(&self, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
         let look = &desk.look;
-        if self.flaws.is_empty() {
+        if self.count == 0 {
+            desk.remark("no request is recorded: agents that Sessions are imported from do not record theirs");
+        } else if self.flaws.is_empty() {
             let mark = look.paint(Tone::Good, "✓");
             writeln!(out, "{mark} {} rebuilt from the log, digest by digest", counted(self.count, "request"))?;
         } else {

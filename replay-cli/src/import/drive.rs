@@ -170,6 +170,13 @@ async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
     recalled
 }
 
+/// The first line of an input, in brief: what stands for a title that nobody gave.
+fn first_prompt(event: &Event) -> Option<String> {
+    let Event::InputAdmitted(admitted) = event else { return None };
+    let line = admitted.text.inline()?.lines().find(|line| !line.trim().is_empty())?;
+    Some(line.trim().chars().take(80).collect())
+}
+
 struct Running {
     report: SessionReport,
     /// Where the log ended when the import began: below it, Batches are compared.
@@ -287,6 +294,9 @@ impl<'a> Driver<'a> {
             }
         }
         let Some(running) = self.running.get_mut(&session) else { return };
+        if running.report.title.is_none() {
+            running.report.title = draft.events.iter().find_map(first_prompt);
+        }
         if running.report.outcome == Outcome::Imported {
             running.queue.push_back(Waiting { line, draft, held });
             self.waiting += 1;

@@ -123,7 +123,15 @@ pub async fn ask(past: &Past, asking: Asking) -> Result<Cached, AskError> {
     let mut answer = Cached { requests: Vec::new(), breaks: 0, price: 0, lacks: BTreeSet::new() };
     let mut before: Option<Before> = None;
     let mut open: Vec<(usize, Seq, Seq, cause::Differs)> = Vec::new();
-    each_request(past, &turns, |step, request, view, lacks| {
+    let mut failed = None;
+    each_request(past, &turns, |step, built, view| {
+        let (request, lacks) = match built {
+            Ok(built) => built,
+            Err(source) => {
+                failed.get_or_insert(AskError::Build { session: past.session, seq: step.seq, source });
+                return;
+            }
+        };
         answer.lacks.extend(lacks);
         let now = Before::of(step, &request, view);
         let (shared, differs) = compare(before.as_ref(), &now, &request, asking.ttl_ms);
@@ -134,6 +142,9 @@ pub async fn ask(past: &Past, asking: Asking) -> Result<Cached, AskError> {
         before = Some(now);
     })
     .await?;
+    if let Some(failed) = failed {
+        return Err(failed);
+    }
     for (at, from, until, differs) in open {
         let mut between = Vec::new();
         past.each(from, until, |record| between.extend(cause::Between::of(record, past.session))).await?;

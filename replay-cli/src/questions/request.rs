@@ -93,46 +93,40 @@ impl Past {
     }
 }
 
-/// Visits every request of `steps` in order, each with the view that it was made from: one fold for all of them.
+/// What a visit gets: the request and what the log lacks of it, or why it cannot be rebuilt.
+pub type Built = Result<(Request, BTreeSet<Lack>), BuildError>;
+
+/// Visits every request of `steps` in order, each with the view that it was made from: one fold for all of them. One that
+/// a damaged log does not give back is visited like the others.
 ///
 /// # Errors
-/// When the log cannot be read or lacks what shaped a recorded request.
+/// When the log cannot be read.
 pub async fn each_request(
     past: &Past,
     steps: &[Step],
-    mut visit: impl FnMut(&Step, Request, &SessionView, BTreeSet<Lack>),
+    mut visit: impl FnMut(&Step, Built, &SessionView),
 ) -> Result<(), AskError> {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
     let mut view = past.view(first.seq).await?;
     let mut ahead = steps.iter().peekable();
-    let mut failed = None;
     past.each(first.seq, last.seq.plus(1), |record| {
-        if let Some(step) = ahead.next_if(|step| step.seq == record.seq)
-            && failed.is_none()
-        {
+        if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
             let sent = match record.event {
                 Event::RequestSent(sent) => Some(&**sent),
                 _ => None,
             };
-            match build(step, sent, &mut view, past.blobs()) {
-                Ok((request, lacks)) => visit(step, request, &view, lacks),
-                Err(source) => failed = Some(AskError::Build { session: past.session, seq: step.seq, source }),
-            }
+            let built = build(step, sent, &mut view, past.blobs());
+            visit(step, built, &view);
         }
         view.apply(record);
     })
     .await?;
-    failed.map_or(Ok(()), Err)
+    Ok(())
 }
 
 /// The request of a step. Without a recorded one the view lends what the log has, and empty profiles for the rest: they
 /// are never part of what is shown, and `lacks` names them.
-fn build(
-    step: &Step,
-    sent: Option<&RequestSent>,
-    view: &mut SessionView,
-    blobs: &dyn Blobs,
-) -> Result<(Request, BTreeSet<Lack>), BuildError> {
+fn build(step: &Step, sent: Option<&RequestSent>, view: &mut SessionView, blobs: &dyn Blobs) -> Built {
     let mut lacks = BTreeSet::new();
     let baseline_lacks = view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
     if let Some(sent) = sent {

@@ -4,6 +4,7 @@ use super::{AskError, Past, each_request};
 use annals_core::{Digest, Seq, canonical};
 use annals_projections::{Messages, SessionView, ToJson};
 use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
 
 /// The names of views, in the order of FORMAT. `runs` is of a scenario, not of a log.
 pub const NAMES: [&str; 10] =
@@ -57,13 +58,17 @@ async fn one(past: &Past, view: &SessionView, until: Seq, name: &str) -> Result<
     })
 }
 
-/// Every request before a Cut. One that an import did not record is rebuilt and says so.
+/// Every request before a Cut. One that an import did not record is rebuilt and says so; one that a damaged log does not
+/// give back stands there with the reason.
 async fn requests(past: &Past, until: Seq) -> Result<Value, AskError> {
     let steps = past.steps().await?;
     let before = steps.steps.partition_point(|step| step.seq < until);
     let mut requests = Vec::new();
-    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, request, _, lacks| {
-        let mut json = request.to_json();
+    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+        let (mut json, lacks) = match built {
+            Ok((request, lacks)) => (request.to_json(), lacks),
+            Err(error) => (json!({ "error": error.to_string() }), BTreeSet::new()),
+        };
         if let Value::Object(fields) = &mut json {
             fields.insert("seq".to_owned(), json!(step.seq));
             fields.insert("purpose".to_owned(), json!(step.purpose));

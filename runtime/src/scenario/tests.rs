@@ -220,6 +220,7 @@ fn a_wrong_type_is_an_error_with_its_path() {
     );
     invalid(json!([{ "provider": [{ "after_text": "a" }] }]), "$.script[0].provider[0]", "`error` is missing");
     invalid(json!([{ "tool": { "name": "t", "lines": 1, "output": "" } }]), "$.script[0].tool", "keep one");
+    invalid(json!([{ "tool": { "name": "t", "lines": 4_000_000_000_u32 } }]), "$.script[0].tool.lines", "too many");
     invalid(json!([{ "tool": { "name": "t", "required": "path" } }]), "$.script[0].tool.required", "expected a list");
 }
 

@@ -1,18 +1,19 @@
 //! An answer as it arrives: live pieces to the bus, whole fragments and calls to the log (spec 7.4 and 7.5).
 
+mod settlement;
+
 use super::announce::Durable;
-use super::calls::{CallEnd, Calls, Issued, News, unused};
+use super::calls::{Calls, Issued, unused};
 use super::files::After;
 use super::fragments::{FragmentKind, Fragments, Violation, Whole};
 use super::{Runner, Shape, Stop, cost, interrupted};
 use crate::bus::{Delta, Fragment, Notice};
 use crate::lane::Decision;
 use crate::ports::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
-use crate::tools::{Bounding, CallError, CallInput, ToolOutput, hosted};
+use crate::tools::{Bounding, CallError, CallInput, hosted};
 use crate::worktree::Tree;
 use annals_core::event::{
-    Failure, FilesCaptured, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, TextEnded, ToolCalled,
-    ToolSettled, Usage,
+    Failure, FilesCaptured, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, TextEnded, ToolCalled, Usage,
 };
 use annals_core::{CallId, Event, Json, Seq};
 use annals_projections::SessionView;
@@ -236,95 +237,6 @@ impl<'r> Reply<'r> {
             self.calls.issue(Issued { call, name, input, step });
         }
         Ok(Ok(()))
-    }
-
-    /// Waits for the local calls and settles them; gives `false` when the run was interrupted or a call declined.
-    async fn settle_calls(&mut self) -> Result<bool, Stop> {
-        let cancellation = &self.runner.cancellation;
-        loop {
-            let news = tokio::select! {
-                biased;
-                () = cancellation.cancelled() => break,
-                news = async { self.calls.proceed(); self.calls.news().await } => news,
-            };
-            match news {
-                Some(news) => drop(self.hear(news).await?),
-                None => return Ok(true),
-            }
-        }
-        // What runs learns of the cancellation, too; a result that is there already counts.
-        for call in self.calls.give_up() {
-            self.settle_call(call, Err(CallError::Interrupted)).await?;
-        }
-        while let Some(news) = self.calls.news().await {
-            self.hear(news).await?;
-        }
-        Ok(false)
-    }
-
-    /// Records what a call tells; gives whether it was declined.
-    async fn hear(&mut self, news: News) -> Result<bool, Stop> {
-        let (call, ended) = match news {
-            News::Progressed(progressed) => {
-                let lane = &self.runner.lane;
-                lane.decide(|view| {
-                    let open = view.calls.is_open(&progressed.call);
-                    let events = if open { vec![progressed.clone().into()] } else { Vec::new() };
-                    Ok::<_, Stop>(Decision::append(events, ()))
-                })
-                .await?;
-                return Ok(false);
-            }
-            News::Ended(call, ended) => (call, ended),
-        };
-        let declined = matches!(ended, Err(CallEnd::Declined));
-        if declined {
-            self.runner.cancel.cancel();
-        }
-        let outcome = match ended {
-            Ok(output) => Ok(output),
-            Err(CallEnd::Error(error)) => Err(error),
-            Err(CallEnd::Declined) => Err(CallError::Interrupted),
-            Err(CallEnd::Log(error)) => return Err(error.into()),
-        };
-        self.settle_call(call, outcome).await?;
-        Ok(declined)
-    }
-
-    /// Bounds and records what a call gave: one step that nothing interrupts.
-    async fn settle_call(&mut self, call: CallId, outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
-        let read = outcome.as_ref().map(|output| output.read.clone()).unwrap_or_default();
-        let discovered = self.runner.discovered(&call, &read).await?;
-        let settled = self.bounding.settle(call, outcome).await;
-        self.settle_with(settled, discovered).await
-    }
-
-    async fn settle_hosted(&mut self, error: &CallError) -> Result<(), Stop> {
-        for call in std::mem::take(&mut self.hosted).into_values() {
-            let settled = self.bounding.settle(call, Err(error.clone())).await;
-            self.settle(settled).await?;
-        }
-        Ok(())
-    }
-
-    /// Once per call: one that a revert removed, or that is settled, stays as it is.
-    async fn settle(&self, settled: ToolSettled) -> Result<(), Stop> {
-        self.settle_with(settled, Vec::new()).await
-    }
-
-    /// The same, with what the call brought to light.
-    async fn settle_with(&self, settled: ToolSettled, then: Vec<Event>) -> Result<(), Stop> {
-        self.runner
-            .lane
-            .decide(|view| {
-                let mut events = Vec::new();
-                if view.calls.is_open(&settled.call) {
-                    events.push(settled.clone().into());
-                    events.extend(then.iter().cloned());
-                }
-                Ok(Decision::append(events, ()))
-            })
-            .await
     }
 
     async fn flush(&mut self) -> Result<(), Stop> {

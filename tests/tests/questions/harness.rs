@@ -170,10 +170,22 @@ impl Own {
         self.add(vec![told.into(), SnapshotAdvanced { set, removed: vec![] }.into()]).await;
     }
 
+    /// Sends a turn's request that names tools which the log does not hold.
+    pub async fn sends_unrecorded(&mut self) -> Seq {
+        let sent = RequestSent { tools: Some(Digest([7; 32])), ..self.request() };
+        self.add(vec![sent.into()]).await
+    }
+
     /// Sends a turn's request, recorded with the digest of what the views give.
     pub async fn sends(&mut self) -> Seq {
+        let mut sent = self.request();
+        sent.digest = rebuild(&self.view, &sent, &*self.log.blobs()).unwrap().digest();
+        self.add(vec![sent.into()]).await
+    }
+
+    fn request(&mut self) -> RequestSent {
         self.requests += 1;
-        let mut sent = RequestSent {
+        RequestSent {
             request: RequestId::from_parts(self.at.0, self.requests),
             purpose: Purpose::Turn,
             attempt: 1,
@@ -186,9 +198,7 @@ impl Own {
             options: self.options,
             last_step: false,
             prompt: None,
-        };
-        sent.digest = rebuild(&self.view, &sent, &*self.log.blobs()).unwrap().digest();
-        self.add(vec![sent.into()]).await
+        }
     }
 
     /// An answer of one text, and a call that gives `output` if there is one.

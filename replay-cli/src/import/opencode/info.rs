@@ -39,6 +39,14 @@ pub fn model(object: &Object<'_>) -> Option<String> {
     Some(format!("{provider}/{id}"))
 }
 
+/// Whether a title is what OpenCode calls a Session that nobody gave a title yet: `New session - 2026-11-21T20:11:17.493Z`.
+fn is_placeholder(title: &str) -> bool {
+    let began = ["New session - ", "Child session - "].iter().find_map(|words| title.strip_prefix(words));
+    began.is_some_and(|time| {
+        time.len() == 24 && time.ends_with('Z') && time.bytes().all(|b| b.is_ascii_digit() || b"-T:.Z".contains(&b))
+    })
+}
+
 impl Info {
     /// Reads an `info` record. The revert in it is read by its user.
     pub fn read(info: &Object<'_>) -> Self {
@@ -52,7 +60,7 @@ impl Info {
             id: info.text("id").unwrap_or_default(),
             directory: info.text("directory").unwrap_or_default(),
             workspace: info.text("workspaceID"),
-            title: info.text("title"),
+            title: info.text("title").filter(|title| !is_placeholder(title)),
             agent: info.text("agent"),
             model: info.object("model").and_then(|object| model(&object)),
             version: info.text("version"),
@@ -67,7 +75,7 @@ impl Info {
             id: row.text("id").unwrap_or_default(),
             directory: row.text("directory").unwrap_or_default(),
             workspace: row.text("workspace_id"),
-            title: row.text("title"),
+            title: row.text("title").filter(|title| !is_placeholder(title)),
             agent: row.text("agent"),
             model: row.object("model").and_then(|object| model(&object)),
             version: row.text("version"),

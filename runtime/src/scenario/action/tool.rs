@@ -6,6 +6,9 @@ use crate::scenario::Invalid;
 use crate::scenario::reader::At;
 use serde_json::Value;
 
+/// The most lines that a declared tool makes: far above what is ever shown, far below what fills a memory.
+const LINES_MAX: u32 = 1_000_000;
+
 /// A declared tool.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tool {
@@ -61,7 +64,10 @@ impl Tool {
         let texts = |at: At<'_>| -> Result<Vec<String>, Invalid> {
             at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect()
         };
-        let lines = fields.read("lines", |at| at.whole::<u32>())?;
+        let lines = fields.read("lines", |at| match at.whole::<u32>()? {
+            lines if lines <= LINES_MAX => Ok(lines),
+            lines => Err(at.invalid(format!("{lines} lines are too many: at most {LINES_MAX}"))),
+        })?;
         let output = fields.read("output", |at| at.text().map(str::to_owned))?;
         if lines.is_some() && output.is_some() {
             return Err(fields.at().invalid("`output` and `lines` both say what the text is: keep one"));
