@@ -62,6 +62,7 @@ enum When {
 enum Command {
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
+    Tree(commands::tree::Args),
     Search(commands::search::Args),
     Log(commands::log::Args),
     Show(commands::show::Args),
@@ -82,6 +83,8 @@ enum Command {
     Verify(commands::verify::Args),
     Doctor(commands::doctor::Args),
     Compactions(commands::compactions::Args),
+    Fork(commands::fork::Args),
+    Revert(commands::revert::Args),
     Pin(commands::pin::Args),
     Unpin(commands::pin::UnpinArgs),
     Scenario(commands::scenario::Args),
@@ -95,6 +98,7 @@ impl Command {
             Self::Replay(args) => !args.is_live(),
             Self::Log(args) => !args.is_live(),
             Self::Sessions(_)
+            | Self::Tree(_)
             | Self::Search(_)
             | Self::Show(_)
             | Self::History(_)
@@ -116,6 +120,8 @@ impl Command {
             | Self::Verify(_)
             | Self::Doctor(_)
             | Self::Completions(_)
+            | Self::Fork(_)
+            | Self::Revert(_)
             | Self::Pin(_)
             | Self::Unpin(_)
             | Self::Scenario(_) => false,
@@ -126,6 +132,7 @@ impl Command {
         match self {
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
+            Self::Tree(args) => commands::tree::run(args, desk, out).await,
             Self::Search(args) => commands::search::run(args, desk, out).await,
             Self::Log(args) => commands::log::run(args, desk, out).await,
             Self::Show(args) => commands::show::run(args, desk, out).await,
@@ -145,6 +152,8 @@ impl Command {
             Self::Export(args) => commands::export::run(args, desk, out).await,
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
             Self::Compactions(args) => commands::compactions::run(args, desk, out).await,
+            Self::Fork(args) => commands::fork::run(args, desk, out).await,
+            Self::Revert(args) => commands::revert::run(args, desk, out).await,
             Self::Pin(args) => commands::pin::run(args, desk).await,
             Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
             Self::Scenario(args) => commands::scenario::run(args, desk, out).await,

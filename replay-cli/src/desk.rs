@@ -139,6 +139,21 @@ impl Desk {
         Ok((reader, session))
     }
 
+    /// Finds a Session of the store, to append to it.
+    ///
+    /// # Errors
+    /// See [`Desk::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
+    pub async fn change(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
+        let path = Path::new(name);
+        let file = self.file.clone().or_else(|| (name.contains('/') || path.exists()).then(|| path.to_owned()));
+        if let Some(file) = file {
+            return Err(CliError::OnlyInTheStore { file });
+        }
+        let reader = self.store(OpenMode::Existing).await?;
+        let session = reader.find(name).await?;
+        Ok((reader, session))
+    }
+
     /// Finds a Session and the Cut that a view of it is wanted at.
     ///
     /// # Errors

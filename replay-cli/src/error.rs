@@ -1,9 +1,11 @@
 //! How a command ends.
 
 use crate::import::{ImportError, RecogniseError};
+use crate::look::counted;
 use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
+use annals_runtime::ports::NoEntropy;
 use annals_runtime::scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::{self, ExportError};
@@ -79,6 +81,39 @@ pub enum CliError {
         /// How many there are.
         count: usize,
     },
+    /// The Session has fewer user messages.
+    #[error(
+        "Session {session}: {} stand; there is no number {wanted}; `annals transcript` shows them",
+        counted(*count, "user message")
+    )]
+    NoUserMessage {
+        /// Which.
+        session: SessionId,
+        /// What was asked for, from 1.
+        wanted: u64,
+        /// How many there are.
+        count: u64,
+    },
+    /// A command that records works on the store alone.
+    #[error("{} is a file: import it first, then name its Session; a file is never changed", file.display())]
+    OnlyInTheStore {
+        /// What was named.
+        file: PathBuf,
+    },
+    /// A staged undo restored files: whoever restored them puts them back.
+    #[error(
+        "Session {session}: the staged revert restored {files} files, which this command cannot put back; clear or move \
+         it in the host that staged it, or commit it"
+    )]
+    FilesRestored {
+        /// Which.
+        session: SessionId,
+        /// How many.
+        files: usize,
+    },
+    /// No new id can be made.
+    #[error(transparent)]
+    NoEntropy(#[from] NoEntropy),
     /// A number was expected.
     #[error("{text:?} is no seq: a whole number, as `log` shows them")]
     NotASeq {
@@ -222,6 +257,9 @@ impl CliError {
             | Self::NotASeq { .. }
             | Self::Several { .. }
             | Self::NoCompaction { .. }
+            | Self::NoUserMessage { .. }
+            | Self::OnlyInTheStore { .. }
+            | Self::FilesRestored { .. }
             | Self::NotPinnable { .. }
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
@@ -244,6 +282,7 @@ impl CliError {
             | Self::Import(_)
             | Self::Read(_)
             | Self::Append(_)
+            | Self::NoEntropy(_)
             | Self::Output(_) => 1,
         }
     }

@@ -4,6 +4,7 @@ mod recovery;
 
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;
+use crate::subagents::settle_lost;
 use crate::tools::CallError;
 use crate::turn::{Promotion, Runner, Stop, turn};
 use annals_core::Text;
@@ -23,6 +24,7 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     // A queued input waits for an idle moment: an activity that its process did not survive comes to its end first.
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
     settle_open(&runner.lane).await?;
+    settle_lost(&runner.shared, &runner.lane).await?;
     loop {
         activity(runner, promotion).await?;
         if runner.lane.view().await?.inbox.queued().is_none() {

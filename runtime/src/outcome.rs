@@ -2,6 +2,7 @@
 
 use crate::context::ContextError;
 use crate::ports::ProviderErrorKind;
+use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::{AgentName, InputId, Key, ModelName};
 use annals_projections::{BuildError, NothingToCompact};
@@ -75,9 +76,32 @@ pub enum Refusal {
     /// The Session runs: interrupt it, or wait until it is idle.
     #[error("the Session is running; interrupt it or wait until it is idle")]
     Busy,
+    /// The Session went on since the plan was made: plan again.
+    #[error("the Session went on since this was planned; plan again")]
+    Outdated,
+    /// The destination is no other checkout of the same project.
+    #[error("the destination is not another checkout of the same project")]
+    OtherProject,
+    /// Files cannot be restored; none was changed, except as [`FilesError::Torn`] says.
+    #[error("{0}")]
+    Files(#[source] Arc<FilesError>),
+    /// Files were restored, that could not be recorded, and taking it back failed: undo again, or mend them by hand.
+    #[error("files were restored, but {why}; putting them back failed: {source}")]
+    Unrecorded {
+        /// Why it could not be recorded.
+        why: String,
+        /// Why they could not be put back.
+        source: Arc<FilesError>,
+    },
     /// The log refused.
     #[error(transparent)]
     Log(#[from] LogError),
+}
+
+impl From<FilesError> for Refusal {
+    fn from(error: FilesError) -> Self {
+        Self::Files(Arc::new(error))
+    }
 }
 
 impl From<ReadError> for Refusal {
@@ -93,6 +117,9 @@ impl Refusal {
             Self::Conflict(_) => "conflict",
             Self::NotFound(_) => "not-found",
             Self::Busy => "busy",
+            Self::Outdated => "outdated",
+            Self::OtherProject => "other-project",
+            Self::Files(_) | Self::Unrecorded { .. } => "files",
             Self::Log(_) => "log",
         }
     }

@@ -14,7 +14,7 @@ use crate::turn::Runner;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
 use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
@@ -31,6 +31,8 @@ pub(crate) struct Shared {
     pub(crate) bus: Bus,
     pub(crate) coordinator: Coordinator,
     lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
+    /// Children whose end this process will tell their parents.
+    pub(crate) serving: Mutex<BTreeSet<SessionId>>,
 }
 
 /// Tasks hold what is shared, so that its own end would never come by itself.
@@ -85,7 +87,8 @@ impl Runtime {
         let bus = Bus::default();
         let coordinator = Coordinator::new(bus.clone());
         let halting = Arc::new(Halting(coordinator.clone()));
-        let shared = Arc::new(Shared { ports, settings, bus, coordinator, lanes: Mutex::default() });
+        let shared =
+            Arc::new(Shared { ports, settings, bus, coordinator, lanes: Mutex::default(), serving: Mutex::default() });
         Self { shared, _halting: halting }
     }
 

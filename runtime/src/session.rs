@@ -2,10 +2,15 @@
 
 mod fork;
 mod inbox;
+mod moving;
 mod revert;
 mod selection;
+mod undo;
 
+pub use fork::fork_title;
 pub use inbox::NewInput;
+pub use moving::MovePlan;
+pub use undo::{Extent, RevertFiles, RevertPlan};
 
 use crate::coordinator::{Job, Work};
 use crate::lane::Lane;

@@ -6,6 +6,7 @@ use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;
 use crate::ports::{Clock, Filesystem, Ids, OutputFiles, Provider};
 use crate::tools::ToolRegistry;
+use crate::worktree::Files;
 use annals_core::bound::Limits;
 use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
 use annals_core::{AgentName, ModelName};
@@ -55,6 +56,8 @@ pub struct LocationServices {
     pub tools: ToolRegistry,
     /// How instruction files near what a tool reads are discovered; without it none are.
     pub nested: Option<NestedInstructions>,
+    /// The files of the project, for undos that restore them; without it they are of the talk alone.
+    pub files: Option<Arc<dyn Files>>,
 }
 
 /// Where nested instruction files are looked for, and by which names (seed 002).

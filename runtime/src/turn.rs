@@ -13,6 +13,7 @@ mod calls;
 mod discovery;
 mod epoch;
 mod exchange;
+mod files;
 mod fragments;
 mod promotion;
 mod reply;
@@ -27,8 +28,9 @@ use crate::lane::Lane;
 use crate::outcome::{LogError, Outcome, RunError};
 use crate::runtime::Shared;
 use crate::settings::LocationServices;
+use crate::subagents::{Limits, as_child};
 use crate::tools::{Cancel, Cancellation};
-use annals_core::event::{Failure, Location};
+use annals_core::event::{AgentProfile, Failure, Location};
 use annals_core::{AgentName, ModelName};
 use annals_projections::SessionView;
 use announce::Announced;
@@ -43,6 +45,10 @@ pub(crate) struct Runner {
     pub(crate) lane: Arc<Lane>,
     pub(crate) location: Location,
     pub(crate) services: LocationServices,
+    /// What the agents above a child are denied.
+    pub(crate) limits: Limits,
+    /// Whether another Session began this one.
+    is_child: bool,
     /// Ends the run: what a declined permission does, and an interruption from outside.
     pub(crate) cancel: Arc<Cancel>,
     pub(crate) cancellation: Cancellation,
@@ -132,7 +138,15 @@ impl Runner {
         let location = view.session.location.clone().unwrap_or(Location { directory: String::new(), workspace: None });
         let services = shared.ports.locations.at(&location);
         let cancellation = cancel.watch();
-        Ok(Self { shared, lane, location, services, cancel, cancellation })
+        let limits = Limits::of(&shared, &view).await?;
+        let is_child = view.session.parent.is_some();
+        Ok(Self { shared, lane, location, services, limits, is_child, cancel, cancellation })
+    }
+
+    /// What an agent is in this Session.
+    pub(crate) fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
+        let profile = self.shared.ports.definitions.agent(agent);
+        if self.is_child { profile.map(as_child) } else { profile }
     }
 
     /// Ends the run if it was interrupted.

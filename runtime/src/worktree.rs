@@ -28,7 +28,7 @@ pub use transfer::Transfer;
 pub use tree::{Entry, Tree};
 
 use crate::Boxed;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// The files of one project, as far as an undo needs them.
@@ -39,6 +39,11 @@ pub trait Files: Send + Sync {
     /// Why only the talk can be undone here; `None` where files can be restored. To be said to the user, and asked
     /// before anything else: where it is `Some`, every other method answers [`FilesError::TalkOnly`].
     fn talk_only(&self) -> Option<&str>;
+
+    /// Which checkout of which project this is; `None` where nothing is known of it.
+    fn checkout(&self) -> Option<Checkout> {
+        None
+    }
 
     /// Remembers the files as they are now. Ignored files are not looked at; what could not be taken is named.
     ///
@@ -74,6 +79,17 @@ pub trait Files: Send + Sync {
 
     /// Packs what the captures stored. Nothing that a capture holds is lost; for idle moments.
     fn tidy(&self) -> Boxed<'_, Result<(), FilesError>>;
+}
+
+/// A checkout of a project. Two worktrees of one repository are checkouts of one project; two clones are not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Checkout {
+    /// Where the repository keeps its objects: the same for all of its worktrees.
+    pub project: PathBuf,
+    /// The root of the worktree.
+    pub root: PathBuf,
+    /// The Location's directory below the root; empty for the root itself.
+    pub below: String,
 }
 
 /// The files at a Location: a [`ShadowRepository`] in a git worktree, else [`NoFiles`] with the reason.

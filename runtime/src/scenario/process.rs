@@ -66,6 +66,7 @@ impl Process {
                 references: None,
                 tools: tools.clone(),
                 nested: None,
+                files: None,
             };
             let ports = Ports {
                 log: Arc::new(dying),

@@ -4,7 +4,7 @@ use super::{MessagePlace, Session};
 use crate::outcome::{LogError, Refusal};
 use annals_core::event::SessionForked;
 use annals_core::{Seq, SessionId};
-use annals_store::Draft;
+use annals_store::{Draft, placing};
 
 impl Session {
     /// Forks before a message, or at the end. The fork begins with the messages before its cut, and with the baseline
@@ -27,18 +27,15 @@ impl Session {
     /// [`Refusal::NotFound`] when the log is not that long, or nothing would be inherited.
     pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
         let nothing = || Refusal::NotFound(format!("event before seq {cut}"));
-        let last = Seq(cut.0.checked_sub(1).ok_or_else(nothing)?);
-        let ports = &self.shared().ports;
-        let holds = ports.log.read(self.id(), last, 1).await?.into_iter().next().ok_or_else(nothing)?;
         let view = self.view().await?;
+        if cut == Seq::ZERO || cut > view.cut().next {
+            return Err(nothing());
+        }
+        let ports = &self.shared().ports;
+        // The parent is whoever wrote what lies before the cut: this Session, or the one it inherits that from.
+        let inherited = placing::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
         let at = ports.clock.now();
-        let forked = SessionForked {
-            parent: self.id(),
-            cut,
-            parent_digest: holds.batch.digest,
-            title: view.session.title.as_deref().map(fork_title),
-            origin: None,
-        };
+        let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);
         let draft = Draft { session, expected: cut, at, events: vec![forked.into()], digest: None };
         ports.log.append(draft).await.map_err(LogError::from)?;
@@ -46,8 +43,8 @@ impl Session {
     }
 }
 
-/// `Title (fork #1)`, and `(fork #2)` for a fork of that.
-fn fork_title(title: &str) -> String {
+/// The title of a fork: `Title (fork #1)`, and `(fork #2)` for a fork of that (spec 12).
+pub fn fork_title(title: &str) -> String {
     let numbered = title.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (fork #"));
     match numbered.and_then(|(stem, number)| Some((stem, number.parse::<u64>().ok()?))) {
         Some((stem, number)) => format!("{stem} (fork #{})", number.saturating_add(1)),

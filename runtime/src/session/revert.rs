@@ -1,10 +1,10 @@
 //! Undo: staged, cleared, committed (spec 11 with its ruling).
 
-use super::{MessagePlace, Session};
+use super::{Extent, MessagePlace, Session};
 use crate::lane::Decision;
 use crate::outcome::Refusal;
 use annals_core::Seq;
-use annals_core::event::{RevertCleared, RevertCommitted, RevertStaged};
+use annals_core::event::RevertCommitted;
 use annals_projections::SessionView;
 
 impl MessagePlace {
@@ -28,34 +28,15 @@ impl MessagePlace {
 }
 
 impl Session {
-    /// Prepares to undo a message and all that follows it. History, requests and context stay as they are.
+    /// Prepares to undo a message and all that follows it, of the talk alone. History, requests and context stay as they
+    /// are; what an earlier stage restored in the files is put back. [`Session::plan_revert`] also undoes files.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs.
+    /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs; [`Refusal::Files`].
     pub async fn stage_revert(&self, message: MessagePlace) -> Result<Seq, Refusal> {
-        self.refuse_while_running()?;
-        self.lane
-            .decide(|view| {
-                let first_removed = message.find(view)?;
-                let staged = RevertStaged { first_removed, original: None, diff: None, files: Vec::new() };
-                Ok(Decision::append(vec![staged.into()], first_removed))
-            })
-            .await
-    }
-
-    /// Drops a staged revert; gives whether there was one.
-    ///
-    /// # Errors
-    /// When the log refuses.
-    pub async fn clear_revert(&self) -> Result<bool, Refusal> {
-        self.lane
-            .decide(|view| {
-                Ok(match view.session.revert {
-                    Some(_) => Decision::append(vec![RevertCleared {}.into()], true),
-                    None => Decision::nothing(false),
-                })
-            })
-            .await
+        let plan = self.plan_revert(message, Extent::Talk).await?;
+        self.stage(&plan).await?;
+        Ok(plan.first_removed)
     }
 
     /// Carries a staged revert out; gives whether there was one. Admitting a new input does so, too.
@@ -77,7 +58,7 @@ impl Session {
             .await
     }
 
-    fn refuse_while_running(&self) -> Result<(), Refusal> {
+    pub(super) fn refuse_while_running(&self) -> Result<(), Refusal> {
         if self.is_running() { Err(Refusal::Busy) } else { Ok(()) }
     }
 }

@@ -15,6 +15,13 @@ impl Offered {
         Self(tools)
     }
 
+    /// All but those of some permission actions.
+    #[must_use]
+    pub fn without(mut self, hidden: impl Fn(&str) -> bool) -> Self {
+        self.0.retain(|tool| !hidden(tool.action()));
+        self
+    }
+
     /// Whether nothing is offered.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()

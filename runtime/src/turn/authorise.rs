@@ -134,11 +134,17 @@ impl Issuer {
 
     fn judge(&self, view: &SessionView, wanted: &Wanted) -> Effect {
         let resources: Vec<&str> = wanted.resources.iter().map(String::as_str).collect();
+        if self.limits.deny(&wanted.action, &resources) {
+            return Effect::Deny;
+        }
         authorise(&self.rules, &view.permissions.rules, &wanted.action, &resources)
     }
 
     fn denied(&self, wanted: &Wanted) -> CallError {
-        let denies = |resource: &&String| authorise(&self.rules, &[], &wanted.action, &[resource]) == Effect::Deny;
+        let denies = |resource: &&String| {
+            self.limits.deny(&wanted.action, &[resource])
+                || authorise(&self.rules, &[], &wanted.action, &[resource]) == Effect::Deny
+        };
         let resource = wanted.resources.iter().find(denies).map_or("*", String::as_str).into();
         CallError::Denied { action: wanted.action.clone(), resource }
     }

@@ -56,7 +56,7 @@ impl Runner {
             location: self.location.clone(),
             discovered: self.lane.view().await?.session.instructions.clone(),
         };
-        let profile = self.shared.ports.definitions.agent(&selected.agent);
+        let profile = self.agent(&selected.agent);
         let guidance = Guidance {
             rules: profile.as_ref().map(|profile| profile.permissions.as_slice()),
             skills: self.services.skills.as_deref().map(|skills| skills as _),

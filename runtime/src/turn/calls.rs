@@ -6,9 +6,11 @@ use crate::lane::Lane;
 use crate::outcome::LogError;
 use crate::runtime::Shared;
 use crate::settings::CallOrder;
+use crate::subagents::Limits;
 use crate::tools::{CallContext, CallError, CallInput, Cancellation, Offered, Progress, ToolOutput, ToolRegistry};
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
+use annals_projections::SessionView;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
@@ -51,6 +53,8 @@ pub(super) struct Issuer {
     /// The agent of the turn that made the calls, whatever is switched since, and its rules.
     pub(super) agent: AgentName,
     pub(super) rules: Vec<Rule>,
+    /// What the agents above a child are denied.
+    pub(super) limits: Limits,
     pub(super) cancellation: Cancellation,
     /// Changes when a reply added rules: a question that waits may be answered by them.
     pub(super) approvals: watch::Sender<u64>,
@@ -78,6 +82,7 @@ impl Calls {
             offered: shape.offered.clone(),
             agent: shape.agent.agent.clone(),
             rules: shape.agent.permissions.clone(),
+            limits: runner.limits.clone(),
             cancellation: runner.cancellation.clone(),
             approvals: watch::Sender::new(0),
         };
@@ -190,4 +195,13 @@ impl From<LogError> for CallEnd {
     fn from(error: LogError) -> Self {
         Self::Log(error)
     }
+}
+
+/// The provider's id of a call, or, where the Session used it before, the first free one that begins with it.
+pub(super) fn unused(view: &SessionView, theirs: &CallId) -> CallId {
+    if !view.calls.is_used(theirs) {
+        return theirs.clone();
+    }
+    let mut numbered = (2u64..).map(|n| CallId(format!("{theirs}-{n}")));
+    numbered.find(|call| !view.calls.is_used(call)).unwrap_or_else(|| theirs.clone())
 }

@@ -40,7 +40,8 @@ pub(super) struct Refused {
 pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durable) -> Result<Exchanged, Stop> {
     loop {
         let (error, broke_off, usage, cost) = {
-            let mut reply = Reply::new(runner, shape, &request);
+            let files = runner.files_before().await;
+            let mut reply = Reply::new(runner, shape, &request, files);
             match attempt(runner, &request, &mut reply).await? {
                 Received::Complete(finish) => {
                     return Ok(Exchanged::Ended { continues: reply.complete(finish).await? });

@@ -3,15 +3,17 @@
 mod settlement;
 
 use super::announce::Durable;
-use super::calls::{Calls, Issued};
+use super::calls::{Calls, Issued, unused};
+use super::files::After;
 use super::fragments::{FragmentKind, Fragments, Violation, Whole};
 use super::{Runner, Shape, Stop, cost, interrupted};
 use crate::bus::{Delta, Fragment, Notice};
 use crate::lane::Decision;
 use crate::ports::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::tools::{Bounding, CallError, CallInput, hosted};
+use crate::worktree::Tree;
 use annals_core::event::{
-    Failure, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, TextEnded, ToolCalled, Usage,
+    Failure, FilesCaptured, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, TextEnded, ToolCalled, Usage,
 };
 use annals_core::{CallId, Event, Json, Seq};
 use annals_projections::SessionView;
@@ -33,6 +35,8 @@ pub(super) struct Reply<'r> {
     runner: &'r Runner,
     shape: &'r Shape,
     request: &'r Durable,
+    /// The files before it, if they were captured.
+    files: Option<Tree>,
     fragments: Fragments,
     /// Where its step began, once it did.
     step: Option<Seq>,
@@ -46,12 +50,13 @@ pub(super) struct Reply<'r> {
 }
 
 impl<'r> Reply<'r> {
-    pub(super) fn new(runner: &'r Runner, shape: &'r Shape, request: &'r Durable) -> Self {
+    pub(super) fn new(runner: &'r Runner, shape: &'r Shape, request: &'r Durable, files: Option<Tree>) -> Self {
         let ports = &runner.shared.ports;
         Self {
             runner,
             shape,
             request,
+            files,
             fragments: Fragments::default(),
             step: None,
             usage: None,
@@ -108,7 +113,8 @@ impl<'r> Reply<'r> {
         self.settle_hosted(&CallError::NoHostedResult).await?;
         let undisturbed = self.settle_calls().await?;
         let (usage, cost) = self.usage();
-        let ended = StepEnded { finish, usage, cost, files: None, changed: Vec::new() };
+        let After { files, changed } = self.runner.files_after(self.files.as_ref()).await;
+        let ended = StepEnded { finish, usage, cost, files, changed };
         self.append(|_| vec![ended.clone().into()]).await?;
         if undisturbed { Ok(self.calls.any()) } else { Err(Stop::Interrupted) }
     }
@@ -117,7 +123,9 @@ impl<'r> Reply<'r> {
     pub(super) async fn fail(mut self, error: Failure) -> Result<(), Stop> {
         self.end_failed(error).await?;
         self.settle_hosted(&CallError::NoHostedResult).await?;
-        if self.settle_calls().await? { Ok(()) } else { Err(Stop::Interrupted) }
+        let undisturbed = self.settle_calls().await?;
+        self.capture().await?;
+        if undisturbed { Ok(()) } else { Err(Stop::Interrupted) }
     }
 
     /// The run was interrupted: what arrived stays, and its calls are put away.
@@ -127,6 +135,7 @@ impl<'r> Reply<'r> {
         self.settle_hosted(&CallError::Interrupted).await?;
         self.settle_calls().await?;
         self.end_failed(interrupted()).await?;
+        self.capture().await?;
         Ok(Stop::Interrupted)
     }
 
@@ -245,11 +254,25 @@ impl<'r> Reply<'r> {
         self.append(|_| events.clone()).await.map(drop)
     }
 
+    /// The files after a step that did not end well: what its calls changed can be undone all the same.
+    async fn capture(&self) -> Result<(), Stop> {
+        let Some(tree) = self.runner.files_after(self.files.as_ref()).await.files else { return Ok(()) };
+        let captured = |view: &SessionView| match self.request.holds(view) {
+            true => Decision::append(vec![FilesCaptured { tree: tree.clone() }.into()], ()),
+            false => Decision::nothing(()),
+        };
+        self.runner.lane.decide(|view| Ok(captured(view))).await
+    }
+
     /// Appends facts of this step, which begins with the first of them; gives where it began.
     async fn append(&mut self, mut events: impl FnMut(&SessionView) -> Vec<Event>) -> Result<Seq, Stop> {
         let (begun, request) = (self.step, self.request);
-        let started =
-            StepStarted { agent: self.shape.agent.agent.clone(), model: self.shape.model.model.clone(), files: None };
+        let profiles = (&self.shape.agent.agent, &self.shape.model.model);
+        let started = StepStarted {
+            agent: profiles.0.clone(),
+            model: profiles.1.clone(),
+            files: self.files.clone().map(Into::into),
+        };
         let step = self
             .runner
             .lane
@@ -281,15 +304,6 @@ fn recorded(Whole { kind, index, text, metadata }: Whole) -> Event {
         FragmentKind::Text => TextEnded { index, text, metadata }.into(),
         FragmentKind::Reasoning => ReasoningEnded { index, text, metadata }.into(),
     }
-}
-
-/// The provider's id of a call, or, where the Session used it before, the first free one that begins with it.
-fn unused(view: &SessionView, theirs: &CallId) -> CallId {
-    if !view.calls.is_used(theirs) {
-        return theirs.clone();
-    }
-    let mut numbered = (2u64..).map(|n| CallId(format!("{theirs}-{n}")));
-    numbered.find(|call| !view.calls.is_used(call)).unwrap_or_else(|| theirs.clone())
 }
 
 fn broken(message: String) -> ProviderError {

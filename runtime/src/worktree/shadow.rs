@@ -1,7 +1,7 @@
 //! The shadow repository: captures of a git worktree, kept outside of it.
 
 use super::git::Git;
-use super::{Capture, Changes, Files, FilesError, Plan, Transfer, Tree, Undo};
+use super::{Capture, Changes, Checkout, Files, FilesError, Plan, Transfer, Tree, Undo};
 use crate::Boxed;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -176,6 +176,12 @@ fn make_private(folder: &Path) -> Result<(), FilesError> {
 impl Files for ShadowRepository {
     fn talk_only(&self) -> Option<&str> {
         None
+    }
+
+    fn checkout(&self) -> Option<Checkout> {
+        let Shadow { root, location, objects, .. } = &*self.shadow;
+        let below = location.strip_prefix(root).ok()?.to_str()?.to_owned();
+        Some(Checkout { project: fs::canonicalize(objects).ok()?, root: root.clone(), below })
     }
 
     fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>> {

@@ -17,6 +17,8 @@ const NOW: Time = Time(1_795_305_600_000);
 pub struct Annals {
     folder: tempfile::TempDir,
     width: usize,
+    /// What the commands take for the present.
+    pub now: Time,
 }
 
 /// What a command gave.
@@ -45,7 +47,7 @@ impl Write for Collected {
 impl Annals {
     /// No store yet, 80 columns.
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), width: 80 }
+        Self { folder: tempfile::tempdir().expect("a folder"), width: 80, now: NOW }
     }
 
     /// A store with everything that the fixtures hold.
@@ -71,7 +73,7 @@ impl Annals {
     /// Runs a command.
     pub fn run(&self, args: &[&str]) -> Answer {
         let remarks = Collected::default();
-        let look = Look { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: NOW };
+        let look = Look { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: self.now };
         let surroundings = Surroundings {
             store: Some(self.store().into_os_string()),
             look: look.clone(),

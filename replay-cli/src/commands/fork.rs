@@ -1,0 +1,75 @@
+//! `annals fork`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::plain;
+use crate::look::{Tone, counted};
+use annals_core::event::SessionForked;
+use annals_core::{Seq, SessionId};
+use annals_runtime::fork_title;
+use annals_runtime::ports::{Ids, SeededIds};
+use annals_store::{Draft, placing};
+use std::io::Write;
+
+/// Begins a Session that goes on from a place in another one; nothing is copied, and the other one stays as it is.
+///
+/// The fork reads what lies before its cut from its parent: history, baseline and Context Snapshot are the parent's at
+/// the cut. Pending inputs, open calls, staged reverts, usage and permission replies are not inherited. Works on own and
+/// on imported Sessions.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// Forks after event SEQ (with the Batch that it landed in); at the end if neither this nor --before is given.
+    #[arg(long, value_name = "SEQ", conflicts_with = "before")]
+    at: Option<u64>,
+    /// Forks before the N-th user message, counted from 1 in the transcript, without what a committed revert removed.
+    #[arg(long, value_name = "N")]
+    before: Option<u64>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session or message, or the log refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, parent) = desk.change(&args.session).await?;
+    let head = reader.head(parent).await?;
+    let view = reader.view(parent, head.next).await?;
+    let cut = match args.before {
+        Some(wanted) => view.transcript.user_message(wanted).ok_or_else(|| CliError::NoUserMessage {
+            session: parent,
+            wanted,
+            count: standing_user_messages(&view.transcript),
+        })?,
+        None => reader.until(parent, args.at.map(Seq)).await?,
+    };
+    let inherited = placing::fork_at(&**reader.log(), parent, cut).await?;
+    let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
+    let at = desk.look.now.max(head.at);
+    let session: SessionId = SeededIds::from_entropy()?.session(at);
+    let draft = Draft { session, expected: cut, at, events: vec![forked.clone().into()], digest: None };
+    reader.log().append(draft).await?;
+    if desk.look.json {
+        json::object(
+            out,
+            &serde_json::json!({
+                "id": session, "from": parent, "parent": forked.parent, "cut": cut, "title": forked.title,
+            }),
+        )?;
+        return Ok(Verdict::Fine);
+    }
+    let title = forked.title.as_deref().map(|title| format!("  {}", plain(title))).unwrap_or_default();
+    writeln!(out, "{}{title}", desk.look.paint(Tone::Context, &session.to_string()))?;
+    let until = reader.until(session, None).await?;
+    let messages = reader.view(session, until).await?.history.selected().count() as u64;
+    desk.remark(&format!("a fork of {parent} at seq {cut}; its history begins with {}", counted(messages, "message")));
+    Ok(Verdict::Fine)
+}
+
+/// How many user messages a fork or a revert can name.
+pub(super) fn standing_user_messages(transcript: &annals_projections::Transcript) -> u64 {
+    transcript.items.iter().filter(|item| item.user && !transcript.is_removed(item.seq)).count() as u64
+}

@@ -1,0 +1,227 @@
+//! `annals tree`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{columns, plain, wrap};
+use crate::look::{Look, Tone};
+use crate::reader::{Reader, short_ids};
+use annals_core::SessionId;
+use annals_core::event::ChildOutcome;
+use annals_projections::{Catalogue, CatalogueEntry};
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::Write;
+
+/// Shows how Sessions hang together: forks, and the children that agents began, with titles and ages.
+///
+/// With SESSION, the whole tree that it stands in, from its oldest ancestor on; the Session itself is marked. Without,
+/// every tree of the store that has more than one Session. A fork stands under the Session that wrote what lies before
+/// its cut.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    #[arg(value_name = "SESSION")]
+    session: Option<String>,
+}
+
+/// One Session in the tree.
+struct Node<'c> {
+    id: SessionId,
+    entry: &'c CatalogueEntry,
+    /// Whether it is the last one under its parent, for it and each of its ancestors, the oldest first.
+    lasts: Vec<bool>,
+}
+
+/// Who hangs under whom.
+struct Forest<'c> {
+    catalogue: &'c Catalogue,
+    under: BTreeMap<SessionId, Vec<SessionId>>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session, the store cannot be read or the output refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, asked) = match &args.session {
+        Some(name) => desk.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
+        None => (desk.reader().await?, None),
+    };
+    let catalogue = reader.catalogue().await?;
+    let forest = Forest::of(&catalogue);
+    let nodes = forest.nodes(asked);
+    let outcomes = outcomes(&reader, &forest, &nodes).await?;
+    if desk.look.json {
+        let mut list = json::List::begin(out)?;
+        for node in &nodes {
+            list.item(&in_json(node, &outcomes))?;
+        }
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    draw(&nodes, &outcomes, asked, &desk.look, out)?;
+    if nodes.is_empty() {
+        desk.remark("no Session of the store has a fork or a child; `annals sessions` lists them");
+    }
+    for node in nodes.iter().filter(|node| node.lasts.is_empty()) {
+        if let Some(parent) = above(node.entry).filter(|parent| !catalogue.sessions.contains_key(parent)) {
+            desk.remark(&format!("Session {} hangs under {parent}, which is not in this store", node.id));
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+/// The Session that another one hangs under.
+fn above(entry: &CatalogueEntry) -> Option<SessionId> {
+    entry.fork.map(|fork| fork.parent).or_else(|| entry.parent.as_ref().map(|parent| parent.session))
+}
+
+impl<'c> Forest<'c> {
+    fn of(catalogue: &'c Catalogue) -> Self {
+        let mut under: BTreeMap<SessionId, Vec<SessionId>> = BTreeMap::new();
+        for (id, entry) in &catalogue.sessions {
+            if let Some(above) = above(entry).filter(|above| catalogue.sessions.contains_key(above)) {
+                under.entry(above).or_default().push(*id);
+            }
+        }
+        let created = |id: &SessionId| catalogue.sessions.get(id).map(|entry| entry.created);
+        under.values_mut().for_each(|ids| ids.sort_by_key(|id| (created(id), *id)));
+        Self { catalogue, under }
+    }
+
+    /// The oldest ancestor. In a damaged log that runs in a circle it is the first one met twice.
+    fn root(&self, session: SessionId) -> SessionId {
+        let (mut root, mut seen) = (session, BTreeSet::from([session]));
+        while let Some(next) = self.catalogue.sessions.get(&root).and_then(above)
+            && self.catalogue.sessions.contains_key(&next)
+            && seen.insert(next)
+        {
+            root = next;
+        }
+        root
+    }
+
+    /// The trees in the order in which they are drawn: each Session before those that hang under it.
+    fn nodes(&self, asked: Option<SessionId>) -> Vec<Node<'c>> {
+        let roots: BTreeSet<SessionId> = match asked {
+            Some(session) => BTreeSet::from([self.root(session)]),
+            // A Session without relations is no tree.
+            None => self.under.keys().map(|id| self.root(*id)).collect(),
+        };
+        let mut nodes = Vec::new();
+        let mut drawn = BTreeSet::new();
+        let mut left: Vec<(SessionId, Vec<bool>)> = roots.into_iter().rev().map(|id| (id, Vec::new())).collect();
+        while let Some((id, lasts)) = left.pop() {
+            let Some(entry) = self.catalogue.sessions.get(&id).filter(|_| drawn.insert(id)) else { continue };
+            let under = self.under.get(&id).map(Vec::as_slice).unwrap_or_default();
+            for (at, child) in under.iter().enumerate().rev() {
+                let mut lasts = lasts.clone();
+                lasts.push(at + 1 == under.len());
+                left.push((*child, lasts));
+            }
+            nodes.push(Node { id, entry, lasts });
+        }
+        nodes
+    }
+}
+
+type Outcomes = BTreeMap<SessionId, Option<ChildOutcome>>;
+
+/// How the children ended, as their parents recorded it.
+async fn outcomes(reader: &Reader, forest: &Forest<'_>, nodes: &[Node<'_>]) -> Result<Outcomes, CliError> {
+    let mut outcomes = Outcomes::new();
+    let is_child = |id: &SessionId| {
+        forest.catalogue.sessions.get(id).is_some_and(|entry| entry.fork.is_none() && entry.parent.is_some())
+    };
+    for node in nodes {
+        let children = forest.under.get(&node.id).map(Vec::as_slice).unwrap_or_default();
+        if !children.iter().any(is_child) {
+            continue;
+        }
+        let until = reader.until(node.id, None).await?;
+        let view = reader.look(node.id, until).await?;
+        outcomes.extend(view.session.children.iter().map(|child| (child.child, child.outcome)));
+    }
+    Ok(outcomes)
+}
+
+fn draw(
+    nodes: &[Node<'_>],
+    outcomes: &Outcomes,
+    asked: Option<SessionId>,
+    look: &Look,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
+    let ids = short_ids(&nodes.iter().map(|node| node.id).collect::<Vec<_>>());
+    let ages: Vec<String> = nodes.iter().map(|node| look.short_age(node.entry.updated)).collect();
+    let age_width = ages.iter().map(|age| columns(age)).max().unwrap_or_default();
+    for (at, (node, age)) in nodes.iter().zip(&ages).enumerate() {
+        if at > 0 && node.lasts.is_empty() {
+            writeln!(out)?;
+        }
+        let id = ids.get(&node.id).cloned().unwrap_or_else(|| node.id.to_string());
+        let mark = if asked == Some(node.id) { ">" } else { " " };
+        let head = format!("{id}  {age:>age_width$}  ");
+        // What hangs under it goes on below all of its lines.
+        let goes_on = nodes.get(at + 1).is_some_and(|next| next.lasts.len() > node.lasts.len());
+        let (first, rest) = branches(&node.lasts, goes_on);
+        let room = look.width.saturating_sub(columns(&head) + columns(&first) + 2).max(16);
+        let title = if node.entry.title.is_empty() { "(no title)".to_owned() } else { plain(&node.entry.title) };
+        let text = format!("{}{title}", relation(node, outcomes));
+        let tone = if asked == Some(node.id) { Tone::Strong } else { Tone::Plain };
+        for (number, line) in wrap(&text, room).iter().enumerate() {
+            match number {
+                0 => {
+                    let (id, rest) = head.split_at(id.len());
+                    writeln!(
+                        out,
+                        "{mark} {}{rest}{}{}",
+                        look.paint(Tone::Context, id),
+                        look.paint(Tone::Dim, &first),
+                        look.paint(tone, line)
+                    )?;
+                }
+                _ => {
+                    let indent = " ".repeat(columns(&head) + 2);
+                    writeln!(out, "{indent}{}{}", look.paint(Tone::Dim, &rest), look.paint(tone, line))?;
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The lines that join a Session to its parent: beside its first line and beside the others.
+fn branches(lasts: &[bool], goes_on: bool) -> (String, String) {
+    let below = if goes_on { "│  " } else { "" };
+    let Some((last, above)) = lasts.split_last() else { return (String::new(), below.to_owned()) };
+    let bars: String = above.iter().map(|last| if *last { "   " } else { "│  " }).collect();
+    let (corner, bar) = if *last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+    (format!("{bars}{corner}"), format!("{bars}{bar}{below}"))
+}
+
+/// What a Session is to the one above it.
+fn relation(node: &Node<'_>, outcomes: &Outcomes) -> String {
+    if let Some(fork) = node.entry.fork {
+        return format!("fork at {}: ", fork.cut);
+    }
+    if node.entry.parent.is_none() {
+        return String::new();
+    }
+    let ended = match outcomes.get(&node.id) {
+        Some(Some(ChildOutcome::Completed)) | None => "",
+        Some(Some(ChildOutcome::Failed)) => ", failed",
+        Some(Some(ChildOutcome::Cancelled)) => ", cancelled",
+        Some(None) => ", not settled",
+    };
+    format!("child {}{ended}: ", plain(node.entry.agent.as_str()))
+}
+
+fn in_json(node: &Node<'_>, outcomes: &Outcomes) -> serde_json::Value {
+    let entry = node.entry;
+    serde_json::json!({
+        "id": node.id, "depth": node.lasts.len(), "title": entry.title, "agent": entry.agent, "fork": entry.fork,
+        "parent": entry.parent, "outcome": outcomes.get(&node.id), "created": entry.created, "updated": entry.updated,
+        "next": entry.next,
+    })
+}

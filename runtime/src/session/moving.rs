@@ -1,0 +1,111 @@
+//! Moves: to another Location, with or without the uncommitted changes (spec 12).
+
+use super::Session;
+use crate::lane::Decision;
+use crate::outcome::Refusal;
+use crate::worktree::{Checkout, Files, FilesError, Plan, Transfer};
+use annals_core::Seq;
+use annals_core::event::{Location, SessionMoved};
+use annals_projections::SessionView;
+use std::sync::Arc;
+
+/// What a move with the uncommitted changes will do: to be shown before it is done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MovePlan {
+    /// Where the Session goes.
+    pub location: Location,
+    /// What comes along.
+    pub transfer: Transfer,
+    /// What that changes at the destination.
+    pub arrival: Plan,
+    /// Where the Session ended when this was planned.
+    at: Seq,
+}
+
+impl Session {
+    /// Moves it: its Context Epoch ends, and a run at the old Location ends interrupted. Moving it to where it is does
+    /// nothing. Gives whether it moved.
+    ///
+    /// # Errors
+    /// [`Refusal::OtherProject`] when both places are known to be of different projects, or the log's refusal.
+    pub async fn move_to(&self, location: Location) -> Result<bool, Refusal> {
+        let view = self.view().await?;
+        if let (Some(here), Some(there)) = (self.checkout_of(&view), self.checkout_at(&location))
+            && here.project != there.project
+        {
+            return Err(Refusal::OtherProject);
+        }
+        self.lane
+            .decide(|view| {
+                if view.session.location.as_ref() == Some(&location) {
+                    return Ok(Decision::nothing(false));
+                }
+                Ok(Decision::append(vec![SessionMoved { location: location.clone() }.into()], true))
+            })
+            .await
+    }
+
+    /// Plans to move to another checkout of the project and take along what is uncommitted below the Session's
+    /// directory. Nothing is changed; [`Session::move_with_changes`] does it.
+    ///
+    /// # Errors
+    /// [`Refusal::Busy`] while it runs; [`Refusal::OtherProject`], also within one checkout, where nothing has to come
+    /// along; [`Refusal::Files`] when a place is in no git worktree, or the changes do not fit the destination.
+    pub async fn plan_move(&self, location: Location) -> Result<MovePlan, Refusal> {
+        self.refuse_while_running()?;
+        let view = self.view().await?;
+        let (source, here) = self.place(view.session.location.as_ref())?;
+        let (destination, there) = self.place(Some(&location))?;
+        if here.project != there.project || here.root == there.root {
+            return Err(Refusal::OtherProject);
+        }
+        let transfer = source.uncommitted(&here.below).await?;
+        let arrival = destination.plan_arrival(&transfer).await?;
+        Ok(MovePlan { location, transfer, arrival, at: view.cut().next })
+    }
+
+    /// Carries out a planned move: the changes arrive, the move is recorded, the changes leave the source. Gives what
+    /// keeps them at the source as well, if anything does: the Session has moved all the same.
+    ///
+    /// Dropping the future leaves nothing half-done: what was begun goes on.
+    ///
+    /// # Errors
+    /// When the changes cannot arrive, or the move cannot be recorded. Then nothing has changed.
+    pub async fn move_with_changes(&self, plan: &MovePlan) -> Result<Option<Arc<FilesError>>, Refusal> {
+        let (session, plan) = (self.clone(), plan.clone());
+        let work = tokio::spawn(async move { session.moved(plan).await });
+        work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
+    }
+
+    async fn moved(&self, plan: MovePlan) -> Result<Option<Arc<FilesError>>, Refusal> {
+        let view = self.view().await?;
+        if view.cut().next != plan.at {
+            return Err(Refusal::Outdated);
+        }
+        let (source, _) = self.place(view.session.location.as_ref())?;
+        let (destination, _) = self.place(Some(&plan.location))?;
+        destination.restore(&plan.arrival).await?;
+        if let Err(refusal) = self.recorded(plan.at, SessionMoved { location: plan.location }.into()).await {
+            return match destination.restore(&plan.arrival.reversed()).await {
+                Ok(()) => Err(refusal),
+                Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
+            };
+        }
+        let left = async { source.restore(&source.plan_departure(&plan.transfer).await?).await };
+        Ok(left.await.err().map(Arc::new))
+    }
+
+    fn place(&self, location: Option<&Location>) -> Result<(Arc<dyn Files>, Checkout), Refusal> {
+        let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
+        let found = files.and_then(|files| files.checkout().map(|checkout| (files, checkout)));
+        found.ok_or_else(|| FilesError::TalkOnly { why: "the place is in no git worktree".into() }.into())
+    }
+
+    fn checkout_of(&self, view: &SessionView) -> Option<Checkout> {
+        self.checkout_at(view.session.location.as_ref()?)
+    }
+
+    fn checkout_at(&self, location: &Location) -> Option<Checkout> {
+        self.shared().ports.locations.at(location).files?.checkout()
+    }
+}

@@ -1,0 +1,294 @@
+//! What an undo does to files: planned, shown, carried out, recorded (spec 11).
+
+use super::{MessagePlace, Session};
+use crate::lane::Decision;
+use crate::outcome::{LogError, Refusal};
+use crate::worktree::{Files, FilesError, Plan, StagedFiles, StepFiles, Undo};
+use annals_core::event::{Event, RevertCleared, RevertStaged};
+use annals_core::{Record, Seq};
+use annals_projections::{Revert, SessionView};
+use std::sync::Arc;
+
+/// How many Batches are read at a time.
+const PAGE: usize = 256;
+
+/// What the user wants undone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extent {
+    /// The talk alone.
+    Talk,
+    /// The talk, and what its steps changed in the files, where that can be restored.
+    TalkAndFiles,
+}
+
+/// What staging a revert will do: to be shown before it is done. It holds for the Session and the files as they are.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RevertPlan {
+    /// The first message that goes, with all that follows it.
+    pub first_removed: Seq,
+    /// What becomes of the files.
+    pub files: RevertFiles,
+    /// Where the Session ended when this was planned.
+    at: Seq,
+}
+
+/// What a revert does to files.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RevertFiles {
+    /// Nothing, as was asked for.
+    Untouched,
+    /// Nothing, although it was asked for.
+    TalkOnly {
+        /// The reason, for the user.
+        why: String,
+    },
+    /// These change.
+    Restored(Box<Plan>),
+}
+
+impl Session {
+    /// Plans to undo a message and all that follows it. Nothing is changed; [`Session::stage`] does it.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs; [`Refusal::Files`] when the
+    /// files cannot be planned, or those that a staged revert restored cannot be put back.
+    pub async fn plan_revert(&self, message: MessagePlace, extent: Extent) -> Result<RevertPlan, Refusal> {
+        self.refuse_while_running()?;
+        let view = self.view().await?;
+        let first_removed = message.find(&view)?;
+        let at = view.cut().next;
+        let staged = view.session.revert.as_ref().filter(|staged| !staged.files.is_empty());
+        if extent == Extent::Talk && staged.is_none() {
+            return Ok(RevertPlan { first_removed, files: RevertFiles::Untouched, at });
+        }
+        let steps = match extent {
+            Extent::Talk => Vec::new(),
+            Extent::TalkAndFiles => self.steps(&view, first_removed, at).await?,
+        };
+        let files = match self.plan_files(&view, steps, staged).await {
+            Ok(plan) => RevertFiles::Restored(Box::new(plan)),
+            Err(FilesRefusal::TalkOnly(why)) if staged.is_none() => RevertFiles::TalkOnly { why },
+            Err(refusal) => return Err(refusal.into()),
+        };
+        Ok(RevertPlan { first_removed, files, at })
+    }
+
+    /// Stages a planned revert: restores the files, all or none, then records it. Gives where it was recorded.
+    ///
+    /// Dropping the future leaves nothing half-done: what was begun goes on.
+    ///
+    /// # Errors
+    /// [`Refusal::Outdated`] when the Session went on since it was planned; [`Refusal::Files`] when the files cannot be
+    /// restored. Then nothing has changed and nothing is recorded.
+    pub async fn stage(&self, plan: &RevertPlan) -> Result<Seq, Refusal> {
+        let mut staged =
+            RevertStaged { first_removed: plan.first_removed, original: None, diff: None, files: Vec::new() };
+        let RevertFiles::Restored(files) = &plan.files else { return self.recorded(plan.at, staged.into()).await };
+        let changes = &files.recorded;
+        if !changes.files.is_empty() {
+            staged.original = Some(files.original.clone().into());
+            staged.diff = Some(changes.diff.text.clone().into());
+            staged.files = changes.files.clone();
+        }
+        self.carried_out(files.as_ref().clone(), plan.at, staged.into()).await
+    }
+
+    /// What a clear would do to the files that the staged revert restored; `None` when it restored none.
+    ///
+    /// # Errors
+    /// [`Refusal::Files`] when they cannot be put back here.
+    pub async fn plan_clear(&self) -> Result<Option<Plan>, Refusal> {
+        let view = self.view().await?;
+        self.clear_plan(&view).await
+    }
+
+    /// Drops a staged revert; files that it restored are again as they were. Gives whether there was one.
+    ///
+    /// # Errors
+    /// [`Refusal::Files`] when files cannot be put back: then nothing has changed, and the revert stays staged.
+    pub async fn clear_revert(&self) -> Result<bool, Refusal> {
+        let view = self.view().await?;
+        if view.session.revert.is_none() {
+            return Ok(false);
+        }
+        let (at, cleared) = (view.cut().next, RevertCleared {}.into());
+        match self.clear_plan(&view).await? {
+            Some(plan) => self.carried_out(plan, at, cleared).await?,
+            None => self.recorded(at, cleared).await?,
+        };
+        Ok(true)
+    }
+
+    async fn clear_plan(&self, view: &SessionView) -> Result<Option<Plan>, Refusal> {
+        let staged = view.session.revert.as_ref().filter(|staged| !staged.files.is_empty());
+        match staged {
+            Some(_) => Ok(Some(self.plan_files(view, Vec::new(), staged).await?)),
+            None => Ok(None),
+        }
+    }
+
+    async fn plan_files(
+        &self,
+        view: &SessionView,
+        steps: Vec<StepFiles>,
+        staged: Option<&Revert>,
+    ) -> Result<Plan, FilesRefusal> {
+        let files = self.files(view)?;
+        let staged = match staged {
+            Some(staged) => Some(self.staged_files(view, staged).await?),
+            None => None,
+        };
+        match files.plan(&Undo { steps, staged }).await {
+            Ok(plan) => Ok(plan),
+            Err(FilesError::NoTree { id }) => match self.recorder().await? {
+                Some(agent) => Err(FilesRefusal::TalkOnly(format!(
+                    "{agent} recorded this Session; files of an imported Session cannot be restored"
+                ))),
+                None => Err(FilesError::NoTree { id }.into()),
+            },
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The files of the Session's Location.
+    fn files(&self, view: &SessionView) -> Result<Arc<dyn Files>, FilesRefusal> {
+        let location = view.session.location.as_ref();
+        let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
+        let files = files.ok_or_else(|| FilesRefusal::TalkOnly("files are not captured here".into()))?;
+        match files.talk_only() {
+            Some(why) => Err(FilesRefusal::TalkOnly(why.into())),
+            None => Ok(files),
+        }
+    }
+
+    async fn staged_files(&self, view: &SessionView, staged: &Revert) -> Result<StagedFiles, FilesRefusal> {
+        let original = staged.original.as_deref().unwrap_or_default().parse()?;
+        let files = staged.files.iter().map(|file| file.path.clone()).collect();
+        let steps = self.steps(view, staged.first_removed, staged.seq).await?;
+        Ok(StagedFiles { original, files, steps })
+    }
+
+    /// The steps in `[from, until)` that stand, with what was captured of them at the present Location.
+    async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
+        let log = &self.shared().ports.log;
+        let (mut steps, mut next) = (Steps::default(), from);
+        while next < until {
+            let slices = log.read(self.id(), next, PAGE).await?;
+            let Some(last) = slices.last() else { break };
+            next = last.until;
+            let records = slices.iter().flat_map(|slice| slice.records());
+            records.filter(|record| record.seq < until).for_each(|record| steps.apply(&record, view));
+        }
+        Ok(steps.list)
+    }
+
+    /// The agent that recorded the Session, or what it inherits, if that was imported.
+    async fn recorder(&self) -> Result<Option<String>, LogError> {
+        let first = self.shared().ports.log.read(self.id(), Seq::ZERO, 1).await?;
+        Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
+            Event::SessionCreated(created) => created.origin.as_ref().map(|origin| origin.agent.clone()),
+            _ => None,
+        }))
+    }
+
+    /// Records a decision that was made when the Session ended at `at`.
+    pub(super) async fn recorded(&self, at: Seq, event: Event) -> Result<Seq, Refusal> {
+        let decide = |view: &SessionView| {
+            if self.is_running() {
+                return Err(Refusal::Busy);
+            }
+            match view.cut().next == at {
+                true => Ok(Decision::append(vec![event.clone()], at)),
+                false => Err(Refusal::Outdated),
+            }
+        };
+        self.lane.decide(decide).await
+    }
+
+    /// Restores files, then records why; takes the restore back if that cannot be recorded.
+    async fn carried_out(&self, plan: Plan, at: Seq, event: Event) -> Result<Seq, Refusal> {
+        let session = self.clone();
+        // On a task of its own: a caller that goes away leaves no restore without its record.
+        let work = tokio::spawn(async move {
+            let view = session.view().await?;
+            let files = session.files(&view)?;
+            if view.cut().next != at {
+                return Err(Refusal::Outdated);
+            }
+            files.restore(&plan).await?;
+            match session.recorded(at, event).await {
+                Ok(seq) => Ok(seq),
+                Err(refusal) => match files.restore(&plan.reversed()).await {
+                    Ok(()) => Err(refusal),
+                    Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
+                },
+            }
+        });
+        work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
+    }
+}
+
+/// Why there is no plan for the files.
+enum FilesRefusal {
+    /// Only the talk can be undone.
+    TalkOnly(String),
+    Refused(Refusal),
+}
+
+impl From<FilesError> for FilesRefusal {
+    fn from(error: FilesError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<LogError> for FilesRefusal {
+    fn from(error: LogError) -> Self {
+        Self::Refused(error.into())
+    }
+}
+
+impl From<FilesRefusal> for Refusal {
+    fn from(refusal: FilesRefusal) -> Self {
+        match refusal {
+            FilesRefusal::TalkOnly(why) => FilesError::TalkOnly { why }.into(),
+            FilesRefusal::Refused(refusal) => refusal,
+        }
+    }
+}
+
+/// Steps and their captures, as events tell them.
+#[derive(Default)]
+struct Steps {
+    list: Vec<StepFiles>,
+    /// Whether the last one still lacks the capture after it.
+    open: bool,
+}
+
+impl Steps {
+    fn apply(&mut self, record: &Record<'_>, view: &SessionView) {
+        let tree = |id: &Option<String>| id.as_deref().and_then(|id| id.parse().ok());
+        match record.event {
+            Event::StepStarted(started) => {
+                self.open = !view.transcript.is_removed(record.seq);
+                if self.open {
+                    self.list.push(StepFiles { start: tree(&started.files), end: None });
+                }
+            }
+            Event::StepEnded(ended) => self.end(tree(&ended.files)),
+            // After a step that failed or was interrupted.
+            Event::FilesCaptured(captured) => self.end(captured.tree.parse().ok()),
+            // What was captured elsewhere says nothing about the files here.
+            Event::SessionMoved(_) => {
+                self.open = false;
+                self.list.iter_mut().for_each(|step| *step = StepFiles::default());
+            }
+            _ => {}
+        }
+    }
+
+    fn end(&mut self, tree: Option<crate::worktree::Tree>) {
+        if let (true, Some(step)) = (std::mem::take(&mut self.open), self.list.last_mut()) {
+            step.end = tree;
+        }
+    }
+}

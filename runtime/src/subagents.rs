@@ -1,0 +1,146 @@
+//! Subagents: a tool by which an agent lets a child Session do a task (spec 15).
+//!
+//! Both sides tell it: the child's `session.created` names its parent and the call, the parent has `child.started` and
+//! `child.settled`. A child ends with its parent's run, and may do nothing that its parent is denied.
+
+mod limits;
+mod result;
+mod serve;
+
+pub(crate) use limits::{Limits, as_child};
+pub(crate) use serve::settle_lost;
+
+use crate::Boxed;
+use crate::runtime::{Runtime, Shared};
+use crate::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput};
+use annals_core::event::ToolDefinition;
+use annals_core::{AgentName, Json, ModelName};
+use serde::Deserialize;
+use serde_json::json;
+use std::sync::Weak;
+
+/// The permission action that calls of a task tool are judged as; the resource is the agent's name.
+pub const TASK: &str = "task";
+
+/// An agent that tasks may be given to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subagent {
+    /// Its name; what it is, [`Definitions`](crate::settings::Definitions) say.
+    pub agent: AgentName,
+    /// What it is good for, as the model is told.
+    pub description: String,
+    /// Its own model; without one a child has the model of the answer that called.
+    pub model: Option<ModelName>,
+}
+
+/// Which agents take tasks, and how deep that goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subagents {
+    /// The agents.
+    pub agents: Vec<Subagent>,
+    /// How many Sessions may hang under each other below a Session of the user's; 1 is a child without children.
+    pub depth: usize,
+}
+
+impl Subagents {
+    /// These agents, and children without children.
+    pub fn new(agents: Vec<Subagent>) -> Self {
+        Self { agents, depth: 1 }
+    }
+}
+
+/// The tool `task`: begins a child Session, or resumes one by its id, and gives its last text.
+pub struct TaskTool {
+    shared: Weak<Shared>,
+    subagents: Subagents,
+}
+
+/// What a model asks for.
+#[derive(Debug, Deserialize)]
+struct Task {
+    /// A title of a few words.
+    description: String,
+    /// What is to be done.
+    prompt: String,
+    /// Who does it.
+    subagent_type: AgentName,
+    /// The child that goes on.
+    #[serde(default)]
+    task_id: Option<String>,
+    /// Whether the caller goes on without waiting.
+    #[serde(default)]
+    background: bool,
+}
+
+impl TaskTool {
+    /// A tool whose children run in `runtime`. It does not keep the runtime alive.
+    pub fn of(runtime: &Runtime, subagents: Subagents) -> Self {
+        Self { shared: std::sync::Arc::downgrade(runtime.shared()), subagents }
+    }
+
+    fn subagent(&self, agent: &AgentName) -> Result<&Subagent, ToolError> {
+        let found = self.subagents.agents.iter().find(|subagent| subagent.agent == *agent);
+        found.ok_or_else(|| {
+            let names: Vec<&str> = self.subagents.agents.iter().map(|subagent| subagent.agent.as_str()).collect();
+            ToolError(format!("Unknown agent type: {agent}. Available: {}", names.join(", ")))
+        })
+    }
+
+    async fn run(&self, task: Task, context: CallContext) -> Result<ToolOutput, ToolError> {
+        let shared = self.shared.upgrade().ok_or_else(|| ToolError("The runtime has ended".into()))?;
+        let subagent = self.subagent(&task.subagent_type)?;
+        let begun = serve::begin(&shared, &self.subagents, subagent, &task, &context).await?;
+        let (child, background) = (begun.child, task.background);
+        let ended = begun.serve();
+        if background {
+            return Ok(ToolOutput::text(result::running(child)));
+        }
+        match ended.await {
+            Ok(ended) => ended?.told(child).map(ToolOutput::text),
+            Err(error) => Err(ToolError(format!("Subagent failed (task_id: {child}): {error}"))),
+        }
+    }
+}
+
+impl Tool for TaskTool {
+    fn definition(&self) -> ToolDefinition {
+        let agents: Vec<String> =
+            self.subagents.agents.iter().map(|one| format!("- {}: {}", one.agent, one.description)).collect();
+        let description = format!(
+            "Lets another agent do a task in a Session of its own and gives its last message. The agent sees nothing of \
+             this conversation: say in the prompt all that it needs, and what it is to answer with. Agents:\n{}",
+            agents.join("\n")
+        );
+        let schema = json!({
+            "type": "object",
+            "properties": {
+                "description": {"type": "string", "description": "The task in three to five words"},
+                "prompt": {"type": "string", "description": "What is to be done"},
+                "subagent_type": {"type": "string", "description": "The agent that does it"},
+                "task_id": {"type": "string", "description": "The task that goes on, as an earlier result names it"},
+                "background": {
+                    "type": "boolean",
+                    "description": "Go on without waiting; the result comes as a message of its own",
+                },
+            },
+            "required": ["description", "prompt", "subagent_type"],
+        });
+        ToolDefinition { name: TASK.into(), description: description.into(), schema: Json::canonical(&schema) }
+    }
+
+    fn resources(&self, input: &CallInput) -> Vec<String> {
+        // An input that does not decode is refused before it is judged.
+        Task::deserialize(&input.value()).map(|task| vec![task.subagent_type.to_string()]).unwrap_or_default()
+    }
+
+    fn validate(&self, input: &CallInput) -> Result<(), String> {
+        Task::deserialize(&input.value()).map(drop).map_err(|error| error.to_string())
+    }
+
+    fn execute<'a>(&'a self, input: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            let task = Task::deserialize(&input.value()).map_err(|error| ToolError(error.to_string()))?;
+            self.run(task, context).await
+        })
+    }
+}

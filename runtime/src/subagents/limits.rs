@@ -1,0 +1,74 @@
+//! What a child may do: no more than those above it (spec 15).
+
+use super::TASK;
+use crate::outcome::LogError;
+use crate::runtime::Shared;
+use annals_core::event::{AgentProfile, Effect, Purpose, Rule};
+use annals_core::permission::{authorise, hides};
+use annals_core::{AgentName, SessionId};
+use annals_projections::SessionView;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// The action patterns that a child is denied unless its agent allows them by name.
+const NOT_FOR_CHILDREN: [&str; 2] = [TASK, "todo*"];
+
+/// The rules of the agents that began a Session, from its parent up. What one of them is denied, the child is denied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits(Vec<Vec<Rule>>);
+
+impl Limits {
+    /// Those of a Session; none for one that no other began. The agent that counts is that of the turn whose call began
+    /// or last resumed the child.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub(crate) async fn of(shared: &Arc<Shared>, view: &SessionView) -> Result<Self, LogError> {
+        let mut limits = Vec::new();
+        let (mut child, mut parent) = (view.session.id, view.session.parent.clone());
+        let mut seen: BTreeSet<SessionId> = child.into_iter().collect();
+        while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
+            // An imported child's parent may not be in this store.
+            if shared.ports.log.head(above.session).await?.is_none() {
+                break;
+            }
+            let view = shared.lane(above.session).view().await?;
+            let agent = child.map_or_else(|| view.session.agent.clone(), |child| caller(&view, child));
+            limits.extend(shared.ports.definitions.agent(&agent).map(|profile| profile.permissions));
+            (child, parent) = (view.session.id, view.session.parent.clone());
+        }
+        Ok(Self(limits))
+    }
+
+    /// Whether somebody above is denied this.
+    pub(crate) fn deny(&self, action: &str, resources: &[&str]) -> bool {
+        self.0.iter().any(|rules| authorise(rules, &[], action, resources) == Effect::Deny)
+    }
+
+    /// Whether somebody above is not even told of it.
+    pub(crate) fn hide(&self, action: &str) -> bool {
+        self.0.iter().any(|rules| hides(rules, action))
+    }
+}
+
+fn caller(parent: &SessionView, child: SessionId) -> AgentName {
+    let started = parent.session.children.iter().rfind(|one| one.child == child).map(|one| one.seq);
+    let turns = parent.requests.marks.iter().filter(|mark| mark.purpose == Purpose::Turn);
+    let mut before = turns.filter(|mark| started.is_none_or(|started| mark.seq < started));
+    before.next_back().map_or_else(|| parent.session.agent.clone(), |mark| mark.agent.clone())
+}
+
+/// An agent as a child has it: without tasks and todos of its own, unless its rules allow them by name.
+pub(crate) fn as_child(mut profile: AgentProfile) -> AgentProfile {
+    for action in NOT_FOR_CHILDREN {
+        let is_it = |rule: &Rule| match action.strip_suffix('*') {
+            Some(stem) => rule.action.starts_with(stem),
+            None => rule.action == action,
+        };
+        let named = |rule: &Rule| rule.effect == Effect::Allow && is_it(rule);
+        if !profile.permissions.iter().any(named) {
+            profile.permissions.push(Rule { action: action.into(), resource: "*".into(), effect: Effect::Deny });
+        }
+    }
+    profile
+}

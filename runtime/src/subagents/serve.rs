@@ -1,0 +1,237 @@
+//! A child's life beside its parent's call: begun, run, settled, whatever becomes of the call.
+
+use super::result::Ended;
+use super::{Subagent, Subagents, Task};
+use crate::coordinator::{Job, Work};
+use crate::lane::{Decision, Lane};
+use crate::outcome::{LogError, RunError};
+use crate::runtime::Shared;
+use crate::tools::{CallContext, Cancellation, ToolError};
+use annals_core::event::{ChildOutcome, ChildSettled, ChildStarted, Delivery, InputAdmitted, Parent, SessionCreated};
+use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
+use annals_projections::{Body, SessionView};
+use annals_store::Draft;
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
+use tokio::task::JoinHandle;
+
+/// A child that is on the log, with its prompt, and does not run yet.
+pub(super) struct Begun {
+    pub(super) child: SessionId,
+    shared: Arc<Shared>,
+    parent: Arc<Lane>,
+    background: bool,
+    cancellation: Cancellation,
+    serving: Serving,
+}
+
+/// Begins a child or resumes one.
+///
+/// # Errors
+/// What the model is told: too deep, an unknown id, another agent's task, one that still runs, or the log's refusal.
+pub(super) async fn begin(
+    shared: &Arc<Shared>,
+    subagents: &Subagents,
+    subagent: &Subagent,
+    task: &Task,
+    context: &CallContext,
+) -> Result<Begun, ToolError> {
+    let parent = shared.lane(context.session);
+    let view = parent.view().await.map_err(told)?;
+    let depth = depth(shared, &view).await.map_err(told)?;
+    if depth >= subagents.depth {
+        let limit = subagents.depth;
+        return Err(ToolError(format!(
+            "Subagent depth limit reached ({limit}). Do the task yourself instead of giving it to a subagent."
+        )));
+    }
+    let child = match &task.task_id {
+        Some(id) => known(id, &view, &subagent.agent)?,
+        None => shared.ports.ids.session(shared.ports.clock.now()),
+    };
+    let serving =
+        Serving::of(shared, child).ok_or_else(|| ToolError(format!("Task {child} still runs; wait for its result")))?;
+    if task.task_id.is_none() {
+        create(shared, child, &view, subagent, task, context).await.map_err(told)?;
+    }
+    let started = ChildStarted {
+        child,
+        call: Some(context.call.clone()),
+        agent: subagent.agent.clone(),
+        background: task.background,
+    };
+    parent.record(&[started.into()]).await.map_err(told)?;
+    let (shared, background) = (shared.clone(), task.background);
+    let begun = Begun { child, shared, parent, background, cancellation: context.cancellation.clone(), serving };
+    if let Err(error) = begun.prompt(&task.prompt).await {
+        let ended = Ended { outcome: ChildOutcome::Failed, text: error.to_string() };
+        begun.settle(&ended).await.map_err(told)?;
+        return ended.told(child).map(|_| begun);
+    }
+    Ok(begun)
+}
+
+fn told(error: LogError) -> ToolError {
+    ToolError(error.to_string())
+}
+
+/// The child that an id names: one of this Session's own, with this agent.
+fn known(id: &str, view: &SessionView, agent: &AgentName) -> Result<SessionId, ToolError> {
+    let child = id.parse::<SessionId>().ok();
+    let found = view.session.children.iter().rfind(|one| Some(one.child) == child);
+    let found = found.ok_or_else(|| ToolError(format!("Unknown task: {id}. Leave task_id out to begin a new one.")))?;
+    if found.agent != *agent {
+        return Err(ToolError(format!("Task {id} is done by {}, not by {agent}", found.agent)));
+    }
+    Ok(found.child)
+}
+
+/// How many Sessions stand above one.
+async fn depth(shared: &Arc<Shared>, view: &SessionView) -> Result<usize, LogError> {
+    let mut seen: BTreeSet<SessionId> = view.session.id.into_iter().collect();
+    let mut parent = view.session.parent.clone();
+    while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
+        if shared.ports.log.head(above.session).await?.is_some() {
+            parent = shared.lane(above.session).view().await?.session.parent.clone();
+        }
+    }
+    Ok(seen.len().saturating_sub(1))
+}
+
+async fn create(
+    shared: &Arc<Shared>,
+    child: SessionId,
+    parent: &SessionView,
+    subagent: &Subagent,
+    task: &Task,
+    context: &CallContext,
+) -> Result<(), LogError> {
+    let calling = |body: &Body| match body {
+        Body::Assistant(answer) => Some(answer.model.clone()),
+        _ => None,
+    };
+    let calling: Option<ModelName> = parent.history.message(context.step).and_then(|message| calling(&message.body));
+    let location = parent.session.location.clone();
+    let created = SessionCreated {
+        location: location.unwrap_or(annals_core::event::Location { directory: String::new(), workspace: None }),
+        agent: subagent.agent.clone(),
+        model: subagent.model.clone().or(calling).unwrap_or_else(|| parent.session.model.clone()),
+        policy: parent.session.policy,
+        title: Some(format!("{} (@{} subagent)", task.description, subagent.agent)),
+        parent: Some(Parent { session: context.session, call: Some(context.call.clone()) }),
+        origin: None,
+    };
+    let at = shared.ports.clock.now();
+    let draft = Draft { session: child, expected: Seq::ZERO, at, events: vec![created.into()], digest: None };
+    shared.ports.log.append(draft).await?;
+    Ok(())
+}
+
+impl Begun {
+    /// Runs the child on a task of its own: a call that is dropped leaves no child without its end.
+    pub(super) fn serve(self) -> JoinHandle<Result<Ended, ToolError>> {
+        tokio::spawn(self.run())
+    }
+
+    async fn run(self) -> Result<Ended, ToolError> {
+        let (work, child): (Arc<dyn Work>, _) = (self.shared.clone(), self.child);
+        let coordinator = &self.shared.coordinator;
+        let run = coordinator.run(&work, child, Job::Drain { forced: true });
+        tokio::pin!(run);
+        let ended = tokio::select! {
+            biased;
+            ended = &mut run => ended,
+            () = self.cancellation.cancelled() => {
+                coordinator.interrupt(child);
+                run.await
+            }
+        };
+        if let Err(RunError::Halted) = ended {
+            // As when the process dies: nothing more is written.
+            return Err(ToolError(RunError::Halted.to_string()));
+        }
+        let lane = self.shared.lane(child);
+        let view = lane.view().await.map_err(told)?;
+        let ended = Ended::of(ended, &view, &*lane.blobs());
+        self.settle(&ended).await.map_err(told)?;
+        Ok(ended)
+    }
+
+    async fn prompt(&self, prompt: &str) -> Result<(), LogError> {
+        let admitted = self.input(prompt.into());
+        self.shared.lane(self.child).record(&[admitted.into()]).await
+    }
+
+    fn input(&self, text: String) -> InputAdmitted {
+        let ports = &self.shared.ports;
+        let input = ports.ids.input(ports.clock.now());
+        InputAdmitted { input, text: text.into(), attachments: Vec::new(), delivery: Delivery::Steer }
+    }
+
+    /// Tells the parent. After a task in the background its result is an input, which the parent goes on with, unless
+    /// the user is about to undo something.
+    async fn settle(&self, ended: &Ended) -> Result<(), LogError> {
+        let mut events: Vec<Event> = vec![ended.settled(self.child).into()];
+        if self.background {
+            let text = ended.clone().told(self.child).unwrap_or_else(|error| error.to_string());
+            events.push(self.input(text).into());
+        }
+        let goes_on = |view: &SessionView| view.session.revert.is_none();
+        let wake =
+            self.parent.decide(|view| Ok::<_, LogError>(Decision::append(events.clone(), goes_on(view)))).await?;
+        self.serving.end();
+        if self.background && wake && !self.cancellation.is_cancelled() {
+            let work: Arc<dyn Work> = self.shared.clone();
+            self.shared.coordinator.wake(&work, self.parent.session());
+        }
+        Ok(())
+    }
+}
+
+/// Settles children whose process ended before they did; they are not resumed by themselves.
+///
+/// # Errors
+/// When the log refuses.
+pub(crate) async fn settle_lost(shared: &Arc<Shared>, lane: &Lane) -> Result<(), LogError> {
+    lane.decide(|view| {
+        let served = served(shared);
+        let lost = |child: &SessionId| !served.contains(child) && !shared.coordinator.is_busy(*child);
+        let open: BTreeSet<SessionId> =
+            view.session.children.iter().filter(|child| child.outcome.is_none()).map(|child| child.child).collect();
+        let settled = |child| ChildSettled {
+            child,
+            outcome: ChildOutcome::Cancelled,
+            result: "The process ended before the subagent did".into(),
+        };
+        Ok(Decision::append(open.into_iter().filter(lost).map(|child| settled(child).into()).collect(), ()))
+    })
+    .await
+}
+
+/// Marks a child as served by this process, until dropped.
+struct Serving {
+    shared: Arc<Shared>,
+    child: SessionId,
+}
+
+impl Serving {
+    /// `None` when it is served, or runs, already.
+    fn of(shared: &Arc<Shared>, child: SessionId) -> Option<Self> {
+        let free = !shared.coordinator.is_busy(child) && served(shared).insert(child);
+        free.then(|| Self { shared: shared.clone(), child })
+    }
+
+    fn end(&self) {
+        served(&self.shared).remove(&self.child);
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn served(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
+    shared.serving.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,57 @@
+//! What a step changed in the files: captures before and after it, for an undo (spec 7.2 and 11).
+
+use super::{Runner, Stop};
+use crate::worktree::{Capture, Files, FilesError, Tree};
+
+/// The files after a step.
+#[derive(Default)]
+pub(super) struct After {
+    /// As they are now, if they could be captured.
+    pub(super) files: Option<String>,
+    /// What differs from before, by path.
+    pub(super) changed: Vec<String>,
+}
+
+impl Runner {
+    /// The files as a step begins. An interruption does not wait for them.
+    pub(super) async fn files_before(&self) -> Option<Tree> {
+        let files = self.captured_files()?;
+        match self.unless_interrupted(files.capture()).await {
+            Ok(captured) => self.taken(captured),
+            Err(Stop::Interrupted | Stop::Failed(_)) => None,
+        }
+    }
+
+    /// The files as a step ends, once its calls are settled: also of a step that failed or was interrupted.
+    pub(super) async fn files_after(&self, before: Option<&Tree>) -> After {
+        let (Some(files), Some(before)) = (self.captured_files(), before) else { return After::default() };
+        let Some(now) = self.taken(files.capture().await) else { return After::default() };
+        let changed = match files.changes(before, Some(&now)).await {
+            Ok(changes) => changes.files.into_iter().map(|file| file.path).collect(),
+            Err(error) => {
+                self.warn(&error);
+                Vec::new()
+            }
+        };
+        After { files: Some(now.into()), changed }
+    }
+
+    fn captured_files(&self) -> Option<&dyn Files> {
+        self.services.files.as_deref().filter(|files| files.talk_only().is_none())
+    }
+
+    fn taken(&self, captured: Result<Capture, FilesError>) -> Option<Tree> {
+        match captured {
+            Ok(capture) => Some(capture.tree),
+            Err(error) => {
+                self.warn(&error);
+                None
+            }
+        }
+    }
+
+    /// A failed capture concerns this step's undo alone: the turn goes on.
+    fn warn(&self, error: &FilesError) {
+        tracing::warn!(session = %self.lane.session(), %error, "the files of a step could not be captured");
+    }
+}

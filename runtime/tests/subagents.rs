@@ -1,0 +1,287 @@
+//! Children of a Session: begun and resumed by the tool `task`, told on both sides.
+
+#[path = "runs/world.rs"]
+#[allow(dead_code, reason = "shared with the tests of runs")]
+mod world;
+
+use annals_core::event::{AgentProfile, ChildOutcome, Effect, Rule};
+use annals_core::{Event, Seq, SessionId};
+use annals_runtime::ports::provider::Answer;
+use annals_runtime::ports::provider::Attempt;
+use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
+use annals_runtime::subagents::{Subagent, Subagents, TaskTool};
+use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
+use annals_runtime::{NewInput, Outcome, Runtime, Session};
+use serde_json::{Value, json};
+use std::sync::Arc;
+use tokio::sync::Notify;
+use world::{Tested, World, events, history, says};
+
+fn subagents() -> Subagents {
+    let agent = |name: &str| Subagent { agent: name.into(), description: "Looks.".into(), model: None };
+    Subagents::new(vec![agent("explore"), agent("write")])
+}
+
+/// A runtime whose agents may give tasks, and a Session in it.
+async fn begin(world: &World, subagents: Subagents) -> Result<(Runtime, Session), Box<dyn std::error::Error>> {
+    let runtime = world.runtime();
+    let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, subagents));
+    world.services.tools.register([task])?.detach();
+    let session = world.session(&runtime).await?;
+    Ok((runtime, session))
+}
+
+fn task(call: &str, extra: Value) -> Attempt {
+    let mut input = json!({"description": "Count files", "prompt": "count them", "subagent_type": "explore"});
+    if let (Some(input), Value::Object(extra)) = (input.as_object_mut(), extra) {
+        input.extend(extra);
+    }
+    Attempt::call(call, "task", input.to_string())
+}
+
+async fn prompted(session: &Session, text: &str) -> Result<Outcome, Box<dyn std::error::Error>> {
+    session.admit(NewInput::steer(text)).await?;
+    Ok(session.run().await?)
+}
+
+async fn child_of(session: &Session) -> Result<SessionId, Box<dyn std::error::Error>> {
+    let view = session.view().await?;
+    Ok(view.session.children.last().ok_or("there is a child")?.child)
+}
+
+fn rule(action: &str, effect: Effect) -> Rule {
+    Rule { action: action.into(), resource: "*".into(), effect }
+}
+
+fn agent(name: &str, permissions: Vec<Rule>) -> AgentProfile {
+    AgentProfile { agent: name.into(), system: None, steps: None, permissions }
+}
+
+#[tokio::test]
+async fn a_task_begins_a_child_and_gives_its_last_text_and_both_sides_tell_it() -> Tested {
+    let world = World::new([task("c1", json!({})), Attempt::text("four files"), Attempt::text("done")]);
+    let (runtime, session) = begin(&world, subagents()).await?;
+    assert_eq!(prompted(&session, "go").await?, Outcome::Idle);
+    let id = child_of(&session).await?;
+    let result = format!("<task id=\"{id}\" state=\"completed\">\n<task_result>\nfour files\n</task_result>\n</task>");
+    let expected =
+        ["user go".into(), format!("assistant tool-calls: task=completed({result})"), "assistant stop: done".into()];
+    assert_eq!(history(&session).await?, expected);
+    let child = runtime.session(id).await?;
+    assert_eq!(history(&child).await?, ["user count them", "assistant stop: four files"]);
+    let view = child.view().await?;
+    assert_eq!(view.session.title.as_deref(), Some("Count files (@explore subagent)"));
+    assert_eq!((view.session.agent.as_str(), view.session.model.as_str()), ("explore", "test/alpha"));
+    let parent = view.session.parent.clone().ok_or("it has a parent")?;
+    assert_eq!((parent.session, parent.call), (session.id(), Some("c1".into())));
+    let linked = session.view().await?.session.children[0].clone();
+    assert_eq!((linked.call, linked.outcome), (Some("c1".into()), Some(ChildOutcome::Completed)));
+    let told = events(&world, &session).await?;
+    let order: Vec<&str> =
+        told.into_iter().filter(|name| name.starts_with("child.") || name.starts_with("tool.")).collect();
+    assert_eq!(order, ["tool.called", "child.started", "child.settled", "tool.settled"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_is_resumed_by_its_id_and_an_unknown_id_is_an_error_not_a_new_child() -> Tested {
+    let world = World::new([task("c1", json!({})), Attempt::text("four"), Attempt::text("done")]);
+    let (runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    let id = child_of(&session).await?;
+    let unknown = SessionId::from_parts(1, 1);
+    let attempts = [
+        task("c2", json!({"task_id": id, "prompt": "and now"})),
+        Attempt::text("five"),
+        task("c3", json!({"task_id": unknown})),
+        task("c4", json!({"task_id": id, "subagent_type": "write"})),
+        task("c5", json!({"subagent_type": "nobody"})),
+        Attempt::text("done"),
+    ];
+    world.scripted.push(attempts);
+    prompted(&session, "again").await?;
+    let child = runtime.session(id).await?;
+    let expected = ["user count them", "assistant stop: four", "user and now", "assistant stop: five"];
+    assert_eq!(history(&child).await?, expected);
+    let all = history(&session).await?;
+    assert!(all[4].contains("\nfive\n"), "{}", all[4]);
+    assert!(all[5].contains(&format!("error(Unknown task: {unknown}.")), "{}", all[5]);
+    assert!(all[6].contains("is done by explore, not by write"), "{}", all[6]);
+    assert!(all[7].contains("Unknown agent type: nobody. Available: explore, write"), "{}", all[7]);
+    assert_eq!(session.view().await?.session.children.len(), 2, "begun once, resumed once");
+    assert_eq!(world.log.sessions().await?.len(), 2);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_gives_no_tasks_beyond_the_depth_limit() -> Tested {
+    let mut world = World::new([
+        task("c1", json!({})),
+        task("d1", json!({"subagent_type": "write"})),
+        Attempt::text("did it myself"),
+        Attempt::text("done"),
+    ]);
+    world.definitions = world.definitions.agent(agent("explore", vec![rule("task", Effect::Allow)]));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    let child = runtime.session(child_of(&session).await?).await?;
+    let all = history(&child).await?;
+    assert!(all[1].contains("task=error(Subagent depth limit reached (1)."), "{}", all[1]);
+    assert_eq!(child.view().await?.session.children, Vec::new());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_gives_tasks_where_the_limit_allows_it_and_its_agent_may() -> Tested {
+    let mut world = World::new([
+        task("c1", json!({})),
+        task("d1", json!({"subagent_type": "write"})),
+        Attempt::text("leaf"),
+        Attempt::text("branch"),
+        Attempt::text("done"),
+    ]);
+    world.definitions = world.definitions.agent(agent("explore", vec![rule("task", Effect::Allow)]));
+    let (runtime, session) = begin(&world, Subagents { depth: 2, ..subagents() }).await?;
+    prompted(&session, "go").await?;
+    let child = runtime.session(child_of(&session).await?).await?;
+    let leaf = runtime.session(child_of(&child).await?).await?;
+    assert_eq!(history(&leaf).await?, ["user count them", "assistant stop: leaf"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_may_do_nothing_that_its_parent_is_denied_and_no_tasks_unless_its_agent_says_so() -> Tested {
+    let mut calls = Attempt::call("d1", "edit", "{}");
+    for tool in ["look", "task", "todowrite"] {
+        calls.calls.extend(Attempt::call(format!("d-{tool}"), tool, "{}").calls);
+    }
+    let attempts = [task("c1", json!({})), calls, Attempt::text("tried"), Attempt::text("done")];
+    let mut world = World::new(attempts).tool(says("edit", "edited")).tool(says("look", "seen"));
+    world = world.tool(says("todowrite", "noted"));
+    let everything = vec![rule("*", Effect::Allow)];
+    let careful = vec![rule("*", Effect::Allow), rule("edit", Effect::Deny)];
+    world.definitions = world.definitions.agent(agent("build", careful)).agent(agent("explore", everything));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    let child = runtime.session(child_of(&session).await?).await?;
+    let expected = "assistant tool-calls: edit=error(Unknown tool: edit) | look=completed(seen) | \
+                    task=error(Unknown tool: task) | todowrite=error(Unknown tool: todowrite)";
+    assert_eq!(history(&child).await?[1], expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_that_fails_is_an_error_that_names_it() -> Tested {
+    let error = ProviderError {
+        kind: ProviderErrorKind::Authentication,
+        status: None,
+        retry_after_ms: None,
+        message: "no key".into(),
+    };
+    let world = World::new([task("c1", json!({})), Attempt::error(error), Attempt::text("done")]);
+    let (_runtime, session) = begin(&world, subagents()).await?;
+    assert_eq!(prompted(&session, "go").await?, Outcome::Idle);
+    let id = child_of(&session).await?;
+    let all = history(&session).await?;
+    assert!(all[1].contains(&format!("task=error(Subagent failed (task_id: {id}): ")), "{}", all[1]);
+    assert!(all[1].contains("no key"), "{}", all[1]);
+    assert_eq!(session.view().await?.session.children[0].outcome, Some(ChildOutcome::Failed));
+    Ok(())
+}
+
+/// A tool that tells when it runs, and ends when it is told to.
+fn waits(running: &Arc<Notify>, go: &Arc<Notify>) -> FunctionTool<Value> {
+    let (running, go) = (running.clone(), go.clone());
+    FunctionTool::new("wait", "Waits.", &json!({"type": "object"}), move |_: Value, _| {
+        let (running, go) = (running.clone(), go.clone());
+        async move {
+            running.notify_one();
+            go.notified().await;
+            Ok(ToolOutput::text("waited"))
+        }
+    })
+}
+
+/// Waits until the newest child is settled.
+async fn settled(session: &Session) -> Result<ChildOutcome, Box<dyn std::error::Error>> {
+    loop {
+        if let Some(outcome) = session.view().await?.session.children.last().and_then(|child| child.outcome) {
+            return Ok(outcome);
+        }
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_parent_cancels_its_child() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let world = World::new([task("c1", json!({})), Attempt::call("d1", "wait", "{}")]).tool(waits(&running, &go));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    session.admit(NewInput::steer("go")).await?;
+    session.wake();
+    running.notified().await;
+    session.interrupt();
+    session.idle().await;
+    assert_eq!(settled(&session).await?, ChildOutcome::Cancelled);
+    let id = child_of(&session).await?;
+    assert_eq!(history(&session).await?[1], "assistant tool-calls: task=error(Tool execution interrupted)");
+    let child = runtime.session(id).await?;
+    child.idle().await;
+    assert_eq!(history(&child).await?[1], "assistant tool-calls: wait=error(Tool execution interrupted)");
+    assert!(child.view().await?.anomalies().is_empty() && session.view().await?.anomalies().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_task_in_the_background_lets_the_parent_go_on_and_its_result_comes_as_an_input() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
+    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}"), Attempt::text("four files")]);
+    let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
+    let (_runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    running.notified().await;
+    assert_eq!(history(&session).await?[2..], ["assistant stop: going on"]);
+    let id = child_of(&session).await?;
+    go.notify_one();
+    assert_eq!(settled(&session).await?, ChildOutcome::Completed);
+    session.idle().await;
+    let all = history(&session).await?;
+    assert!(all[1].contains(&format!("<task id=\"{id}\" state=\"running\">")), "{}", all[1]);
+    assert!(all[3].starts_with(&format!("user <task id=\"{id}\" state=\"completed\">\n<task_result>\nfour files")));
+    assert_eq!(all[4..], ["assistant stop: ok"]);
+    Ok(())
+}
+
+/// Answers a Session and its children by scripts of their own.
+struct Both {
+    parent: ScriptedProvider,
+    child: ScriptedProvider,
+}
+
+impl Provider for Both {
+    fn send(&self, request: ProviderRequest) -> Answer {
+        if request.parent.is_some() { self.child.send(request) } else { self.parent.send(request) }
+    }
+}
+
+#[tokio::test]
+async fn a_child_whose_process_ended_is_settled_when_its_parent_runs_again() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let world = World::new([task("c1", json!({})), Attempt::call("d1", "wait", "{}")]).tool(waits(&running, &go));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    session.admit(NewInput::steer("go")).await?;
+    session.wake();
+    running.notified().await;
+    runtime.halt().await;
+    let id = session.id();
+    let runtime = world.runtime();
+    let session = runtime.session(id).await?;
+    assert_eq!(session.view().await?.session.children[0].outcome, None, "nothing was written");
+    assert_eq!(session.run().await?, Outcome::Idle);
+    assert_eq!(session.view().await?.session.children[0].outcome, Some(ChildOutcome::Cancelled));
+    let slices = world.log.read(id, Seq::ZERO, 1000).await?;
+    let settlements = slices.iter().flat_map(|slice| slice.records().collect::<Vec<_>>());
+    assert_eq!(settlements.filter(|record| matches!(record.event, Event::ChildSettled(_))).count(), 1);
+    Ok(())
+}
