@@ -193,6 +193,45 @@ proptest! {
     }
 
     #[test]
+    fn a_committed_revert_equals_never_having_had_what_it_removed(commands in commands(), n in any::<u8>()) {
+        let mut writer = Writer::run(&commands);
+        writer.command(&Command::ClearRevert);
+        writer.command(&Command::EndStep);
+        writer.command(&Command::StageRevert(n));
+        let before = fold(&writer.batches);
+        let Some(revert) = before.session.revert.clone() else { return Ok(()) };
+        writer.command(&Command::CommitRevert);
+        let never: Vec<Batch> =
+            writer.batches.iter().take_while(|batch| batch.first < revert.first_removed).cloned().collect();
+        let (after, never) = (fold(&writer.batches), fold(&never));
+        let talk = |view: &SessionView| -> Vec<Value> {
+            let system = |body: &Body| matches!(body, Body::System { .. });
+            let messages = view.history.selected().filter(|message| !system(&message.body));
+            messages.map(|message| message.to_json(&NoBlobs)).collect()
+        };
+        // A call that was open at the boundary may have settled since: it stands before it, and its result stays.
+        if never.calls.open.is_empty() && !never.calls.step_open {
+            prop_assert_eq!(talk(&after), talk(&never));
+        }
+        // The message's own input is used up; what was admitted after it is gone; what waited before it waits, unless it
+        // was taken back or joined since.
+        let waited: BTreeSet<_> = never.inbox.pending.iter().map(|pending| pending.input.clone()).collect();
+        prop_assert!(after.inbox.pending.iter().all(|pending| waited.contains(&pending.input)));
+        prop_assert!(after.calls.open.iter().all(|open| never.calls.is_used(&open.call)));
+        // What stays: usage, what a person was shown, who and where the Session is.
+        prop_assert_eq!(after.usage.to_json(&NoBlobs), before.usage.to_json(&NoBlobs));
+        let seqs = |view: &SessionView| view.transcript.items.iter().map(|item| item.seq).collect::<Vec<_>>();
+        prop_assert_eq!(seqs(&after), seqs(&before));
+        for item in &after.transcript.items {
+            prop_assert_eq!(after.transcript.is_removed(item.seq), item.seq >= revert.first_removed || before.transcript.is_removed(item.seq));
+        }
+        prop_assert_eq!(
+            (&after.session.agent, &after.session.model, &after.session.title, &after.session.location),
+            (&before.session.agent, &before.session.model, &before.session.title, &before.session.location)
+        );
+    }
+
+    #[test]
     fn a_forks_views_equal_its_parents_at_the_cut(commands in commands(), split in any::<prop::sample::Index>()) {
         let log = Writer::run(&commands).batches;
         let at = split.index(log.len()).max(1);
