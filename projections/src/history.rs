@@ -1,7 +1,8 @@
 //! Session History: the messages chosen for a turn, after compaction and epoch cuts (system-context 7.3, spec 8).
 
 use crate::Projection;
-use crate::message::{Body, Content, Message, Messages};
+use crate::message::{Body, Content, Message};
+use crate::messages::Messages;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
 use annals_core::event::EpochCause;

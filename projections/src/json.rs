@@ -1,6 +1,7 @@
 //! The JSON of every view: one form for the command, for scenarios and for goldens (scenarios/FORMAT.md, "Views").
 
-use crate::message::{Assistant, Body, Content, Message, Messages, ToolCall};
+use crate::message::{Assistant, Body, Content, Message, ToolCall};
+use crate::messages::Messages;
 use crate::{Block, Epochs, History, Inbox, Request, RequestMessage, SessionInfo, SystemText, Transcript, UsageTotals};
 use alloc::borrow::ToOwned;
 use alloc::string::String;

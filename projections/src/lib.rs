@@ -24,6 +24,7 @@ mod inbox;
 mod json;
 mod ledger;
 mod message;
+mod messages;
 mod permissions;
 mod profiles;
 mod request;
@@ -42,7 +43,8 @@ pub use history::History;
 pub use inbox::{Admission, Inbox, Pending};
 pub use json::ToJson;
 pub use ledger::{Ledger, LedgerEntry, LedgerOutcome, unmentioned};
-pub use message::{Assistant, Body, Content, Message, Messages, Status, ToolCall};
+pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
+pub use messages::Messages;
 pub use permissions::{Permissions, Question};
 pub use profiles::Profiles;
 pub use request::{

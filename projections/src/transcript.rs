@@ -1,7 +1,8 @@
 //! The transcript: every message ever shown to a person, in order. An index: pages are folds of records (DESIGN 3).
 
 use crate::Projection;
-use crate::message::{Body, Message, Messages};
+use crate::message::{Body, Message};
+use crate::messages::Messages;
 use alloc::vec::Vec;
 use annals_core::{CallId, Event, InputId, Record, Seq, Time};
 use serde::{Deserialize, Serialize};

@@ -1,0 +1,242 @@
+//! The one place where events become messages (spec 4).
+
+use crate::INTERRUPTED;
+use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
+use alloc::boxed::Box;
+use alloc::vec::Vec;
+use annals_core::event::{Attachment, Event, Finish, InputAdmitted};
+use annals_core::{CallId, InputId, Record, Seq, Text, Time};
+use serde::{Deserialize, Serialize};
+
+/// Every message of a log in the order of its Seq, built incrementally.
+/// [`crate::History`] selects from it; a transcript page is this fold over a range of records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Messages {
+    pub(crate) list: Vec<Message>,
+    /// Admitted inputs that wait, in order of admission.
+    waiting: Vec<(InputId, Time, Text, Vec<Attachment>)>,
+    /// Messages that hold open calls, with how many.
+    open: Vec<(Seq, u32)>,
+    /// The message of the newest step.
+    step: Option<Seq>,
+}
+
+impl Messages {
+    /// The messages so far, by Seq.
+    pub fn list(&self) -> &[Message] {
+        &self.list
+    }
+
+    /// The message that the event at `seq` made.
+    pub fn get(&self, seq: Seq) -> Option<&Message> {
+        self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get(at))
+    }
+
+    pub(crate) fn get_mut(&mut self, seq: Seq) -> Option<&mut Message> {
+        self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get_mut(at))
+    }
+
+    fn assistant(&mut self, seq: Option<Seq>) -> Option<&mut Assistant> {
+        match &mut self.get_mut(seq?)?.body {
+            Body::Assistant(assistant) => Some(assistant),
+            _ => None,
+        }
+    }
+
+    /// An open call and the message that holds it.
+    fn open_call(&mut self, call: &CallId) -> Option<(Seq, &mut ToolCall)> {
+        let is_it = |content: &Content| matches!(content, Content::Tool(tool) if tool.is_open() && tool.call == *call);
+        let holder = self.open.iter().rev().map(|(holder, _)| *holder).find(|holder| {
+            self.get(*holder).is_some_and(|message| match &message.body {
+                Body::Assistant(assistant) => assistant.content.iter().any(is_it),
+                _ => false,
+            })
+        })?;
+        self.assistant(Some(holder))?.content.iter_mut().rev().find_map(|content| match content {
+            Content::Tool(tool) if tool.is_open() && tool.call == *call => Some((holder, &mut **tool)),
+            _ => None,
+        })
+    }
+
+    /// Every open call.
+    fn open_calls(&mut self, mut change: impl FnMut(&mut ToolCall)) {
+        for holder in self.open.iter().map(|(holder, _)| *holder).collect::<Vec<_>>() {
+            let Some(assistant) = self.assistant(Some(holder)) else { continue };
+            for content in &mut assistant.content {
+                match content {
+                    Content::Tool(tool) if tool.is_open() => change(tool),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn count_open(&mut self, holder: Seq) {
+        match self.open.iter_mut().find(|(seq, _)| *seq == holder) {
+            Some((_, count)) => *count += 1,
+            None => self.open.push((holder, 1)),
+        }
+    }
+
+    fn count_settled(&mut self, holder: Seq) {
+        for (_, count) in self.open.iter_mut().filter(|(seq, _)| *seq == holder) {
+            *count = count.saturating_sub(1);
+        }
+        self.open.retain(|(_, count)| *count > 0);
+    }
+
+    fn push(&mut self, seq: Seq, at: Time, body: Body) -> Option<Seq> {
+        self.list.push(Message { seq, at, body });
+        Some(seq)
+    }
+
+    fn insert(&mut self, content: Content) -> Option<Seq> {
+        let step = self.step;
+        let assistant = self.assistant(step)?;
+        let at = assistant.content.partition_point(|other| other.index() <= content.index());
+        assistant.content.insert(at, content);
+        step
+    }
+
+    /// Takes in one record; gives the Seq of the message that it made or changed.
+    pub fn apply(&mut self, record: &Record<'_>) -> Option<Seq> {
+        let (seq, at) = (record.seq, record.at);
+        match record.event {
+            Event::InputAdmitted(admitted) => {
+                let InputAdmitted { input, text, attachments, .. } = admitted;
+                self.waiting.push((input.clone(), at, text.clone(), attachments.clone()));
+                None
+            }
+            Event::InputWithdrawn(withdrawn) => {
+                self.waiting.retain(|(input, ..)| *input != withdrawn.input);
+                None
+            }
+            Event::InputPromoted(promoted) => {
+                // A promotion without an admission is an anomaly of the inbox; here it is a message without text.
+                let place = self.waiting.iter().position(|(input, ..)| *input == promoted.input);
+                let (id, at, text, attachments) = match place {
+                    Some(place) => self.waiting.remove(place),
+                    None => (promoted.input.clone(), at, Text::default(), Vec::new()),
+                };
+                self.push(seq, at, Body::User { id, text, attachments })
+            }
+            Event::ContextAdmitted(told) => {
+                self.push(seq, at, Body::System { keys: told.keys.clone(), text: told.text.clone() })
+            }
+            Event::SyntheticAdded(added) => self.push(seq, at, Body::Synthetic { text: added.text.clone() }),
+            Event::ShellRan(ran) => {
+                let body = Body::Shell { command: ran.command.clone(), output: ran.output.clone(), exit: ran.exit };
+                self.push(seq, at, body)
+            }
+            Event::CompactionEnded(ended) => {
+                let body = Body::Compaction {
+                    reason: ended.reason,
+                    summary: ended.summary.clone(),
+                    recent: ended.recent.clone(),
+                };
+                self.push(seq, at, body)
+            }
+            Event::AgentSwitched(switched) => self.push(seq, at, Body::AgentSwitched { agent: switched.agent.clone() }),
+            Event::ModelSwitched(switched) => self.push(seq, at, Body::ModelSwitched { model: switched.model.clone() }),
+            Event::StepStarted(started) => {
+                self.step = Some(seq);
+                let assistant = Assistant {
+                    agent: started.agent.clone(),
+                    model: started.model.clone(),
+                    content: Vec::new(),
+                    finish: None,
+                    usage: None,
+                    cost: 0,
+                    error: None,
+                    ended: None,
+                };
+                self.push(seq, at, Body::Assistant(Box::new(assistant)))
+            }
+            Event::StepEnded(ended) => {
+                let step = self.step;
+                let assistant = self.assistant(step)?;
+                assistant.finish = Some(ended.finish);
+                assistant.usage = ended.usage;
+                assistant.cost = ended.cost;
+                assistant.ended = Some(at);
+                step
+            }
+            Event::StepFailed(failed) => {
+                let step = self.step;
+                let assistant = self.assistant(step)?;
+                assistant.finish = Some(Finish::Error);
+                assistant.error = Some(failed.error.clone());
+                assistant.usage = failed.usage;
+                assistant.cost = failed.cost;
+                assistant.ended = Some(at);
+                step
+            }
+            Event::TextEnded(ended) => self.insert(Content::Text {
+                seq,
+                index: ended.index,
+                text: ended.text.clone(),
+                metadata: ended.metadata.clone(),
+            }),
+            Event::ReasoningEnded(ended) => self.insert(Content::Reasoning {
+                seq,
+                index: ended.index,
+                text: ended.text.clone(),
+                metadata: ended.metadata.clone(),
+            }),
+            Event::ToolCalled(called) => {
+                let step = self.insert(Content::Tool(Box::new(ToolCall::new(record, called))))?;
+                self.count_open(step);
+                Some(step)
+            }
+            Event::ToolProgressed(progressed) => {
+                let (holder, call) = self.open_call(&progressed.call)?;
+                if let Some(output) = &progressed.output {
+                    call.output = output.clone();
+                }
+                if progressed.structured.is_some() {
+                    call.structured = progressed.structured.clone();
+                }
+                Some(holder)
+            }
+            Event::ToolSettled(settled) => {
+                let (holder, call) = self.open_call(&settled.call)?;
+                call.settle(record, settled);
+                self.count_settled(holder);
+                Some(holder)
+            }
+            Event::PermissionAsked(asked) => {
+                let (holder, call) = self.open_call(asked.call.as_ref()?)?;
+                call.status = Status::Pending;
+                Some(holder)
+            }
+            Event::PermissionReplied(_) => {
+                // An answer names its question, not the call: whatever waits runs again, or is settled next.
+                self.open_calls(|call| call.status = Status::Running);
+                None
+            }
+            Event::SessionForked(_) => {
+                // Open calls and waiting inputs are not inherited (DESIGN section 2, Fork).
+                self.waiting.clear();
+                self.open_calls(|call| {
+                    call.status = Status::Error;
+                    call.error = Some(INTERRUPTED.into());
+                    call.settled = Some((seq, at));
+                });
+                self.open.clear();
+                None
+            }
+            Event::RevertCommitted(committed) => {
+                self.open.retain(|(holder, _)| *holder < committed.first_removed);
+                self.step = self.step.filter(|step| *step < committed.first_removed);
+                None
+            }
+            ignored!(
+                SessionCreated SessionTitled SessionMoved InputDeliveryChanged EpochStarted
+                EpochReplacementBlocked SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
+                ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled CompactionStarted
+                CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned MessageUnpinned TodoUpdated
+                RedactionApplied FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+            ) => None,
+        }
+    }
+}
