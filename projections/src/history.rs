@@ -119,6 +119,9 @@ impl History {
     /// What is selected now may reach behind what was let go.
     fn note_reach(&mut self) {
         self.stale |= self.standing().unwrap_or(Seq::ZERO) < self.complete_from;
+        let pinned = self.pins.iter().map(|(message, ..)| *message);
+        let gone = |seq: Seq| seq < self.complete_from && self.is_pinned(seq) && self.messages.get(seq).is_none();
+        self.stale |= pinned.into_iter().any(gone);
     }
 
     fn mark_pruned(&mut self) {
@@ -171,7 +174,10 @@ impl Projection for History {
                 }
                 self.mark_pruned();
             }
-            Event::MessagePinned(pinned) => self.pins.push((pinned.message, record.seq, true)),
+            Event::MessagePinned(pinned) => {
+                self.pins.push((pinned.message, record.seq, true));
+                self.note_reach();
+            }
             Event::MessageUnpinned(unpinned) => self.pins.push((unpinned.message, record.seq, false)),
             Event::RevertCommitted(committed) => self.remove_from(committed.first_removed),
             ignored!(
