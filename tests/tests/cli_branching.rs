@@ -40,7 +40,7 @@ fn json(annals: &Annals, args: &[&str]) -> serde_json::Value {
 
 #[test]
 fn a_fork_of_an_imported_session_is_named_after_it_and_shown_in_its_tree() {
-    let mut annals = imported("opencode/v2/tools.events.jsonl");
+    let mut annals = imported("opencode/v1/tools.json");
     let (one, first) = fork(&mut annals, &["@last"]);
     let (two, second) = fork(&mut annals, &[&one]);
     let (_, third) = fork(&mut annals, &[&two, "--before", "1"]);
