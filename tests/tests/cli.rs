@@ -248,3 +248,27 @@ fn the_ledger_tells_what_left_the_models_view_by_each_compaction() {
     let claude = annals.show(&["compactions", &fixture("claude-code/tools-and-compaction.jsonl")]);
     insta::assert_snapshot!([completed, failed, claude].join("\n"));
 }
+
+#[test]
+fn a_compaction_is_undone_unless_the_model_could_not_take_the_history_without_it() {
+    let annals = Annals::new();
+    let file = annals.file("undo.json");
+    let long = "long ".repeat(1_700);
+    let scenario = serde_json::json!({
+        "scenario": 1, "name": "a compaction, then a smaller model",
+        "models": {"test/small": {"context": 500, "output": 50}},
+        "config": {"compaction": {"keep_tokens": 1, "buffer": 10}},
+        "script": [
+            {"provider": [{"text": long}, {"text": "Summary."}]}, {"prompt": "write"}, {"compact": {}},
+            {"model": "test/small"}, {"prompt": "hi"},
+        ],
+    });
+    std::fs::write(&file, scenario.to_string()).unwrap();
+    let (file, store) = (file.to_string_lossy().into_owned(), annals.store().to_string_lossy().into_owned());
+    let played = annals.show(&["scenario", "run", &file, "--keep", "--store", &store]);
+    assert!(played.contains("✓ a compaction, then a smaller model"), "{played}");
+    let refused = annals.show(&["compactions", "--undo", "11"]);
+    assert!(refused.contains("takes about") && refused.contains("context holds 500"), "{refused}");
+    let unknown = annals.show(&["compactions", "--undo", "12"]);
+    assert!(unknown.contains("no compaction stands at seq 12"), "{unknown}");
+}

@@ -23,7 +23,7 @@ use std::io::Write;
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Undoes the compaction at SEQ. It stays in the log, and so does the undoing.
+    /// Undoes the compaction that began or ended at SEQ. It stays in the log, and so does the undoing.
     #[arg(long, value_name = "SEQ", conflicts_with = "at")]
     undo: Option<u64>,
 }
@@ -168,9 +168,13 @@ async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
     let session = reader.find(&args.target.session).await?;
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
-    if !view.history.compactions().any(|standing| standing == seq) {
+    // A person may name it by its start, as the list does, or by its end, as the history does.
+    let ledger: Ledger = reader.fold(session, head.next).await?;
+    let named = |entry: &&LedgerEntry| entry.seq == seq || entry.ended == Some(seq);
+    let ended = ledger.entries.iter().find(named).and_then(|entry| entry.ended);
+    let Some(seq) = ended.filter(|ended| view.history.compactions().any(|standing| standing == *ended)) else {
         return Err(CliError::NoCompaction { session, seq });
-    }
+    };
     fits_without(&view, session, seq, reader.blobs())?;
     let events = vec![CompactionUndone { compaction: seq }.into()];
     let draft = Draft { session, expected: head.next, at: desk.look.now.max(head.at), events, digest: None };
