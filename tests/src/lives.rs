@@ -28,7 +28,7 @@ use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 /// One thing that happens in a life.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// A steer; see [`Oracle`] for what the model does with it.
+    /// A steer; see `Oracle` for what the model does with it.
     Prompt(&'static str),
     /// A queued input.
     Queue(&'static str),
