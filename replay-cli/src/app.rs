@@ -266,7 +266,10 @@ impl App {
         };
         let verdict = answer?;
         finished?;
-        closed?;
+        // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
+        if let Err(error) = closed {
+            desk.remark(&format!("{error}; nothing is lost, but the next opening takes longer"));
+        }
         Ok(verdict)
     }
 }
