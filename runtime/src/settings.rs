@@ -139,6 +139,8 @@ pub fn scripted_model(model: &ModelName, context: u64, output: u64) -> ModelProf
         context,
         output,
         system_messages: SystemMessages::Native,
+        id: String::new(),
+        media: Vec::new(),
         prices: Prices::default(),
         protocol: "scripted".into(),
         encoding: 1,

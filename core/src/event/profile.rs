@@ -82,12 +82,16 @@ payload! {
     ModelProfile {
         /// Its name.
         model: ModelName,
+        /// The name that its provider knows it by; empty when it has no provider.
+        id: String,
         /// Context limit; 0 when unknown.
         context: u64,
         /// Output limit; 0 when unknown.
         output: u64,
         /// How it takes Mid-Conversation System Messages.
         system_messages: SystemMessages,
+        /// Media types that it takes, such as `image/png` or `image/*`; other media are described in words.
+        media: Vec<String>,
         /// What it costs.
         prices: Prices,
         /// The protocol its requests are encoded in, such as `scripted` or `anthropic-messages`.

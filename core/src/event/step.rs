@@ -81,6 +81,8 @@ payload! {
         attempt: u32,
         /// Hash over the digests of its parts, without attempt, time and ids.
         digest: Digest,
+        /// Hash of the exact body in the encoding of the model's protocol; `None` when nothing was encoded.
+        wire: Option<Digest>,
         /// The agent of this turn.
         agent: AgentName,
         /// The model of this turn.

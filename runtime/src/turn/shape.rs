@@ -107,6 +107,7 @@ impl Shape {
             purpose,
             attempt: 1,
             digest: Digest([0; 32]),
+            wire: None,
             agent: self.agent.agent.clone(),
             model: self.model.model.clone(),
             agent_profile: self.named.agent,

@@ -70,6 +70,8 @@ impl Own {
             context: 200_000,
             output: 32_000,
             system_messages: SystemMessages::Native,
+            id: String::new(),
+            media: Vec::new(),
             prices: Prices {
                 input: 3_000_000_000,
                 output: 15_000_000_000,
@@ -190,6 +192,7 @@ impl Own {
             purpose: Purpose::Turn,
             attempt: 1,
             digest: Digest([0; 32]),
+            wire: None,
             agent: "build".into(),
             model: self.model.model.clone(),
             agent_profile: self.agent.digest().unwrap(),

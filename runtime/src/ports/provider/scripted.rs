@@ -206,6 +206,8 @@ mod tests {
             context: 200_000,
             output: 32_000,
             system_messages: SystemMessages::Native,
+            id: String::new(),
+            media: Vec::new(),
             prices: Prices::default(),
             protocol: "scripted".into(),
             encoding: 1,
