@@ -18,6 +18,7 @@ pub mod pin;
 pub mod replay;
 pub mod requests;
 pub mod revert;
+pub mod run;
 pub mod scenario;
 pub mod schema;
 pub mod search;

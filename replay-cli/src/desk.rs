@@ -27,6 +27,8 @@ pub struct Desk {
     pub look: Look,
     /// Where remarks go.
     pub remarks: Remarks,
+    /// Whether the answer goes to a terminal.
+    pub watched: bool,
     /// The stores that were opened: closed when the command is done.
     opened: Arc<Mutex<Vec<SharedLog>>>,
 }
@@ -55,7 +57,7 @@ pub struct Found {
 impl Desk {
     /// A desk where nothing is open yet.
     pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
-        Self { place, named, file, look, remarks, opened: Arc::default() }
+        Self { place, named, file, look, remarks, watched: false, opened: Arc::default() }
     }
 
     /// Opens what is read: the file that was named, else the store, which is not made.

@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
@@ -239,6 +240,9 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A host cannot begin, or go on.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -249,6 +253,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Ask(error) => error.status(),
+            Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }

@@ -12,6 +12,7 @@ pub mod commands;
 pub mod damaged;
 pub mod desk;
 pub mod error;
+pub mod host;
 pub mod import;
 pub mod json;
 pub mod layout;
