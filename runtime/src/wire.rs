@@ -5,14 +5,20 @@
 //! and is no part of what the model sees. `request.sent` records its digest; `annals verify --requests --wire` makes it
 //! again. So an encoding that was released stays as it is, under its number: a change is a new number beside the old.
 
+mod anthropic;
 mod body;
 mod chat;
+mod decode;
 mod media;
 mod names;
 mod options;
+mod refusal;
+mod responses;
 mod talk;
 
 pub use body::Body;
+pub use decode::{Decoder, decoder};
+pub use refusal::{RetryAdvice, refusal};
 
 use annals_core::SessionId;
 use annals_projections::Request;

@@ -1,6 +1,9 @@
 //! OpenAI Chat Completions, and what is compatible with it.
 
+mod decoder;
 mod messages;
+
+use decoder::Decoder;
 
 use super::body::{Body, Fields, received};
 use super::options::{Control, Kind, Options, controls, overlay};
@@ -40,6 +43,11 @@ enum ReasoningField {
     Content,
     Short,
     Nowhere,
+}
+
+/// A decoder for one answer.
+pub(super) fn decoder() -> Decoder {
+    Decoder::default()
 }
 
 /// Writes a request; encoding 1.
