@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod bus;
+pub mod catalog;
 pub mod compaction;
 pub mod context;
 mod coordinator;
