@@ -50,6 +50,7 @@ fn asks(said: &[&str], attempt: u32) -> ProviderRequest {
         id: RequestId([2; 16]),
         attempt,
         request: Arc::new(request),
+        body: None,
     }
 }
 
