@@ -61,6 +61,7 @@ enum When {
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
     Run(commands::run::Args),
+    Chat(commands::chat::Args),
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
     Tree(commands::tree::Args),
@@ -126,13 +127,15 @@ impl Command {
             | Self::Pin(_)
             | Self::Unpin(_)
             | Self::Scenario(_)
-            | Self::Run(_) => false,
+            | Self::Run(_)
+            | Self::Chat(_) => false,
         }
     }
 
     async fn run(&self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         match self {
             Self::Run(args) => commands::run::run(args, desk, out).await,
+            Self::Chat(args) => commands::chat::run(args, desk, out).await,
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
             Self::Tree(args) => commands::tree::run(args, desk, out).await,

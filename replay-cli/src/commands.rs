@@ -3,6 +3,7 @@
 pub mod bisect;
 pub mod cache;
 pub mod certify;
+pub mod chat;
 pub mod compactions;
 pub mod completions;
 pub mod context;

@@ -7,6 +7,7 @@
 //! ```
 
 mod advice;
+pub mod chat;
 pub mod closing;
 mod conduct;
 mod configured;
@@ -24,7 +25,7 @@ mod show;
 mod signals;
 
 pub use advice::advice;
-pub use conduct::{Ended, Stage, conduct};
+pub use conduct::{Ended, Goal, Stage, conduct};
 pub use configured::{Chosen, Options, configured};
 pub use equipment::{AtPlace, Equipment};
 pub use error::HostError;

@@ -3,8 +3,8 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::host::{
-    Ended, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice, closing, conduct,
-    configured, opening,
+    Ended, Goal, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice, closing,
+    conduct, configured, opening,
 };
 use annals_runtime::NewInput;
 use annals_runtime::ports::{Ids, SeededIds};
@@ -110,7 +110,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         stage.show.typed(input.clone());
         session.admit(NewInput::steer(prompt).named(input.as_str())).await.map_err(HostError::from)?;
     }
-    let ended = conduct(&host, &session, &mut stage, out).await?;
+    let ended = conduct(&host, &session, Goal::Answer, &mut stage, out).await?;
     let view = session.view().await.map_err(HostError::from)?;
     if desk.look.json {
         closing::in_json(&view, &ended, out)?;

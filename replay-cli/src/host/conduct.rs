@@ -17,6 +17,15 @@ const LOOK_AGAIN: Duration = Duration::from_millis(200);
 /// How long what runs may take to be put away when the process is asked to end.
 const PUT_AWAY: Duration = Duration::from_secs(5);
 
+/// What a run is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Goal {
+    /// An answer to what waits.
+    Answer,
+    /// A summary in the place of the history.
+    Compaction,
+}
+
 /// How a run ended.
 #[derive(Debug)]
 pub enum Ended {
@@ -102,11 +111,12 @@ enum Happened {
 pub async fn conduct(
     host: &Host,
     session: &Session,
+    goal: Goal,
     stage: &mut Stage,
     out: &mut (dyn Write + Send),
 ) -> Result<Ended, CliError> {
     let elsewhere = Elsewhere::default();
-    let running = run(host, session, &elsewhere);
+    let running = run(host, session, goal, &elsewhere);
     tokio::pin!(running);
     let mut scene =
         Scene { host, session, stage, out, elsewhere: &elsewhere, open: None, interrupted: false, left: false };
@@ -171,7 +181,8 @@ impl Scene<'_> {
                 }
             },
             Happened::RunsElsewhere => {
-                let text = "another process runs this Session: the prompt joins there, and what it records is shown here";
+                let text =
+                    "another process runs this Session: the prompt joins there, and what it records is shown here";
                 self.stage.show.aside(text, self.out)?;
             }
             Happened::Typed(line) => self.typed(line).await?,
@@ -271,17 +282,21 @@ impl Elsewhere {
 }
 
 /// Runs the Session once it is this process's to run.
-async fn run(host: &Host, session: &Session, elsewhere: &Elsewhere) -> Result<Ended, CliError> {
+async fn run(host: &Host, session: &Session, goal: Goal, elsewhere: &Elsewhere) -> Result<Ended, CliError> {
     loop {
         if let Some(_lease) = host.lease(session.id())? {
-            if elsewhere.is_so() {
+            if elsewhere.is_so() && goal == Goal::Answer {
                 elsewhere.set(false);
                 let view = session.view().await.map_err(HostError::from)?;
                 if view.inbox.pending.is_empty() && !view.session.running {
                     return Ok(Ended::Elsewhere);
                 }
             }
-            return Ok(match session.run().await {
+            let done = match goal {
+                Goal::Answer => session.run().await,
+                Goal::Compaction => session.compact().await,
+            };
+            return Ok(match done {
                 Ok(Outcome::Idle) => Ended::Idle,
                 Ok(Outcome::Interrupted) => Ended::Stopped,
                 Err(error) => Ended::Failed(error),

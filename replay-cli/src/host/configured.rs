@@ -35,7 +35,11 @@ pub struct Chosen {
 ///
 /// # Errors
 /// When there is no such agent or model, or the model cannot be asked.
-pub async fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Result<(Equipment, Chosen), CliError> {
+pub async fn configured(
+    desk: &Desk,
+    options: &Options,
+    found: Option<&Found>,
+) -> Result<(Equipment, Chosen), CliError> {
     let _ = (desk, options, found, here()?);
     Err(HostError::NoModel { advice: String::new() }.into())
 }

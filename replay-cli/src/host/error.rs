@@ -1,6 +1,5 @@
 //! Why a host cannot begin, or go on.
 
-use annals_core::event::Attachment;
 use annals_runtime::tools::RegistrationError;
 use annals_runtime::{LogError, Refusal};
 use std::io;
@@ -58,7 +57,9 @@ pub enum HostError {
         directory: PathBuf,
     },
     /// The directory of a Session is gone.
-    #[error("the Session works in {directory}, which is no directory any more; make it again, or `annals fork` it elsewhere")]
+    #[error(
+        "the Session works in {directory}, which is no directory any more; make it again, or `annals fork` it elsewhere"
+    )]
     NoDirectory {
         /// Which.
         directory: String,
@@ -69,22 +70,14 @@ pub enum HostError {
         /// Why.
         why: String,
     },
-    /// The chat needs a terminal.
-    #[error("annals chat needs a terminal; `annals run` takes a prompt from a pipe")]
-    NoTerminal,
+    /// The terminal cannot be edited on.
+    #[error("the terminal cannot be used: {0}")]
+    Editor(#[source] rustyline::error::ReadlineError),
     /// Another process runs the Session.
     #[error("another process runs Session {session}; wait for its end, or interrupt it there")]
     Runs {
         /// Which.
         session: annals_core::SessionId,
-    },
-    /// An input of the recorded Session holds what is not there any more.
-    #[error("the recorded input at seq {seq} cannot be given again: {} is gone from the store", attachment.name.as_deref().unwrap_or("an attachment"))]
-    Incomplete {
-        /// Where it was admitted.
-        seq: annals_core::Seq,
-        /// What is missing.
-        attachment: Box<Attachment>,
     },
     /// The recorded Session holds no input to be given again.
     #[error("Session {session} holds no user message from seq {from} on: nothing to run again")]
@@ -118,12 +111,11 @@ impl HostError {
             | Self::NoDirectory { .. }
             | Self::BadDirectory { .. }
             | Self::NothingToRerun { .. }
-            | Self::NoTerminal
             | Self::Refused(Refusal::NotFound(_)) => 2,
             Self::Stdin(_)
+            | Self::Editor(_)
             | Self::NoEndpoint { .. }
             | Self::Runs { .. }
-            | Self::Incomplete { .. }
             | Self::Tools(_)
             | Self::Refused(_)
             | Self::Log(_) => 1,

@@ -31,7 +31,10 @@ pub struct Found {
 pub fn here() -> Result<String, HostError> {
     let bad = |why: String| HostError::BadDirectory { why };
     let found = std::env::current_dir().and_then(std::fs::canonicalize).map_err(|error| bad(error.to_string()))?;
-    found.into_os_string().into_string().map_err(|name| bad(format!("{} is no UTF-8 text", PathBuf::from(name).display())))
+    found
+        .into_os_string()
+        .into_string()
+        .map_err(|name| bad(format!("{} is no UTF-8 text", PathBuf::from(name).display())))
 }
 
 /// The Session that is named, or the last one of this directory; `None` for a new one.

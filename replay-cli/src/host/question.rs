@@ -107,9 +107,7 @@ pub fn reply(line: &str) -> Option<PermissionAnswer> {
     match word.to_lowercase().as_str() {
         "y" | "yes" | "o" | "once" if why.is_empty() => Some(PermissionAnswer::Once),
         "a" | "always" if why.is_empty() => Some(PermissionAnswer::Always),
-        "n" | "no" => {
-            Some(PermissionAnswer::Reject { feedback: Some(why.to_owned()).filter(|why| !why.is_empty()) })
-        }
+        "n" | "no" => Some(PermissionAnswer::Reject { feedback: Some(why.to_owned()).filter(|why| !why.is_empty()) }),
         _ => None,
     }
 }
@@ -127,12 +125,14 @@ pub(super) fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Tone,
         Some(rest) if !directory.is_empty() => rest.to_owned(),
         _ => path.to_owned(),
     };
-    let mut lines: Vec<(Tone, String)> =
-        question.resources.iter().map(|resource| (Tone::Strong, below(resource))).collect();
-    lines.extend(change(&input));
-    if question.action != question.tool && lines.len() == question.resources.len() {
+    let named = question.resources.iter().filter(|resource| *resource != "*");
+    let mut lines: Vec<(Tone, String)> = named.map(|resource| (Tone::Strong, below(resource))).collect();
+    let change = change(&input);
+    if change.is_empty() && !question.input.is_empty() {
+        // Whatever it is about: what the model gave, as it is.
         lines.push((Tone::Dim, question.input.clone()));
     }
+    lines.extend(change);
     lines
 }
 

@@ -36,6 +36,8 @@ pub struct Screen {
     pub(super) directory: String,
     /// Whether the cursor stands behind something on its line.
     open_line: bool,
+    /// Whether the last thing on the screen is text of the model; `None` for an empty screen.
+    after_text: Option<bool>,
     /// What streams now.
     streaming: Option<Fragment>,
     /// Fragments of the current step of which something was shown.
@@ -45,6 +47,8 @@ pub struct Screen {
     typed: BTreeSet<InputId>,
     inputs: BTreeMap<InputId, Text>,
     pub(super) calls: Calls,
+    /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
+    pub(super) above_a_prompt: bool,
 }
 
 impl Screen {
@@ -62,19 +66,26 @@ impl Screen {
             session: None,
             directory: String::new(),
             open_line: false,
+            after_text: None,
             streaming: None,
             shown: BTreeSet::new(),
             answer: String::new(),
             typed: BTreeSet::new(),
             inputs: BTreeMap::new(),
             calls: Calls::default(),
+            above_a_prompt: false,
         }
+    }
+
+    /// The same above a line that a person edits.
+    #[must_use]
+    pub fn above_a_prompt(self) -> Self {
+        Self { above_a_prompt: true, ..self }
     }
 
     pub(super) fn begin(&mut self, view: &SessionView) {
         self.session = view.session.id;
-        self.directory =
-            view.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default();
+        self.directory = view.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default();
         self.answer.clear();
     }
 
@@ -104,6 +115,7 @@ impl Screen {
         }
         if self.streaming.as_ref() != Some(&delta.fragment) {
             self.fresh_line(out)?;
+            self.gap(true, out)?;
             self.streaming = Some(delta.fragment.clone());
         }
         self.shown.insert((reasoning, index));
@@ -142,9 +154,23 @@ impl Screen {
         Ok(())
     }
 
+    /// A blank line where text of the model and lines beside it meet.
+    fn gap(&mut self, text: bool, out: &mut dyn Write) -> io::Result<()> {
+        if self.after_text.replace(text).is_none_or(|before| before == text) {
+            return Ok(());
+        }
+        match self.live {
+            Live::Answer => out.write_all(b"\n").and_then(|()| out.flush())?,
+            Live::Aside => self.remarks.write("\n"),
+            Live::Nowhere => {}
+        }
+        Ok(())
+    }
+
     /// A line beside the answer.
     pub(super) fn line(&mut self, tone: Tone, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.fresh_line(out)?;
+        self.gap(false, out)?;
         self.calls.newest_line_is_no_call();
         let painted = self.remarks.look().paint(tone, text);
         self.remarks.write(&format!("{painted}\n"));
@@ -227,7 +253,9 @@ impl Screen {
                 self.line(Tone::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
             }
             Event::PermissionReplied(replied) => self.replied(replied, out),
-            Event::CompactionStarted(started) => self.aside(&format!("compacting the history ({})", started.reason), out),
+            Event::CompactionStarted(started) => {
+                self.aside(&format!("compacting the history ({})", started.reason), out)
+            }
             Event::CompactionEnded(_) => self.aside("the history was compacted; the log keeps all of it", out),
             Event::CompactionFailed(failed) => {
                 self.line(Tone::Warn, &format!("the compaction failed: {}", brief(&failed.error.message)), out)
@@ -237,7 +265,8 @@ impl Screen {
                 self.aside(&format!("{count} left the model's view; the log keeps them"), out)
             }
             Event::RedactionApplied(applied) => {
-                let counts: Vec<String> = applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
+                let counts: Vec<String> =
+                    applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
                 self.line(Tone::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
             }
             Event::AgentSwitched(switched) => self.aside(&format!("agent {}", switched.agent), out),
@@ -257,6 +286,7 @@ impl Screen {
         }
         if !self.shown.contains(&(reasoning, index)) && !text.is_empty() {
             self.fresh_line(out)?;
+            self.gap(true, out)?;
             self.piece(&plain(text), reasoning, out)?;
         }
         self.fresh_line(out)
@@ -301,6 +331,7 @@ impl Screen {
 
     pub(super) fn ask_for_reply(&mut self) {
         let choices = "  y once · a always in this Session · n no · n WHY no, and the model is told why › ";
-        self.remarks.write(&self.remarks.look().paint(Tone::Strong, choices));
+        let end = if self.above_a_prompt { "\n" } else { "" };
+        self.remarks.write(&(self.remarks.look().paint(Tone::Strong, choices) + end));
     }
 }

@@ -58,7 +58,7 @@ impl Screen {
                 if self.remarks.are_watched() {
                     let line = clip(&format!("· {told}"), self.remarks.look().width);
                     self.line(Tone::Tool, &line, out)?;
-                    self.calls.newest = Some(key);
+                    self.calls.newest = Some(key).filter(|_| !self.above_a_prompt);
                 }
                 Ok(())
             }
@@ -81,7 +81,8 @@ impl Screen {
         let failed = settled.outcome == ToolOutcome::Failed;
         let (mark, tone, rest) = match failed {
             true => {
-                let why = settled.error.as_ref().map(|error| one_line(&plain(&error.resolve(blobs)))).unwrap_or_default();
+                let why =
+                    settled.error.as_ref().map(|error| one_line(&plain(&error.resolve(blobs)))).unwrap_or_default();
                 ('✗', Tone::Bad, why)
             }
             false => ('✓', Tone::Tool, self.summary(settled, took, blobs)),

@@ -2,7 +2,8 @@
 
 use annals_cli::desk::Desk;
 use annals_cli::host::{
-    AtPlace, Ended, Equipment, Host, JsonLines, Lease, Line, Lines, Manner, Questions, Screen, Show, Stage, conduct,
+    AtPlace, Ended, Equipment, Goal, Host, JsonLines, Lease, Line, Lines, Manner, Questions, Screen, Show, Stage,
+    conduct,
 };
 use annals_cli::look::Look;
 use annals_cli::place::Place;
@@ -106,7 +107,11 @@ impl Theatre {
         let desk = Desk::new(place, None, None, look.clone(), told.clone());
         let equipment = adapt(Equipment {
             provider: Arc::new(ScriptedProvider::new(script)),
-            definitions: Arc::new(FixedDefinitions::default().model(scripted_model(&"demo/one".into(), 100_000, 4_000))),
+            definitions: Arc::new(FixedDefinitions::default().model(scripted_model(
+                &"demo/one".into(),
+                100_000,
+                4_000,
+            ))),
             settings: Settings::default(),
             at_place: Arc::new(Looking),
             subagents: Vec::new(),
@@ -153,7 +158,7 @@ impl Theatre {
     pub async fn play(&mut self, prompt: &str) -> Ended {
         self.stage.show.typed("typed".into());
         self.session.admit(NewInput::steer(prompt).named("typed")).await.expect("admitted");
-        conduct(&self.host, &self.session, &mut self.stage, &mut self.out.clone()).await.expect("shown")
+        conduct(&self.host, &self.session, Goal::Answer, &mut self.stage, &mut self.out.clone()).await.expect("shown")
     }
 
     /// Runs the Session and shows nothing.
@@ -197,7 +202,8 @@ impl Guest {
     pub async fn admitted(&mut self, prompt: &str) -> String {
         let script = std::mem::take(&mut self.script);
         let (log, folder) = (self.log.clone(), self.folder.clone());
-        let theatre = Theatre::at(log, folder, script, Watching::Nobody, Manner::Deny, |equipment| equipment, None).await;
+        let theatre =
+            Theatre::at(log, folder, script, Watching::Nobody, Manner::Deny, |equipment| equipment, None).await;
         theatre.session.admit(NewInput::steer(prompt).named("from elsewhere")).await.expect("admitted");
         self.theatre = Some(theatre);
         "from elsewhere".into()
@@ -206,7 +212,9 @@ impl Guest {
     /// Shows the Session until what was admitted is done.
     pub async fn follow(&mut self) -> Ended {
         let theatre = self.theatre.as_mut().expect("something was admitted");
-        conduct(&theatre.host, &theatre.session, &mut theatre.stage, &mut theatre.out.clone()).await.expect("shown")
+        conduct(&theatre.host, &theatre.session, Goal::Answer, &mut theatre.stage, &mut theatre.out.clone())
+            .await
+            .expect("shown")
     }
 
     /// What stood on its stdout.
