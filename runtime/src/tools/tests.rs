@@ -24,6 +24,7 @@ fn context(cancel: &Cancel) -> CallContext {
         agent: "build".into(),
         step: Seq(3),
         call: "c1".into(),
+        authorised: Vec::new(),
         cancellation: cancel.watch(),
         progress: Progress::default(),
     }
