@@ -1,7 +1,9 @@
 //! What the protocols have in common about messages.
 
+use crate::tools::CallInput;
 use annals_core::CallId;
 use annals_projections::{Block, RequestMessage, Role};
+use serde_json::value::RawValue;
 use std::borrow::Cow;
 
 /// How much of a hosted result another provider's model is told, in characters: as much as a summary holds (TEXTS).
@@ -52,4 +54,16 @@ pub(super) fn hosted_words(block: &Block) -> Option<Cow<'_, str>> {
         }
         _ => None,
     }
+}
+
+/// The input of a call as providers take it back: a JSON object. One that is none (a log of another agent may hold it)
+/// becomes `{"value": INPUT}`, as in a call of ours.
+pub(super) fn input(text: &str) -> Cow<'_, str> {
+    let object = serde_json::from_str::<&RawValue>(text).is_ok_and(|raw| raw.get().starts_with('{'));
+    if object { Cow::Borrowed(text) } else { Cow::Owned(CallInput::received(text).text().to_owned()) }
+}
+
+/// Whether there is something to see: some providers refuse a text that is blank.
+pub(super) fn is_blank(text: &str) -> bool {
+    text.trim().is_empty()
 }

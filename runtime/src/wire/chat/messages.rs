@@ -3,7 +3,7 @@
 use super::ReasoningField;
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
-use crate::wire::talk::{hosted_words, joined, unanswered, unwrapped};
+use crate::wire::talk::{self, hosted_words, joined, unanswered, unwrapped};
 use annals_core::event::ModelProfile;
 use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult};
 use serde::Serialize;
@@ -79,7 +79,7 @@ pub(super) struct Call<'a> {
 #[derive(Serialize)]
 pub(super) struct Called<'a> {
     name: Cow<'a, str>,
-    arguments: &'a str,
+    arguments: Cow<'a, str>,
 }
 
 /// All messages of a request, the system texts first, as one.
@@ -195,7 +195,7 @@ fn assistant(message: &RequestMessage, field: ReasoningField) -> Message<'_> {
             Block::Call { id, tool, input, .. } => tool_calls.push(Call {
                 id: names::call(id.as_str()),
                 r#type: "function",
-                function: Called { name: names::tool(tool), arguments: input },
+                function: Called { name: names::tool(tool), arguments: talk::input(input) },
             }),
             // An assistant message holds nothing else.
             Block::Media { .. } | Block::Result { .. } => {}
