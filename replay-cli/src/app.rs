@@ -62,6 +62,7 @@ enum When {
 enum Command {
     Run(commands::run::Args),
     Chat(commands::chat::Args),
+    Rerun(commands::rerun::Args),
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
     Tree(commands::tree::Args),
@@ -128,7 +129,8 @@ impl Command {
             | Self::Unpin(_)
             | Self::Scenario(_)
             | Self::Run(_)
-            | Self::Chat(_) => false,
+            | Self::Chat(_)
+            | Self::Rerun(_) => false,
         }
     }
 
@@ -136,6 +138,7 @@ impl Command {
         match self {
             Self::Run(args) => commands::run::run(args, desk, out).await,
             Self::Chat(args) => commands::chat::run(args, desk, out).await,
+            Self::Rerun(args) => commands::rerun::run(args, desk, out).await,
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
             Self::Tree(args) => commands::tree::run(args, desk, out).await,

@@ -18,6 +18,7 @@ pub mod log;
 pub mod pin;
 pub mod replay;
 pub mod requests;
+pub mod rerun;
 pub mod revert;
 pub mod run;
 pub mod scenario;

@@ -19,6 +19,7 @@ mod lines;
 pub mod opening;
 mod places;
 mod question;
+pub mod rerun;
 mod screen;
 mod screen_tools;
 mod show;

@@ -92,7 +92,9 @@ pub(crate) fn always(action: &str, resources: &[String]) -> Vec<Rule> {
         resource: resource.into(),
         effect: annals_core::event::Effect::Allow,
     };
-    if resources.is_empty() { return vec![allow("*")] }
+    if resources.is_empty() {
+        return vec![allow("*")];
+    }
     let exact = |resource: &&String| *resource == "*" || !resource.contains(['*', '?']);
     resources.iter().filter(exact).map(|resource| allow(resource)).collect()
 }

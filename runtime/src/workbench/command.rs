@@ -235,12 +235,10 @@ mod tests {
 
     #[test]
     fn each_part_of_a_compound_command_must_be_allowed() {
-        assert_eq!(resources("git log && git status | git x; git log\ngit y &"), [
-            "git log",
-            "git status",
-            "git x",
-            "git y"
-        ]);
+        assert_eq!(
+            resources("git log && git status | git x; git log\ngit y &"),
+            ["git log", "git status", "git x", "git y"]
+        );
         assert_eq!(judged("git *", "git log && git status"), Effect::Allow);
         for command in [
             "git log; rm -r .",
@@ -302,7 +300,9 @@ mod tests {
             resource: resource.into(),
             effect,
         });
-        for command in ["ls; rm x", "echo $(rm x)", "echo `rm x`", "if true; then rm x; fi", "A=1 rm x", "! rm x", "(rm x)"] {
+        for command in
+            ["ls; rm x", "echo $(rm x)", "echo `rm x`", "if true; then rm x; fi", "A=1 rm x", "! rm x", "(rm x)"]
+        {
             let resources = resources(command);
             let resources: Vec<&str> = resources.iter().map(String::as_str).collect();
             assert_eq!(authorise(&rules, &[], "bash", &resources), Effect::Deny, "{command}");

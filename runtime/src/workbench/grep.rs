@@ -102,11 +102,7 @@ fn matcher(pattern: &str) -> Result<RegexMatcher, ToolError> {
 }
 
 fn searcher() -> Searcher {
-    SearcherBuilder::new()
-        .line_number(true)
-        .heap_limit(Some(LINE))
-        .binary_detection(BinaryDetection::quit(0))
-        .build()
+    SearcherBuilder::new().line_number(true).heap_limit(Some(LINE)).binary_detection(BinaryDetection::quit(0)).build()
 }
 
 /// A search and what it has found.
@@ -152,8 +148,7 @@ impl Search<'_> {
             0 if complete => "No matches.".into(),
             _ => format!("{}{rest}", self.text),
         };
-        let structured =
-            json!({"matches": self.matches, "shown": shown, "files": self.files, "complete": complete});
+        let structured = json!({"matches": self.matches, "shown": shown, "files": self.files, "complete": complete});
         ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
     }
 }

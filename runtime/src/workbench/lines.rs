@@ -64,10 +64,7 @@ mod tests {
         while let Some(line) = lines.next()? {
             told.push((String::from_utf8_lossy(&line.bytes).into_owned(), line.length));
         }
-        assert_eq!(
-            told,
-            [("a".into(), 1), (String::new(), 0), ("xxx".into(), 200_000), ("las".to_string(), 4)]
-        );
+        assert_eq!(told, [("a".into(), 1), (String::new(), 0), ("xxx".into(), 200_000), ("las".to_string(), 4)]);
         assert_eq!(Lines::of("a\n".as_bytes(), 9).next()?.map(|line| line.length), Some(1));
         assert_eq!(Lines::of("".as_bytes(), 9).next()?, None);
         Ok(())

@@ -9,12 +9,7 @@ use std::path::Path;
 
 /// What is below a directory, by path. Hidden entries are there, ignored ones and `.git` are not; links are told and not
 /// followed. What cannot be looked at is left out. Gives whether it was all seen before it was time to stop.
-pub(super) fn through(
-    root: &Path,
-    depth: Option<usize>,
-    stop: &Stop,
-    mut see: impl FnMut(&DirEntry),
-) -> bool {
+pub(super) fn through(root: &Path, depth: Option<usize>, stop: &Stop, mut see: impl FnMut(&DirEntry)) -> bool {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false).require_git(false).follow_links(false).max_depth(depth);
     walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");

@@ -111,7 +111,9 @@ mod tests {
             ("|\n  kept\n    lines\n\n  end", "kept\n  lines\n\nend"),
             ("begun here\n  and gone on with", "begun here and gone on with"),
         ] {
-            let text = format!("---\r\nlicense: MIT\nname: audit\ndescription: {written}\nmetadata:\n  name: no\n---\nBody\n---\nmore\n");
+            let text = format!(
+                "---\r\nlicense: MIT\nname: audit\ndescription: {written}\nmetadata:\n  name: no\n---\nBody\n---\nmore\n"
+            );
             assert_eq!(read(&text), (Some("audit".into()), Some(meant.into())), "{written}");
         }
     }

@@ -13,9 +13,7 @@ fn files(paths: &[(&str, &str)]) -> Arc<MemoryFilesystem> {
 
 async fn told(folder: &Folder) -> Result<Vec<(String, Option<String>)>, String> {
     match folder.skills().await {
-        Loaded::Available(skills) => {
-            Ok(skills.into_iter().map(|skill| (skill.name, skill.description)).collect())
-        }
+        Loaded::Available(skills) => Ok(skills.into_iter().map(|skill| (skill.name, skill.description)).collect()),
         Loaded::Unavailable { reason } => Err(reason),
     }
 }
@@ -32,11 +30,7 @@ async fn the_first_folder_that_has_a_name_wins() {
         ("/project/SKILL.md", "no folder of its own"),
     ]);
     let own = |name: &str, said: Option<&str>| (name.to_string(), said.map(String::from));
-    let expected = vec![
-        own("audit", Some("of the user")),
-        own("bare", None),
-        own("deep", Some("named by its folder")),
-    ];
+    let expected = vec![own("audit", Some("of the user")), own("bare", None), own("deep", Some("named by its folder"))];
     assert_eq!(told(&Folder::new(files, ["/user", "/project", "/nowhere"])).await, Ok(expected));
 }
 

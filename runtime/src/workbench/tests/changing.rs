@@ -29,7 +29,10 @@ async fn a_file_is_replaced_only_by_who_has_read_it() -> Tested {
     assert_eq!(bench.said("write", write()).await, unread, "another Session has not");
     bench.call("read", json!({"path": "a.txt"})).await?;
     assert_eq!(bench.said("write", write()).await, "Replaced a.txt (+1 -1 lines).");
-    assert_eq!(bench.said("write", json!({"path": "a.txt", "content": "newer\n"})).await, "Replaced a.txt (+1 -1 lines).");
+    assert_eq!(
+        bench.said("write", json!({"path": "a.txt", "content": "newer\n"})).await,
+        "Replaced a.txt (+1 -1 lines)."
+    );
     Ok(())
 }
 
@@ -57,10 +60,13 @@ async fn an_edit_replaces_the_one_place_that_is_meant() -> Tested {
     assert!(said.starts_with("a.rs was not changed: `old_string` occurs 2 times, at lines 1, 2."), "{said}");
     let edit = json!({"path": "a.rs", "old_string": "b = 1", "new_string": "b = 2"});
     let output = bench.call("edit", edit).await?;
-    assert_eq!(structured(&output), json!({
-        "path": "a.rs", "added": 1, "removed": 1,
-        "diff": "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n let a = 1;\n-let b = 1;\n+let b = 2;\n",
-    }));
+    assert_eq!(
+        structured(&output),
+        json!({
+            "path": "a.rs", "added": 1, "removed": 1,
+            "diff": "--- a/a.rs\n+++ b/a.rs\n@@ -1,2 +1,2 @@\n let a = 1;\n-let b = 1;\n+let b = 2;\n",
+        })
+    );
     let all = json!({"path": "a.rs", "old_string": "let ", "new_string": "", "replace_all": true});
     assert_eq!(bench.said("edit", all).await, "Replaced 2 occurrences in a.rs (+2 -2 lines).");
     assert_eq!(bench.text("a.rs")?, "a = 1;\nb = 2;\n");

@@ -21,11 +21,16 @@ fn the_definitions_are_stable_and_hold_nothing_but_what_a_model_needs() {
 #[test]
 fn a_schema_is_canonical_text_that_does_not_depend_on_the_place() {
     let schemas = |at: &str| -> Vec<_> {
-        tools(&Workplace::at(at, at)).iter().map(|tool| (tool.definition().schema, tool.definition().description)).collect()
+        tools(&Workplace::at(at, at))
+            .iter()
+            .map(|tool| (tool.definition().schema, tool.definition().description))
+            .collect()
     };
     assert_eq!(schemas("/project"), schemas("/elsewhere"));
     for (schema, _) in schemas("/project") {
         let text = schema.0.resolve(&NoBlobs).into_owned();
-        assert!(!text.contains("$schema") && !text.contains("\"null\"") && text.contains("\"additionalProperties\":false"));
+        assert!(
+            !text.contains("$schema") && !text.contains("\"null\"") && text.contains("\"additionalProperties\":false")
+        );
     }
 }

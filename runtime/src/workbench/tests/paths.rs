@@ -12,7 +12,10 @@ fn paths_in_the_project_are_judged_relative_to_it() -> Tested {
     let absolute = bench.at("src/a.rs");
     for path in ["src/a.rs", "./src/../src/a.rs", absolute.to_str().ok_or("no text")?] {
         assert_eq!(bench.demands("read", json!({"path": path})), ["read src/a.rs"]);
-        assert_eq!(bench.demands("edit", json!({"path": path, "old_string": "a", "new_string": "b"})), ["edit src/a.rs"]);
+        assert_eq!(
+            bench.demands("edit", json!({"path": path, "old_string": "a", "new_string": "b"})),
+            ["edit src/a.rs"]
+        );
     }
     assert_eq!(bench.demands("write", json!({"path": "new/x", "content": ""})), ["edit new/x"]);
     assert_eq!(bench.demands("grep", json!({"pattern": "x"})), ["grep ."]);
@@ -31,7 +34,8 @@ fn paths_outside_ask_for_their_directory_first() -> Tested {
     symlink(bench.outside("other"), bench.at("link"))?;
     symlink(bench.outside("other/b.txt"), bench.at("b.txt"))?;
     symlink(bench.outside("other/new.txt"), bench.at("dangling"))?;
-    for path in ["../other/b.txt", "b.txt", "link/b.txt", "link/../other/b.txt", "x/../../other/b.txt", "x/../link/./b.txt"]
+    for path in
+        ["../other/b.txt", "b.txt", "link/b.txt", "link/../other/b.txt", "x/../../other/b.txt", "x/../link/./b.txt"]
     {
         assert_eq!(bench.demands("read", json!({"path": path})), expected("read"), "{path}");
         assert_eq!(bench.demands("write", json!({"path": path, "content": ""})), expected("edit"), "{path}");
@@ -60,10 +64,10 @@ fn a_readable_folder_outside_is_read_without_asking_and_changed_with() -> Tested
     let path = kept.path().join("tool_1").display().to_string();
     assert_eq!(bench.demands("read", json!({"path": path})), [format!("read {folder}/tool_1")]);
     assert_eq!(bench.demands("grep", json!({"path": path, "pattern": "x"})), [format!("grep {folder}/tool_1")]);
-    assert_eq!(bench.demands("write", json!({"path": path, "content": ""})), [
-        format!("external_directory {folder}"),
-        format!("edit {folder}/tool_1"),
-    ]);
+    assert_eq!(
+        bench.demands("write", json!({"path": path, "content": ""})),
+        [format!("external_directory {folder}"), format!("edit {folder}/tool_1"),]
+    );
     Ok(())
 }
 
@@ -85,7 +89,9 @@ async fn a_path_that_leads_elsewhere_after_the_question_is_refused() -> Tested {
     std::fs::remove_file(bench.at("link"))?;
     symlink(bench.outside("other"), bench.at("link"))?;
     let refused = bench.call_with("write", input, authorised).await;
-    assert!(matches!(refused, Err(CallError::Declared(text)) if text.starts_with("A path of this call leads elsewhere")));
+    assert!(
+        matches!(refused, Err(CallError::Declared(text)) if text.starts_with("A path of this call leads elsewhere"))
+    );
     assert_eq!(std::fs::read_to_string(bench.outside("other/a.txt"))?, "outside");
     Ok(())
 }

@@ -10,7 +10,10 @@ use std::os::unix::ffi::OsStrExt;
 async fn text_comes_with_line_numbers_and_in_pages() -> Tested {
     let bench = Bench::new()?;
     bench.put("a.txt", "\u{feff}one\r\ntwo\r\n\r\nfour")?;
-    assert_eq!(bench.said("read", json!({"path": "a.txt"})).await, "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n");
+    assert_eq!(
+        bench.said("read", json!({"path": "a.txt"})).await,
+        "     1\tone\n     2\ttwo\n     3\t\n     4\tfour\n"
+    );
     let page = bench.call("read", json!({"path": "a.txt", "offset": 2, "limit": 2})).await?;
     assert_eq!(page.text.as_deref(), Some("     2\ttwo\n     3\t\n\n(Lines 2 to 3 of 4. Go on with offset 4.)"));
     assert_eq!(structured(&page), json!({"path": "a.txt", "first": 2, "shown": 2, "lines": 4}));
@@ -74,7 +77,10 @@ async fn what_is_no_text_is_refused_or_shown_as_such() -> Tested {
     bench.put("dir/x", "")?;
     pipe(&bench.at("pipe"))?;
     std::os::unix::fs::symlink("/dev/zero", bench.at("zero"))?;
-    assert_eq!(bench.said("read", json!({"path": "binary"})).await, "binary is a binary file; it cannot be read as text.");
+    assert_eq!(
+        bench.said("read", json!({"path": "binary"})).await,
+        "binary is a binary file; it cannot be read as text."
+    );
     let latin = bench.said("read", json!({"path": "latin"})).await;
     assert!(latin.starts_with("     1\tcaf\u{fffd}\n") && latin.contains("not UTF-8"), "{latin}");
     assert_eq!(bench.said("read", json!({"path": "dir"})).await, "dir is a directory. List it with `ls`.");

@@ -20,7 +20,8 @@ async fn process(file: &Path) -> Result<Pid, Box<dyn std::error::Error>> {
 /// Whether a process is no more, or only waits for somebody to ask how it ended.
 fn is_gone(process: Pid) -> bool {
     let status = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    let dead = status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')));
+    let dead =
+        status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')));
     dead || test_kill_process(process).is_err()
 }
 
@@ -32,11 +33,17 @@ async fn what_a_command_writes_comes_in_its_order_with_how_it_ended() -> Tested 
     assert_eq!(output.text.as_deref(), Some("one\ntwo\nthree\nCommand exited with code 3."));
     let expected = json!({"exit": 3, "signal": null, "timed_out": false, "bytes": 14, "omitted": 0});
     assert_eq!(structured(&output), expected);
-    assert_eq!(bench.said("bash", json!({"command": "printf é", "workdir": "sub"})).await, "é\nCommand exited with code 0.");
+    assert_eq!(
+        bench.said("bash", json!({"command": "printf é", "workdir": "sub"})).await,
+        "é\nCommand exited with code 0."
+    );
     assert_eq!(bench.said("bash", json!({"command": "ls", "workdir": "sub"})).await, "x\nCommand exited with code 0.");
     assert_eq!(bench.said("bash", json!({"command": "kill -9 $$"})).await, "Command was ended by signal 9.");
     assert_eq!(bench.said("bash", json!({"command": "cat; read x; echo $?"})).await, "1\nCommand exited with code 0.");
-    assert_eq!(bench.said("bash", json!({"command": "ls", "workdir": "nowhere"})).await.split(':').next(), Some("nowhere"));
+    assert_eq!(
+        bench.said("bash", json!({"command": "ls", "workdir": "nowhere"})).await.split(':').next(),
+        Some("nowhere")
+    );
     assert_eq!(bench.said("bash", json!({"command": "ls", "workdir": "sub/x"})).await, "sub/x is not a directory.");
     Ok(())
 }
@@ -59,7 +66,8 @@ async fn an_impossible_input_is_refused() -> Tested {
 #[tokio::test]
 async fn at_its_time_limit_a_command_is_ended_with_all_it_started() -> Tested {
     let bench = Bench::new()?;
-    let command = "trap '' TERM; (trap '' TERM; echo $BASHPID > inner; while true; do sleep 1; done) & echo begun; wait";
+    let command =
+        "trap '' TERM; (trap '' TERM; echo $BASHPID > inner; while true; do sleep 1; done) & echo begun; wait";
     let output = bench.call("bash", json!({"command": command, "timeout_ms": 300})).await?;
     assert_eq!(output.text.as_deref(), Some("begun\nCommand was ended at its time limit of 300 ms."));
     assert_eq!(structured(&output)["timed_out"], json!(true));
@@ -80,7 +88,8 @@ async fn what_a_command_left_running_is_ended_with_it() -> Tested {
 #[tokio::test]
 async fn a_process_that_left_the_group_and_holds_the_pipe_is_not_waited_for() -> Tested {
     let bench = Bench::new()?;
-    let command = "setsid sh -c 'echo $$ > inner; exec sleep 1000' & while ! test -s inner; do sleep 0.01; done; echo done";
+    let command =
+        "setsid sh -c 'echo $$ > inner; exec sleep 1000' & while ! test -s inner; do sleep 0.01; done; echo done";
     let said = bench.said("bash", json!({"command": command})).await;
     let escaped = process(&bench.at("inner")).await?;
     rustix::process::kill_process(escaped, rustix::process::Signal::KILL)?;

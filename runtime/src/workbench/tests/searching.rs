@@ -49,8 +49,14 @@ async fn grep_says_why_it_cannot_search() -> Tested {
     assert!(bench.said("grep", json!({"pattern": "a\nb"})).await.starts_with("The pattern cannot be searched for: "));
     let said = bench.said("grep", json!({"pattern": "x", "include": "{a"})).await;
     assert!(said.starts_with("\"{a\" is no glob pattern: "), "{said}");
-    assert_eq!(bench.said("grep", json!({"pattern": "x", "path": "scr"})).await, "There is no file scr. Did you mean src?");
-    assert_eq!(bench.said("grep", json!({"pattern": "x", "path": "src/pipe"})).await, "src/pipe is a named pipe, not a file.");
+    assert_eq!(
+        bench.said("grep", json!({"pattern": "x", "path": "scr"})).await,
+        "There is no file scr. Did you mean src?"
+    );
+    assert_eq!(
+        bench.said("grep", json!({"pattern": "x", "path": "src/pipe"})).await,
+        "src/pipe is a named pipe, not a file."
+    );
     assert!(bench.said("grep", json!({"pattern": "x", "limit": 0})).await.starts_with("Invalid tool input"));
     Ok(())
 }
@@ -100,8 +106,14 @@ async fn ls_lists_by_name_and_shows_what_is_what() -> Tested {
                     (5 of 11 entries shown; 6 more. Narrow the search.)";
     assert_eq!(deep, expected);
     let src = bench.said("ls", json!({"path": "src"})).await;
-    assert_eq!(src, format!("src/\n  b.rs\n  binary\n  out -> {outside}\n  pipe\n  sp ace ü.txt\n  zero -> /dev/zero\n"));
-    assert_eq!(bench.said("ls", json!({"path": "src/b.rs"})).await, "src/b.rs is not a directory. Read a file with `read`.");
+    assert_eq!(
+        src,
+        format!("src/\n  b.rs\n  binary\n  out -> {outside}\n  pipe\n  sp ace ü.txt\n  zero -> /dev/zero\n")
+    );
+    assert_eq!(
+        bench.said("ls", json!({"path": "src/b.rs"})).await,
+        "src/b.rs is not a directory. Read a file with `read`."
+    );
     std::fs::create_dir(bench.at("empty"))?;
     assert_eq!(bench.said("ls", json!({"path": "empty"})).await, "empty/\n(nothing, or only what is ignored)");
     Ok(())
