@@ -5,10 +5,8 @@ mod recovery;
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;
 use crate::subagents::settle_lost;
-use crate::tools::CallError;
-use crate::turn::{Promotion, Runner, Stop, turn};
-use annals_core::Text;
-use annals_core::event::CompactionReason;
+use crate::turn::{Promotion, Runner, Stop, title, turn};
+use annals_core::event::{CompactionReason, ToolOutcome};
 use annals_projections::{Body, Content, SessionView};
 pub(crate) use recovery::settle_open;
 
@@ -23,7 +21,7 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     let Some(first) = Promotion::first(&view).or(forced.then_some(Promotion::Steers)) else { return Ok(()) };
     // A queued input waits for an idle moment: an activity that its process did not survive comes to its end first.
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
-    settle_open(&runner.lane).await?;
+    settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;
     loop {
         activity(runner, promotion).await?;
@@ -40,6 +38,7 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
     loop {
         let turned = turn(runner, promotion, step).await?;
         let view = runner.lane.view().await?;
+        title::begin(runner, &view, turned.step);
         // A Session that moved while the turn ran is another runner's.
         runner.stays(&view)?;
         if !turned.continues && view.inbox.steers().next().is_none() {
@@ -53,11 +52,8 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
 /// Whether the log ends in the middle of an activity that nobody ended: what joined was not answered, or the model waits
 /// for results. An interruption, a rejection and a failure are ends.
 fn unfinished(view: &SessionView) -> bool {
-    let ends = [CallError::Interrupted.to_string(), CallError::StepsExhausted.to_string()];
     let awaited = |content: &Content| match content {
-        Content::Tool(call) => {
-            !call.error.as_ref().and_then(Text::inline).is_some_and(|error| ends.iter().any(|end| end == error))
-        }
+        Content::Tool(call) => !matches!(call.outcome, Some(ToolOutcome::Interrupted | ToolOutcome::Exhausted)),
         Content::Text { .. } | Content::Reasoning { .. } => true,
     };
     let called = |content: &Content| matches!(content, Content::Tool(call) if !call.hosted);

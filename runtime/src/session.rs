@@ -91,6 +91,12 @@ impl Session {
         self.shared().coordinator.idle(self.id()).await;
     }
 
+    /// Waits until this process asks for no title of it. A Session is idle while it is asked for; a host that is about to
+    /// end may wait here, or end: the next run tells that the request was lost.
+    pub async fn title_settled(&self) {
+        self.shared().titles.settled(self.id()).await;
+    }
+
     /// Whether it runs in this process.
     pub fn is_running(&self) -> bool {
         self.shared().coordinator.is_busy(self.id())
