@@ -4,6 +4,7 @@ mod recovery;
 
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;
+use crate::session::settle_restore;
 use crate::subagents::settle_lost;
 use crate::turn::{Promotion, Runner, Stop, title, turn};
 use annals_core::event::{CompactionReason, ToolOutcome};
@@ -23,8 +24,14 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
     settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;
+    if let Err(refusal) = settle_restore(&runner.shared, &runner.lane).await {
+        // The turns do not need it, and it stays open for whoever undoes something next.
+        tracing::warn!(session = %runner.lane.session(), %refusal, "a restore that was cut short was not taken back");
+    }
     loop {
-        activity(runner, promotion).await?;
+        let ended = activity(runner, promotion).await;
+        runner.summarise_files().await?;
+        ended?;
         if runner.lane.view().await?.inbox.queued().is_none() {
             return Ok(());
         }

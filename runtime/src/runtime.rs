@@ -34,6 +34,8 @@ pub(crate) struct Shared {
     lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
     /// Children whose end this process will tell their parents.
     pub(crate) serving: Mutex<BTreeSet<SessionId>>,
+    /// Sessions whose files this process restores.
+    pub(crate) restoring: Mutex<BTreeSet<SessionId>>,
     /// Title requests that are under way.
     pub(crate) titles: Titles,
 }
@@ -95,8 +97,8 @@ impl Runtime {
         let coordinator = Coordinator::new(bus.clone());
         let titles = Titles::default();
         let halting = Arc::new(Halting { coordinator: coordinator.clone(), titles: titles.clone() });
-        let (lanes, serving) = (Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, titles });
+        let (lanes, serving, restoring) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, restoring, titles });
         Self { shared, _halting: halting }
     }
 

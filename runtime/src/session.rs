@@ -3,6 +3,7 @@
 mod fork;
 mod inbox;
 mod moving;
+mod restoring;
 mod revert;
 mod selection;
 mod undo;
@@ -10,6 +11,7 @@ mod undo;
 pub use fork::fork_title;
 pub use inbox::NewInput;
 pub use moving::MovePlan;
+pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
 
 use crate::coordinator::{Job, Work};
