@@ -3,6 +3,10 @@
 //! Resuming costs what is new since the newest saved view; travelling in time costs the distance to the nearest one.
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
 
+mod pages;
+
+pub use pages::{Leaf, Page};
+
 use annals_core::{Digest, Record, Seq, SessionId};
 use annals_projections::{Catalogue, Projection, SessionView};
 use annals_store::cache::{Fold, Saved, ViewCache};
