@@ -97,6 +97,32 @@ async fn requests(past: &Past, until: Seq) -> Result<Vec<(Seq, Value)>, AskError
     Ok(requests)
 }
 
+/// Visits the body of every request before a Cut: all that is sent, before its wire encoding, as canonical JSON on one
+/// line. One that a damaged log does not give back has the reason in its place.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn bodies(past: &Past, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
+    let steps = past.steps().await?;
+    let before = steps.steps.partition_point(|step| step.seq < until);
+    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+        let body = match built {
+            Ok((request, lacks)) => json!({
+                "seq": step.seq, "purpose": step.purpose, "agent": request.agent, "lacks": lacks,
+                "model": {
+                    "model": request.model.model, "protocol": request.model.protocol, "encoding": request.model.encoding,
+                },
+                "system": request.system.iter().map(|system| &system.text).collect::<Vec<_>>(),
+                "messages": request.messages, "tools": request.tools, "tool_choice": request.tool_choice,
+                "options": request.options, "digest": request.digest(),
+            }),
+            Err(error) => json!({ "seq": step.seq, "purpose": step.purpose, "error": error.to_string() }),
+        };
+        visit(&canonical::value(&body));
+    })
+    .await
+}
+
 /// The digest of a view: of its canonical JSON.
 pub fn digest(view: &Value) -> Digest {
     Digest::of(canonical::value(view).as_bytes())

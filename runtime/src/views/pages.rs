@@ -166,8 +166,7 @@ impl Views {
             place = end.max(place.plus(1));
         }
         page.close(&watched);
-        if let (Some(cache), Ok(bytes), false) =
-            (&self.cache, serde_json::to_vec(&page), watched.missed())
+        if let (Some(cache), Ok(bytes), false) = (&self.cache, serde_json::to_vec(&page), watched.missed())
             && let Err(error) = cache.put_page(&bytes)
         {
             tracing::warn!(%session, %from, %error, "a page of an index could not be saved");
