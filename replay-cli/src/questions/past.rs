@@ -4,13 +4,13 @@ use super::{AskError, Steps};
 use crate::desk::Found;
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
-use annals_runtime::views::{Leaf, Page, Views};
+use annals_runtime::views::{Leaf, Page, Reading, Views};
 use annals_store::cache::{Fold, Saved, ViewCache};
 use annals_store::{EventLog, ReadError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Batches read at a time.
+/// Wanted records that are read at a time at most.
 const PAGE: usize = 256;
 /// The index of steps is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
@@ -136,15 +136,9 @@ impl Past {
     /// # Errors
     /// When the log cannot be read.
     pub async fn each(&self, from: Seq, until: Seq, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
-        let until = until.min(self.until);
-        let mut next = from;
-        while next < until {
-            let slices = self.log.read(self.session, next, PAGE).await?;
-            let Some(end) = slices.last().map(|slice| slice.until) else { break };
-            for slice in &slices {
-                slice.records().filter(|record| record.seq >= next && record.seq < until).for_each(|it| visit(&it));
-            }
-            next = end.max(next.plus(1));
+        let mut reading = Reading::new(self.session, from, until.min(self.until));
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            slices.iter().flat_map(|slice| reading.records(slice)).for_each(|record| visit(&record));
         }
         Ok(())
     }

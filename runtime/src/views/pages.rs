@@ -6,16 +6,13 @@
 //! another log, or of a store that was set back) counts up to where it does: digests are chained, so that is a search.
 //! The pages of a parent are those of its forks, up to the cut.
 
-use super::Views;
+use super::{Reading, Views};
 use annals_core::{BlobHash, Blobs, Digest, Record, Seq, SessionId};
 use annals_store::cache::{Fold, Saved};
 use annals_store::{ReadError, Slice};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use std::sync::atomic::{AtomicBool, Ordering};
-
-/// Batches read at a time.
-const BATCHES: usize = 256;
 
 /// What some records in a row come to.
 pub trait Page: Default + Serialize + DeserializeOwned {
@@ -120,12 +117,12 @@ impl Views {
         directory.sealed.truncate(known);
         let blobs = self.log.blobs();
         let watched = Watched::new(&*blobs);
-        let (mut place, mut sealing) = (from, self.cache.is_some());
-        while place < until {
-            let slices = self.log.read(session, place, BATCHES).await?;
-            let Some(end) = slices.last().map(|slice| slice.until) else { break };
-            for slice in slices.iter().take_while(|slice| slice.from < until) {
-                feed(slice, place, until, &mut page, &watched);
+        let (mut reading, mut end) = (Reading::new(session, from, until), from);
+        let mut sealing = self.cache.is_some();
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            for slice in slices.iter().filter(|slice| slice.from < until) {
+                reading.records(slice).for_each(|record| page.apply(&record, &watched));
+                end = slice.until.min(until);
                 let whole = slice.until == slice.batch.next() && slice.until <= until;
                 if whole && slice.until.0.saturating_sub(from.0) >= size {
                     page.close(&watched);
@@ -136,11 +133,10 @@ impl Views {
                     (page, from) = (next, slice.until);
                 }
             }
-            place = end.max(place.plus(1));
         }
-        if from < until.min(place) {
+        if from < end {
             page.close(&watched);
-            visit(Leaf { from, until: until.min(place), page });
+            visit(Leaf { from, until: end, page });
         }
         if directory.sealed.len() > known {
             self.keep_directory::<P>(session, &directory);
@@ -158,12 +154,9 @@ impl Views {
     ) -> Result<P, ReadError> {
         let blobs = self.log.blobs();
         let watched = Watched::new(&*blobs);
-        let mut place = from;
-        while place < sealed.until {
-            let slices = self.log.read(session, place, BATCHES).await?;
-            let Some(end) = slices.last().map(|slice| slice.until) else { break };
-            slices.iter().for_each(|slice| feed(slice, place, sealed.until, &mut page, &watched));
-            place = end.max(place.plus(1));
+        let mut reading = Reading::new(session, from, sealed.until);
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            slices.iter().flat_map(|slice| reading.records(slice)).for_each(|record| page.apply(&record, &watched));
         }
         page.close(&watched);
         if let (Some(cache), Ok(bytes), false) = (&self.cache, serde_json::to_vec(&page), watched.missed())
@@ -242,9 +235,4 @@ impl Views {
         let fold = Fold { name: P::NAME, version: P::VERSION };
         self.save(session, fold, last.until, last.digest, directory);
     }
-}
-
-fn feed<P: Page>(slice: &Slice, from: Seq, until: Seq, page: &mut P, blobs: &dyn Blobs) {
-    let wanted = slice.records().filter(|record| record.seq >= from && record.seq < until);
-    wanted.for_each(|record| page.apply(&record, blobs));
 }

@@ -89,8 +89,7 @@ impl Page for Words {
     }
 
     fn close(&mut self, _: &dyn Blobs) {
-        self.filter = self.seen.filter();
-        self.seen = Seen::default();
+        self.filter = std::mem::take(&mut self.seen).into_filter();
     }
 }
 
@@ -164,9 +163,13 @@ pub(super) async fn wanted(past: &Past, text: &str) -> Result<Option<BTreeSet<Se
     Ok(Some(wanted))
 }
 
-/// Which runs of three bytes were seen: a bit for each that there can be.
+/// So many runs are kept as a list; more as a bit for each that there can be, in 2 MiB.
+const FEW: usize = 8_192;
+
+/// Which runs of three bytes were seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Seen {
+    few: Vec<u32>,
     bits: Vec<u64>,
 }
 
@@ -177,26 +180,36 @@ fn runs(text: &str) -> impl Iterator<Item = u32> {
 
 impl Seen {
     fn take(&mut self, text: &str) {
+        if self.bits.is_empty() && self.few.len() + text.len() <= FEW {
+            self.few.extend(runs(text));
+            return;
+        }
         if self.bits.is_empty() {
             self.bits = vec![0; 1 << 18];
         }
-        for run in runs(text) {
+        for run in std::mem::take(&mut self.few).into_iter().chain(runs(text)) {
             if let Some(word) = self.bits.get_mut((run >> 6) as usize) {
                 *word |= 1 << (run & 63);
             }
         }
     }
 
-    /// A filter of four to eight bits for each run.
-    fn filter(&self) -> Filter {
-        let count: u64 = self.bits.iter().map(|word| u64::from(word.count_ones())).sum();
-        let size = (count * 4).next_power_of_two().clamp(64, 1 << 24);
-        let mut filter = Filter { bits: vec![0; usize::try_from(size / 8).unwrap_or_default()] };
-        for (at, word) in self.bits.iter().enumerate().filter(|(_, word)| **word != 0) {
-            for bit in (0..64).filter(|bit| word >> bit & 1 == 1) {
-                filter.set(u32::try_from(at << 6 | bit).unwrap_or_default());
-            }
+    /// Each run once.
+    fn into_runs(mut self) -> Vec<u32> {
+        for (at, word) in (0..).zip(&self.bits).filter(|(_, word)| **word != 0) {
+            self.few.extend((0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| at << 6 | bit));
         }
+        self.few.sort_unstable();
+        self.few.dedup();
+        self.few
+    }
+
+    /// A filter of four to eight bits for each run.
+    fn into_filter(self) -> Filter {
+        let runs = self.into_runs();
+        let bytes = (runs.len() / 2).next_power_of_two().clamp(8, 1 << 21);
+        let mut filter = Filter { bits: vec![0; bytes] };
+        runs.into_iter().for_each(|run| filter.set(run));
         filter
     }
 }
@@ -265,7 +278,7 @@ mod tests {
         let mut seen = Seen::default();
         seen.take(&said);
         seen.take("ab");
-        let filter = seen.filter();
+        let filter = seen.into_filter();
         assert!((0..4_000).all(|n| filter.may_hold(&format!("word{n}"))));
         let other = (0..1_000).filter(|n| filter.may_hold(&format!("Xq{}z", n * 7_919))).count();
         assert!(other < 10, "{other} of 1,000 texts that are not there were taken for some that may be");
