@@ -18,6 +18,7 @@ pub mod subagents;
 pub mod tools;
 mod turn;
 pub mod views;
+pub mod workbench;
 pub mod worktree;
 
 pub use annals_store::Boxed;
