@@ -4,9 +4,10 @@ use crate::bus::{Delta, Fragment, Notice};
 use crate::lane::Decision;
 use crate::ports::{ProviderEvent, ProviderRequest};
 use crate::turn::{Runner, Shape, Stop, cost, interrupted};
-use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};
-use annals_core::{SessionId, Text};
-use annals_projections::{Request, rebuild};
+use crate::wire::encode;
+use annals_core::Text;
+use annals_core::event::{Failure, Finish, Purpose, Usage};
+use annals_projections::rebuild;
 use futures_util::StreamExt;
 use std::sync::Arc;
 
@@ -28,9 +29,9 @@ pub(super) struct Unsummarised {
 
 /// Asks for a summary, once.
 pub(super) async fn ask(runner: &Runner, shape: &Shape, prompt: String) -> Result<Result<Summary, Unsummarised>, Stop> {
-    let (sent, request, parent) = announce(runner, shape, prompt.into()).await?;
-    let (id, session) = (sent.request, runner.lane.session());
-    let mut answer = runner.shared.ports.provider.send(ProviderRequest { session, parent, id, attempt: 1, request });
+    let request = announce(runner, shape, prompt.into()).await?;
+    let (id, session) = (request.id, request.session);
+    let mut answer = runner.shared.ports.provider.send(request);
     let (mut text, mut usage) = (String::new(), None);
     let (error, stop) = loop {
         let event = match runner.unless_interrupted(answer.next()).await {
@@ -74,11 +75,8 @@ fn plain(message: &str) -> Failure {
     Failure { kind: "compaction-failed".into(), message: message.into(), status: None }
 }
 
-async fn announce(
-    runner: &Runner,
-    shape: &Shape,
-    prompt: Text,
-) -> Result<(RequestSent, Arc<Request>, Option<SessionId>), Stop> {
+async fn announce(runner: &Runner, shape: &Shape, prompt: Text) -> Result<ProviderRequest, Stop> {
+    let session = runner.lane.session();
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
     let blobs = runner.lane.blobs();
     runner
@@ -87,8 +85,12 @@ async fn announce(
             let mut sent = shape.sent(id, Purpose::Summary, Some(prompt.clone()));
             let request = rebuild(view, &sent, &*blobs)?;
             sent.digest = request.digest();
+            let body = encode(&request, session)?.map(Arc::new);
+            sent.wire = body.as_ref().map(|body| body.digest);
             let parent = view.session.parent.as_ref().map(|parent| parent.session);
-            Ok(Decision::append(vec![sent.clone().into()], (sent, Arc::new(request), parent)))
+            let request = Arc::new(request);
+            let request = ProviderRequest { session, parent, id, attempt: 1, request, body };
+            Ok(Decision::append(vec![sent.into()], request))
         })
         .await
 }

@@ -1,0 +1,5 @@
+//! Providers: models behind HTTP, and recorded ones (DESIGN section 7).
+
+pub mod cassette;
+
+pub use cassette::{CassettePlayer, CassetteRecorder};

@@ -1,0 +1,10 @@
+//! Anthropic Messages.
+
+mod decoder;
+
+use decoder::Decoder;
+
+/// A decoder for one answer.
+pub(super) fn decoder() -> Decoder {
+    Decoder::default()
+}
