@@ -159,3 +159,6 @@ pub fn encode(request: &Request, session: SessionId) -> Result<Option<Body>, Enc
         (protocol, encoding) => Err(EncodeError::UnknownEncoding { protocol, encoding }),
     }
 }
+
+#[cfg(test)]
+mod tests;

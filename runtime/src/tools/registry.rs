@@ -193,6 +193,9 @@ impl Registered {
     pub async fn run(&self, input: CallInput, context: CallContext) -> Result<ToolOutput, CallError> {
         let cancellation = context.cancellation.clone();
         let waited_for = self.tool.puts_away();
+        if waited_for && cancellation.is_cancelled() {
+            return Err(CallError::Interrupted);
+        }
         let executed = caught(async move { Ok(self.tool.execute(input, context).await) });
         tokio::select! {
             biased;

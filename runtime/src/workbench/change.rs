@@ -24,9 +24,13 @@ pub(super) struct Before {
     permissions: Permissions,
 }
 
-/// The file at a resolved path, if there is one.
+/// The file at a resolved path, if there is one. One that nobody may write to is refused: a new file in its place would
+/// pass over that.
 pub(super) fn before(place: &Workplace, path: &Path, stop: &Stop) -> Result<Option<Before>, ToolError> {
     let Some((mut file, found)) = open::opened(place, path)? else { return Ok(None) };
+    if found.permissions().readonly() {
+        return Err(format!("{} is read-only.", place.shown(path)).into());
+    }
     let content = Content::of(&mut file, &found, stop).map_err(|error| open::trouble(place, path, &error))?;
     Ok(Some(Before { content, permissions: found.permissions() }))
 }

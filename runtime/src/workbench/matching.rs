@@ -94,9 +94,12 @@ mod tests {
 
     #[test]
     fn an_absent_text_names_the_lines_nearest_to_it() {
-        insta::assert_snapshot!(refused("  fn two() {\n  call()"), @"");
-        insta::assert_snapshot!(refused("fn tow() {"), @"");
-        insta::assert_snapshot!(refused("something else"), @"");
+        let space = "`old_string` does not occur in it. These lines are like its first but for white space, or what follows \
+                     them differs:\n     5\tfn two() {";
+        assert_eq!(refused("  fn two() {\n  call()"), space);
+        let near = "`old_string` does not occur in it. The lines nearest to its first are:\n     5\tfn two() {";
+        assert_eq!(refused("fn tow() {"), near);
+        assert_eq!(refused("something else"), "`old_string` does not occur in it. Read the file again.");
     }
 
     #[test]

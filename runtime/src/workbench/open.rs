@@ -70,9 +70,14 @@ fn near(path: &Path) -> Vec<String> {
     let mut names: Vec<(f64, String)> = entries
         .take(NAMES)
         .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
-        .map(|name| (strsim::jaro_winkler(&wanted, &name.to_lowercase()), name))
+        .map(|name| (likeness(&wanted, &name.to_lowercase()), name))
         .filter(|(likeness, _)| *likeness >= 0.85)
         .collect();
     names.sort_by(|(a, left), (b, right)| b.total_cmp(a).then_with(|| left.cmp(right)));
     names.into_iter().take(3).map(|(_, name)| name).collect()
+}
+
+/// Two letters the wrong way round, or one too many, are a slip in a name of any length.
+fn likeness(wanted: &str, name: &str) -> f64 {
+    if strsim::osa_distance(wanted, name) <= 1 { 1.0 } else { strsim::jaro_winkler(wanted, name) }
 }

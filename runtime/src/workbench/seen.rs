@@ -7,7 +7,7 @@ use super::kept::Content;
 use annals_core::{Digest, SessionId};
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
 /// How many readings are remembered. What is forgotten is read again.
@@ -15,7 +15,10 @@ const REMEMBERED: usize = 20_000;
 
 /// The content of each file when a Session last read or wrote it.
 #[derive(Debug, Default)]
-pub(super) struct Seen(Mutex<BTreeMap<(SessionId, PathBuf), Stamp>>);
+pub(super) struct Seen {
+    stamps: Mutex<BTreeMap<(SessionId, PathBuf), Stamp>>,
+    changing: Mutex<()>,
+}
 
 /// What a file was like.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,9 +41,14 @@ pub(super) enum Known {
 }
 
 impl Seen {
+    /// Held while a file is read, changed and written: of two edits that a model makes at once, none is lost.
+    pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// A Session has read or written a file.
     pub(super) fn note(&self, session: SessionId, path: &Path, stamp: Stamp) {
-        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         if seen.len() >= REMEMBERED {
             seen.pop_first();
         }
@@ -49,7 +57,7 @@ impl Seen {
 
     /// What a Session knows of a file that is now like this.
     pub(super) fn known(&self, session: SessionId, path: &Path, now: &Stamp) -> Known {
-        let seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get(&(session, path.into())) {
             None => Known::Unread,
             Some(before) if before == now => Known::Current,

@@ -70,3 +70,36 @@ pub(super) async fn blocking<T: Send + 'static>(
         Err(_) => Err("The process is ending.".into()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::mpsc;
+
+    #[tokio::test]
+    async fn work_that_nobody_waits_for_is_told_to_stop() -> Result<(), Box<dyn std::error::Error>> {
+        let (begun, begins) = tokio::sync::oneshot::channel();
+        let (ended, ends) = mpsc::channel();
+        let work = blocking(move |stop| {
+            begun.send(()).map_err(|()| "nobody hears that it began")?;
+            // Not its time limit, which would end this test as well.
+            while !stop.dropped.load(Ordering::Relaxed) {
+                std::thread::yield_now();
+            }
+            let read = stop.watch(std::io::empty()).read(&mut [0]).map_err(|error| error.kind());
+            ended.send(read).map_err(|error| error.to_string().into())
+        });
+        tokio::select! {
+            worked = work => return Err(format!("{worked:?}").into()),
+            begins = begins => begins?,
+        }
+        assert_eq!(ends.recv()?, Err(io::ErrorKind::TimedOut));
+        Ok(())
+    }
+
+    #[test]
+    fn work_is_told_to_stop_when_its_time_is_over() {
+        let stop = Stop { dropped: Arc::default(), until: Instant::now() };
+        assert!(stop.is_due());
+    }
+}

@@ -44,6 +44,7 @@ impl Work for Write {
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let place = self.0.clone();
         blocking(move |stop| {
+            let _changing = place.seen().changing();
             let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
             let Some(before) = change::before(&place, &path, stop)? else {
                 change::put(&place, context.session, &path, None, input.content.as_bytes())?;

@@ -4,7 +4,9 @@ use super::cache::Hints;
 use super::content::Block;
 use crate::wire::EncodeError;
 use crate::wire::names;
-use crate::wire::talk::{self, hosted_words, is_blank, joined, unanswered, unwrapped};
+use crate::wire::talk::{
+    self, hosted_words, is_blank, is_settled, joined, results, results_after, unanswered, unwrapped,
+};
 use annals_core::event::ModelProfile;
 use annals_projections::{Block as Piece, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
 use serde::{Deserialize, Serialize};
@@ -38,7 +40,7 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
                 out.push("user", [Block::text(wrapped(&joined(message)))]);
             }
             Role::Assistant => {
-                out.push("assistant", assistant(message)?);
+                out.push("assistant", assistant(message, results_after(&request.messages, at))?);
                 let unanswered = unanswered(&request.messages, at).into_iter();
                 out.push(
                     "user",
@@ -46,12 +48,7 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
                 );
             }
             Role::Tool => {
-                let results = message.blocks.iter().filter_map(|block| match block {
-                    Piece::Result { result, .. } => Some(told(result, &request.model)),
-                    // A tool message holds nothing else.
-                    _ => None,
-                });
-                out.push("user", results);
+                out.push("user", results(&request.messages, at).map(|result| told(result, &request.model)));
             }
         }
     }
@@ -159,7 +156,7 @@ fn told<'a>(given: &'a ToolResult, model: &ModelProfile) -> Block<'a> {
     result(names::call(given.id.as_str()), content, given.error.is_some())
 }
 
-fn assistant(message: &RequestMessage) -> Result<Vec<Block<'_>>, EncodeError> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Piece]) -> Result<Vec<Block<'a>>, EncodeError> {
     let mut blocks = Vec::with_capacity(message.blocks.len());
     // Hosted calls of this model go back as they came, with their results.
     let mut native = BTreeSet::new();
@@ -179,20 +176,22 @@ fn assistant(message: &RequestMessage) -> Result<Vec<Block<'_>>, EncodeError> {
                 name: names::tool(tool),
                 input: object(id.as_str(), input)?,
             }),
-            Piece::Call { id, tool, input, metadata: Some(metadata), hosted: true, .. } => {
+            Piece::Call { id, tool, input, metadata: Some(metadata), hosted: true, .. } if is_settled(message, id) => {
                 match hosted(id.as_str(), tool, input, metadata)? {
                     Some(call) => {
                         native.insert(id);
                         blocks.push(call);
                     }
-                    None => blocks.extend(hosted_words(block).map(Block::text)),
+                    None => blocks.extend(hosted_words(block, results).map(Block::text)),
                 }
             }
             Piece::HostedResult { id, result, .. } if native.contains(id) => {
                 let what = || format!("the result of call {id}");
                 blocks.push(Block::Received(crate::wire::body::received(what, result)?));
             }
-            Piece::Call { .. } | Piece::HostedResult { .. } => blocks.extend(hosted_words(block).map(Block::text)),
+            Piece::Call { .. } | Piece::HostedResult { .. } => {
+                blocks.extend(hosted_words(block, results).map(Block::text))
+            }
             // An assistant message holds nothing else.
             Piece::Media { .. } | Piece::Result { .. } => {}
         }

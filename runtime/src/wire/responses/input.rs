@@ -2,7 +2,7 @@
 
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
-use crate::wire::talk::{self, hosted_words, joined, unanswered, unwrapped};
+use crate::wire::talk::{self, hosted_words, is_settled, joined, results, results_after, unanswered, unwrapped};
 use annals_core::event::ModelProfile;
 use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult};
 use serde::{Deserialize, Serialize};
@@ -90,20 +90,17 @@ pub(super) fn items(request: &Request) -> Vec<Item<'_>> {
             Role::User => out.push(Item::User { role: "user", content: user(message, &request.model) }),
             Role::System => out.push(Item::Told { role: "developer", content: joined(message) }),
             Role::Assistant => {
-                assistant(message, &mut out);
+                assistant(message, results_after(&request.messages, at), &mut out);
                 out.extend(
                     unanswered(&request.messages, at)
                         .into_iter()
                         .map(|id| output(names::call(id.as_str()), Output::Text(INTERRUPTED.into()))),
                 );
             }
-            Role::Tool => out.extend(message.blocks.iter().filter_map(|block| match block {
-                Block::Result { result, .. } => {
-                    Some(output(names::call(result.id.as_str()), told(result, &request.model)))
-                }
-                // A tool message holds nothing else.
-                _ => None,
-            })),
+            Role::Tool => out.extend(
+                results(&request.messages, at)
+                    .map(|result| output(names::call(result.id.as_str()), told(result, &request.model))),
+            ),
         }
     }
     out
@@ -155,7 +152,7 @@ fn told<'a>(result: &'a ToolResult, model: &ModelProfile) -> Output<'a> {
     Output::Parts(parts)
 }
 
-fn assistant<'a>(message: &'a RequestMessage, out: &mut Vec<Item<'a>>) {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], out: &mut Vec<Item<'a>>) {
     // Hosted calls of this model go back as they came, with their results.
     let mut native = BTreeSet::new();
     for block in &message.blocks {
@@ -174,15 +171,16 @@ fn assistant<'a>(message: &'a RequestMessage, out: &mut Vec<Item<'a>>) {
                 name: names::tool(tool),
                 arguments: talk::input(input),
             }),
-            Block::Call { id, metadata: Some(metadata), hosted: true, .. } if is_ours(metadata) => {
+            Block::Call { id, metadata: Some(metadata), hosted: true, .. }
+                if is_ours(metadata) && is_settled(message, id) =>
+            {
                 native.insert(id);
             }
             Block::HostedResult { id, result, .. } if native.contains(id) => {
-                // A blob that is missing reads as a note, which is no item.
                 out.extend(serde_json::from_str(result).ok().map(Item::Received));
             }
             Block::Call { .. } | Block::HostedResult { .. } => {
-                out.extend(hosted_words(block).map(|words| Item::Assistant {
+                out.extend(hosted_words(block, results).map(|words| Item::Assistant {
                     role: "assistant",
                     content: [said(words)],
                     phase: None,

@@ -140,3 +140,28 @@ async fn names_of_other_agents_tools_are_understood() -> Tested {
     assert!(wrong.starts_with("Invalid tool input: unknown field `mode`"), "{wrong}");
     Ok(())
 }
+
+#[tokio::test]
+async fn changes_that_are_made_at_once_are_all_kept() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("a.txt", (10..40).map(|n| format!("{n}\n")).collect::<String>())?;
+    let edits = (10..40).map(|n| {
+        bench.said("edit", json!({"path": "a.txt", "old_string": format!("{n}\n"), "new_string": format!("<{n}>\n")}))
+    });
+    for said in futures_util::future::join_all(edits).await {
+        assert_eq!(said, "Edited a.txt (+1 -1 lines).");
+    }
+    assert_eq!(bench.text("a.txt")?, (10..40).map(|n| format!("<{n}>\n")).collect::<String>());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_file_that_nobody_may_write_to_stays() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("a.txt", "one")?;
+    std::fs::set_permissions(bench.at("a.txt"), std::fs::Permissions::from_mode(0o444))?;
+    let edit = json!({"path": "a.txt", "old_string": "one", "new_string": "two"});
+    assert_eq!(bench.said("edit", edit).await, "a.txt is read-only.");
+    assert_eq!(bench.text("a.txt")?, "one");
+    Ok(())
+}
