@@ -96,15 +96,18 @@ impl AtPlace for World {
             let tool = RecordedTool { definition: definition.clone(), results: self.results.clone() };
             Arc::new(tool) as Arc<dyn Tool>
         });
-        // Each was registered once under its name before it was recorded.
-        if let Ok(layer) = services.tools.register(recorded) {
-            layer.detach();
-        }
+        services
+            .tools
+            .register(recorded)
+            .expect("what was recorded was registered under valid names, each its own")
+            .detach();
         let registered = [
             services.registry.register(Builtins::key(), self.told_by(builtins)),
             services.registry.register(Instructions::key(), self.told_by(instructions)),
         ];
-        registered.into_iter().flatten().for_each(annals_runtime::context::Registration::detach);
+        for registration in registered {
+            registration.expect("a registry that was made just now holds neither").detach();
+        }
         services
     }
 }
