@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use crate::config::ConfigError;
 use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
@@ -255,6 +256,9 @@ pub enum CliError {
     /// A host cannot begin, or go on.
     #[error(transparent)]
     Host(#[from] HostError),
+    /// The configuration cannot be worked with.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -286,6 +290,7 @@ impl CliError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
+            | Self::Config(_)
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)

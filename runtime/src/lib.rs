@@ -12,6 +12,7 @@ pub mod outcome;
 pub mod permission;
 pub mod ports;
 pub mod providers;
+pub mod redaction;
 mod runtime;
 pub mod scenario;
 mod session;
