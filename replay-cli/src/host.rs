@@ -19,6 +19,7 @@ mod lines;
 pub mod opening;
 mod places;
 mod question;
+mod reach;
 mod real_place;
 pub mod rerun;
 mod screen;

@@ -111,7 +111,7 @@ fn what_a_newcomer_meets_first_says_what_to_set() {
 fn a_refused_key_and_a_missing_server_are_told_in_a_sentence() {
     let model = model([Says::Refuses(401, "Incorrect API key provided")]);
     let person = Person::with_model(model.url(), CHAT);
-    insta::assert_snapshot!("a refused key", person.annals(&["run", "hello"]).shown());
+    insta::assert_snapshot!(person.annals(&["run", "hello"]).shown());
     assert!(!person.annals(&["export", "@last"]).out.contains(KEY));
 }
 

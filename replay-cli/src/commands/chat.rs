@@ -32,7 +32,7 @@ pub struct Args {
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let found = opening::find(args.go_on, args.session.as_deref(), desk).await?;
-    let (equipment, chosen) = configured(desk, &options, found.as_ref()).await?;
+    let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
     let definitions = equipment.definitions.clone();
     let (put, questions) = Questions::channel();
     let reader = match &found {

@@ -50,7 +50,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let recorded = recorded(&reader, found.session, args.from.map(Seq)).await?;
     let then = reader.look(found.session, recorded.cut).await?.session;
     let found = opening::Found { agent: then.agent, model: then.model, ..found };
-    let (mut equipment, chosen) = configured(desk, &options, Some(&found)).await?;
+    let (mut equipment, chosen) = configured(desk, &options, Some(&found))?;
     let frozen = args.recorded || options.replay.is_some();
     if frozen {
         equipment.at_place = Arc::new(World::of(&recorded, reader.blobs()));

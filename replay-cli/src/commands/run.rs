@@ -89,7 +89,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let options = args.with.options();
     let found = opening::find(args.go_on, args.session.as_deref(), desk).await?;
-    let (equipment, chosen) = configured(desk, &options, found.as_ref()).await?;
+    let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
     let (put, questions) = Questions::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),

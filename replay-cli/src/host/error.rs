@@ -1,5 +1,6 @@
 //! Why a host cannot begin, or go on.
 
+use annals_runtime::providers::cassette::CassetteError;
 use annals_runtime::tools::RegistrationError;
 use annals_runtime::{LogError, Refusal};
 use std::io;
@@ -50,6 +51,9 @@ pub enum HostError {
         /// Why, and what to set.
         why: String,
     },
+    /// The cassette cannot be played.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
     /// No Session works here yet.
     #[error("no Session works in {} yet; leave out -c to begin one", directory.display())]
     NothingToContinue {
@@ -111,8 +115,10 @@ impl HostError {
             | Self::NoDirectory { .. }
             | Self::BadDirectory { .. }
             | Self::NothingToRerun { .. }
+            | Self::Cassette(CassetteError::NoFolder(_))
             | Self::Refused(Refusal::NotFound(_)) => 2,
             Self::Stdin(_)
+            | Self::Cassette(_)
             | Self::Editor(_)
             | Self::NoEndpoint { .. }
             | Self::Runs { .. }

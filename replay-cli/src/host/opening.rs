@@ -28,9 +28,9 @@ pub struct Found {
 ///
 /// # Errors
 /// When it is gone, or its name is no text.
-pub fn here() -> Result<String, HostError> {
+pub fn here(desk: &Desk) -> Result<String, HostError> {
     let bad = |why: String| HostError::BadDirectory { why };
-    let found = std::env::current_dir().and_then(std::fs::canonicalize).map_err(|error| bad(error.to_string()))?;
+    let found = std::fs::canonicalize(&desk.environment.directory).map_err(|error| bad(error.to_string()))?;
     found
         .into_os_string()
         .into_string()
@@ -46,7 +46,7 @@ pub async fn find(go_on: bool, name: Option<&str>, desk: &Desk) -> Result<Option
         (false, None) => return Ok(None),
         (_, Some(name)) => desk.change(name).await?,
         (true, None) => {
-            let directory = here()?;
+            let directory = here(desk)?;
             let nothing = || HostError::NothingToContinue { directory: directory.clone().into() };
             let reader = match desk.store(OpenMode::Existing).await {
                 Err(CliError::NoStore { .. }) => return Err(nothing().into()),
