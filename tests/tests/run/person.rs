@@ -159,5 +159,14 @@ fn stable(line: &str) -> String {
             _ => word.to_owned(),
         }
     };
-    line.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    let mut told: Vec<String> = Vec::new();
+    for part in line.split(' ').map(word) {
+        // How long a call took is nobody's promise.
+        match (part.as_str(), told.last()) {
+            ("s", Some(number)) if number.parse::<f64>().is_ok() => drop(told.pop()),
+            ("·", Some(before)) if before.is_empty() => {}
+            _ => told.push(part),
+        }
+    }
+    told.join(" ")
 }
