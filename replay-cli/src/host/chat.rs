@@ -14,9 +14,9 @@ use super::{
 };
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::look::{Look, Tone};
+use crate::look::Tone;
 use crate::remarks::Remarks;
-use annals_runtime::ports::{Ids, SeededIds};
+use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
 use annals_runtime::{NewInput, NewSession, RunError, Session};
 use std::io::Write;
@@ -33,7 +33,6 @@ pub struct Chat<'a> {
     stage: Stage,
     remarks: Remarks,
     ids: SeededIds,
-    look: Look,
     printer: Option<Printer>,
 }
 
@@ -70,8 +69,8 @@ impl<'a> Chat<'a> {
         let screen = if printer.is_some() { screen.above_a_prompt() } else { screen };
         let mut stage = Stage::new(host, questions, Show::Screen(Box::new(screen)), manner, lines)?;
         stage.steers = printer.is_some();
-        let (ids, look) = (SeededIds::from_entropy()?, desk.look.clone());
-        Ok(Self { host, definitions, chosen, session, stage, remarks, ids, look, printer })
+        let ids = SeededIds::from_entropy()?;
+        Ok(Self { host, definitions, chosen, session, stage, remarks, ids, printer })
     }
 
     /// Talks until a person leaves.
@@ -135,7 +134,7 @@ impl<'a> Chat<'a> {
                 self.session.insert(session).clone()
             }
         };
-        let input = self.ids.input(self.look.now);
+        let input = self.ids.input(SystemClock::local().now());
         self.stage.show.typed(input.clone());
         session.admit(NewInput::steer(text).named(input.as_str())).await.map_err(HostError::from)?;
         self.run(&session, Goal::Answer, out).await

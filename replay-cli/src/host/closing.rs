@@ -30,6 +30,8 @@ pub fn say(view: &SessionView, ended: &Ended, desk: &Desk) {
         desk.remarks.say(Tone::Warn, &told);
     }
     let dim = |text: &str| desk.remarks.write(&format!("{}\n", desk.remarks.look().paint(Tone::Dim, text)));
+    let blank = if desk.shows_progress() { "\n" } else { "" };
+    desk.remarks.write(blank);
     dim(&format!("Session {id} · {}", used(view)));
     if desk.shows_progress() {
         dim(&format!("annals run -s {id} \"…\" goes on · annals verify {id} --requests proves it"));

@@ -205,14 +205,17 @@ impl Scene<'_> {
                 self.open = question;
                 self.obey(Signal::Interrupt).await?;
             }
-            // Nobody is there any more.
-            (Line::End, Some(question)) => {
+            // Nobody is there any more to be asked, but the turn was asked for.
+            (Line::End, Some(question)) if !self.stage.steers => {
                 self.stage.manner = Manner::Nobody;
                 if let Some(answered) = Manner::Nobody.answer() {
                     question.answer(answered);
                 }
             }
-            (Line::End, None) => self.obey(Signal::End).await?,
+            (Line::End, question) => {
+                self.open = question;
+                self.obey(Signal::End).await?;
+            }
         }
         Ok(())
     }

@@ -78,7 +78,7 @@ impl Screen {
         // A call that began before this process looked has no line.
         let Some(Running { told, since }) = self.calls.running.remove(&key) else { return Ok(()) };
         let took = record.at.millis().saturating_sub(since.millis());
-        let failed = settled.outcome == ToolOutcome::Failed;
+        let failed = settled.outcome != ToolOutcome::Completed;
         let (mark, tone, rest) = match failed {
             true => {
                 let why =
