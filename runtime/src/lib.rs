@@ -21,6 +21,7 @@ pub mod tools;
 mod turn;
 pub mod views;
 pub mod wire;
+pub mod workbench;
 pub mod worktree;
 
 pub use annals_store::Boxed;
