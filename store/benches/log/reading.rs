@@ -151,7 +151,7 @@ async fn point(log: &DiskLog, id: SessionId, records: &[Record], path: &Path) ->
     for records in records.chunks(10_000) {
         sqlite.commit(records).map_err(|error| error.to_string())?;
     }
-    let places: Vec<u64> = (0..20_000).map(|n| records[(n * 7919) % records.len()].1).collect();
+    let places: Vec<u64> = (0..100_000).map(|n| records[(n * 7919) % records.len()].1).collect();
     let (mut ours, mut its) = (Vec::new(), Vec::new());
     for _ in 0..ROUNDS {
         let begin = Instant::now();
