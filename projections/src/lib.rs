@@ -51,7 +51,7 @@ pub use permissions::{Permissions, Question};
 pub use profiles::Profiles;
 pub use request::{
     Block, BuildError, LAST_STEP, PRUNED, Request, RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult,
-    rebuild,
+    rebuild, wrapped,
 };
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};

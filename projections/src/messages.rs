@@ -32,6 +32,18 @@ impl Messages {
         self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get(at))
     }
 
+    /// The messages that hold open calls, by Seq.
+    pub fn open(&self) -> impl Iterator<Item = Seq> {
+        self.open.iter().map(|(holder, _)| *holder)
+    }
+
+    /// Lets go of every message that no later record can change: what is left are those with open calls, and that of the
+    /// newest step. What later records make and change stays the same.
+    pub fn let_go(&mut self) {
+        let (open, step) = (&self.open, self.step);
+        self.list.retain(|message| step == Some(message.seq) || open.iter().any(|(holder, _)| *holder == message.seq));
+    }
+
     pub(crate) fn get_mut(&mut self, seq: Seq) -> Option<&mut Message> {
         self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get_mut(at))
     }

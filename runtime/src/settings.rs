@@ -82,6 +82,12 @@ pub trait Definitions: Send + Sync {
     /// given no skill guidance.
     fn agent(&self, agent: &AgentName) -> Option<AgentProfile>;
 
+    /// What an agent is when it speaks to a model: its own text, or the one that suits the model's family (seed 003).
+    fn agent_on(&self, agent: &AgentName, model: &ModelName) -> Option<AgentProfile> {
+        let _ = model;
+        self.agent(agent)
+    }
+
     /// What a model is; `None` fails the turn after its input was promoted (spec 7.2, step 6).
     fn model(&self, model: &ModelName) -> Option<ModelProfile>;
 

@@ -152,6 +152,12 @@ impl Runner {
         if self.is_child { profile.map(as_child) } else { profile }
     }
 
+    /// The same as it speaks to the model of a turn.
+    fn agent_on(&self, selected: &Selected) -> Option<AgentProfile> {
+        let profile = self.shared.ports.definitions.agent_on(&selected.agent, &selected.model);
+        if self.is_child { profile.map(as_child) } else { profile }
+    }
+
     /// Ends the run if it was interrupted.
     pub(crate) fn goes_on(&self) -> Result<(), Stop> {
         if self.cancellation.is_cancelled() { Err(Stop::Interrupted) } else { Ok(()) }

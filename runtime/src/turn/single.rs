@@ -3,17 +3,17 @@
 use super::{Runner, Shape, Stop, interrupted};
 use crate::lane::Decision;
 use crate::ports::{ProviderError, ProviderEvent, ProviderRequest};
+use crate::wire::encode;
 use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};
-use annals_core::{RequestId, SessionId, Text};
-use annals_projections::{Request, SessionView, rebuild};
+use annals_core::{RequestId, Text};
+use annals_projections::{SessionView, rebuild};
 use futures_util::StreamExt;
 use std::sync::Arc;
 
 /// A request that is durable and may be sent.
 pub(crate) struct Single {
     pub(crate) id: RequestId,
-    request: Arc<Request>,
-    parent: Option<SessionId>,
+    request: ProviderRequest,
 }
 
 /// What came of it.
@@ -47,6 +47,7 @@ pub(crate) async fn announce(
     prompt: Text,
     mut due: impl FnMut(&SessionView) -> bool,
 ) -> Result<Option<Single>, Stop> {
+    let session = runner.lane.session();
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
     let blobs = runner.lane.blobs();
     let decide = |view: &SessionView| {
@@ -56,17 +57,18 @@ pub(crate) async fn announce(
         let mut sent: RequestSent = shape.sent(id, purpose, Some(prompt.clone()));
         let request = rebuild(view, &sent, &*blobs)?;
         sent.digest = request.digest();
+        let body = encode(&request, session)?.map(Arc::new);
+        sent.wire = body.as_ref().map(|body| body.digest);
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
-        Ok(Decision::append(vec![sent.into()], Some(Single { id, request: Arc::new(request), parent })))
+        let request = ProviderRequest { session, parent, id, attempt: 1, request: Arc::new(request), body };
+        Ok(Decision::append(vec![sent.into()], Some(Single { id, request })))
     };
     runner.lane.decide(decide).await
 }
 
 /// Sends it and takes the text in; `heard` is told each piece as it comes.
 pub(crate) async fn ask(runner: &Runner, single: Single, mut heard: impl FnMut(&str)) -> Said {
-    let Single { id, request, parent } = single;
-    let session = runner.lane.session();
-    let mut answer = runner.shared.ports.provider.send(ProviderRequest { session, parent, id, attempt: 1, request });
+    let mut answer = runner.shared.ports.provider.send(single.request);
     let (mut text, mut usage) = (String::new(), None);
     let ended = loop {
         match runner.unless_interrupted(answer.next()).await {
