@@ -27,3 +27,4 @@ pub mod reader;
 pub mod remarks;
 pub mod schema;
 pub mod tale;
+pub mod undoing;

@@ -11,6 +11,8 @@ mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
+
+pub mod providers;
 pub mod redaction;
 mod runtime;
 pub mod scenario;
@@ -20,6 +22,8 @@ pub mod subagents;
 pub mod tools;
 mod turn;
 pub mod views;
+pub mod wire;
+pub mod workbench;
 pub mod worktree;
 
 pub use annals_store::Boxed;

@@ -380,7 +380,7 @@ impl Writer {
                 }
             }
             Command::Title => {
-                self.append(vec![SessionTitled { title: "A title".to_owned() }.into()]);
+                self.append(vec![SessionTitled::given("A title").into()]);
             }
         }
     }

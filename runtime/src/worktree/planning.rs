@@ -67,7 +67,7 @@ impl Shadow {
         }
         left.sort_by(|a, b| a.path.cmp(&b.path));
         let unknown_steps = undo.steps.iter().filter(|step| step.start.is_none() || step.end.is_none()).count();
-        let mut plan = self.planned(original, &now.files(), &entries, targets.clone())?;
+        let mut plan = self.planned(original, &now, &entries, targets.clone())?;
         if original != &now {
             // Only what this undo restores is its own: other edits since then are the user's.
             let before = |path: &String| match since.get(path) {
@@ -86,16 +86,20 @@ impl Shadow {
     pub(super) fn planned(
         &self,
         original: &Tree,
-        files: &str,
+        now: &Tree,
         entries: &Entries,
         mut targets: BTreeMap<String, Option<Entry>>,
     ) -> Result<Plan, FilesError> {
         targets.retain(|path, target| entries.get(path) != target.as_ref());
         room(entries, &targets)?;
         let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
-        let now = match targets.is_empty() {
-            true => super::Changes::default(),
-            false => self.changes(files, &self.changed_tree(files, changed)?)?,
+        let (to, changes) = match targets.is_empty() {
+            true => (now.clone(), super::Changes::default()),
+            false => {
+                let after = self.changed_tree(&now.files(), changed)?;
+                let excludes = self.git.shadow("rev-parse").args(["--verify", &now.excludes()]).text()?;
+                (self.tree_of(&after, &excludes)?, self.changes(&now.files(), &after)?)
+            }
         };
         let restore = |(path, to): (String, Option<Entry>)| {
             let from = entries.get(&path).cloned();
@@ -103,13 +107,26 @@ impl Shadow {
         };
         Ok(Plan {
             original: original.clone(),
+            from: now.clone(),
+            to,
             restores: targets.into_iter().map(restore).collect(),
-            recorded: now.clone(),
-            now,
+            recorded: changes.clone(),
+            now: changes,
             left: Vec::new(),
             mixed: Vec::new(),
             unknown_steps: 0,
         })
+    }
+
+    /// Plans to take back a restore from one capture to another, as far as it has happened.
+    pub(super) fn plan_take_back(&self, from: &Tree, to: &Tree) -> Result<Plan, FilesError> {
+        let differences = self.differences(&from.files(), &to.files())?;
+        let now = self.capture()?.tree;
+        let entries = self.listing(&now.files())?;
+        let stands = |(path, sides): &(String, super::changes::Sides)| entries.get(path) == sides.after.as_ref();
+        let back = differences.into_iter().filter(|(_, sides)| sides.is_captured()).filter(stands);
+        let targets = back.map(|(path, sides)| (path, sides.before)).collect();
+        self.planned(&now, &now, &entries, targets)
     }
 
     /// What an earlier stage restored, with what stood there originally.

@@ -206,6 +206,11 @@ impl Files for ShadowRepository {
         self.work(move |shadow| shadow.restore(&files))
     }
 
+    fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
+        let (from, to) = (from.clone(), to.clone());
+        self.work(move |shadow| shadow.plan_take_back(&from, &to))
+    }
+
     fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {
         let below = below.to_string();
         self.work(move |shadow| shadow.uncommitted(&below))

@@ -7,11 +7,14 @@ use annals_cli::look::Look;
 use annals_cli::progress::Bar;
 use annals_cli::questions::Past;
 use annals_core::event::*;
-use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
+use annals_core::{BlobHash, Blobs, CallId, Digest, Entry, Event, Json, NoBlobs, RequestId, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView, rebuild};
-use annals_store::{Draft, EventLog, MemoryLog};
+use annals_store::{
+    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, MemoryLog, ReadError, Scope, SessionHead, Slice,
+};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 pub fn fixtures() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")
@@ -50,6 +53,16 @@ pub fn drawn<E: std::fmt::Debug>(draw: impl FnOnce(&mut Vec<u8>, &Look) -> Resul
     String::from_utf8(out).unwrap()
 }
 
+fn first_tools() -> ToolsRecorded {
+    ToolsRecorded {
+        tools: vec![ToolDefinition {
+            name: "read".into(),
+            description: "Reads a file.".into(),
+            schema: Json::received(r#"{"type":"object"}"#),
+        }],
+    }
+}
+
 /// A Session of our own, written as the runtime writes one: every request is recorded, with the digest that proves it.
 pub struct Own {
     pub log: Arc<dyn EventLog>,
@@ -83,13 +96,7 @@ impl Own {
         };
         let agent =
             AgentProfile { agent: "build".into(), system: Some("You build.".into()), steps: None, permissions: vec![] };
-        let tools = ToolsRecorded {
-            tools: vec![ToolDefinition {
-                name: "read".into(),
-                description: "Reads a file.".into(),
-                schema: Json::received(r#"{"type":"object"}"#),
-            }],
-        };
+        let tools = first_tools();
         let options = OptionsRecorded { options: RequestOptions::default() };
         let mut own = Self {
             log: Arc::new(MemoryLog::new()),
@@ -193,7 +200,7 @@ impl Own {
             attempt: 1,
             digest: Digest([0; 32]),
             wire: None,
-            agent: "build".into(),
+            agent: self.agent.agent.clone(),
             model: self.model.model.clone(),
             agent_profile: self.agent.digest().unwrap(),
             model_profile: self.model.digest().unwrap(),
@@ -243,6 +250,51 @@ impl Own {
         self.model.model = name.into();
         let profile = self.model.clone();
         self.add(vec![ModelSwitched { model: name.into() }.into(), ModelProfileRecorded { profile }.into()]).await;
+    }
+
+    /// Another agent is selected, with a text of its own.
+    pub async fn switches_agent(&mut self, name: &str, system: &str) {
+        self.agent.agent = name.into();
+        self.add(vec![AgentSwitched { agent: name.into() }.into()]).await;
+        self.redefines_agent(system).await;
+    }
+
+    /// The agent's own text is another one from here on.
+    pub async fn redefines_agent(&mut self, system: &str) {
+        self.agent.system = Some(system.into());
+        self.add(vec![AgentProfileRecorded { profile: self.agent.clone() }.into()]).await;
+    }
+
+    /// Other tools are offered from here on.
+    pub async fn offers(&mut self, names: &[&str]) {
+        let tools = names.iter().map(|name| ToolDefinition {
+            name: (*name).into(),
+            description: format!("Does {name}.").as_str().into(),
+            schema: Json::received(r#"{"type":"object"}"#),
+        });
+        let recorded = ToolsRecorded { tools: tools.collect() };
+        self.tools = recorded.digest().unwrap();
+        self.add(vec![recorded.into()]).await;
+    }
+
+    /// The tools that the Session began with are offered again; the log holds them already.
+    pub fn offers_again(&mut self) {
+        self.tools = first_tools().digest().unwrap();
+    }
+
+    /// Other generation controls are set from here on.
+    pub async fn sets(&mut self, control: &str, value: &str) {
+        let controls = [(control.to_owned(), Json::received(value))].into();
+        let recorded = OptionsRecorded { options: RequestOptions { controls, ..RequestOptions::default() } };
+        self.options = recorded.options.digest().unwrap();
+        self.add(vec![recorded.into()]).await;
+    }
+
+    /// The model takes system messages as text of the user from here on.
+    pub async fn wraps_system_messages(&mut self) {
+        self.model.system_messages = SystemMessages::Wrapped;
+        let profile = self.model.clone();
+        self.add(vec![ModelProfileRecorded { profile }.into()]).await;
     }
 
     pub async fn compacts(&mut self, summary: &str) -> Seq {
@@ -306,4 +358,104 @@ pub async fn eventful() -> Own {
     own.sends().await;
     own.answers("Yes.", None, usage(0, 150)).await;
     own
+}
+
+/// A log that counts the records that are read of it.
+pub struct Counting {
+    log: Arc<dyn EventLog>,
+    read: AtomicU64,
+}
+
+impl Counting {
+    pub fn new(log: Arc<dyn EventLog>) -> Arc<Self> {
+        Arc::new(Self { log, read: AtomicU64::new(0) })
+    }
+
+    /// How many records were read since the last time that this was asked.
+    pub fn taken(&self) -> u64 {
+        self.read.swap(0, Ordering::Relaxed)
+    }
+
+    fn count(&self, slices: Vec<Slice>) -> Vec<Slice> {
+        let records: usize = slices.iter().map(|slice| slice.records().count()).sum();
+        self.read.fetch_add(records as u64, Ordering::Relaxed);
+        slices
+    }
+}
+
+impl EventLog for Counting {
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        self.log.append(draft)
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        self.log.head(session)
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        self.log.sessions()
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { Ok(self.count(self.log.read(session, from, limit).await?)) })
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        Box::pin(async move { Ok(self.count(self.log.read_back(session, before, limit).await?)) })
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        self.log.follow(scope)
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        self.log.put_blob(text)
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.log.blobs()
+    }
+}
+
+/// A log whose blobs are not there.
+pub struct WithoutBlobs(Arc<dyn EventLog>);
+
+impl WithoutBlobs {
+    pub fn new(log: Arc<dyn EventLog>) -> Arc<dyn EventLog> {
+        Arc::new(Self(log))
+    }
+}
+
+impl EventLog for WithoutBlobs {
+    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        self.0.append(draft)
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        self.0.head(session)
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        self.0.sessions()
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        self.0.read(session, from, limit)
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        self.0.read_back(session, before, limit)
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        self.0.follow(scope)
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        self.0.put_blob(text)
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        Arc::new(NoBlobs)
+    }
 }
