@@ -8,8 +8,8 @@
 //! unless the user trusted it: see [`Trust`].
 
 mod agent;
-mod connection;
 mod definitions;
+mod endpoints;
 mod environment;
 mod guard;
 mod keys;
@@ -23,9 +23,8 @@ mod settings;
 mod trust;
 
 pub use agent::{Agent, Mode};
-pub use connection::{Connection, Key};
 pub use environment::{Environment, Variables};
-pub use keys::{KEYS, Key as KnownKey, Kind, Project};
+pub use keys::{KEYS, Key, Kind, Project};
 pub use origin::{Layer, Origin};
 pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
 pub use problem::{ConfigError, Problem};
@@ -35,7 +34,7 @@ pub use trust::Trust;
 
 use annals_core::bound::Limits;
 use annals_core::{AgentName, ModelName};
-use annals_runtime::catalog::{Catalog, CatalogModel};
+use annals_runtime::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::settings::CompactionSettings;
 use std::collections::BTreeMap;
@@ -232,29 +231,6 @@ impl Config {
                 .into_iter()
                 .filter_map(|(kind, value)| Some((kind, value.as_str()?.to_owned())))
                 .collect(),
-        }
-    }
-
-    /// How a model is reached; `None` when there is no such model.
-    ///
-    /// # Errors
-    /// When no protocol of ours speaks to it.
-    pub fn connection(&self, model: &CatalogModel) -> Result<Connection, annals_runtime::catalog::UnsupportedApi> {
-        let env = self.catalog.provider(&model.provider).map(|provider| provider.env).unwrap_or_default();
-        Connection::of(&self.settings, model, &env, &self.variables)
-    }
-
-    /// Where the key of a provider comes from; `None` when it wants none.
-    pub fn key(&self, provider: &str) -> Option<Key> {
-        let env = self.catalog.provider(provider).map(|provider| provider.env).unwrap_or_default();
-        connection::key(&self.settings, provider, &env, &self.variables)
-    }
-
-    /// Whether what a key comes from is there, as far as can be seen without running a command.
-    pub fn has_key(&self, provider: &str) -> bool {
-        match self.key(provider) {
-            Some(Key::Env(name)) => self.variables.get(&name).is_some(),
-            Some(Key::Command(_)) | None => true,
         }
     }
 

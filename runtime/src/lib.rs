@@ -11,6 +11,7 @@ mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
+
 pub mod providers;
 pub mod redaction;
 mod runtime;

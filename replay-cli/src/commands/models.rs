@@ -1,6 +1,6 @@
 //! `annals models`: which models can be used, and what is missing for the others.
 
-use crate::config::{Config, Key};
+use crate::config::Config;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json::List;
@@ -8,6 +8,8 @@ use crate::layout::{columns, plain};
 use crate::look::{Tone, money, thousands};
 use annals_core::event::Prices;
 use annals_runtime::catalog::{CatalogModel, CatalogProvider};
+use annals_runtime::providers::KeySource;
+use annals_runtime::redaction::Redactor;
 use serde_json::{Value, json};
 use std::io::Write;
 
@@ -59,7 +61,8 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
         let title = desk.look.paint(Tone::Strong, &plain(&provider.name));
         writeln!(out, "{title}{}", desk.look.paint(Tone::Warn, &missing))?;
         if models.is_empty() {
-            let at = provider.base_url.as_deref().unwrap_or("nobody says where");
+            let at = provider.base_url.as_deref().unwrap_or("an unknown address");
+            let at = Redactor::default().redact(at).text.into_owned();
             let told = format!("  {}/NAME  any model that the server at {at} has", provider.id);
             writeln!(out, "{}", desk.look.paint(Tone::Dim, &plain(&told)))?;
         }
@@ -90,8 +93,8 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
 /// What to set for a provider.
 fn wanting(provider: &CatalogProvider, config: &Config) -> String {
     match config.key(&provider.id) {
-        Some(Key::Env(name)) => format!("set {name}"),
-        Some(Key::Command(_)) | None => String::new(),
+        Some(KeySource::Env(name)) => format!("set {name}"),
+        Some(KeySource::Command(_)) | None => String::new(),
     }
 }
 
@@ -120,12 +123,12 @@ fn in_json(model: &CatalogModel, config: &Config) -> Value {
     json!({
         "model": model.model, "name": model.name, "context": model.context, "output": model.output,
         "nano_dollars_per_million": prices, "media": model.media, "reasoning": model.reasoning, "tools": model.tools,
-        "protocol": route.ok().map(|route| route.protocol),
-        "base_url": route.ok().map(|route| route.base_url.as_str()),
+        "protocol": route.ok().map(|route| route.protocol.as_str()),
+        "base_url": route.ok().map(|route| Redactor::default().redact(&route.base_url).text.into_owned()),
         "unusable": route.err().map(ToString::to_string),
         "key": match config.key(&model.provider) {
-            Some(Key::Env(name)) => json!({"variable": name}),
-            Some(Key::Command(_)) => json!({"command": true}),
+            Some(KeySource::Env(name)) => json!({"variable": name}),
+            Some(KeySource::Command(_)) => json!({"command": true}),
             None => Value::Null,
         },
         "usable": config.has_key(&model.provider) && route.is_ok(),

@@ -6,10 +6,8 @@ use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_runtime::catalog::partition;
 use annals_runtime::settings::Definitions;
+use annals_runtime::wire::Protocol;
 use serde_json::{Map, Value};
-
-/// Every protocol that an agent's settings may meet.
-const PROTOCOLS: [&str; 3] = ["openai-chat", "openai-responses", "anthropic-messages"];
 
 impl Definitions for Config {
     fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
@@ -39,8 +37,9 @@ impl Definitions for Config {
         if let Some(agent) = self.agents.get(agent) {
             lay(&mut settings, agent.options.clone());
         }
-        let protocol = known.route.map_or("", |route| route.protocol);
-        match partition(protocol, &settings) {
+        // One that cannot be spoken to has no profile, and is sent nothing.
+        let Ok(route) = known.route else { return RequestOptions::default() };
+        match partition(route.protocol, &settings) {
             Ok(options) => options,
             // Each of them was taken apart when it was loaded.
             Err(error) => {
@@ -88,9 +87,9 @@ impl Config {
                 }
                 [.., "options", name] => {
                     let one: Map<String, Value> = [((*name).to_owned(), setting.value.clone())].into_iter().collect();
-                    let spoken: Vec<&str> = match path.as_slice() {
+                    let spoken: Vec<Protocol> = match path.as_slice() {
                         ["models", model, ..] => self.route(model).into_iter().collect(),
-                        _ => PROTOCOLS.to_vec(),
+                        _ => Protocol::ALL.to_vec(),
                     };
                     if let Some(error) = spoken.into_iter().find_map(|protocol| partition(protocol, &one).err()) {
                         wrong(setting, error.to_string());
@@ -101,7 +100,7 @@ impl Config {
         }
     }
 
-    fn route(&self, model: &str) -> Option<&'static str> {
+    fn route(&self, model: &str) -> Option<Protocol> {
         self.catalog.model(&model.into())?.route.ok().map(|route| route.protocol)
     }
 }
