@@ -19,7 +19,6 @@ mod lines;
 pub mod opening;
 mod places;
 mod question;
-mod reach;
 mod real_place;
 pub mod rerun;
 mod screen;

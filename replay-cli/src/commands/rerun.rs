@@ -51,6 +51,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let then = reader.look(found.session, recorded.cut).await?.session;
     let found = opening::Found { agent: then.agent, model: then.model, ..found };
     let (mut equipment, chosen) = configured(desk, &options, Some(&found))?;
+    // Titles are asked for beside the turns; the fork has one.
+    equipment.settings.title = None;
     let frozen = args.recorded || options.replay.is_some();
     if frozen {
         equipment.at_place = Arc::new(World::of(&recorded, reader.blobs()));
@@ -71,7 +73,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         session.switch_model(chosen.model.clone()).await.map_err(HostError::from)?;
     }
     let person = io::stdin().is_terminal() && desk.shows_progress();
-    let manner = if frozen { Manner::Yes } else { args.with.manner(person) };
+    let manner = if frozen { Manner::Recorded } else { args.with.manner(person) };
     let screen = Screen::new(desk.remarks.clone(), desk.look.clone(), false);
     let mut stage = Stage::new(&host, questions, Show::Screen(Box::new(screen)), manner, Lines::of_stdin())?;
     stage.show.begin(&*session.view().await.map_err(HostError::from)?, &mut io::sink())?;

@@ -111,6 +111,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         session.admit(NewInput::steer(prompt).named(input.as_str())).await.map_err(HostError::from)?;
     }
     let ended = conduct(&host, &session, Goal::Answer, &mut stage, out).await?;
+    if !matches!(ended, Ended::Left) {
+        stage.await_title(&session).await;
+    }
     let view = session.view().await.map_err(HostError::from)?;
     if desk.look.json {
         closing::in_json(&view, &ended, out)?;

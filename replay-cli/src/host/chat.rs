@@ -106,6 +106,7 @@ impl<'a> Chat<'a> {
             }
         }
         if let Some(session) = &self.session {
+            self.stage.await_title(session).await;
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
             self.aside(&format!("Session {id} · {}", closing::used(&view)));

@@ -26,6 +26,9 @@ pub enum Goal {
     Compaction,
 }
 
+/// How long a title is waited for once the answer is there.
+const TITLE: Duration = Duration::from_secs(15);
+
 /// How a run ended.
 #[derive(Debug)]
 pub enum Ended {
@@ -78,6 +81,15 @@ impl Stage {
         });
         let signals = Signals::listen()?;
         Ok(Self { show, manner, lines, steers: false, notices, questions, signals, _listening: listening })
+    }
+
+    /// Waits for the title of a Session, if one is asked for, but not for long, and not for somebody who wants to go.
+    pub async fn await_title(&mut self, session: &Session) {
+        tokio::select! {
+            () = session.title_settled() => {}
+            _ = self.signals.next() => {}
+            () = tokio::time::sleep(TITLE) => {}
+        }
     }
 
     /// Waits for what a person types or signals while nothing runs.

@@ -1,15 +1,15 @@
 //! What configuration, environment and options make of a host.
 
 use super::opening::{Found, here};
-use super::reach::Reach;
 use super::{Equipment, HostError, RealPlace};
-use crate::config::{Config, Key};
+use crate::config::Config;
 use crate::desk::Desk;
 use crate::error::CliError;
 use annals_core::{AgentName, ModelName};
 use annals_runtime::Settings;
 use annals_runtime::ports::{Provider, SystemClock};
-use annals_runtime::providers::{CassettePlayer, CassetteRecorder, HttpProvider};
+use annals_runtime::providers::{CassettePlayer, CassetteRecorder, Endpoints, HttpProvider, KeySource};
+use annals_runtime::settings::TitleSettings;
 use annals_runtime::subagents::Subagent;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -62,8 +62,8 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         model: agent.model.clone(),
     });
     let hidden = config.catalog.providers().filter_map(|provider| match config.key(&provider.id) {
-        Some(Key::Env(name)) => Some(name),
-        Some(Key::Command(_)) | None => None,
+        Some(KeySource::Env(name)) => Some(name),
+        Some(KeySource::Command(_)) | None => None,
     });
     let place = RealPlace {
         instructions: config.instructions(),
@@ -71,7 +71,8 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         hidden: hidden.collect(),
         output: config.output(),
     };
-    let settings = Settings { compaction: config.compaction(), output: config.output(), ..Settings::default() };
+    let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
+    let settings = Settings { compaction: config.compaction(), output: config.output(), title, ..Settings::default() };
     let equipment = Equipment {
         provider,
         definitions: config.clone(),
@@ -80,6 +81,11 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         subagents: subagents.collect(),
     };
     Ok((equipment, Chosen { agent, model, directory }))
+}
+
+/// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.
+fn small(config: &Config) -> Option<ModelName> {
+    config.small_model().filter(|model| reachable(config, model).is_ok())
 }
 
 fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<AgentName, HostError> {
@@ -144,11 +150,25 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
     if let Some(folder) = &options.replay {
         return Ok(Arc::new(CassettePlayer::open(folder.clone()).map_err(HostError::Cassette)?));
     }
-    let reach = Reach::new(config.clone());
-    reach.missing(model)?;
-    let provider = HttpProvider::new(Arc::new(reach), Arc::new(SystemClock::local()));
+    reachable(config, model)?;
+    let provider = HttpProvider::new(Arc::new(config.clone()), Arc::new(SystemClock::local()));
     Ok(match &options.record {
         Some(folder) => Arc::new(CassetteRecorder::new(provider, folder.clone())),
         None => Arc::new(provider),
     })
+}
+
+/// Tells before anything is made what keeps a model from being asked.
+fn reachable(config: &Config, model: &ModelName) -> Result<(), HostError> {
+    let cannot = |why: String| HostError::NoEndpoint { model: model.to_string(), why };
+    let endpoint = config.endpoint(model).map_err(|error| cannot(error.to_string()))?;
+    let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider);
+    match endpoint.key {
+        Some(KeySource::Env(name)) if !config.has_key(provider) => Err(cannot(format!(
+            "{name} is not set; put your key for {provider} into that environment variable, or name a `key_command` for \
+             it in {}",
+            config.files().0.display()
+        ))),
+        Some(KeySource::Env(_) | KeySource::Command(_)) | None => Ok(()),
+    }
 }

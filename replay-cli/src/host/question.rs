@@ -21,10 +21,15 @@ pub enum Manner {
     Deny,
     /// Nobody is there: each is rejected, and it is said how to allow it.
     Nobody,
+    /// Recorded results are given: nothing is done that needs to be allowed.
+    Recorded,
 }
 
 /// What the model is told of a call that was rejected without anybody being asked.
 const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without it, and say what was left undone.";
+
+/// Who answers where nothing runs.
+pub(super) const RECORDED: &str = "rerun";
 
 impl Manner {
     /// The answer that needs nobody; `None` when a person is asked.
@@ -35,6 +40,7 @@ impl Manner {
             Self::Yes => (PermissionAnswer::Once, "--yes"),
             Self::Deny => (rejected(), "--deny"),
             Self::Nobody => (rejected(), "no terminal"),
+            Self::Recorded => (PermissionAnswer::Once, RECORDED),
         };
         Some(Answered { answer, by: by.into() })
     }

@@ -9,6 +9,7 @@ use annals_runtime::ports::{RealFilesystem, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use annals_runtime::workbench::{self, Workplace, skills};
+use annals_runtime::worktree::files_kept_in;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -59,6 +60,7 @@ impl AtPlace for RealPlace {
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
         services.tools.register(all).expect("the first tools have valid names, each its own").detach();
         services.skills = Some(catalogue);
+        services.files = Some(files_kept_in(store, directory));
         services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
         services
     }

@@ -303,7 +303,7 @@ impl Screen {
 
     fn replied(&mut self, replied: &PermissionReplied, out: &mut dyn Write) -> io::Result<()> {
         match (replied.by.as_str(), replied.reply) {
-            ("user", _) => Ok(()),
+            ("user" | super::question::RECORDED, _) => Ok(()),
             ("no terminal", Reply::Reject) => {
                 let text = "rejected, since nobody is there to be asked: `--yes` allows everything that no rule denies, a \
                             permission rule allows it for good (docs/configuration.md)";
