@@ -4,6 +4,8 @@
 
 mod lower;
 
+pub use lower::wrapped;
+
 use crate::SessionView;
 use alloc::borrow::ToOwned;
 use alloc::string::String;

@@ -176,6 +176,15 @@ impl Default for CompactionSettings {
     }
 }
 
+/// Who is asked for the titles of Sessions that have none (spec 15).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TitleSettings {
+    /// The agent whose profile and options title requests carry; the Session's own without one.
+    pub agent: Option<AgentName>,
+    /// A small model; the Session's own without one, or where nobody defined it.
+    pub model: Option<ModelName>,
+}
+
 /// How the calls of one answer run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallOrder {
@@ -198,6 +207,8 @@ pub struct Settings {
     pub calls: CallOrder,
     /// What shapes summary requests beside the history.
     pub summary: Option<Arc<dyn SummaryHook>>,
+    /// Who is asked for titles; without it nobody is.
+    pub title: Option<TitleSettings>,
     /// Where views are saved, so that a long Session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
 }

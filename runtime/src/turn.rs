@@ -20,8 +20,11 @@ mod reply;
 mod retry;
 mod room;
 mod shape;
+pub(crate) mod single;
+pub(crate) mod title;
 
 pub(crate) use promotion::Promotion;
+pub(crate) use retry::failure;
 pub(crate) use shape::{Shape, cost};
 
 use crate::lane::Lane;

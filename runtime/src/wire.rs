@@ -154,6 +154,11 @@ pub fn encode(request: &Request, session: SessionId) -> Result<Option<Body>, Enc
     }
     match (protocol, model.encoding) {
         (Protocol::OpenAiChat, 1) => chat::encode(request, session).map(Some),
+        (Protocol::OpenAiResponses, 1) => responses::encode(request, session).map(Some),
+        (Protocol::AnthropicMessages, 1) => anthropic::encode(request).map(Some),
         (protocol, encoding) => Err(EncodeError::UnknownEncoding { protocol, encoding }),
     }
 }
+
+#[cfg(test)]
+mod tests;

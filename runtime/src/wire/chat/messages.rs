@@ -3,7 +3,7 @@
 use super::ReasoningField;
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
-use crate::wire::talk::{hosted_words, joined, unanswered, unwrapped};
+use crate::wire::talk::{self, hosted_words, joined, results, results_after, unanswered, unwrapped};
 use annals_core::event::ModelProfile;
 use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult};
 use serde::Serialize;
@@ -79,7 +79,7 @@ pub(super) struct Call<'a> {
 #[derive(Serialize)]
 pub(super) struct Called<'a> {
     name: Cow<'a, str>,
-    arguments: &'a str,
+    arguments: Cow<'a, str>,
 }
 
 /// All messages of a request, the system texts first, as one.
@@ -102,17 +102,15 @@ pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Mess
                 if message.role == Role::System {
                     out.push(Message::System { content: joined(message) });
                 } else {
-                    out.push(assistant(message, reasoning));
+                    out.push(assistant(message, results_after(&request.messages, at), reasoning));
                 }
                 for id in unanswered(&request.messages, at) {
                     out.push(Message::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
                 }
             }
             Role::Tool => {
-                for block in &message.blocks {
-                    if let Block::Result { result, .. } = block {
-                        out.push(tool(result, &mut waiting, &request.model));
-                    }
+                for result in results(&request.messages, at) {
+                    out.push(tool(result, &mut waiting, &request.model));
                 }
             }
         }
@@ -176,7 +174,7 @@ fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelPr
     Message::Tool { tool_call_id: names::call(result.id.as_str()), content }
 }
 
-fn assistant(message: &RequestMessage, field: ReasoningField) -> Message<'_> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: ReasoningField) -> Message<'a> {
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let mut tool_calls = Vec::new();
@@ -191,11 +189,11 @@ fn assistant(message: &RequestMessage, field: ReasoningField) -> Message<'_> {
                 short = short || native.field == Some("reasoning");
                 details.extend(native.reasoning_details);
             }
-            Block::Call { hosted: true, .. } | Block::HostedResult { .. } => texts.extend(hosted_words(block)),
+            Block::Call { hosted: true, .. } | Block::HostedResult { .. } => texts.extend(hosted_words(block, results)),
             Block::Call { id, tool, input, .. } => tool_calls.push(Call {
                 id: names::call(id.as_str()),
                 r#type: "function",
-                function: Called { name: names::tool(tool), arguments: input },
+                function: Called { name: names::tool(tool), arguments: talk::input(input) },
             }),
             // An assistant message holds nothing else.
             Block::Media { .. } | Block::Result { .. } => {}
