@@ -79,7 +79,10 @@ fn every_form_of_an_argument_is_read() {
         panic!()
     };
     assert_eq!((input.id, input.delivery), (Some("a b".into()), Delivery::Queue));
-    assert_eq!(action(json!({ "revert": { "to": { "user": 2 } } })), Action::Revert(Revert::To { user: 2, files: false }));
+    assert_eq!(
+        action(json!({ "revert": { "to": { "user": 2 } } })),
+        Action::Revert(Revert::To { user: 2, files: false })
+    );
     assert_eq!(action(json!({ "revert": "commit" })), Action::Revert(Revert::Commit));
     assert_eq!(action(json!({ "fork": { "as": "x" } })), Action::Fork { at: None, name: "x".into() });
     assert_eq!(
