@@ -54,7 +54,7 @@ pub use request::{
     rebuild, wrapped,
 };
 pub use requests::{RequestMark, Requests};
-pub use session::{Fork, Restoring, Revert, SessionInfo, Titling};
+pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use transcript::{Transcript, TranscriptItem};
 pub use usage::UsageTotals;
 pub use view::SessionView;

@@ -1,5 +1,6 @@
 //! How a command ends.
 
+use crate::config::ConfigError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
@@ -251,6 +252,9 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// The configuration cannot be worked with.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -281,6 +285,7 @@ impl CliError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
+            | Self::Config(_)
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)

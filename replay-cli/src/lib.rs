@@ -9,6 +9,7 @@ pub mod audit;
 pub mod bring;
 pub mod changes;
 pub mod commands;
+pub mod config;
 pub mod damaged;
 pub mod desk;
 pub mod error;

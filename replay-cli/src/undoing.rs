@@ -1,6 +1,7 @@
 //! A runtime that only undoes: over the store's log, with the files that hosts of the store keep.
 
 use crate::error::CliError;
+use crate::reader::Reader;
 use annals_core::Time;
 use annals_core::event::Location;
 use annals_runtime::permission::FixedApprover;
@@ -8,7 +9,6 @@ use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, Seeded
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Locations, Settings};
 use annals_runtime::worktree::files_once_kept_in;
 use annals_runtime::{Ports, Runtime};
-use annals_store::EventLog;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -22,21 +22,22 @@ impl Locations for Kept {
     }
 }
 
-/// A runtime over `log` in the folder `store`, whose clock stands at `now`. It takes no turns: no model is defined.
+/// A runtime over what `reader` reads, whose clock stands at `now`. It takes no turns: no model is defined.
 ///
 /// # Errors
 /// When the system gives no randomness for ids.
-pub fn runtime(log: Arc<dyn EventLog>, store: &Path, now: Time) -> Result<Runtime, CliError> {
+pub fn runtime(reader: &Reader, now: Time) -> Result<Runtime, CliError> {
+    let views = reader.saved().cloned();
     let clock = Arc::new(ManualClock::at(now));
     let ports = Ports {
-        log,
+        log: reader.log().clone(),
         provider: Arc::new(ScriptedProvider::new([])),
         clock: clock.clone(),
         ids: Arc::new(SeededIds::from_entropy()?),
         outputs: Arc::new(MemoryOutputs::new(clock)),
         approver: Arc::new(FixedApprover::allowing("annals")),
-        locations: Arc::new(Kept(store.to_owned())),
+        locations: Arc::new(Kept(reader.store().clone())),
         definitions: Arc::new(FixedDefinitions::default()),
     };
-    Ok(Runtime::new(ports, Settings::default()))
+    Ok(Runtime::new(ports, Settings { views, ..Settings::default() }))
 }

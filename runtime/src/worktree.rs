@@ -21,10 +21,12 @@ mod tree;
 
 pub use capture::{Capture, LARGEST_UNTRACKED, Skipped, WhySkipped};
 pub use changes::{Changes, DIFF_LIMIT, Diff};
+pub(crate) use changes::{Differences, Sides};
 pub use error::FilesError;
 pub use keeping::{WORKTREES, files_kept_in, files_once_kept_in, shadow_folder};
 pub use none::NoFiles;
 pub use plan::{FileRestore, LeftAlone, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
+pub(crate) use planning::{Captures, Entries, Planning, Targets};
 pub use shadow::ShadowRepository;
 pub use transfer::Transfer;
 pub use tree::{Entry, Tree};

@@ -86,7 +86,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let (reader, session) = desk.change(&args.session).await?;
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
-    let runtime = undoing::runtime(reader.log().clone(), reader.store(), desk.look.now.max(head.at))?;
+    let runtime = undoing::runtime(&reader, desk.look.now.max(head.at))?;
     let undoing = runtime.session(session).await.map_err(refused(session))?;
     let place = Place { reader, session, head, view, undoing };
     match args.to {
@@ -147,7 +147,7 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
     };
     let going = place.going(staged.first_removed, files);
     if let (Files::Change(plan), false) = (&going.files, desk.look.json) {
-        draw::files(plan, &desk.look, out)?;
+        draw::files(&going.files, plan, &desk.look, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
     ended.map_err(|refusal| place.refused(refusal))?;
@@ -241,7 +241,10 @@ impl Files {
     fn told(&self) -> String {
         match self {
             Self::Stay(why) => why.clone(),
-            Self::Change(plan) => format!("{} change", counted(plan.restores.len() as u64, "file")),
+            Self::Change(plan) => match plan.restores.len() {
+                1 => "1 file changes".to_owned(),
+                count => format!("{count} files change"),
+            },
             Self::StayRestored(0) => "stay as they are".to_owned(),
             Self::StayRestored(files) => format!("{} stay restored", counted(*files as u64, "file")),
         }

@@ -26,7 +26,7 @@ impl Tale {
                 ("title", Warning, line, Some(failed.error.message.clone()))
             }
             Event::FilesSummarised(summarised) => {
-                let line = super::changed(&summarised.files);
+                let line = format!("so far {}", super::changed(&summarised.files));
                 let file = |file: &FileChange| {
                     format!("{:<8} {} +{} -{}", file.status, file.path, file.additions, file.deletions)
                 };

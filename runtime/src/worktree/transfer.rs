@@ -9,6 +9,7 @@
 
 use super::changes::Differences;
 use super::git::{Contents, Git};
+use super::planning::Planning;
 use super::shadow::{Scratch, Shadow};
 use super::{Changes, Entry, FileRestore, FilesError, Plan, Skipped};
 use std::collections::{BTreeMap, BTreeSet};

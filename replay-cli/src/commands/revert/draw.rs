@@ -31,7 +31,7 @@ impl Place {
             sheet.row(None, ("input", Tone::User), (&line, Tone::Plain), ("", Tone::Dim))?;
         }
         match &going.files {
-            Files::Change(plan) => files(plan, &desk.look, out),
+            Files::Change(plan) => files(&going.files, plan, &desk.look, out),
             stay => Ok(sheet.row(None, ("files", Tone::Warn), (&stay.told(), Tone::Plain), ("", Tone::Dim))?),
         }
     }
@@ -41,9 +41,9 @@ impl Place {
 ///
 /// # Errors
 /// When the output refuses.
-pub(super) fn files(plan: &Plan, look: &Look, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+pub(super) fn files(going: &Files, plan: &Plan, look: &Look, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
     let mut sheet = Sheet::new(out, look);
-    let count = format!("{} change", counted(plan.restores.len() as u64, "file"));
+    let count = going.told();
     sheet.row(None, ("files", Tone::Warn), (&count, Tone::Plain), ("", Tone::Dim))?;
     for file in &plan.now.files {
         let line = format!("{:<8} {}", file.status, plain(&file.path));
