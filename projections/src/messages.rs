@@ -4,7 +4,7 @@ use crate::INTERRUPTED;
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Event, Finish, InputAdmitted};
+use annals_core::event::{Attachment, Event, Finish, InputAdmitted, ToolOutcome};
 use annals_core::{CallId, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -231,6 +231,7 @@ impl Messages {
                 self.waiting.clear();
                 self.open_calls(|call| {
                     call.status = Status::Error;
+                    call.outcome = Some(ToolOutcome::Interrupted);
                     call.error = Some(INTERRUPTED.into());
                     call.settled = Some((seq, at));
                 });
@@ -243,11 +244,11 @@ impl Messages {
                 None
             }
             ignored!(
-                SessionCreated SessionTitled SessionMoved InputDeliveryChanged EpochStarted
+                SessionCreated SessionTitled TitleFailed SessionMoved InputDeliveryChanged EpochStarted
                 EpochReplacementBlocked SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
                 ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled CompactionStarted
                 CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned MessageUnpinned TodoUpdated
-                RedactionApplied FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
             ) => None,
         }
     }

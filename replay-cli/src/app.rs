@@ -1,6 +1,7 @@
 //! The command line: global options, the commands, and how a run ends.
 
 use crate::commands;
+use crate::config::Environment;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::look::{Look, Tone};
@@ -89,6 +90,8 @@ enum Command {
     Unpin(commands::pin::UnpinArgs),
     Scenario(commands::scenario::Args),
     Schema(commands::schema::Args),
+    Config(commands::config::Args),
+    Models(commands::models::Args),
     Completions(commands::completions::Args),
 }
 
@@ -110,6 +113,8 @@ impl Command {
             | Self::Schema(_)
             | Self::Why(_)
             | Self::When(_)
+            | Self::Config(_)
+            | Self::Models(_)
             | Self::Cache(_) => true,
             Self::Usage(_)
             | Self::Bisect(_)
@@ -158,6 +163,8 @@ impl Command {
             Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
             Self::Scenario(args) => commands::scenario::run(args, desk, out).await,
             Self::Schema(args) => commands::schema::run(args, desk, out),
+            Self::Config(args) => commands::config::run(args, desk, out),
+            Self::Models(args) => commands::models::run(args, desk, out),
             Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
             Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
@@ -175,6 +182,8 @@ pub struct Surroundings {
     pub remarks: Remarks,
     /// Whether a person looks at the answer: then it may be paged.
     pub paged: bool,
+    /// Variables and the directory, for what is configured.
+    pub environment: Environment,
 }
 
 impl Surroundings {
@@ -186,6 +195,7 @@ impl Surroundings {
             look: look(out),
             remarks: Remarks::new(Box::new(io::stderr()), look(remarks), remarks),
             paged: out,
+            environment: Environment::of_process(),
         }
     }
 }
@@ -233,7 +243,7 @@ fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write 
 impl App {
     fn run(&self, surroundings: Surroundings, out: Option<&mut (dyn Write + Send)>) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let Surroundings { store, look, remarks, paged } = surroundings;
+        let Surroundings { store, look, remarks, paged, environment } = surroundings;
         let colour = |found: bool| match global.color {
             When::Auto => found,
             When::Always => true,
@@ -245,7 +255,8 @@ impl App {
             global.file.clone(),
             Look { json: global.json, colour: colour(look.colour), ..look },
             remarks.coloured(colour),
-        );
+        )
+        .in_environment(environment);
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {

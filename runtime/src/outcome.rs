@@ -2,6 +2,7 @@
 
 use crate::context::ContextError;
 use crate::ports::ProviderErrorKind;
+use crate::wire::EncodeError;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::{AgentName, InputId, Key, ModelName};
@@ -165,6 +166,9 @@ pub enum RunError {
     /// The log does not hold what shapes a request.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The request asks for what its model's protocol cannot say: correct the definition that the message names.
+    #[error("the request cannot be encoded: {0}")]
+    Encode(#[from] EncodeError),
     /// A profile cannot be named by its hash: a number in it is not below 2^53.
     #[error("a profile cannot be recorded: {0}")]
     Profile(#[from] annals_core::canonical::CanonicalError),
@@ -194,7 +198,7 @@ impl RunError {
             Self::NothingToCompact(_) => "nothing-to-compact",
             Self::CompactionFailed(_) => "compaction-failed",
             Self::UnknownModel(_) => "unknown-model",
-            Self::Build(_) | Self::Profile(_) => "request",
+            Self::Build(_) | Self::Encode(_) | Self::Profile(_) => "request",
             Self::Log(_) => "log",
             Self::Halted => "halted",
             Self::Defect(_) => "defect",

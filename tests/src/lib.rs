@@ -1,4 +1,5 @@
 //! Annals.
 
+pub mod aimock;
 pub mod crash;
 pub mod lives;

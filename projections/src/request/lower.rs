@@ -78,11 +78,16 @@ pub(super) fn messages<'a>(
     out
 }
 
+/// The text in which a context message reaches a model as a user's words (spec 13.2).
+pub fn wrapped(told: &str) -> String {
+    let escaped = told.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+    alloc::format!("<system-update>\n{escaped}\n</system-update>")
+}
+
 /// A context message for a model without a system role inside the conversation: joined to the user message right before
 /// it, otherwise a user message of its own.
 fn wrap(out: &mut Vec<RequestMessage>, told: &str, seq: Option<Seq>) {
-    let escaped = told.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
-    let wrapped = alloc::format!("<system-update>\n{escaped}\n</system-update>");
+    let wrapped = wrapped(told);
     match out.last_mut() {
         Some(previous) if previous.role == Role::User => {
             previous.blocks.push(Block::Text { text: alloc::format!("\n{wrapped}"), metadata: None, seq });

@@ -5,7 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
 use crate::look::{Look, Tone, counted, thousands};
-use crate::proof::prove_all;
+use crate::proof::{Wire, body_of, prove_all};
 use annals_core::{Digest, Event};
 use annals_projections::{Block, Request, RequestMark, Requests, Role, Span, rebuild};
 use serde_json::{Value, json};
@@ -25,6 +25,9 @@ pub struct Args {
     /// Rebuilds every request of the list and compares its digest.
     #[arg(long, conflicts_with = "step")]
     prove: bool,
+    /// Writes the bytes that were sent for the request of --step, encoded again, and nothing else.
+    #[arg(long, requires = "step")]
+    wire: bool,
 }
 
 /// Runs the command.
@@ -34,15 +37,15 @@ pub struct Args {
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let found = desk.target(&args.target).await?;
     match args.step {
-        Some(wanted) => one(wanted, &found, desk, out).await,
+        Some(wanted) => one(wanted, args.wire, &found, desk, out).await,
         None => list(args.prove, &found, desk, out).await,
     }
 }
 
 async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let items: Vec<(RequestMark, Option<Option<String>>)> = if prove {
-        let proofs = prove_all(&found.reader, found.session, found.until).await?;
-        proofs.into_iter().map(|(mark, flaw)| (mark, Some(flaw))).collect()
+        let proofs = prove_all(&found.reader, found.session, found.until, false).await?;
+        proofs.into_iter().map(|proof| (proof.mark, Some(proof.flaw))).collect()
     } else {
         let requests: Requests = found.reader.fold(found.session, found.until).await?;
         requests.marks.into_iter().map(|mark| (mark, None)).collect()
@@ -105,7 +108,13 @@ fn line(
     Ok(())
 }
 
-async fn one(wanted: usize, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+async fn one(
+    wanted: usize,
+    wire: bool,
+    found: &Found,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     let marks: annals_projections::Requests = found.reader.fold(found.session, found.until).await?;
     let none = CliError::NoRequest { session: found.session, wanted, count: marks.marks.len() };
     let Some(mark) = wanted.checked_sub(1).and_then(|at| marks.marks.get(at)) else { return Err(none) };
@@ -114,6 +123,9 @@ async fn one(wanted: usize, found: &Found, desk: &Desk, out: &mut (dyn Write + S
     let Some(Event::RequestSent(sent)) = sent.map(|record| record.event) else { return Err(none) };
     let view = found.reader.view(found.session, mark.seq).await?;
     let request = rebuild(&view, sent, found.reader.blobs())?;
+    if wire {
+        return bytes(body_of(&request, sent, found.session), desk, out);
+    }
     let digest = request.digest();
     let proved = digest == sent.digest;
     if desk.look.json {
@@ -132,6 +144,32 @@ async fn one(wanted: usize, found: &Found, desk: &Desk, out: &mut (dyn Write + S
     draw(wanted, mark, &request, &mut sheet)?;
     prove(sent.digest, digest, &mut sheet)?;
     Ok(Verdict::bad_if(!proved))
+}
+
+/// Writes a body as it was sent, without a newline at its end, so that its digest can be checked elsewhere.
+fn bytes(wire: Wire, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (body, bad) = match wire {
+        Wire::Proved(body) => {
+            desk.remark(&format!("proved: digest {}", body.digest));
+            (Some(body), false)
+        }
+        Wire::NotRecorded => {
+            desk.remark("no body is recorded for this request: nothing was encoded for its model");
+            (None, true)
+        }
+        Wire::OfAnotherBuild(why) => {
+            desk.remark(&format!("not provable by this build: {why}"));
+            (None, true)
+        }
+        Wire::Differs(why, body) => {
+            desk.remark(&format!("not what was sent: {why}"));
+            (body, true)
+        }
+    };
+    if let Some(body) = body {
+        out.write_all(&body.bytes)?;
+    }
+    Ok(Verdict::bad_if(bad))
 }
 
 fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<'_>) -> Result<(), CliError> {

@@ -5,7 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::look::{Tone, counted, thousands};
 use crate::progress::Bar;
-use crate::proof::prove_all;
+use crate::proof::{Proof, Wire, prove_all};
 use crate::reader::Reader;
 use annals_core::Digest;
 use annals_store::exchange::verify::Kept;
@@ -28,6 +28,9 @@ pub struct Args {
     /// Also rebuilds every request from the log and compares its digest.
     #[arg(long)]
     requests: bool,
+    /// Also encodes each of them again and compares the bytes that were sent.
+    #[arg(long, requires = "requests")]
+    wire: bool,
 }
 
 /// Runs the command.
@@ -67,17 +70,16 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if desk.look.json {
         let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
         if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
-            let flaws: Vec<String> = requests.flaws.iter().map(ToString::to_string).collect();
-            fields.insert("requests".to_owned(), serde_json::json!({"count": requests.count, "flaws": flaws}));
+            fields.insert("requests".to_owned(), requests.to_json(args.wire));
         }
         json::object(out, &value)?;
     } else {
         draw(&report, &subject, args.head, desk, out)?;
         if args.requests {
-            requests.draw(desk, out)?;
+            requests.draw(args.wire, desk, out)?;
         }
     }
-    Ok(Verdict::bad_if(!report.is_sound() || !requests.flaws.is_empty()))
+    Ok(Verdict::bad_if(!report.is_sound() || !requests.are_proved()))
 }
 
 /// What rebuilding the requests gave.
@@ -86,6 +88,11 @@ struct Requests {
     count: u64,
     /// Session, seq and flaw of each that is not proved.
     flaws: Vec<String>,
+    /// How many bodies are proved, and how many requests have none.
+    bodies: u64,
+    bodiless: u64,
+    /// Session, seq and reason of each body that another build encoded.
+    unknown: Vec<String>,
 }
 
 impl Requests {
@@ -94,15 +101,37 @@ impl Requests {
             return Ok(());
         }
         for proven in &report.sessions {
-            for (mark, flaw) in prove_all(reader, proven.session, proven.next).await? {
+            for Proof { mark, flaw, wire } in prove_all(reader, proven.session, proven.next, args.wire).await? {
                 self.count += 1;
-                self.flaws.extend(flaw.map(|flaw| format!("Session {}, seq {}: {flaw}", proven.session, mark.seq)));
+                let told = |why| format!("Session {}, seq {}: {why}", proven.session, mark.seq);
+                self.flaws.extend(flaw.map(told));
+                match wire {
+                    None => {}
+                    Some(Wire::NotRecorded) => self.bodiless += 1,
+                    Some(Wire::Proved(_)) => self.bodies += 1,
+                    Some(Wire::OfAnotherBuild(why)) => self.unknown.push(told(why)),
+                    Some(Wire::Differs(why, _)) => self.flaws.push(told(why)),
+                }
             }
         }
         Ok(())
     }
 
-    fn draw(&self, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    fn are_proved(&self) -> bool {
+        self.flaws.is_empty() && self.unknown.is_empty()
+    }
+
+    fn to_json(&self, wire: bool) -> serde_json::Value {
+        let mut json = serde_json::json!({"count": self.count, "flaws": self.flaws});
+        if let (true, serde_json::Value::Object(fields)) = (wire, &mut json) {
+            let bodies =
+                serde_json::json!({"proved": self.bodies, "without": self.bodiless, "not_provable": self.unknown});
+            fields.insert("wire".to_owned(), bodies);
+        }
+        json
+    }
+
+    fn draw(&self, wire: bool, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
         let look = &desk.look;
         if self.count == 0 {
             desk.remark("no request is recorded: agents that Sessions are imported from do not record theirs");
@@ -115,6 +144,31 @@ impl Requests {
             for flaw in &self.flaws {
                 writeln!(out, "  {}", look.paint(Tone::Bad, flaw))?;
             }
+        }
+        if wire {
+            self.draw_bodies(desk, out)?;
+        }
+        Ok(())
+    }
+
+    fn draw_bodies(&self, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+        let look = &desk.look;
+        if self.bodies > 0 {
+            let bodies =
+                if self.bodies == 1 { "1 body".to_owned() } else { format!("{} bodies", thousands(self.bodies)) };
+            writeln!(out, "{} {bodies} encoded again, byte for byte", look.paint(Tone::Good, "✓"))?;
+        }
+        if !self.unknown.is_empty() {
+            let count = thousands(self.unknown.len() as u64);
+            let bodies = if self.unknown.len() == 1 { "body is" } else { "bodies are" };
+            writeln!(out, "{} {count} {bodies} not provable by this build", look.paint(Tone::Bad, "?"))?;
+            for why in &self.unknown {
+                writeln!(out, "  {}", look.paint(Tone::Bad, why))?;
+            }
+        }
+        if self.bodiless > 0 {
+            let without = counted(self.bodiless, "request");
+            desk.remark(&format!("{without} without a recorded body: nothing was encoded for the model"));
         }
         Ok(())
     }

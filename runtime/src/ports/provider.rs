@@ -1,12 +1,13 @@
 //! A model provider: one canonical request goes out, a stream of what the answer holds comes back.
 //!
-//! Wire encoding belongs to the adapter behind this port alone (DESIGN section 7). Retries, too, are nobody's business
-//! but the turn's: an adapter sends once and says how it failed.
+//! The body is encoded before the request is announced ([`crate::wire`]): an adapter sends exactly those bytes. Retries
+//! are nobody's business but the turn's: it sends once and says how it failed.
 
 mod scripted;
 
 pub use scripted::{Attempt, Outcome, ScriptedCall, ScriptedProvider};
 
+use crate::wire::Body;
 use annals_core::event::{Finish, Usage};
 use annals_core::{CallId, RequestId, SessionId};
 use annals_projections::Request;
@@ -37,6 +38,8 @@ pub struct ProviderRequest {
     pub attempt: u32,
     /// What the model is to see, whole: what the digest in the log is made over.
     pub request: Arc<Request>,
+    /// Exactly the bytes to send, those of the digest `wire` in the log; `None` for a model that nothing is encoded for.
+    pub body: Option<Arc<Body>>,
 }
 
 /// What arrives. Pieces of one fragment share an `id` that is unique within the answer.

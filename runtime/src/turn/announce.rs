@@ -3,6 +3,7 @@
 use super::room::Room;
 use super::{Runner, Selected, Shape, Stop};
 use crate::lane::Decision;
+use crate::wire::{Body, encode};
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
 use annals_projections::{Request, SessionView, estimate, rebuild};
@@ -12,6 +13,8 @@ use std::sync::Arc;
 pub(super) struct Durable {
     pub(super) sent: Box<RequestSent>,
     pub(super) request: Arc<Request>,
+    /// The bytes that `request.sent` names by `wire`.
+    pub(super) body: Option<Arc<Body>>,
     /// The Seq of `request.sent`.
     pub(super) seq: Seq,
     /// The Session that began this one, if any.
@@ -52,16 +55,19 @@ pub(super) async fn announce(runner: &Runner, shape: &Shape, room: &Room) -> Res
                 return Ok(Decision::nothing(Announced::TooLarge { estimate: tokens }));
             }
             sent.digest = request.digest();
-            let durable = Durable::of(view, sent.clone(), request);
+            let body = encode(&request, runner.lane.session())?.map(Arc::new);
+            let durable = Durable::of(view, sent, request, body);
+            let sent = (*durable.sent).clone();
             Ok(Decision::append(vec![sent.into()], Announced::Sent(durable)))
         })
         .await
 }
 
 impl Durable {
-    fn of(view: &SessionView, sent: RequestSent, request: Request) -> Self {
+    fn of(view: &SessionView, sent: RequestSent, request: Request, body: Option<Arc<Body>>) -> Self {
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
-        Self { sent: Box::new(sent), request: Arc::new(request), seq: view.cut().next, parent }
+        let sent = RequestSent { wire: body.as_ref().map(|body| body.digest), ..sent };
+        Self { sent: Box::new(sent), request: Arc::new(request), body, seq: view.cut().next, parent }
     }
 
     /// Whether the turn that sent it may still record what it answers: no revert took it away, and no other runner of
@@ -76,7 +82,7 @@ impl Durable {
     pub(super) async fn again(&mut self, runner: &Runner) -> Result<(), Stop> {
         let other = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
         let blobs = runner.lane.blobs();
-        let mut sent = (*self.sent).clone();
+        let (mut sent, body) = ((*self.sent).clone(), self.body.clone());
         sent.attempt += 1;
         let next = |view: &SessionView| {
             runner.stays(view)?;
@@ -84,9 +90,13 @@ impl Durable {
             view.epochs.current.as_ref().ok_or(Stop::Interrupted)?;
             let request = rebuild(view, &sent, &*blobs)?;
             let digest = request.digest();
-            let request_id = if digest == sent.digest { sent.request } else { other };
+            let (request_id, body) = match digest == sent.digest {
+                true => (sent.request, body.clone()),
+                false => (other, encode(&request, runner.lane.session())?.map(Arc::new)),
+            };
             let sent = RequestSent { digest, request: request_id, ..sent.clone() };
-            let durable = Self::of(view, sent.clone(), request);
+            let durable = Self::of(view, sent, request, body);
+            let sent = (*durable.sent).clone();
             Ok::<_, Stop>(Decision::append(vec![sent.into()], durable))
         };
         *self = runner.lane.decide(next).await?;

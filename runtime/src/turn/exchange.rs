@@ -91,6 +91,7 @@ async fn attempt(runner: &Runner, request: &Durable, reply: &mut Reply<'_>) -> R
         id: request.sent.request,
         attempt: request.sent.attempt,
         request: request.request.clone(),
+        body: request.body.clone(),
     });
     reply.receive(answer).await
 }

@@ -1,5 +1,6 @@
 //! What the threads of an open store share.
 
+use super::ahead::Wish;
 use super::blobs::BlobFiles;
 use super::files::Disk;
 use super::journal::{Journal, Stored};
@@ -11,6 +12,7 @@ use crate::log::Position;
 use annals_core::{Seq, SessionId};
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -34,6 +36,8 @@ pub struct Tuning {
     pub sled_cache: u64,
     /// sled's segment size in bytes: a quarter of it is the largest thing that sled keeps out of its own `blobs`.
     pub sled_segment: usize,
+    /// The most bytes of the journal that readers keep in memory.
+    pub read_room: u64,
     /// Whether sealed segments are compressed.
     pub pack: bool,
     /// How long no segment must have been begun before one is compressed: writers come first.
@@ -51,6 +55,7 @@ impl Default for Tuning {
             checkpoint_idle: Duration::from_secs(2),
             sled_cache: 64 << 20,
             sled_segment: 8 << 20,
+            read_room: 16 << 20,
             pack: true,
             quiet: Duration::from_millis(300),
         }
@@ -79,6 +84,8 @@ pub struct Shared {
     pub(super) lag_fell: Condvar,
     /// How long the store is; gone when it is closed.
     pub(super) length: Mutex<Option<watch::Sender<Position>>>,
+    /// Where wishes for blocks go; gone when the store is closed.
+    pub(super) ahead: Mutex<Option<SyncSender<Wish>>>,
     pub(super) closed: AtomicBool,
     /// Damage found since opening.
     pub(super) remarks: Mutex<Vec<Remark>>,

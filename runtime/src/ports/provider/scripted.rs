@@ -228,6 +228,7 @@ mod tests {
             id: RequestId::from_parts(0, 2),
             attempt: 1,
             request: Arc::new(request),
+            body: None,
         }
     }
 

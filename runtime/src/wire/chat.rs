@@ -1,0 +1,136 @@
+//! OpenAI Chat Completions, and what is compatible with it.
+
+mod decoder;
+mod messages;
+
+use decoder::Decoder;
+
+use super::body::{Body, Fields, received};
+use super::options::{Control, Kind, Options, controls, overlay};
+use super::{EncodeError, Protocol};
+use annals_core::SessionId;
+use annals_core::event::ToolDefinition;
+use annals_projections::{Request, ToolChoice};
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+const PROTOCOL: Protocol = Protocol::OpenAiChat;
+
+/// What the protocol says itself.
+const OWNED: [&str; 6] = ["model", "messages", "tools", "tool_choice", "stream", "stream_options"];
+
+const OPTIONS: [&str; 9] = [
+    "maxTokensField",
+    "parallelToolCalls",
+    "promptCacheKey",
+    "reasoningEffort",
+    "reasoningField",
+    "serviceTier",
+    "store",
+    "streamUsage",
+    "textVerbosity",
+];
+
+/// The efforts that OpenAI's models know.
+pub(super) const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
+pub(super) const EFFORT: &str = "one of none, minimal, low, medium, high, xhigh, max";
+pub(super) const VERBOSITIES: [&str; 3] = ["low", "medium", "high"];
+pub(super) const VERBOSITY: &str = "one of low, medium, high";
+
+/// Which field of an answer reasoning is sent back in.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum ReasoningField {
+    Content,
+    Short,
+    Nowhere,
+}
+
+/// A decoder for one answer.
+pub(super) fn decoder() -> Decoder {
+    Decoder::default()
+}
+
+/// Writes a request; encoding 1.
+pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, EncodeError> {
+    let options = Options::of(request, PROTOCOL, "openai", &OPTIONS)?;
+    let expected = "one of reasoning_content, reasoning, none";
+    let reasoning = match options.word("reasoningField", expected, &["reasoning_content", "reasoning", "none"])? {
+        Some("reasoning") => ReasoningField::Short,
+        Some("none") => ReasoningField::Nowhere,
+        _ => ReasoningField::Content,
+    };
+    let mut fields = Fields::default();
+    fields.put("model", &request.model.id)?;
+    fields.put("messages", &messages::messages(request, reasoning))?;
+    if !request.tools.is_empty() {
+        let tools: Vec<Tool> = request.tools.iter().map(Tool::of).collect::<Result<_, _>>()?;
+        fields.put("tools", &tools)?;
+        if request.tool_choice == ToolChoice::None {
+            fields.put("tool_choice", "none")?;
+        }
+    }
+    fields.put("stream", &true)?;
+    if options.flag("streamUsage")?.unwrap_or(true) {
+        fields.put("stream_options", &serde_json::json!({"include_usage": true}))?;
+    }
+    let expected = "max_tokens or max_completion_tokens";
+    let limit = options.word("maxTokensField", expected, &["max_tokens", "max_completion_tokens"])?;
+    let table = [
+        Control { name: "max_tokens", field: limit.unwrap_or("max_tokens"), kind: Kind::Count },
+        Control { name: "temperature", field: "temperature", kind: Kind::Number },
+        Control { name: "top_p", field: "top_p", kind: Kind::Number },
+        Control { name: "top_k", field: "top_k", kind: Kind::Whole },
+        Control { name: "frequency_penalty", field: "frequency_penalty", kind: Kind::Number },
+        Control { name: "presence_penalty", field: "presence_penalty", kind: Kind::Number },
+        Control { name: "seed", field: "seed", kind: Kind::Whole },
+        Control { name: "stop", field: "stop", kind: Kind::Texts },
+    ];
+    controls(&mut fields, request, PROTOCOL, &table)?;
+    fields.put_if("parallel_tool_calls", options.flag("parallelToolCalls")?)?;
+    fields.put_if("prompt_cache_key", options.text_or("promptCacheKey", &session.to_string())?.flatten())?;
+    fields.put_if("reasoning_effort", options.word("reasoningEffort", EFFORT, &EFFORTS)?)?;
+    fields.put_if("service_tier", options.text("serviceTier")?)?;
+    fields.put_if("store", options.flag("store")?)?;
+    fields.put_if("verbosity", options.word("textVerbosity", VERBOSITY, &VERBOSITIES)?)?;
+    overlay(&mut fields, request, &OWNED)?;
+    fields.body()
+}
+
+#[derive(Serialize)]
+struct Tool<'a> {
+    r#type: &'static str,
+    function: Function<'a>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawValue,
+}
+
+impl<'a> Tool<'a> {
+    fn of(tool: &'a ToolDefinition) -> Result<Self, EncodeError> {
+        let Described { name, description, schema } = described(tool)?;
+        Ok(Self { r#type: "function", function: Function { name, description, parameters: schema } })
+    }
+}
+
+/// A tool definition as every protocol needs it.
+pub(super) struct Described<'a> {
+    pub(super) name: &'a str,
+    pub(super) description: &'a str,
+    pub(super) schema: &'a RawValue,
+}
+
+/// Reads a tool definition. The schema is sent as it was received.
+pub(super) fn described(tool: &ToolDefinition) -> Result<Described<'_>, EncodeError> {
+    let missing = || EncodeError::NotJson {
+        what: format!("the definition of tool {}", tool.name),
+        why: "a blob that it refers to is missing".into(),
+    };
+    let schema = tool.schema.0.inline().ok_or_else(missing)?;
+    let description = tool.description.inline().ok_or_else(missing)?;
+    let schema = received(|| format!("the schema of tool {}", tool.name), schema)?;
+    Ok(Described { name: &tool.name, description, schema })
+}

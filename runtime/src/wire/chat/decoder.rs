@@ -1,0 +1,307 @@
+//! Answers of OpenAI Chat Completions.
+
+use crate::ports::{ProviderError, ProviderEvent};
+use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
+use annals_core::CallId;
+use annals_core::event::{Finish, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+/// Reads one answer.
+#[derive(Default)]
+pub(in crate::wire) struct Decoder {
+    /// What is being said: text or reasoning, and the number of its fragment.
+    open: Option<(Kind, String)>,
+    fragments: u32,
+    /// The field that reasoning comes in, and what a router adds to it.
+    thought: Thought,
+    calls: Vec<Call>,
+    finish: Option<Finish>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Text,
+    Reasoning,
+}
+
+#[derive(Default)]
+struct Thought {
+    short: bool,
+    details: Vec<String>,
+}
+
+struct Call {
+    index: Option<u64>,
+    id: String,
+    name: String,
+    input: String,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(borrow, default)]
+    choices: Option<Vec<Choice<'a>>>,
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Choice<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(borrow, default)]
+    delta: Option<Delta<'a>>,
+    #[serde(default)]
+    finish_reason: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Delta<'a> {
+    #[serde(default)]
+    content: Option<Value>,
+    #[serde(default)]
+    refusal: Option<String>,
+    #[serde(default)]
+    reasoning_content: Option<String>,
+    #[serde(default)]
+    reasoning: Option<String>,
+    #[serde(borrow, default)]
+    reasoning_details: Option<Vec<&'a RawValue>>,
+    #[serde(borrow, default)]
+    tool_calls: Option<Vec<Piece<'a>>>,
+}
+
+#[derive(Deserialize)]
+struct Piece<'a> {
+    #[serde(default)]
+    index: Option<u64>,
+    #[serde(default)]
+    id: Option<String>,
+    #[serde(borrow, default)]
+    function: Option<Function<'a>>,
+}
+
+#[derive(Deserialize)]
+struct Function<'a> {
+    #[serde(default)]
+    name: Option<String>,
+    #[serde(borrow, default)]
+    arguments: Option<&'a RawValue>,
+}
+
+impl Reading for Decoder {
+    fn read(&mut self, _: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let data = data.trim();
+        if data == "[DONE]" {
+            return self.finish(out);
+        }
+        let chunk: Chunk<'_> = read(data)?;
+        if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
+            return Err(told(&error));
+        }
+        for choice in chunk.choices.unwrap_or_default() {
+            // Only one answer is asked for.
+            if choice.index.unwrap_or(0) == 0 {
+                self.choice(choice, out)?;
+            }
+        }
+        if let Some(usage) = chunk.usage.filter(Value::is_object) {
+            out.push(ProviderEvent::Usage(used(&usage)));
+        }
+        Ok(())
+    }
+
+    fn finish(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let finish = self.finish.ok_or_else(broke_off)?;
+        out.push(ProviderEvent::Finished(finish));
+        Ok(())
+    }
+}
+
+impl Decoder {
+    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        if let Some(delta) = choice.delta {
+            if self.finish.is_some() && delta.says_something() {
+                return Err(violation("the answer went on after it had ended"));
+            }
+            self.delta(delta, out)?;
+        }
+        match choice.finish_reason.as_deref() {
+            Some(reason) if self.finish.is_none() => self.ended(reason, out),
+            _ => Ok(()),
+        }
+    }
+
+    fn delta(&mut self, delta: Delta<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        self.thought.short |= delta.reasoning_content.is_none() && delta.reasoning.is_some();
+        for detail in delta.reasoning_details.unwrap_or_default() {
+            // The others repeat what stands in the text.
+            let kind: Value = read(detail.get())?;
+            if kind.get("type").and_then(Value::as_str) == Some("reasoning.encrypted") {
+                self.begin(Kind::Reasoning, out);
+                self.thought.details.push(detail.get().to_owned());
+            }
+        }
+        if let Some(text) = delta.reasoning_content.or(delta.reasoning) {
+            self.piece(Kind::Reasoning, text, out);
+        }
+        match delta.content {
+            Some(Value::String(text)) => self.piece(Kind::Text, text, out),
+            Some(Value::Array(parts)) => {
+                let texts = parts.into_iter().filter_map(|part| Some(part.get("text")?.as_str()?.to_owned()));
+                texts.for_each(|text| self.piece(Kind::Text, text, out));
+            }
+            _ => {}
+        }
+        if let Some(text) = delta.refusal {
+            self.piece(Kind::Text, text, out);
+        }
+        delta.tool_calls.unwrap_or_default().into_iter().try_for_each(|piece| self.call(piece, out))
+    }
+
+    fn piece(&mut self, kind: Kind, text: String, out: &mut Vec<ProviderEvent>) {
+        if text.is_empty() {
+            return;
+        }
+        let id = self.begin(kind, out);
+        out.push(match kind {
+            Kind::Text => ProviderEvent::TextDelta { id, text },
+            Kind::Reasoning => ProviderEvent::ReasoningDelta { id, text },
+        });
+    }
+
+    /// The fragment that is open, of the given kind; one of the other kind ends.
+    fn begin(&mut self, kind: Kind, out: &mut Vec<ProviderEvent>) -> String {
+        if let Some((_, id)) = self.open.as_ref().filter(|(open, _)| *open == kind) {
+            return id.clone();
+        }
+        self.close(out);
+        let id = self.fragments.to_string();
+        self.fragments += 1;
+        self.open = Some((kind, id.clone()));
+        if kind == Kind::Reasoning {
+            out.push(ProviderEvent::ReasoningDelta { id: id.clone(), text: String::new() });
+        }
+        id
+    }
+
+    fn close(&mut self, out: &mut Vec<ProviderEvent>) {
+        match self.open.take() {
+            Some((Kind::Text, id)) => out.push(ProviderEvent::TextEnded { id, metadata: None }),
+            Some((Kind::Reasoning, id)) => {
+                let metadata = std::mem::take(&mut self.thought).metadata();
+                out.push(ProviderEvent::ReasoningEnded { id, metadata });
+            }
+            None => {}
+        }
+    }
+
+    fn call(&mut self, piece: Piece<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let id = piece.id.filter(|id| !id.is_empty());
+        let at = self.place(piece.index, id.as_deref());
+        let Some(call) = self.calls.get_mut(at) else { return Ok(()) };
+        let Some(function) = piece.function else { return Ok(()) };
+        if let Some(name) = function.name.filter(|name| !name.is_empty()) {
+            if call.name.is_empty() {
+                call.name = name;
+            } else if call.name != name {
+                return Err(violation(format!("call {} was of {} and then of {name}", call.id, call.name)));
+            }
+        }
+        let text = match function.arguments.map(RawValue::get) {
+            None | Some("null") => return Ok(()),
+            // Some servers write the input as JSON and not as its text.
+            Some(raw) if raw.starts_with('"') => read(raw)?,
+            Some(raw) => raw.to_owned(),
+        };
+        call.input.push_str(&text);
+        if !text.is_empty() {
+            let (call, name) = (CallId(call.id.clone()), call.name.clone());
+            out.push(ProviderEvent::ToolInputDelta { call, name, text });
+        }
+        Ok(())
+    }
+
+    /// Which call a piece belongs to. Servers leave out the index, or give every call the same one; then a new id is a
+    /// new call, and a piece without an id goes on with the last.
+    fn place(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
+        let found = self.calls.iter().rposition(|call| match (index, id) {
+            (Some(index), Some(id)) => call.index == Some(index) && call.id == id,
+            (Some(index), None) => call.index == Some(index),
+            (None, Some(id)) => call.id == id,
+            (None, None) => true,
+        });
+        found.unwrap_or_else(|| {
+            let id = id.map_or_else(|| format!("call_{}", self.calls.len()), str::to_owned);
+            self.calls.push(Call { index, id, name: String::new(), input: String::new() });
+            self.calls.len() - 1
+        })
+    }
+
+    fn ended(&mut self, reason: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        self.close(out);
+        let calls = std::mem::take(&mut self.calls);
+        let any = !calls.is_empty();
+        for Call { id, name, input, .. } in calls {
+            if name.is_empty() {
+                return Err(violation(format!("call {id} has no name")));
+            }
+            let (call, hosted, metadata) = (CallId(id), false, None);
+            out.push(ProviderEvent::ToolCalled { call, name, input, hosted, metadata });
+        }
+        self.finish = Some(match reason {
+            "stop" | "eos" | "end_turn" if any => Finish::ToolCalls,
+            "stop" | "eos" | "end_turn" => Finish::Stop,
+            "length" => Finish::Length,
+            "tool_calls" | "function_call" => Finish::ToolCalls,
+            "content_filter" => Finish::ContentFilter,
+            "error" => return Err(told(&Value::String("the answer ended with an error".into()))),
+            _ => Finish::Other,
+        });
+        Ok(())
+    }
+}
+
+impl Delta<'_> {
+    fn says_something(&self) -> bool {
+        let text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
+        self.content.as_ref().and_then(Value::as_str).is_some_and(|content| !content.is_empty())
+            || text(&self.reasoning_content)
+            || text(&self.reasoning)
+            || self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty())
+    }
+}
+
+impl Thought {
+    /// What must be known to send the reasoning back where it came from.
+    fn metadata(self) -> Option<String> {
+        if !self.short && self.details.is_empty() {
+            return None;
+        }
+        let field = if self.short { "reasoning" } else { "reasoning_content" };
+        let details = self.details.join(",");
+        Some(format!(r#"{{"field":"{field}","reasoning_details":[{details}]}}"#))
+    }
+}
+
+/// Tokens, where cached input counts as input and reasoning mostly as output.
+fn used(usage: &Value) -> Usage {
+    let count = |path: &str| tokens(usage, path).unwrap_or(0);
+    let cached =
+        tokens(usage, "/prompt_tokens_details/cached_tokens").unwrap_or_else(|| count("/prompt_cache_hit_tokens"));
+    let written = count("/prompt_tokens_details/cache_write_tokens");
+    let (prompt, completion) = (count("/prompt_tokens"), count("/completion_tokens"));
+    let reasoning = count("/completion_tokens_details/reasoning_tokens");
+    let apart = reasoning > 0 && count("/total_tokens") == prompt + completion + reasoning;
+    Usage {
+        input: prompt.saturating_sub(cached).saturating_sub(written),
+        output: if apart { completion } else { completion.saturating_sub(reasoning) },
+        reasoning,
+        cache_read: cached,
+        cache_write: written,
+    }
+}

@@ -1,0 +1,216 @@
+//! Messages of OpenAI Chat Completions.
+
+use super::ReasoningField;
+use crate::wire::media::{Medium, Place, medium, note};
+use crate::wire::names;
+use crate::wire::talk::{self, hosted_words, joined, results, results_after, unanswered, unwrapped};
+use annals_core::event::ModelProfile;
+use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult};
+use serde::Serialize;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+
+#[derive(Serialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub(super) enum Message<'a> {
+    System {
+        content: String,
+    },
+    User {
+        content: Content<'a>,
+    },
+    Assistant {
+        content: Option<String>,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<Call<'a>>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_content: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning: Option<String>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        reasoning_details: Option<Vec<&'a RawValue>>,
+    },
+    Tool {
+        tool_call_id: Cow<'a, str>,
+        content: Cow<'a, str>,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Content<'a> {
+    Text(String),
+    Parts(Vec<Part<'a>>),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+pub(super) enum Part<'a> {
+    Text { text: Cow<'a, str> },
+    ImageUrl { image_url: ImageUrl<'a> },
+    File { file: File<'a> },
+    InputAudio { input_audio: Audio<'a> },
+}
+
+#[derive(Serialize)]
+pub(super) struct ImageUrl<'a> {
+    url: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct File<'a> {
+    filename: &'a str,
+    file_data: &'a str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Audio<'a> {
+    data: &'a str,
+    format: &'static str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Call<'a> {
+    id: Cow<'a, str>,
+    r#type: &'static str,
+    function: Called<'a>,
+}
+
+#[derive(Serialize)]
+pub(super) struct Called<'a> {
+    name: Cow<'a, str>,
+    arguments: Cow<'a, str>,
+}
+
+/// All messages of a request, the system texts first, as one.
+pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Message<'_>> {
+    let mut out = Vec::with_capacity(request.messages.len() + 1);
+    if !request.system.is_empty() {
+        let texts: Vec<&str> = request.system.iter().map(|system| system.text.as_str()).collect();
+        out.push(Message::System { content: texts.join("\n") });
+    }
+    // A tool message takes text only: media of results wait for the user message that follows them.
+    let mut waiting: Vec<Part<'_>> = Vec::new();
+    for (at, message) in request.messages.iter().enumerate() {
+        match message.role {
+            Role::User => {
+                let before = std::mem::take(&mut waiting);
+                out.push(Message::User { content: user(message, before, &request.model) });
+            }
+            Role::System | Role::Assistant => {
+                flush(&mut out, &mut waiting);
+                if message.role == Role::System {
+                    out.push(Message::System { content: joined(message) });
+                } else {
+                    out.push(assistant(message, results_after(&request.messages, at), reasoning));
+                }
+                for id in unanswered(&request.messages, at) {
+                    out.push(Message::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
+                }
+            }
+            Role::Tool => {
+                for result in results(&request.messages, at) {
+                    out.push(tool(result, &mut waiting, &request.model));
+                }
+            }
+        }
+    }
+    flush(&mut out, &mut waiting);
+    out
+}
+
+fn flush<'a>(out: &mut Vec<Message<'a>>, waiting: &mut Vec<Part<'a>>) {
+    if !waiting.is_empty() {
+        out.push(Message::User { content: Content::Parts(std::mem::take(waiting)) });
+    }
+}
+
+fn user<'a>(message: &'a RequestMessage, before: Vec<Part<'a>>, model: &ModelProfile) -> Content<'a> {
+    let plain = message.blocks.iter().all(|block| matches!(block, Block::Text { .. }));
+    if plain && before.is_empty() {
+        return Content::Text(joined(message));
+    }
+    let mut parts = before;
+    for (at, block) in message.blocks.iter().enumerate() {
+        match block {
+            Block::Text { text, .. } if text.is_empty() => {}
+            Block::Text { text, .. } => parts.push(Part::Text { text: unwrapped(text, at).into() }),
+            Block::Media { attachment, .. } => parts.push(part(medium(attachment, model), || note(attachment, None))),
+            // A user message holds nothing else.
+            Block::Reasoning { .. } | Block::Call { .. } | Block::HostedResult { .. } | Block::Result { .. } => {}
+        }
+    }
+    Content::Parts(parts)
+}
+
+fn part<'a>(medium: Medium<'a>, note: impl FnOnce() -> String) -> Part<'a> {
+    match medium {
+        Medium::Words(text) => Part::Text { text: text.into() },
+        Medium::Image(Place::Inline { uri: url, .. } | Place::Address(url)) => {
+            Part::ImageUrl { image_url: ImageUrl { url } }
+        }
+        Medium::Document { place: Place::Inline { uri, .. }, name } => {
+            Part::File { file: File { filename: name, file_data: uri } }
+        }
+        Medium::Document { place: Place::Address(_), .. } => Part::Text { text: note().into() },
+        Medium::Audio { format, data } => Part::InputAudio { input_audio: Audio { data, format } },
+    }
+}
+
+fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelProfile) -> Message<'a> {
+    let mut content = Cow::Borrowed(result.error.as_deref().or(result.output.as_deref()).unwrap_or_default());
+    for attachment in &result.attachments {
+        match medium(attachment, model) {
+            Medium::Words(text) => {
+                let content = content.to_mut();
+                if !content.is_empty() {
+                    content.push_str("\n\n");
+                }
+                content.push_str(&text);
+            }
+            medium => waiting.push(part(medium, || note(attachment, None))),
+        }
+    }
+    Message::Tool { tool_call_id: names::call(result.id.as_str()), content }
+}
+
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: ReasoningField) -> Message<'a> {
+    let mut texts: Vec<Cow<'_, str>> = Vec::new();
+    let mut thoughts: Vec<&str> = Vec::new();
+    let mut tool_calls = Vec::new();
+    let (mut short, mut details) = (field == ReasoningField::Short, Vec::new());
+    for block in &message.blocks {
+        match block {
+            Block::Text { text, .. } => texts.push(text.into()),
+            Block::Reasoning { text, metadata, .. } => {
+                thoughts.extend((!text.is_empty()).then_some(text.as_str()));
+                let native: Native<'_> =
+                    metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
+                short = short || native.field == Some("reasoning");
+                details.extend(native.reasoning_details);
+            }
+            Block::Call { hosted: true, .. } | Block::HostedResult { .. } => texts.extend(hosted_words(block, results)),
+            Block::Call { id, tool, input, .. } => tool_calls.push(Call {
+                id: names::call(id.as_str()),
+                r#type: "function",
+                function: Called { name: names::tool(tool), arguments: talk::input(input) },
+            }),
+            // An assistant message holds nothing else.
+            Block::Media { .. } | Block::Result { .. } => {}
+        }
+    }
+    let thought = (!thoughts.is_empty() && field != ReasoningField::Nowhere).then(|| thoughts.join("\n\n"));
+    let (reasoning_content, reasoning) = if short { (None, thought) } else { (thought, None) };
+    let details = (!details.is_empty() && field != ReasoningField::Nowhere).then_some(details);
+    let content = (!texts.is_empty()).then(|| texts.join("\n\n"));
+    Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
+}
+
+/// What the decoder notes beside reasoning: the field that it came in, and what a router adds.
+#[derive(serde::Deserialize, Default)]
+struct Native<'a> {
+    #[serde(borrow, default)]
+    field: Option<&'a str>,
+    #[serde(borrow, default)]
+    reasoning_details: Vec<&'a RawValue>,
+}

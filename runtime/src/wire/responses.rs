@@ -1,0 +1,135 @@
+//! OpenAI Responses.
+
+mod decoder;
+mod input;
+mod items;
+
+use super::body::{Body, Fields};
+use super::chat::{Described, EFFORT, EFFORTS, VERBOSITIES, VERBOSITY, described};
+use super::options::{Control, Kind, Options, controls, overlay};
+use super::{EncodeError, Protocol};
+use annals_core::SessionId;
+use annals_core::event::ToolDefinition;
+use annals_projections::{Request, ToolChoice};
+use decoder::Decoder;
+use serde::Serialize;
+use serde_json::value::RawValue;
+
+const PROTOCOL: Protocol = Protocol::OpenAiResponses;
+
+/// What the protocol says itself.
+const OWNED: [&str; 5] = ["model", "input", "tools", "tool_choice", "stream"];
+
+const OPTIONS: [&str; 10] = [
+    "hostedTools",
+    "include",
+    "instructions",
+    "parallelToolCalls",
+    "promptCacheKey",
+    "reasoningEffort",
+    "reasoningSummary",
+    "serviceTier",
+    "store",
+    "textVerbosity",
+];
+
+const CONTROLS: [Control; 3] = [
+    Control { name: "max_tokens", field: "max_output_tokens", kind: Kind::Count },
+    Control { name: "temperature", field: "temperature", kind: Kind::Number },
+    Control { name: "top_p", field: "top_p", kind: Kind::Number },
+];
+
+/// A decoder for one answer.
+pub(super) fn decoder() -> Decoder {
+    Decoder::default()
+}
+
+/// Writes a request; encoding 1.
+pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, EncodeError> {
+    let options = Options::of(request, PROTOCOL, "openai", &OPTIONS)?;
+    let mut fields = Fields::default();
+    fields.put("model", &request.model.id)?;
+    fields.put("input", &input::items(request))?;
+    let tools = tools(request, &options)?;
+    if !tools.is_empty() {
+        fields.put("tools", &tools)?;
+        if request.tool_choice == ToolChoice::None {
+            fields.put("tool_choice", "none")?;
+        }
+    }
+    let store = options.flag("store")?.unwrap_or(false);
+    fields.put("store", &store)?;
+    let key = options.text_or("promptCacheKey", &session.to_string())?;
+    fields.put_if("prompt_cache_key", key.unwrap_or_else(|| Some(session.to_string())))?;
+    fields.put("stream", &true)?;
+    fields.put_if("instructions", options.text("instructions")?)?;
+    let reasoning = Reasoning {
+        effort: options.word("reasoningEffort", EFFORT, &EFFORTS)?,
+        summary: options.word(
+            "reasoningSummary",
+            "one of auto, concise, detailed",
+            &["auto", "concise", "detailed"],
+        )?,
+    };
+    let reasons = reasoning.effort.is_some() || reasoning.summary.is_some();
+    fields.put_if("reasoning", reasons.then_some(reasoning))?;
+    match options.list("include")? {
+        // Nothing is stored at the provider: what the next request needs must come with the answer.
+        included if included.is_empty() && options.raw("include").is_none() && reasons && !store => {
+            fields.put("include", &["reasoning.encrypted_content"])?;
+        }
+        included if !included.is_empty() => fields.put("include", &included)?,
+        _ => {}
+    }
+    let verbosity = options.word("textVerbosity", VERBOSITY, &VERBOSITIES)?;
+    fields.put_if("text", verbosity.map(|verbosity| serde_json::json!({"verbosity": verbosity})))?;
+    fields.put_if("service_tier", options.text("serviceTier")?)?;
+    fields.put_if("parallel_tool_calls", options.flag("parallelToolCalls")?)?;
+    controls(&mut fields, request, PROTOCOL, &CONTROLS)?;
+    overlay(&mut fields, request, &OWNED)?;
+    fields.body()
+}
+
+#[derive(Serialize)]
+struct Reasoning {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    effort: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    summary: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Tool<'a> {
+    Ours(Function<'a>),
+    /// One that the provider executes, as the option has it.
+    Hosted(&'a RawValue),
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    r#type: &'static str,
+    name: &'a str,
+    description: &'a str,
+    parameters: &'a RawValue,
+    strict: bool,
+}
+
+impl<'a> Function<'a> {
+    fn of(tool: &'a ToolDefinition) -> Result<Self, EncodeError> {
+        let Described { name, description, schema } = described(tool)?;
+        Ok(Self { r#type: "function", name, description, parameters: schema, strict: false })
+    }
+}
+
+/// The tools of a request, then those that the provider executes; the latter only where calls are allowed.
+fn tools<'a>(request: &'a Request, options: &'a Options<'a>) -> Result<Vec<Tool<'a>>, EncodeError> {
+    let mut tools = Vec::with_capacity(request.tools.len());
+    for tool in &request.tools {
+        tools.push(Tool::Ours(Function::of(tool)?));
+    }
+    if request.tool_choice == ToolChoice::Auto {
+        tools.extend(options.list("hostedTools")?.into_iter().map(Tool::Hosted));
+    }
+    Ok(tools)
+}

@@ -1,0 +1,248 @@
+//! Answers of OpenAI Responses.
+
+use super::items::Item;
+use crate::ports::{ProviderError, ProviderEvent};
+use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
+use annals_core::CallId;
+use annals_core::event::{Finish, Usage};
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::collections::BTreeMap;
+
+/// Reads one answer.
+#[derive(Default)]
+pub(in crate::wire) struct Decoder {
+    /// What is open, by its place in the output.
+    open: BTreeMap<u64, Open>,
+    /// Whether a call waits for a result of ours.
+    calls: bool,
+}
+
+/// An item of the output that is not complete yet.
+#[derive(Default)]
+struct Open {
+    kind: String,
+    call: Option<(CallId, String)>,
+    /// The fragments that began, by their ids.
+    texts: Vec<String>,
+    reasons: bool,
+    /// The part of a summary that is being written.
+    part: Option<u64>,
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+    #[serde(default)]
+    output_index: Option<u64>,
+    #[serde(default)]
+    content_index: Option<u64>,
+    #[serde(default)]
+    summary_index: Option<u64>,
+    #[serde(default)]
+    delta: Option<Value>,
+    #[serde(borrow, default)]
+    item: Option<&'a RawValue>,
+    #[serde(default)]
+    response: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    code: Option<Value>,
+    #[serde(default)]
+    message: Option<Value>,
+}
+
+impl Event<'_> {
+    fn at(&self) -> u64 {
+        self.output_index.unwrap_or(0)
+    }
+
+    fn piece(&mut self) -> String {
+        match self.delta.take() {
+            Some(Value::String(text)) => text,
+            _ => String::new(),
+        }
+    }
+}
+
+impl Reading for Decoder {
+    fn read(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        if data.trim() == "[DONE]" {
+            return Err(broke_off());
+        }
+        let mut event: Event<'_> = read(data)?;
+        let kind = event.kind.take().unwrap_or_else(|| name.to_owned());
+        match kind.as_str() {
+            "response.output_item.added" => self.added(&event),
+            "response.output_text.delta" | "response.refusal.delta" => self.text(event, out),
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => self.thought(event, out),
+            "response.function_call_arguments.delta" => self.argument(event, out),
+            "response.output_item.done" => self.done(&event, out),
+            "response.completed" | "response.incomplete" | "response.done" => self.ended(event, out),
+            "response.failed" => {
+                let response = event.response.unwrap_or_default();
+                Err(told(response.get("error").unwrap_or(&response)))
+            }
+            "error" => Err(told(
+                &event.error.unwrap_or_else(|| serde_json::json!({"code": event.code, "message": event.message})),
+            )),
+            // Progress, the ends of parts, and what later versions add.
+            _ => Ok(()),
+        }
+    }
+
+    fn finish(&mut self, _: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        Err(broke_off())
+    }
+}
+
+impl Decoder {
+    fn added(&mut self, event: &Event<'_>) -> Result<(), ProviderError> {
+        let Some(raw) = event.item else { return Err(violation("an item of the answer has no content")) };
+        let item: Item = read(raw.get())?;
+        let call = (item.kind == "function_call").then(|| (CallId(item.call_id), item.name));
+        self.open.insert(event.at(), Open { kind: item.kind, call, ..Open::default() });
+        Ok(())
+    }
+
+    fn text(&mut self, mut event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let id = format!("{}.{}", event.at(), event.content_index.unwrap_or(0));
+        let open = self.open.entry(event.at()).or_default();
+        if !open.texts.contains(&id) {
+            open.texts.push(id.clone());
+        }
+        out.push(ProviderEvent::TextDelta { id, text: event.piece() });
+        Ok(())
+    }
+
+    fn thought(&mut self, mut event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let at = event.at();
+        let open = self.open.entry(at).or_default();
+        let part = event.summary_index.or(event.content_index);
+        let mut text = event.piece();
+        if open.reasons && part != open.part {
+            text.insert_str(0, "\n\n");
+        }
+        (open.reasons, open.part) = (true, part);
+        out.push(ProviderEvent::ReasoningDelta { id: at.to_string(), text });
+        Ok(())
+    }
+
+    fn argument(&mut self, mut event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let call = self.open.get(&event.at()).and_then(|open| open.call.clone());
+        let (call, name) = call.ok_or_else(|| violation("a piece of an input came before its call"))?;
+        out.push(ProviderEvent::ToolInputDelta { call, name, text: event.piece() });
+        Ok(())
+    }
+
+    fn done(&mut self, event: &Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let Some(raw) = event.item else { return Err(violation("an item of the answer has no content")) };
+        let item: Item = read(raw.get())?;
+        let open = self.open.remove(&event.at()).unwrap_or_default();
+        match item.kind.as_str() {
+            "message" => message(event.at(), &item, &open, out),
+            "reasoning" => reasoning(event.at(), &item, &open, raw, out),
+            "function_call" => {
+                if item.call_id.is_empty() || item.name.is_empty() {
+                    return Err(violation("a call of the answer has no id or no name"));
+                }
+                self.calls = true;
+                let (call, name, input) = (CallId(item.call_id), item.name, item.arguments);
+                out.push(ProviderEvent::ToolCalled { call, name, input, hosted: false, metadata: None });
+            }
+            kind if kind.ends_with("_call") => hosted(&item, raw, out)?,
+            // Lists of tools and what later versions add: no part of what was said.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn ended(&mut self, event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        for (at, open) in std::mem::take(&mut self.open) {
+            if open.kind.ends_with("_call") {
+                return Err(violation(format!("the answer ended within a {}", open.kind)));
+            }
+            end_texts(&open, None, out);
+            if open.reasons {
+                out.push(ProviderEvent::ReasoningEnded { id: at.to_string(), metadata: None });
+            }
+        }
+        let response = event.response.unwrap_or_default();
+        if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
+            out.push(ProviderEvent::Usage(used(usage)));
+        }
+        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
+            return Err(told(error));
+        }
+        let why = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        out.push(ProviderEvent::Finished(match (why, self.calls) {
+            (Some("max_output_tokens"), _) => Finish::Length,
+            (Some("content_filter"), _) => Finish::ContentFilter,
+            (Some(_), _) => Finish::Other,
+            (None, true) => Finish::ToolCalls,
+            (None, false) => Finish::Stop,
+        }));
+        Ok(())
+    }
+}
+
+fn message(at: u64, item: &Item, open: &Open, out: &mut Vec<ProviderEvent>) {
+    let metadata = item.text_metadata();
+    if open.texts.is_empty() {
+        // A server that sends whole items only.
+        for (part, text) in item.texts().enumerate() {
+            let id = format!("{at}.{part}");
+            out.push(ProviderEvent::TextDelta { id: id.clone(), text });
+            out.push(ProviderEvent::TextEnded { id, metadata: metadata.clone() });
+        }
+    }
+    end_texts(open, metadata.as_ref(), out);
+}
+
+fn end_texts(open: &Open, metadata: Option<&String>, out: &mut Vec<ProviderEvent>) {
+    for id in &open.texts {
+        out.push(ProviderEvent::TextEnded { id: id.clone(), metadata: metadata.cloned() });
+    }
+}
+
+fn reasoning(at: u64, item: &Item, open: &Open, raw: &RawValue, out: &mut Vec<ProviderEvent>) {
+    let id = at.to_string();
+    if !open.reasons {
+        let text = item.summary();
+        out.push(ProviderEvent::ReasoningDelta { id: id.clone(), text });
+    }
+    // Without it the item cannot be sent back: nothing is stored at the provider.
+    let metadata = item.encrypted_content.is_some().then(|| raw.get().to_owned());
+    out.push(ProviderEvent::ReasoningEnded { id, metadata });
+}
+
+/// A call that the provider executed: the whole item is its result, and goes back as it came.
+fn hosted(item: &Item, raw: &RawValue, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    if item.id.is_empty() {
+        return Err(violation(format!("a {} of the answer has no id", item.kind)));
+    }
+    let call = CallId(item.id.clone());
+    let name = item.kind.trim_end_matches("_call").to_owned();
+    let metadata = Some(serde_json::json!({"type": item.kind}).to_string());
+    out.push(ProviderEvent::ToolCalled { call: call.clone(), name, input: item.input(), hosted: true, metadata });
+    let error = matches!(item.status.as_str(), "failed" | "incomplete").then(|| format!("the call is {}", item.status));
+    out.push(ProviderEvent::HostedSettled { call, result: raw.get().to_owned(), error, metadata: None });
+    Ok(())
+}
+
+/// Tokens, where cached input counts as input and reasoning as output.
+fn used(usage: &Value) -> Usage {
+    let count = |path: &str| tokens(usage, path).unwrap_or(0);
+    let cached = count("/input_tokens_details/cached_tokens");
+    let reasoning = count("/output_tokens_details/reasoning_tokens");
+    Usage {
+        input: count("/input_tokens").saturating_sub(cached),
+        output: count("/output_tokens").saturating_sub(reasoning),
+        reasoning,
+        cache_read: cached,
+        cache_write: 0,
+    }
+}
