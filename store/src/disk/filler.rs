@@ -6,6 +6,7 @@ use super::sessions::Checkpoint;
 use super::shared::Shared;
 use super::sled_tree::{SledError, SledTree};
 use annals_core::{Seq, SessionId, codec};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -32,25 +33,67 @@ pub struct Filler {
     pub taken: u64,
     /// Whether sled was written to since it was opened.
     pub written: bool,
+    /// What came and was not taken yet, and how many bytes that is.
+    waiting: VecDeque<Fill>,
+    bytes: u64,
 }
 
 impl Filler {
+    /// The filler of a store whose sled holds everything before `taken`.
+    pub fn new(shared: Arc<Shared>, taken: u64, written: bool) -> Self {
+        Self { shared, taken, written, waiting: VecDeque::new(), bytes: 0 }
+    }
+
     /// Works until the committer is gone. Gives whether sled was written to.
+    ///
+    /// While Batches keep coming it lets them wait, since sled would take the processor and the disk from who writes;
+    /// but not more of them than [`Tuning::lag_free`](super::shared::Tuning::lag_free) says.
     pub fn run(mut self, fills: Receiver<Fill>) -> bool {
         loop {
-            match fills.recv_timeout(self.shared.tuning.checkpoint_idle) {
-                Ok(fill) => self.take(&fill),
-                Err(RecvTimeoutError::Timeout) => {
+            let tuning = &self.shared.tuning;
+            let patience = if self.waiting.is_empty() { tuning.checkpoint_idle } else { tuning.lag_quiet };
+            let free = tuning.lag_free;
+            match fills.recv_timeout(patience) {
+                Ok(fill) => {
+                    self.hold(fill);
+                    while self.bytes > free {
+                        self.take_one();
+                        fills.try_iter().for_each(|fill| self.hold(fill));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if self.waiting.is_empty() => {
                     self.mend();
                     self.checkpoint();
                 }
+                Err(RecvTimeoutError::Timeout) => {
+                    // A quiet moment, until somebody writes again.
+                    while self.take_one() {
+                        if let Ok(fill) = fills.try_recv() {
+                            self.hold(fill);
+                            break;
+                        }
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => {
+                    while self.take_one() {}
                     self.mend();
                     self.checkpoint();
                     return self.written;
                 }
             }
         }
+    }
+
+    fn hold(&mut self, fill: Fill) {
+        self.bytes += fill.frames.len() as u64;
+        self.waiting.push_back(fill);
+    }
+
+    fn take_one(&mut self) -> bool {
+        let Some(fill) = self.waiting.pop_front() else { return false };
+        self.bytes -= fill.frames.len() as u64;
+        self.take(&fill);
+        true
     }
 
     fn take(&mut self, fill: &Fill) {

@@ -28,6 +28,10 @@ pub struct Tuning {
     pub group_bytes: usize,
     /// The most bytes that sled may lack while it works; then appends wait for it.
     pub lag_bytes: u64,
+    /// The most bytes that sled may lack while others write: as long as it lacks less, it waits for a quiet moment.
+    pub lag_free: u64,
+    /// How long nobody must have written before it is quiet enough for sled.
+    pub lag_quiet: Duration,
     /// Batches after which sled is made durable.
     pub checkpoint_every: u64,
     /// Quiet time after which sled is made durable.
@@ -51,6 +55,8 @@ impl Default for Tuning {
             queue: 1024,
             group_bytes: 2 << 20,
             lag_bytes: 64 << 20,
+            lag_free: 16 << 20,
+            lag_quiet: Duration::from_millis(20),
             checkpoint_every: 16_384,
             checkpoint_idle: Duration::from_secs(2),
             sled_cache: 64 << 20,
