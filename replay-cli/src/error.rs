@@ -1,6 +1,7 @@
 //! How a command ends.
 
 use crate::config::ConfigError;
+use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
@@ -252,6 +253,9 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A host cannot begin, or go on.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -265,6 +269,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Ask(error) => error.status(),
+            Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }
