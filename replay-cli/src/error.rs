@@ -1,5 +1,7 @@
 //! How a command ends.
 
+use crate::config::ConfigError;
+use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
@@ -251,6 +253,12 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A host cannot begin, or go on.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The configuration cannot be worked with.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -261,6 +269,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Ask(error) => error.status(),
+            Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }
@@ -281,6 +290,7 @@ impl CliError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
+            | Self::Config(_)
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)

@@ -25,6 +25,7 @@ pub use options::{OptionsError, partition};
 pub use price::{Dollars, PriceError};
 pub use routing::{Route, UnsupportedApi};
 
+use crate::wire::Protocol;
 use annals_core::ModelName;
 use annals_core::event::{ModelProfile, Prices, SystemMessages};
 use std::collections::BTreeMap;
@@ -160,7 +161,7 @@ impl CatalogModel {
     /// When no protocol of ours speaks to it.
     pub fn profile(&self) -> Result<ModelProfile, UnsupportedApi> {
         let route = self.route.clone()?;
-        let native = route.protocol == routing::ANTHROPIC_MESSAGES && self.id == NATIVE_SYSTEM_MESSAGES;
+        let native = route.protocol == Protocol::AnthropicMessages && self.id == NATIVE_SYSTEM_MESSAGES;
         Ok(ModelProfile {
             model: self.model.clone(),
             id: self.id.clone(),
@@ -169,8 +170,8 @@ impl CatalogModel {
             system_messages: if native { SystemMessages::Native } else { SystemMessages::Wrapped },
             media: self.media.clone(),
             prices: self.prices.unwrap_or_default(),
-            protocol: route.protocol.to_owned(),
-            encoding: route.encoding,
+            protocol: route.protocol.as_str().to_owned(),
+            encoding: route.protocol.encoding(),
         })
     }
 }

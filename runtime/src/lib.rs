@@ -11,7 +11,9 @@ mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
+
 pub mod providers;
+pub mod redaction;
 mod runtime;
 pub mod scenario;
 mod session;

@@ -2,6 +2,8 @@
 
 #[path = "questions/harness.rs"]
 mod harness;
+#[path = "questions/logs.rs"]
+mod logs;
 
 use annals_cli::questions::{Past, bisect, diff, when};
 use annals_core::event::*;
@@ -9,7 +11,8 @@ use annals_core::{Blobs, Event, Record, Seq, SessionId, Time};
 use annals_projections::{Body, Messages, Projection, ToJson, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::{Draft, EventLog, MemoryLog};
-use harness::{Counting, Own, all_of, eventful, imported};
+use harness::{Own, all_of, eventful, imported};
+use logs::{Counting, WithoutBlobs};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -50,6 +53,11 @@ async fn pasts() -> Vec<Past> {
     own.offers_again();
     own.sends().await;
     own.answers("Gone again.", None, None).await;
+    // The same definitions, recorded once more: a place of their own.
+    own.offers(&["read", "write"]).await;
+    own.sends().await;
+    own.offers(&["read", "write"]).await;
+    own.sends().await;
     let mut pasts = vec![own.past().await];
     for name in IMPORTED {
         pasts.push(imported(name).await);
@@ -247,6 +255,30 @@ async fn a_fork_reads_through_the_pages_of_its_parent() {
 }
 
 #[tokio::test]
+async fn a_call_that_was_open_at_the_cut_is_said_otherwise_in_a_fork() {
+    let (log, parent) = long(1).await;
+    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+    let called = ToolCalled {
+        index: 0,
+        call: "call-1".into(),
+        name: "read".into(),
+        input: annals_core::Json::received("{}"),
+        hosted: false,
+        metadata: None,
+    };
+    append(&log, parent, vec![started.into(), called.into()]).await;
+    let fork = forked(&log, parent, 1, 0).await;
+    for records in [1, 512] {
+        let a = past(&log, None, parent).await.in_pages_of(records);
+        let b = past(&log, None, fork).await.in_pages_of(records);
+        let found = diff::sessions(&a, &b).await.unwrap();
+        assert_eq!((found.first, found.inherited), (Some(1), a.until.0), "in pages of {records}");
+        let last = found.turns[0].b.as_ref().unwrap().entries.last().unwrap();
+        assert_eq!((last.label, last.text.as_str()), ("error", annals_projections::INTERRUPTED));
+    }
+}
+
+#[tokio::test]
 async fn a_bisection_over_what_grows_with_the_log_reads_it_once() {
     let (log, session) = long(2_000).await;
     let counting = Counting::new(log);
@@ -301,23 +333,25 @@ async fn deleted_and_damaged_pages_change_no_answer() {
 
 #[tokio::test]
 async fn pages_of_a_log_that_was_set_back_count_up_to_where_it_is_the_same() {
-    let (log, session) = long(400).await;
+    let (log, session) = long(800).await;
     let cache = Arc::new(ViewCache::in_memory());
     when::ask(&past(&log, Some(&cache), session).await, "thing-300").await.unwrap();
     // The same first turns, and then others.
     let (other, _) = long(250).await;
-    for n in 250..400 {
+    for n in 250..550 {
         append(&other, session, turn(n + 7, true)).await;
     }
     let counting = Counting::new(other);
     let other: Arc<dyn EventLog> = counting.clone();
     let of_other = past(&other, Some(&cache), session).await;
-    for word in ["thing-200", "thing-300", "thing-390"] {
+    for word in ["thing-200", "thing-300", "thing-519"] {
         let expected = when::ask_all(&of_other, word).await.unwrap();
         assert_eq!(when::ask(&of_other, word).await.unwrap(), expected, "{word}");
     }
     counting.taken();
-    assert_eq!(when::ask(&of_other, "thing-399").await.unwrap().sightings.len(), 1);
+    assert_eq!(when::ask(&of_other, "thing-556").await.unwrap().sightings.len(), 1);
+    let read = counting.taken();
+    assert!(read < 2 * 512, "{read} of 2,751 records were read: what is no more is not looked at again");
 }
 
 #[tokio::test]
@@ -347,7 +381,7 @@ async fn a_blob_that_comes_back_is_found_though_the_index_was_made_without_it() 
         own.answers("I did.", None, None).await;
     }
     let cache = Arc::new(ViewCache::in_memory());
-    let without: Arc<dyn EventLog> = harness::WithoutBlobs::new(own.log.clone());
+    let without: Arc<dyn EventLog> = Arc::new(WithoutBlobs(own.log.clone()));
     let lacking = past(&without, Some(&cache), own.session).await;
     assert!(when::ask(&lacking, "amaranth").await.unwrap().sightings.is_empty());
     let whole = past(&own.log, Some(&cache), own.session).await;

@@ -1,7 +1,7 @@
 //! Settings in the shape of the AI SDK, taken apart into what they are: Generation Controls, Model Request Options, and
 //! compatibility fields of a request's body (spec 13.3).
 
-use super::routing::{ANTHROPIC_MESSAGES, OPENAI_CHAT, OPENAI_RESPONSES};
+use crate::wire::Protocol;
 use annals_core::Json;
 use annals_core::event::RequestOptions;
 use serde_json::{Map, Value};
@@ -18,25 +18,48 @@ const CONTROLS: [(&str, &[&str]); 8] = [
     ("stop", &["stopSequences", "stop_sequences"]),
 ];
 
-/// Model Request Options by namespace, in the camel case of the AI SDK.
-const OPTIONS: [(&str, &[&str]); 3] = [
+/// Model Request Options by protocol, each with the namespace that they have in it, in the camel case of the AI SDK.
+const OPTIONS: [(Protocol, &str, &[&str]); 3] = [
     (
+        Protocol::OpenAiChat,
         "openai",
         &[
+            "maxTokensField",
+            "parallelToolCalls",
+            "promptCacheKey",
+            "reasoningEffort",
+            "reasoningField",
+            "serviceTier",
             "store",
+            "streamUsage",
+            "textVerbosity",
+        ],
+    ),
+    (
+        Protocol::OpenAiResponses,
+        "openai",
+        &[
+            "hostedTools",
+            "include",
+            "instructions",
+            "parallelToolCalls",
             "promptCacheKey",
             "reasoningEffort",
             "reasoningSummary",
-            "include",
-            "textVerbosity",
             "serviceTier",
-            "instructions",
-            "parallelToolCalls",
+            "store",
+            "textVerbosity",
         ],
     ),
-    ("anthropic", &["thinking", "effort"]),
-    ("gemini", &["thinkingConfig"]),
+    (
+        Protocol::AnthropicMessages,
+        "anthropic",
+        &["cache", "cacheTtl", "disableParallelToolUse", "effort", "hostedTools", "serviceTier", "thinking"],
+    ),
 ];
+
+/// Namespaces of providers that no protocol of ours has: what stands in them is kept for whoever reads it.
+const OTHERS: [&str; 1] = ["gemini"];
 
 /// What belongs to a connection, and to no request: it is left out, keys above all.
 const CONNECTION: [&str; 8] = ["apiKey", "baseURL", "baseUrl", "headers", "fetch", "name", "timeout", "organization"];
@@ -45,7 +68,13 @@ const CONNECTION: [&str; 8] = ["apiKey", "baseURL", "baseUrl", "headers", "fetch
 const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high", "xhigh", "max"];
 
 /// Fields of a body that its encoder alone writes.
-const OWNED_BY_ALL: [&str; 5] = ["model", "stream", "stream_options", "tools", "tool_choice"];
+const fn owned(protocol: Protocol) -> &'static [&'static str] {
+    match protocol {
+        Protocol::OpenAiChat => &["model", "messages", "tools", "tool_choice", "stream", "stream_options"],
+        Protocol::OpenAiResponses => &["model", "input", "tools", "tool_choice", "stream"],
+        Protocol::AnthropicMessages => &["model", "system", "messages", "tools", "tool_choice", "stream"],
+    }
+}
 
 /// Settings cannot be taken apart.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -69,19 +98,20 @@ pub enum OptionsError {
 /// Takes settings apart for a protocol.
 ///
 /// A control may have any of its usual names. A provider's option stands at the top, in its namespace
-/// (`openai: {...}`), or in `providerOptions`; one that belongs to no protocol of ours, or to another one, is kept as it
-/// is. Whatever else stands at the top, in `body` or in `extraBody` is laid over the body. What is `null` is not said.
-/// Later places win: the top, its namespaces, `providerOptions`, `body`.
+/// (`openai: {...}`), or in `providerOptions`. One that only another protocol knows says nothing to this one; what
+/// belongs to another provider is kept under its namespace. Whatever else stands at the top, in the protocol's own
+/// namespace, in `extraBody` or in `body` is laid over the body. What is `null` is not said. Later places win: the top,
+/// its namespaces, `providerOptions`, `extraBody`, `body`.
 ///
 /// # Errors
-/// When a body field is the protocol's own, or an effort is none.
-pub fn partition(protocol: &str, settings: &Map<String, Value>) -> Result<RequestOptions, OptionsError> {
-    let mut parts = Parts { namespace: namespace(protocol), protocol, options: RequestOptions::default() };
+/// When a body field is the protocol's own, an effort is none, or what should hold settings is no table.
+pub fn partition(protocol: Protocol, settings: &Map<String, Value>) -> Result<RequestOptions, OptionsError> {
+    let mut parts = Parts { protocol, options: RequestOptions::default() };
     let nested = |name: &str| settings.get(name).filter(|value| !value.is_null());
     for (name, value) in settings.iter().filter(|(name, value)| !is_nested(name) && !value.is_null()) {
         parts.take(name, value)?;
     }
-    for (namespace, _) in OPTIONS {
+    for namespace in namespaces() {
         if let Some(value) = nested(namespace) {
             parts.take_namespace(namespace, value)?;
         }
@@ -101,21 +131,16 @@ pub fn partition(protocol: &str, settings: &Map<String, Value>) -> Result<Reques
     parts.checked()
 }
 
+fn namespaces() -> impl Iterator<Item = &'static str> {
+    ["openai", "anthropic"].into_iter().chain(OTHERS)
+}
+
 fn is_nested(name: &str) -> bool {
-    matches!(name, "providerOptions" | "extraBody" | "body") || OPTIONS.iter().any(|(namespace, _)| *namespace == name)
+    matches!(name, "providerOptions" | "extraBody" | "body") || namespaces().any(|namespace| namespace == name)
 }
 
 fn table<'a>(name: &str, value: &'a Value) -> Result<&'a Map<String, Value>, OptionsError> {
     value.as_object().ok_or_else(|| OptionsError::NotATable(name.to_owned()))
-}
-
-/// The namespace that a protocol's own options have.
-fn namespace(protocol: &str) -> Option<&'static str> {
-    match protocol {
-        OPENAI_CHAT | OPENAI_RESPONSES => Some("openai"),
-        ANTHROPIC_MESSAGES => Some("anthropic"),
-        _ => None,
-    }
 }
 
 /// `reasoning_effort` is `reasoningEffort`.
@@ -130,13 +155,22 @@ fn is_called(camel: &str, name: &str) -> bool {
     camel == name || snake == name
 }
 
-struct Parts<'p> {
-    namespace: Option<&'static str>,
-    protocol: &'p str,
+/// Whose an option is.
+enum Owner {
+    /// The protocol's that is asked for.
+    Own(&'static str, &'static str),
+    /// Another one's: its namespace and name.
+    Other(&'static str, &'static str),
+    /// Nobody's.
+    Nobody,
+}
+
+struct Parts {
+    protocol: Protocol,
     options: RequestOptions,
 }
 
-impl Parts<'_> {
+impl Parts {
     /// One setting at the top.
     fn take(&mut self, name: &str, value: &Value) -> Result<(), OptionsError> {
         if CONNECTION.contains(&name) {
@@ -147,10 +181,16 @@ impl Parts<'_> {
             self.options.controls.insert((*control).to_owned(), Json::canonical(value));
             return Ok(());
         }
-        // The protocol's own namespace first: `thinking` is an option of some, a body field of others.
-        match self.namespace.and_then(|namespace| Some((namespace, semantic(namespace, name)?))) {
-            Some((namespace, option)) => self.insert(namespace, option, value),
-            None => {
+        match self.owner(name) {
+            Owner::Own(namespace, option) => self.insert(namespace, option, value),
+            // Servers that are compatible with Chat Completions take some of these as fields, such as `thinking`.
+            Owner::Other(namespace, _) if self.protocol == Protocol::OpenAiChat && namespace != self.namespace() => {
+                self.lay(name, value);
+                Ok(())
+            }
+            Owner::Other(namespace, _) if namespace == self.namespace() => Ok(()),
+            Owner::Other(namespace, option) => self.insert(namespace, option, value),
+            Owner::Nobody => {
                 self.lay(name, value);
                 Ok(())
             }
@@ -159,16 +199,44 @@ impl Parts<'_> {
 
     /// The settings of one provider.
     fn take_namespace(&mut self, namespace: &str, value: &Value) -> Result<(), OptionsError> {
-        for (name, value) in table(namespace, value)?.iter().filter(|(_, value)| !value.is_null()) {
-            match semantic(namespace, name) {
-                Some(option) => self.insert(namespace, option, value)?,
-                None if CONNECTION.contains(&name.as_str()) => {}
-                // Its adapter would send what it does not know of its own provider as it is.
-                None if Some(namespace) == self.namespace => self.lay(name, value),
-                None => self.insert(namespace, name, value)?,
+        let known = |name: &str| {
+            let of = OPTIONS.iter().filter(|(_, theirs, _)| *theirs == namespace);
+            of.flat_map(|(.., options)| options.iter()).copied().find(|option| is_called(option, name))
+        };
+        let settings = table(namespace, value)?.iter();
+        for (name, value) in settings.filter(|(name, value)| !value.is_null() && !CONNECTION.contains(&name.as_str())) {
+            if namespace != self.namespace() {
+                self.insert(namespace, known(name).unwrap_or(name), value)?;
+                continue;
+            }
+            match self.owner(name) {
+                Owner::Own(namespace, option) => self.insert(namespace, option, value)?,
+                Owner::Other(theirs, _) if theirs == namespace => {}
+                // The provider's own adapter would send what it does not know as it is.
+                Owner::Other(..) | Owner::Nobody => self.lay(name, value),
             }
         }
         Ok(())
+    }
+
+    fn namespace(&self) -> &'static str {
+        OPTIONS.iter().find(|(protocol, ..)| *protocol == self.protocol).map_or("", |(_, namespace, _)| namespace)
+    }
+
+    fn owner(&self, name: &str) -> Owner {
+        let mut owner = Owner::Nobody;
+        for (protocol, namespace, options) in OPTIONS {
+            if let Some(option) = options.iter().copied().find(|option| is_called(option, name)) {
+                if protocol == self.protocol {
+                    return Owner::Own(namespace, option);
+                }
+                // Of two others, the one of the same provider.
+                if !matches!(owner, Owner::Other(theirs, _) if theirs == self.namespace()) {
+                    owner = Owner::Other(namespace, option);
+                }
+            }
+        }
+        owner
     }
 
     fn insert(&mut self, namespace: &str, option: &str, value: &Value) -> Result<(), OptionsError> {
@@ -188,22 +256,10 @@ impl Parts<'_> {
     }
 
     fn checked(self) -> Result<RequestOptions, OptionsError> {
-        let own: &[&str] = match self.protocol {
-            OPENAI_CHAT => &["messages"],
-            OPENAI_RESPONSES => &["input", "instructions"],
-            ANTHROPIC_MESSAGES => &["messages", "system"],
-            _ => &[],
-        };
-        let owned = |field: &&String| OWNED_BY_ALL.contains(&field.as_str()) || own.contains(&field.as_str());
+        let owned = |field: &&String| owned(self.protocol).contains(&field.as_str());
         let refused: Vec<String> = self.options.body.keys().filter(owned).cloned().collect();
         if refused.is_empty() { Ok(self.options) } else { Err(OptionsError::ProtocolOwned(refused)) }
     }
-}
-
-/// The name of a provider's option, if it is one that we know.
-fn semantic(namespace: &str, name: &str) -> Option<&'static str> {
-    let (_, known) = OPTIONS.iter().find(|(known, _)| *known == namespace)?;
-    known.iter().copied().find(|option| is_called(option, name))
 }
 
 #[cfg(test)]

@@ -1,38 +1,30 @@
 //! By which protocol, and where, a model is spoken to (spec 13.3).
 
 use super::{ModelEntry, ProviderEntry};
-
-/// OpenAI Chat Completions and what is compatible with it.
-pub(super) const OPENAI_CHAT: &str = "openai-chat";
-/// OpenAI Responses.
-pub(super) const OPENAI_RESPONSES: &str = "openai-responses";
-/// Anthropic Messages.
-pub(super) const ANTHROPIC_MESSAGES: &str = "anthropic-messages";
+use crate::wire::Protocol;
 
 /// What a package of the AI SDK stands for: a protocol of ours, and the address where its provider speaks it. Packages
 /// whose provider has an address that is compatible with OpenAI's are spoken to there.
-const PACKAGES: [(&str, &str, Option<&str>); 12] = [
-    ("@ai-sdk/openai", OPENAI_RESPONSES, Some("https://api.openai.com/v1")),
-    ("@ai-sdk/anthropic", ANTHROPIC_MESSAGES, Some("https://api.anthropic.com/v1")),
-    ("@ai-sdk/openai-compatible", OPENAI_CHAT, None),
-    ("@openrouter/ai-sdk-provider", OPENAI_CHAT, Some("https://openrouter.ai/api/v1")),
-    ("@ai-sdk/google", OPENAI_CHAT, Some("https://generativelanguage.googleapis.com/v1beta/openai")),
-    ("@ai-sdk/xai", OPENAI_CHAT, Some("https://api.x.ai/v1")),
-    ("@ai-sdk/mistral", OPENAI_CHAT, Some("https://api.mistral.ai/v1")),
-    ("@ai-sdk/groq", OPENAI_CHAT, Some("https://api.groq.com/openai/v1")),
-    ("@ai-sdk/cerebras", OPENAI_CHAT, Some("https://api.cerebras.ai/v1")),
-    ("@ai-sdk/deepinfra", OPENAI_CHAT, Some("https://api.deepinfra.com/v1/openai")),
-    ("@ai-sdk/togetherai", OPENAI_CHAT, Some("https://api.together.xyz/v1")),
-    ("@ai-sdk/perplexity", OPENAI_CHAT, Some("https://api.perplexity.ai")),
+const PACKAGES: [(&str, Protocol, Option<&str>); 12] = [
+    ("@ai-sdk/openai", Protocol::OpenAiResponses, Some("https://api.openai.com/v1")),
+    ("@ai-sdk/anthropic", Protocol::AnthropicMessages, Some("https://api.anthropic.com/v1")),
+    ("@ai-sdk/openai-compatible", Protocol::OpenAiChat, None),
+    ("@openrouter/ai-sdk-provider", Protocol::OpenAiChat, Some("https://openrouter.ai/api/v1")),
+    ("@ai-sdk/google", Protocol::OpenAiChat, Some("https://generativelanguage.googleapis.com/v1beta/openai")),
+    ("@ai-sdk/xai", Protocol::OpenAiChat, Some("https://api.x.ai/v1")),
+    ("@ai-sdk/mistral", Protocol::OpenAiChat, Some("https://api.mistral.ai/v1")),
+    ("@ai-sdk/groq", Protocol::OpenAiChat, Some("https://api.groq.com/openai/v1")),
+    ("@ai-sdk/cerebras", Protocol::OpenAiChat, Some("https://api.cerebras.ai/v1")),
+    ("@ai-sdk/deepinfra", Protocol::OpenAiChat, Some("https://api.deepinfra.com/v1/openai")),
+    ("@ai-sdk/togetherai", Protocol::OpenAiChat, Some("https://api.together.xyz/v1")),
+    ("@ai-sdk/perplexity", Protocol::OpenAiChat, Some("https://api.perplexity.ai")),
 ];
 
 /// How a model is spoken to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// A protocol word, such as `openai-chat`.
-    pub protocol: &'static str,
-    /// The number of its encoding.
-    pub encoding: u32,
+    /// In which protocol.
+    pub protocol: Protocol,
     /// Where, without the path of the protocol: `https://api.openai.com/v1`.
     pub base_url: String,
 }
@@ -51,13 +43,13 @@ pub enum UnsupportedApi {
         npm: String,
     },
     /// Nobody said what it speaks.
-    #[error("provider {provider}: nobody says which protocol it speaks; give it a `protocol`: {}", PROTOCOLS.join(", "))]
+    #[error("provider {provider}: nobody says which protocol it speaks; give it a `protocol`: {}", words())]
     Silent {
         /// The provider.
         provider: String,
     },
     /// The protocol's word is none.
-    #[error("provider {provider}: there is no protocol {protocol:?}; it is one of {}", PROTOCOLS.join(", "))]
+    #[error("provider {provider}: there is no protocol {protocol:?}; it is one of {}", words())]
     Protocol {
         /// The provider.
         provider: String,
@@ -72,8 +64,9 @@ pub enum UnsupportedApi {
     },
 }
 
-/// The words of the protocols that are spoken to servers.
-pub(super) const PROTOCOLS: [&str; 3] = [OPENAI_CHAT, OPENAI_RESPONSES, ANTHROPIC_MESSAGES];
+fn words() -> String {
+    Protocol::ALL.map(Protocol::as_str).join(", ")
+}
 
 /// How a model is spoken to: what is written of itself counts before what is written of its provider, and a protocol
 /// before a package.
@@ -87,16 +80,14 @@ pub(super) fn route(provider: &str, entry: &ProviderEntry, model: &ModelEntry) -
         .or(entry.npm.as_ref().map(Said::Package))
     {
         None => return Err(UnsupportedApi::Silent { provider: provider() }),
-        Some(Said::Protocol(word)) => *PROTOCOLS
-            .iter()
-            .find(|known| *known == word)
+        Some(Said::Protocol(word)) => Protocol::of(word)
             .ok_or_else(|| UnsupportedApi::Protocol { provider: provider(), protocol: word.clone() })?,
         Some(Said::Package(npm)) => package(npm)
             .map(|(protocol, _)| protocol)
             .ok_or_else(|| UnsupportedApi::Package { provider: provider(), npm: npm.clone() })?,
     };
     let base_url = base_url(entry, Some(model)).ok_or_else(|| UnsupportedApi::Nowhere { provider: provider() })?;
-    Ok(Route { protocol, encoding: 1, base_url })
+    Ok(Route { protocol, base_url })
 }
 
 enum Said<'a> {
@@ -116,6 +107,6 @@ pub(super) fn base_url(entry: &ProviderEntry, model: Option<&ModelEntry>) -> Opt
     url.map(|url| url.trim_end_matches('/').to_owned())
 }
 
-fn package(npm: &str) -> Option<(&'static str, Option<&'static str>)> {
+fn package(npm: &str) -> Option<(Protocol, Option<&'static str>)> {
     PACKAGES.iter().find(|(name, ..)| *name == npm).map(|(_, protocol, url)| (*protocol, *url))
 }

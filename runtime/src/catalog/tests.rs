@@ -45,7 +45,10 @@ fn a_users_list_is_laid_over_field_by_field() {
     assert_eq!((next.context, next.output, next.prices, next.name.as_str()), (9, 0, None, "next"));
     let mine = catalog.model(&"mine/a/b".into()).expect("added");
     let route = mine.route.clone().expect("it is spoken to");
-    assert_eq!((mine.id.as_str(), route.protocol, route.base_url.as_str()), ("B", "openai-chat", "http://host/v1"));
+    assert_eq!(
+        (mine.id.as_str(), route.protocol.as_str(), route.base_url.as_str()),
+        ("B", "openai-chat", "http://host/v1")
+    );
 }
 
 #[test]
@@ -71,7 +74,7 @@ fn the_protocol_follows_the_package_unless_it_is_said() {
             "wrong": {"protocol": "smoke", "api": "http://w", "models": {"x": {}}}}"#,
     );
     let route = |name: &str| catalog.model(&name.into()).expect("listed").route;
-    let spoken = |name: &str| route(name).map(|route| (route.protocol, route.base_url));
+    let spoken = |name: &str| route(name).map(|route| (route.protocol.as_str(), route.base_url));
     assert_eq!(spoken("p/plain"), Ok(("anthropic-messages", "https://api.anthropic.com/v1".into())));
     assert_eq!(spoken("p/chat"), Ok(("openai-chat", "http://c".into())));
     assert_eq!(spoken("p/said"), Ok(("openai-responses", "https://api.anthropic.com/v1".into())));

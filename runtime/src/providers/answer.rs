@@ -8,12 +8,14 @@ use crate::ports::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::wire::Decoder;
 use eventsource_stream::{Event, EventStream, EventStreamError};
 use futures_util::stream::BoxStream;
-use futures_util::{StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// How long the rest of a connection is waited for after the answer is complete, so that it can serve again.
+/// How long the end of a complete answer is waited for, so that its connection can serve again: a moment before the
+/// turn goes on, since most providers end the answer with its last event, then beside the turn.
+const MOMENT: Duration = Duration::from_millis(20);
 const REST: Duration = Duration::from_secs(1);
 
 type Events = BoxStream<'static, Result<Event, EventStreamError<Broken>>>;
@@ -52,7 +54,7 @@ impl Reading {
             let mut reading = reading?;
             match reading.next().await? {
                 Ok(event @ ProviderEvent::Finished(_)) => {
-                    reading.let_end();
+                    reading.end().await;
                     Some((Ok(event), None))
                 }
                 Ok(event) => Some((Ok(event), Some(reading))),
@@ -109,11 +111,13 @@ impl Reading {
         }
     }
 
-    /// Reads on for a moment beside the turn: most providers end the answer right after its last event, and the
-    /// connection is then free for the next one.
-    fn let_end(self) {
+    /// Reads on to the end of a complete answer.
+    async fn end(self) {
         let mut events = self.events;
-        tokio::spawn(async move { timeout(REST, async { while let Some(Ok(_)) = events.next().await {} }).await });
+        let mut rest = async move { while let Some(Ok(_)) = events.next().await {} }.boxed();
+        if timeout(MOMENT, &mut rest).await.is_err() {
+            tokio::spawn(timeout(REST, rest));
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 //! An answer as whole lines: bounded in bytes and time before anything is parsed.
 //!
-//! The parser of events behind this keeps an unfinished line and looks at it anew with every piece that comes, which
-//! would cost the square of a long line; handed whole lines it looks at each byte once.
+//! The parser of events behind this (eventsource-stream 0.2.3) keeps an unfinished line and looks at it anew with every
+//! piece that comes, which would cost the square of a long line; handed whole lines it looks at each byte once. And it
+//! panics at a byte order mark, which is therefore taken off here.
 
 use super::endpoint::Limits;
 use futures_util::{Stream, StreamExt, stream};
@@ -36,6 +37,9 @@ impl Broken {
     }
 }
 
+/// What may stand before the first line.
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
 /// The whole lines among the bytes, piece by piece. What follows the last line end is no line.
 pub(super) fn whole<S, B>(
     bytes: S,
@@ -46,7 +50,15 @@ where
     S: Stream<Item = Result<B, String>> + Send + 'static,
     B: AsRef<[u8]> + Send,
 {
-    let lines = Lines { bytes: Box::pin(bytes), held: Vec::new(), read: 0, event: Event::default(), limits, deadline };
+    let lines = Lines {
+        bytes: Box::pin(bytes),
+        held: Vec::new(),
+        begun: false,
+        read: 0,
+        event: Event::default(),
+        limits,
+        deadline,
+    };
     stream::unfold(Some(lines), |lines| async move {
         let mut lines = lines?;
         let next = lines.next().await?;
@@ -60,6 +72,8 @@ struct Lines<S> {
     bytes: Pin<Box<S>>,
     /// The beginning of a line.
     held: Vec<u8>,
+    /// Whether a line was passed on.
+    begun: bool,
     read: u64,
     event: Event,
     limits: Limits,
@@ -94,7 +108,11 @@ where
             self.held.extend_from_slice(piece);
             if let Some(at) = piece.iter().rposition(|byte| matches!(byte, b'\n' | b'\r')) {
                 let rest = self.held.split_off(before + at + 1);
-                return Some(Ok(std::mem::replace(&mut self.held, rest)));
+                let mut lines = std::mem::replace(&mut self.held, rest);
+                if !std::mem::replace(&mut self.begun, true) && lines.starts_with(BYTE_ORDER_MARK) {
+                    lines.drain(..BYTE_ORDER_MARK.len());
+                }
+                return Some(Ok(lines));
             }
         }
     }
@@ -155,6 +173,16 @@ mod tests {
     async fn only_whole_lines_are_passed_on() {
         let passed = of(pieces(&["data", ": a\nda", "ta: b\n", "\n", "data: half"])).await;
         assert_eq!(passed, [Ok("data: a\n".into()), Ok("data: b\n".into()), Ok("\n".into())]);
+    }
+
+    #[tokio::test]
+    async fn a_byte_order_mark_is_taken_off_the_beginning_alone() {
+        let marked = "\u{feff}a\n\u{feff}b\n".as_bytes();
+        let split = [&marked[..1], &marked[1..4], &marked[4..]].map(<[u8]>::to_vec);
+        let passed: String = of(split.to_vec()).await.into_iter().map_while(Result::ok).collect();
+        assert_eq!(passed, "a\n\u{feff}b\n");
+        assert_eq!(of(vec![BYTE_ORDER_MARK.to_vec()]).await, []);
+        assert_eq!(of(vec![[BYTE_ORDER_MARK, b"\n"].concat()]).await, [Ok("\n".into())]);
     }
 
     #[tokio::test]

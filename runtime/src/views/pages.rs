@@ -175,34 +175,52 @@ impl Views {
         until: Seq,
         size: u64,
     ) -> Result<(Directory, usize), ReadError> {
-        let none = (Directory { size, sealed: Vec::new() }, 0);
+        let mut best = (Directory { size, sealed: Vec::new() }, 0);
         if self.cache.is_none() {
-            return Ok(none);
+            return Ok(best);
         }
-        let mut saved = self.saved_directory::<P>(session, size);
-        if saved.is_none() {
-            let first = self.log.read(session, Seq::ZERO, 1).await?;
-            let ancestor = first.first().map(|slice| slice.batch.session).filter(|ancestor| *ancestor != session);
-            saved = ancestor.and_then(|ancestor| self.saved_directory::<P>(ancestor, size));
+        // The newest one serves earlier Cuts too. In a log that was set back it may be of what is no more.
+        for at_most in [Seq(u64::MAX), until] {
+            let Some(saved) = self.saved_directory::<P>(session, size, at_most) else { continue };
+            let all = saved.sealed.partition_point(|sealed| sealed.until <= until);
+            let held = self.held(session, saved.sealed.get(..all).unwrap_or_default()).await;
+            if held == all {
+                return Ok((saved, all));
+            }
+            if held > best.1 {
+                best = (saved, held);
+            }
         }
-        let Some(directory) = saved else { return Ok(none) };
-        let mut high = directory.sealed.partition_point(|sealed| sealed.until <= until);
-        let mut low = 0;
-        // The last one proves all before it; only when the log does not hold it is there anything to search.
-        let mut probe = high;
+        if best.1 > 0 {
+            return Ok(best);
+        }
+        let first = self.log.read(session, Seq::ZERO, 1).await?;
+        let ancestor = first.first().map(|slice| slice.batch.session).filter(|ancestor| *ancestor != session);
+        if let Some(saved) = ancestor.and_then(|it| self.saved_directory::<P>(it, size, Seq(u64::MAX))) {
+            let all = saved.sealed.partition_point(|sealed| sealed.until <= until);
+            let held = self.held(session, saved.sealed.get(..all).unwrap_or_default()).await;
+            return Ok((saved, held));
+        }
+        Ok(best)
+    }
+
+    /// How many of these pages, from the first on, the log holds. The last one proves all before it; only when the log does
+    /// not hold it is there anything to search.
+    async fn held(&self, session: SessionId, pages: &[Sealed]) -> usize {
+        let (mut low, mut high, mut probe) = (0, pages.len(), pages.len());
         while low < high {
-            match directory.sealed.get(probe.saturating_sub(1)) {
+            match pages.get(probe.saturating_sub(1)) {
                 Some(sealed) if self.ends_there(session, sealed).await => low = probe,
                 _ => high = probe.saturating_sub(1),
             }
             probe = low + (high - low).div_ceil(2);
         }
-        Ok((directory, low))
+        low
     }
 
-    fn saved_directory<P: Page>(&self, session: SessionId, size: u64) -> Option<Directory> {
+    fn saved_directory<P: Page>(&self, session: SessionId, size: u64, at_most: Seq) -> Option<Directory> {
         let fold = Fold { name: P::NAME, version: P::VERSION };
-        let (directory, _): (Directory, Saved) = self.saved(session, fold, Seq(u64::MAX))?;
+        let (directory, _): (Directory, Saved) = self.saved(session, fold, at_most)?;
         Some(directory).filter(|directory| directory.size == size)
     }
 

@@ -110,8 +110,10 @@ impl Work for Bash {
 
 impl Bash {
     fn workdir(&self, named: Option<&str>) -> Result<PathBuf, ToolError> {
-        let Some(named) = named else { return Ok(self.0.directory().into()) };
-        let path = self.0.resolve(named).map_err(|error| format!("{named}: {error}"))?;
+        let path = match named {
+            Some(named) => self.0.resolve(named).map_err(|error| format!("{named}: {error}"))?,
+            None => self.0.directory().into(),
+        };
         match path.metadata() {
             Ok(found) if found.is_dir() => Ok(path),
             Ok(_) => Err(format!("{} is not a directory.", self.0.shown(&path)).into()),

@@ -107,7 +107,8 @@ impl Reading {
 
     fn end(&mut self) {
         let part = std::mem::take(&mut self.part);
-        let part = part.trim();
+        // Only what shells take for blanks: another space would be a part of the command's name.
+        let part = part.trim_matches([' ', '\t', '\n']);
         if !part.is_empty() {
             self.parts.push(part.into());
         }
@@ -280,6 +281,7 @@ mod tests {
             "git log \\",
             "git lo\\\ng; rm",
             "gi\\t log",
+            "\u{a0}git log",
             "git() { rm -r .; }; git log",
             "(git log)",
             "GIT_PAGER=rm git log",

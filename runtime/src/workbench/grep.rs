@@ -68,7 +68,8 @@ impl Work for Grep {
             let shape = input.include.as_ref().map(|include| Shape::of(include, &root)).transpose()?;
             let limit = usize::try_from(input.limit.unwrap_or(USUAL)).unwrap_or(usize::MAX);
             let (searcher, text) = (searcher(), String::new());
-            let mut search = Search { place: &place, stop, matcher, searcher, limit, text, matches: 0, files: 0 };
+            let mut search =
+                Search { place: &place, stop, matcher, searcher, limit, text, matches: 0, files: 0, left_out: 0 };
             let complete = if root.is_dir() {
                 walk::through(&root, None, stop, |entry| {
                     let file = entry.file_type().is_some_and(|kind| kind.is_file());
@@ -115,12 +116,17 @@ struct Search<'a> {
     text: String,
     matches: usize,
     files: usize,
+    /// Files that were not searched, or not to their end.
+    left_out: usize,
 }
 
 impl Search<'_> {
     /// Searches one file. What cannot be read is left out, as is the rest of one with a line too long.
     fn file(&mut self, path: &Path) {
-        let Ok((file, _)) = open::regular(self.place, path) else { return };
+        let Ok((file, _)) = open::regular(self.place, path) else {
+            self.left_out += 1;
+            return;
+        };
         let (text, matches, limit, place) = (&mut self.text, &mut self.matches, self.limit, self.place);
         let mut first = true;
         let sink = Bytes(|number, line| {
@@ -137,6 +143,7 @@ impl Search<'_> {
         });
         if let Err(error) = self.searcher.search_reader(&self.matcher, self.stop.watch(file), sink) {
             tracing::debug!(%error, "a file was not searched to its end");
+            self.left_out += 1;
         }
         self.files += usize::from(!first);
     }
@@ -144,10 +151,13 @@ impl Search<'_> {
     fn told(self, complete: bool) -> ToolOutput {
         let shown = self.matches.min(self.limit);
         let rest = walk::rest(shown, self.matches, "matches", complete);
-        let text = match self.matches {
+        let mut text = match self.matches {
             0 if complete => "No matches.".into(),
             _ => format!("{}{rest}", self.text),
         };
+        if self.left_out > 0 && complete {
+            text.push_str(&format!("\n(Files that could not be searched to their end: {}.)", self.left_out));
+        }
         let structured = json!({"matches": self.matches, "shown": shown, "files": self.files, "complete": complete});
         ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
     }

@@ -55,7 +55,7 @@ async fn a_session_that_says_something_else_is_told_where_it_parts_from_the_reco
     other.say("look at it").await?;
     let error = other.say("thank you very much").await.err().ok_or("that was not recorded")?;
     assert_eq!(error.kind(), "invalid-request");
-    let told = r#"message 4 differs first; recorded is …ock":"text","text":"thank you"}],"role":"user"}, asked was …ock":"text","text":"thank you very much"}],"role":"user"}"#;
+    let told = r#"message 4 differs first; recorded is …"text","text":"thank you"}],"role":"user"}, asked was …"text","text":"thank you very much"}],"role":"user"}"#;
     assert!(error.to_string().ends_with(told), "{error}");
     other.is_sound().await
 }

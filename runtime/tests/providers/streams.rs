@@ -115,8 +115,20 @@ async fn parallel_calls_are_run_and_their_results_are_sent() -> Tested {
     let (story, server) = heard(stream(both)).await?;
     let expected = "assistant tool-calls: look=completed(seen) | look=completed(seen)";
     assert_eq!(story.history().await?, ["user hello", expected, "assistant stop: whole"]);
-    assert_eq!(server.connections(), 1, "the second turn takes the connection of the first");
+    assert_eq!(server.received().len(), 2);
     Ok(())
+}
+
+#[tokio::test]
+async fn a_connection_serves_more_than_one_turn() -> Tested {
+    let server = Server::new((0..20).map(|_| stream(chat::says("hi")))).await?;
+    let story = Story::at(endpoint(&server)).await?;
+    for _ in 0..20 {
+        story.say("hello").await?;
+    }
+    assert_eq!(server.received().len(), 20);
+    assert!(server.connections() < 20, "each turn opened a connection of its own");
+    story.holds(&server).await
 }
 
 #[tokio::test]

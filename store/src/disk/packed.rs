@@ -6,7 +6,9 @@
 //! The checksum covers everything but itself.
 
 use super::sessions::{number, take};
+use std::cell::RefCell;
 use std::io;
+use zstd::bulk::Decompressor;
 
 const MAGIC: [u8; 4] = *b"\xFFAnz";
 const HEADER: usize = 24;
@@ -102,8 +104,23 @@ fn chunk(bytes: &[u8]) -> Option<(usize, Vec<u8>, usize)> {
     if raw_length > CHUNK || crc32c::crc32c_append(crc32c::crc32c(&header[..20]), data) != sum {
         return None;
     }
-    let raw = zstd::bulk::decompress(data, raw_length).ok().filter(|raw| raw.len() == raw_length)?;
+    let raw = decompress(data, raw_length).ok().filter(|raw| raw.len() == raw_length)?;
     Some((usize::try_from(start).ok()?, raw, HEADER + length))
+}
+
+thread_local! {
+    /// Making one takes as long as unpacking some KiB.
+    static UNPACKER: RefCell<Option<Decompressor<'static>>> = const { RefCell::new(None) };
+}
+
+fn decompress(data: &[u8], raw_length: usize) -> io::Result<Vec<u8>> {
+    UNPACKER.with_borrow_mut(|kept| {
+        let unpacker = match kept {
+            Some(unpacker) => unpacker,
+            None => kept.insert(Decompressor::new()?),
+        };
+        unpacker.decompress(data, raw_length)
+    })
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
 use super::{OptionsError, partition};
+use crate::wire::Protocol;
 use annals_core::NoBlobs;
 use serde_json::{Map, Value, json};
 
 /// `controls / options / body`, each as canonical JSON.
-fn told(protocol: &str, settings: &Value) -> Result<[Value; 3], OptionsError> {
+fn told(protocol: Protocol, settings: &Value) -> Result<[Value; 3], OptionsError> {
     let options = partition(protocol, settings.as_object().unwrap_or(&Map::new()))?;
     let values = |part: std::collections::BTreeMap<String, annals_core::Json>| -> Value {
         part.into_iter().map(|(name, value)| (name, value.value(&NoBlobs))).collect::<Map<_, _>>().into()
@@ -13,7 +14,7 @@ fn told(protocol: &str, settings: &Value) -> Result<[Value; 3], OptionsError> {
 
 #[test]
 fn settings_are_taken_apart_into_controls_options_and_body_fields() {
-    let chat = "openai-chat";
+    let chat = Protocol::OpenAiChat;
     for (protocol, settings, parts) in [
         (chat, json!({}), [json!({}), json!({}), json!({})]),
         (
@@ -28,7 +29,7 @@ fn settings_are_taken_apart_into_controls_options_and_body_fields() {
             ],
         ),
         (
-            "openai-responses",
+            Protocol::OpenAiResponses,
             json!({"reasoningEffort": "high", "reasoning_summary": "auto", "store": false, "textVerbosity": "low",
                    "serviceTier": "flex", "include": ["reasoning.encrypted_content"]}),
             [
@@ -40,7 +41,7 @@ fn settings_are_taken_apart_into_controls_options_and_body_fields() {
             ],
         ),
         (
-            "anthropic-messages",
+            Protocol::AnthropicMessages,
             json!({"thinking": {"type": "enabled", "budgetTokens": 4096}, "effort": "low", "speed": "fast"}),
             [
                 json!({}),
@@ -53,6 +54,21 @@ fn settings_are_taken_apart_into_controls_options_and_body_fields() {
             chat,
             json!({"thinking": {"type": "disabled"}}),
             [json!({}), json!({}), json!({"thinking": {"type": "disabled"}})],
+        ),
+        // What another protocol alone knows says nothing, or is kept for its provider.
+        (
+            chat,
+            json!({"reasoningSummary": "auto", "serviceTier": "flex"}),
+            [json!({}), json!({"openai.serviceTier": "flex"}), json!({})],
+        ),
+        (
+            Protocol::AnthropicMessages,
+            json!({"reasoningEffort": "high", "effort": "max", "openai": {"store": false, "x": 1}}),
+            [
+                json!({}),
+                json!({"openai.reasoningEffort": "high", "anthropic.effort": "max", "openai.store": false, "openai.x": 1}),
+                json!({}),
+            ],
         ),
         // Namespaces; what one's own does not know goes over the body, what another's has is kept for it.
         (
@@ -86,9 +102,9 @@ fn settings_are_taken_apart_into_controls_options_and_body_fields() {
 #[test]
 fn a_body_field_of_the_protocol_is_refused_by_name() {
     for (protocol, settings, fields) in [
-        ("openai-chat", json!({"body": {"messages": [], "model": "x"}}), vec!["messages", "model"]),
-        ("openai-responses", json!({"extraBody": {"input": []}}), vec!["input"]),
-        ("anthropic-messages", json!({"system": "x"}), vec!["system"]),
+        (Protocol::OpenAiChat, json!({"body": {"messages": [], "model": "x"}}), vec!["messages", "model"]),
+        (Protocol::OpenAiResponses, json!({"extraBody": {"input": []}}), vec!["input"]),
+        (Protocol::AnthropicMessages, json!({"system": "x"}), vec!["system"]),
     ] {
         let fields = fields.into_iter().map(str::to_owned).collect();
         assert_eq!(told(protocol, &settings), Err(OptionsError::ProtocolOwned(fields)), "{settings}");
@@ -98,9 +114,9 @@ fn a_body_field_of_the_protocol_is_refused_by_name() {
 #[test]
 fn an_effort_that_no_model_knows_is_an_error() {
     for settings in [json!({"reasoningEffort": "enormous"}), json!({"openai": {"reasoning_effort": 3}})] {
-        let error = told("openai-chat", &settings).err().map(|error| error.to_string());
+        let error = told(Protocol::OpenAiChat, &settings).err().map(|error| error.to_string());
         assert!(error.is_some_and(|error| error.contains("there is no reasoning effort")), "{settings}");
     }
-    let refused = told("openai-chat", &json!({"providerOptions": 1}));
+    let refused = told(Protocol::OpenAiChat, &json!({"providerOptions": 1}));
     assert_eq!(refused, Err(OptionsError::NotATable("providerOptions".into())));
 }

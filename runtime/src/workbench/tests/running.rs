@@ -2,6 +2,7 @@
 
 use super::bench::{Bench, Tested, structured};
 use crate::tools::{CallError, Progress};
+use crate::workbench::group::Group;
 use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
 use std::path::Path;
@@ -64,14 +65,25 @@ async fn an_impossible_input_is_refused() -> Tested {
 }
 
 #[tokio::test]
-async fn at_its_time_limit_a_command_is_ended_with_all_it_started() -> Tested {
+async fn at_its_time_limit_a_command_is_ended() -> Tested {
     let bench = Bench::new()?;
-    let command =
-        "trap '' TERM; (trap '' TERM; echo $BASHPID > inner; while true; do sleep 1; done) & echo begun; wait";
-    let output = bench.call("bash", json!({"command": command, "timeout_ms": 300})).await?;
-    assert_eq!(output.text.as_deref(), Some("begun\nCommand was ended at its time limit of 300 ms."));
-    assert_eq!(structured(&output)["timed_out"], json!(true));
-    assert!(is_gone(process(&bench.at("inner")).await?));
+    let output = bench.call("bash", json!({"command": "sleep 1000", "timeout_ms": 50})).await?;
+    assert_eq!(output.text.as_deref(), Some("Command was ended at its time limit of 50 ms."));
+    let expected = json!({"exit": null, "signal": null, "timed_out": true, "bytes": 0, "omitted": 0});
+    assert_eq!(structured(&output), expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_group_that_does_not_want_to_end_is_made_to() -> Tested {
+    let bench = Bench::new()?;
+    let file = bench.at("inner");
+    let script = "trap '' TERM; (trap '' TERM; echo $BASHPID > inner; while true; do sleep 1; done) & wait";
+    let mut command = tokio::process::Command::new("bash");
+    let mut group = Group::start(command.args(["-c", script]).current_dir(bench.at("")))?;
+    let inner = process(&file).await?;
+    assert!(group.end().await);
+    assert!(is_gone(inner) && !group.end().await);
     Ok(())
 }
 
@@ -158,10 +170,9 @@ async fn what_there_is_so_far_is_shown() -> Tested {
 
 #[tokio::test]
 async fn a_command_sees_no_hidden_variable() -> Tested {
-    // Cargo sets it for every test.
-    let command = || json!({"command": "echo ${CARGO_MANIFEST_DIR:+seen}"});
+    let command = || json!({"command": "echo ${HOME:+seen}"});
     assert_eq!(Bench::new()?.said("bash", command()).await, "seen\nCommand exited with code 0.");
-    let hiding = Bench::with(|place| place.hiding(["CARGO_MANIFEST_DIR"]))?;
+    let hiding = Bench::with(|place| place.hiding(["HOME"]))?;
     assert_eq!(hiding.said("bash", command()).await, "\nCommand exited with code 0.");
     Ok(())
 }

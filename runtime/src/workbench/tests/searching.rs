@@ -73,6 +73,17 @@ async fn long_lines_are_cut_and_one_huge_file_does_not_end_a_search() -> Tested 
 }
 
 #[tokio::test]
+async fn a_search_says_what_it_left_out() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("a.txt", [b"needle\n".to_vec(), vec![b'x'; 40_000_000]].concat())?;
+    bench.put("b.txt", "needle\n")?;
+    let said = bench.said("grep", json!({"pattern": "needle"})).await;
+    let left = "\n(Files that could not be searched to their end: 1.)";
+    assert_eq!(said, format!("a.txt\n     1\tneedle\n\nb.txt\n     1\tneedle\n{left}"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn glob_finds_files_the_newest_first() -> Tested {
     let bench = project()?;
     let age = |path: &str, seconds: u64| -> std::io::Result<()> {
