@@ -25,17 +25,18 @@ pub use context::{
 };
 pub use input::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputPromoted, InputWithdrawn};
 pub use message::{
-    FilesCaptured, MessagePinned, MessageUnpinned, RedactionApplied, ShellRan, SyntheticAdded, Todo, TodoUpdated,
+    FilesCaptured, FilesSummarised, MessagePinned, MessageUnpinned, RedactionApplied, ShellRan, SyntheticAdded, Todo,
+    TodoUpdated,
 };
 pub use permission::{Effect, PermissionAsked, PermissionReplied, Reply, Rule};
 pub use profile::{
     AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, RequestOptions,
     SystemMessages, ToolDefinition, ToolsRecorded,
 };
-pub use revert::{FileChange, RevertCleared, RevertCommitted, RevertStaged};
+pub use revert::{FileChange, RestoreAbandoned, RestoreBegun, RevertCleared, RevertCommitted, RevertStaged};
 pub use session::{
     AgentSwitched, Location, ModelSwitched, Origin, Parent, Policy, SessionCreated, SessionForked, SessionMoved,
-    SessionTitled, Switch,
+    SessionTitled, Switch, TitleFailed,
 };
 pub use step::{
     Failure, Finish, Purpose, ReasoningEnded, RequestSent, RetryScheduled, StepEnded, StepFailed, StepStarted,
@@ -191,6 +192,7 @@ catalogue! {
     4 "session.moved" SessionMoved () "The Session moved to another Location; its Context Epoch ended."
     5 "agent.switched" AgentSwitched () "Another agent was selected, from the next turn on."
     6 "model.switched" ModelSwitched () "Another model was selected, from the next turn on."
+    7 "title.failed" TitleFailed () "A title request ended without a title."
     10 "input.admitted" InputAdmitted () "An input was accepted and waits to be promoted."
     11 "input.promoted" InputPromoted () "A waiting input joined the Session at a Safe Provider-Turn Boundary."
     12 "input.withdrawn" InputWithdrawn () "A waiting input was taken back."
@@ -228,9 +230,12 @@ catalogue! {
     82 "todo.updated" TodoUpdated () "The todo list changed."
     83 "redaction.applied" RedactionApplied () "Secrets were replaced by placeholders."
     84 "files.captured" FilesCaptured () "A snapshot of the files was taken."
+    85 "files.summarised" FilesSummarised () "What the Session changed in its project so far."
     90 "revert.staged" RevertStaged () "An undo was prepared and can be looked at."
     91 "revert.cleared" RevertCleared () "A staged undo was dropped."
     92 "revert.committed" RevertCommitted () "A message and all that followed it left the Session."
+    93 "restore.begun" RestoreBegun () "Files are about to be restored."
+    94 "restore.abandoned" RestoreAbandoned () "A restore that was begun came to nothing; files are as before it."
     100 "child.started" ChildStarted () "A child Session began."
     101 "child.settled" ChildSettled () "A child Session gave its result."
 }

@@ -120,12 +120,12 @@ impl Projection for Calls {
                 self.compaction_open = None;
             }
             ignored!(
-                SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
                 InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
                 SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent RetryScheduled PermissionAsked PermissionReplied CompactionUndone
                 ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
             ) => {}
         }
     }

@@ -1,5 +1,6 @@
 //! The catalogue over all Sessions of a store: what a list of Sessions shows, without opening any.
 
+use crate::changed::ChangedFiles;
 use crate::session::Fork;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
@@ -39,6 +40,8 @@ pub struct CatalogueEntry {
     pub turns: u64,
     /// In nano-dollars.
     pub cost: u64,
+    /// What it changed in its project's files.
+    pub changed: ChangedFiles,
 }
 
 /// Every Session of a store. Fed with the records of all Sessions, each Session's in order.
@@ -60,6 +63,7 @@ impl Catalogue {
                 created: record.at,
                 parent: None,
                 cost: 0,
+                changed: ChangedFiles::default(),
                 ..inherited
             };
             self.sessions.insert(record.session, entry);
@@ -67,6 +71,7 @@ impl Catalogue {
         let entry = self.sessions.entry(record.session).or_default();
         entry.updated = record.at;
         entry.next = record.seq.plus(1);
+        entry.changed.apply(record);
         match record.event {
             Event::SessionCreated(created) => {
                 entry.created = record.at;
@@ -83,7 +88,9 @@ impl Catalogue {
             Event::SessionTitled(titled) => {
                 entry.title = titled.title.clone();
                 entry.titled = true;
+                entry.cost = entry.cost.saturating_add(titled.cost);
             }
+            Event::TitleFailed(failed) => entry.cost = entry.cost.saturating_add(failed.cost),
             Event::SessionMoved(moved) => entry.directory = moved.location.directory.clone(),
             Event::AgentSwitched(switched) => entry.agent = switched.agent.clone(),
             Event::ModelSwitched(switched) => entry.model = switched.model.clone(),

@@ -177,12 +177,12 @@ impl Projection for Epochs {
                 self.compactions.retain(|(compaction, _)| *compaction != undone.compaction);
             }
             ignored!(
-                SessionForked SessionTitled InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged
+                SessionForked SessionTitled TitleFailed InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged
                 ContextAdmitted InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
                 ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted
                 CompactionFailed ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated
-                RedactionApplied FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
             ) => {}
         }
     }

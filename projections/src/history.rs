@@ -181,12 +181,12 @@ impl Projection for History {
             Event::MessageUnpinned(unpinned) => self.pins.push((unpinned.message, record.seq, false)),
             Event::RevertCommitted(committed) => self.remove_from(committed.first_removed),
             ignored!(
-                SessionCreated SessionForked SessionTitled AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                SessionCreated SessionForked SessionTitled TitleFailed AgentSwitched ModelSwitched InputAdmitted InputPromoted
                 InputWithdrawn InputDeliveryChanged EpochReplacementBlocked ContextAdmitted SnapshotAdvanced
                 InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded
                 RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled
                 ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionFailed
-                SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured RevertStaged RevertCleared
+                SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared
                 ChildStarted ChildSettled
             ) => {}
         }

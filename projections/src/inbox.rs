@@ -136,13 +136,13 @@ impl Projection for Inbox {
             Event::RevertCommitted(committed) => self.pending.retain(|pending| pending.seq < committed.first_removed),
             Event::SessionForked(_) => self.pending.clear(),
             ignored!(
-                SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched EpochStarted
+                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched EpochStarted
                 EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
                 ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent StepStarted StepEnded StepFailed
                 RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked
                 PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
                 ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
             ) => {}
         }
     }

@@ -196,7 +196,7 @@ impl SessionInfo {
             })),
             "parent": self.parent, "origin": self.origin, "fork": self.fork,
             "created": self.created, "updated": self.updated, "next": self.next,
-            "children": self.children, "todos": self.todos,
+            "children": self.children, "todos": self.todos, "changed": self.changed.totals(),
         })
     }
 }

@@ -17,6 +17,7 @@ macro_rules! ignored {
 mod anomaly;
 mod calls;
 mod catalogue;
+mod changed;
 mod compaction;
 mod epochs;
 mod history;
@@ -37,6 +38,7 @@ mod view;
 pub use anomaly::{Anomalies, Anomaly};
 pub use calls::{Calls, OpenCall};
 pub use catalogue::{Catalogue, CatalogueEntry};
+pub use changed::{ChangedFiles, FileTotals};
 pub use compaction::{CompactionPlan, Entry, NothingToCompact, PrunePlan, estimate, plan, prune};
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use history::History;
@@ -52,7 +54,7 @@ pub use request::{
     rebuild, wrapped,
 };
 pub use requests::{RequestMark, Requests};
-pub use session::{Fork, Revert, SessionInfo};
+pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use transcript::{Transcript, TranscriptItem};
 pub use usage::UsageTotals;
 pub use view::SessionView;

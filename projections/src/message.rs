@@ -180,6 +180,8 @@ pub struct ToolCall {
     pub metadata: Option<Json>,
     /// Where it stands.
     pub status: Status,
+    /// How it ended; `None` before.
+    pub outcome: Option<ToolOutcome>,
     /// The Model Tool Output (so far, while it runs).
     pub output: Text,
     /// What the model sees of a failure.
@@ -221,6 +223,7 @@ impl ToolCall {
             hosted: called.hosted,
             metadata: called.metadata.clone(),
             status: Status::Running,
+            outcome: None,
             output: Text::default(),
             error: None,
             structured: None,
@@ -238,8 +241,9 @@ impl ToolCall {
     pub(crate) fn settle(&mut self, record: &Record<'_>, settled: &ToolSettled) {
         self.status = match settled.outcome {
             ToolOutcome::Completed => Status::Completed,
-            ToolOutcome::Failed => Status::Error,
+            ToolOutcome::Failed | ToolOutcome::Interrupted | ToolOutcome::Exhausted => Status::Error,
         };
+        self.outcome = Some(settled.outcome);
         self.output = settled.output.clone();
         self.error = settled.error.clone();
         if settled.structured.is_some() || settled.outcome == ToolOutcome::Completed {

@@ -4,7 +4,7 @@ use crate::INTERRUPTED;
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Event, Finish, InputAdmitted};
+use annals_core::event::{Attachment, Event, Finish, InputAdmitted, ToolOutcome};
 use annals_core::{CallId, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -30,6 +30,18 @@ impl Messages {
     /// The message that the event at `seq` made.
     pub fn get(&self, seq: Seq) -> Option<&Message> {
         self.list.binary_search_by_key(&seq, |message| message.seq).ok().and_then(|at| self.list.get(at))
+    }
+
+    /// The messages that hold open calls, by Seq.
+    pub fn open(&self) -> impl Iterator<Item = Seq> {
+        self.open.iter().map(|(holder, _)| *holder)
+    }
+
+    /// Lets go of every message that no later record can change: what is left are those with open calls, and that of the
+    /// newest step. What later records make and change stays the same.
+    pub fn let_go(&mut self) {
+        let (open, step) = (&self.open, self.step);
+        self.list.retain(|message| step == Some(message.seq) || open.iter().any(|(holder, _)| *holder == message.seq));
     }
 
     pub(crate) fn get_mut(&mut self, seq: Seq) -> Option<&mut Message> {
@@ -219,6 +231,7 @@ impl Messages {
                 self.waiting.clear();
                 self.open_calls(|call| {
                     call.status = Status::Error;
+                    call.outcome = Some(ToolOutcome::Interrupted);
                     call.error = Some(INTERRUPTED.into());
                     call.settled = Some((seq, at));
                 });
@@ -231,11 +244,11 @@ impl Messages {
                 None
             }
             ignored!(
-                SessionCreated SessionTitled SessionMoved InputDeliveryChanged EpochStarted
+                SessionCreated SessionTitled TitleFailed SessionMoved InputDeliveryChanged EpochStarted
                 EpochReplacementBlocked SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
                 ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled CompactionStarted
                 CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned MessageUnpinned TodoUpdated
-                RedactionApplied FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
             ) => None,
         }
     }

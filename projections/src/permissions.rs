@@ -69,13 +69,13 @@ impl Projection for Permissions {
                 self.rules.clear();
             }
             ignored!(
-                SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
                 InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
                 SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
                 ToolCalled ToolProgressed CompactionStarted CompactionEnded CompactionFailed CompactionUndone
                 ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured RevertStaged RevertCleared ChildStarted ChildSettled
+                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
             ) => {}
         }
     }

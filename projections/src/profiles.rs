@@ -61,12 +61,12 @@ impl Projection for Profiles {
                 Err(_) => self.anomalies.note(record.seq, unnamed),
             },
             ignored!(
-                SessionCreated SessionForked SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted
+                SessionCreated SessionForked SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted
                 InputPromoted InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
                 SnapshotAdvanced InstructionDiscovered RequestSent StepStarted StepEnded StepFailed RetryScheduled
                 TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied
                 CompactionStarted CompactionEnded CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured RevertStaged
+                MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged
                 RevertCleared RevertCommitted ChildStarted ChildSettled
             ) => {}
         }

@@ -223,27 +223,32 @@ impl Request {
 
     /// The digests of its parts in order, each with a name for people: `system 0`, `message 3`, `tools`, ...
     pub fn parts(&self) -> Vec<(String, Digest)> {
-        fn of<T: Serialize + ?Sized>(part: &T) -> Digest {
-            // Parts hold text, booleans and text-keyed maps only: writing one cannot fail.
-            Digest::of(canonical::own(part).unwrap_or_default().as_bytes())
-        }
         let mut parts = Vec::with_capacity(self.system.len() + self.messages.len() + 4);
+        self.each_part(|name, text| parts.push((name, Digest::of(text.as_bytes()))));
+        parts
+    }
+
+    /// Gives its parts in order, each with its name and the canonical text that its digest is made over.
+    pub fn each_part(&self, mut part: impl FnMut(String, &str)) {
+        fn own<T: Serialize + ?Sized>(part: &T) -> String {
+            // Parts hold text, booleans and text-keyed maps only: writing one cannot fail.
+            canonical::own(part).unwrap_or_default()
+        }
+        fn value<T: Serialize + ?Sized>(part: &T) -> String {
+            // Not `own` of it: attachments and flattened results are serialized through a value.
+            canonical::value(&serde_json::to_value(part).unwrap_or_default())
+        }
         for (at, system) in self.system.iter().enumerate() {
-            parts.push((alloc::format!("system {at}"), of(system.text.as_str())));
+            part(alloc::format!("system {at}"), &own(system.text.as_str()));
         }
         for (at, message) in self.messages.iter().enumerate() {
-            // Not `own` of the message: attachments and flattened results are serialized through a value.
-            let value = serde_json::to_value(message).unwrap_or_default();
-            parts.push((alloc::format!("message {at}"), Digest::of(canonical::value(&value).as_bytes())));
+            part(alloc::format!("message {at}"), &value(message));
         }
-        let tools = serde_json::to_value(&self.tools).unwrap_or_default();
-        parts.push(("tools".to_owned(), Digest::of(canonical::value(&tools).as_bytes())));
-        parts.push(("tool choice".to_owned(), of(&self.tool_choice)));
-        let options = serde_json::to_value(&self.options).unwrap_or_default();
-        parts.push(("options".to_owned(), Digest::of(canonical::value(&options).as_bytes())));
+        part("tools".to_owned(), &value(&self.tools));
+        part("tool choice".to_owned(), &own(&self.tool_choice));
+        part("options".to_owned(), &value(&self.options));
         let model = (self.model.model.as_str(), self.model.protocol.as_str(), self.model.encoding);
-        parts.push(("model".to_owned(), of(&model)));
-        parts
+        part("model".to_owned(), &own(&model));
     }
 
     /// The request digest: the hash over the digests of its parts, without attempt, time and ids.

@@ -2,10 +2,11 @@
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
+use crate::changed::ChangedFiles;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::{ChildOutcome, FileChange, Location, Origin, Parent, Policy, Todo};
-use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, Seq, SessionId, Text, Time};
+use annals_core::event::{ChildOutcome, FileChange, Location, Origin, Parent, Policy, Purpose, Todo};
+use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, RequestId, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
 /// Where a fork continues from.
@@ -32,6 +33,28 @@ pub struct Revert {
     pub diff: Option<Text>,
     /// The same, in brief.
     pub files: Vec<FileChange>,
+}
+
+/// A restore of files that was begun and has not ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Restoring {
+    /// Where it was begun.
+    pub seq: Seq,
+    /// Where the files are.
+    pub location: Location,
+    /// Git tree of the files before it.
+    pub from: String,
+    /// Git tree of the files after it.
+    pub to: String,
+}
+
+/// How a Session's title was asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Titling {
+    /// The request that has no end yet.
+    pub open: Option<RequestId>,
+    /// How many were sent.
+    pub asked: u32,
 }
 
 /// A child Session and how it went.
@@ -72,6 +95,12 @@ pub struct SessionInfo {
     pub fork: Option<Fork>,
     /// A staged revert.
     pub revert: Option<Revert>,
+    /// A restore of files that has not ended.
+    pub restoring: Option<Restoring>,
+    /// Title requests.
+    pub titling: Titling,
+    /// What it changed in its project's files.
+    pub changed: ChangedFiles,
     /// Time of the first event of its own.
     pub created: Time,
     /// Time of the last event.
@@ -92,7 +121,7 @@ pub struct SessionInfo {
 
 impl Projection for SessionInfo {
     const NAME: &'static str = "session";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -105,6 +134,7 @@ impl Projection for SessionInfo {
             self.anomalies.note(seq, "the log does not begin with the creation of its Session");
             self.id = Some(record.session);
         }
+        self.changed.apply(record);
         match record.event {
             Event::SessionCreated(created) => {
                 if self.id.is_some() {
@@ -131,12 +161,21 @@ impl Projection for SessionInfo {
                 self.fork = Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest });
                 self.revert = None;
                 self.running = false;
+                self.restoring = None;
+                self.titling = Titling::default();
                 self.children.clear();
             }
-            Event::SessionTitled(titled) => self.title = Some(titled.title.clone()),
+            Event::SessionTitled(titled) => {
+                self.title = Some(titled.title.clone());
+                self.titling.open.take_if(|open| Some(*open) == titled.request);
+            }
+            Event::TitleFailed(failed) => {
+                self.titling.open.take_if(|open| *open == failed.request);
+            }
             Event::SessionMoved(moved) => {
                 self.location = Some(moved.location.clone());
                 self.instructions.clear();
+                self.restoring = None;
             }
             Event::AgentSwitched(switched) => self.agent = switched.agent.clone(),
             Event::ModelSwitched(switched) => self.model = switched.model.clone(),
@@ -145,10 +184,25 @@ impl Projection for SessionInfo {
                     self.instructions.push(discovered.path.clone());
                 }
             }
+            // A title is asked for beside the turns: nobody waits for it.
+            Event::RequestSent(sent) if sent.purpose == Purpose::Title => {
+                self.titling.open = Some(sent.request);
+                self.titling.asked = self.titling.asked.saturating_add(1);
+            }
             Event::RequestSent(_) | Event::StepStarted(_) => self.running = true,
             Event::StepEnded(_) | Event::StepFailed(_) => self.running = false,
             Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.running = false,
+            Event::RestoreBegun(begun) => {
+                self.restoring = Some(Restoring {
+                    seq,
+                    location: begun.location.clone(),
+                    from: begun.from.clone(),
+                    to: begun.to.clone(),
+                });
+            }
+            Event::RestoreAbandoned(_) => self.restoring = None,
             Event::RevertStaged(staged) => {
+                self.restoring = None;
                 self.revert = Some(Revert {
                     seq,
                     first_removed: staged.first_removed,
@@ -157,7 +211,10 @@ impl Projection for SessionInfo {
                     files: staged.files.clone(),
                 });
             }
-            Event::RevertCleared(_) => self.revert = None,
+            Event::RevertCleared(_) => {
+                self.restoring = None;
+                self.revert = None;
+            }
             Event::RevertCommitted(_) => {
                 self.revert = None;
                 self.running = false;
@@ -181,7 +238,7 @@ impl Projection for SessionInfo {
                 ContextAdmitted SnapshotAdvanced AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled
                 PermissionAsked PermissionReplied CompactionStarted CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured
+                MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured FilesSummarised
             ) => {}
         }
     }

@@ -161,11 +161,11 @@ impl Projection for Transcript {
                 self.reverted.push((committed.first_removed, seq));
             }
             ignored!(
-                SessionCreated SessionTitled SessionMoved InputDeliveryChanged EpochStarted
+                SessionCreated SessionTitled TitleFailed SessionMoved InputDeliveryChanged EpochStarted
                 EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered
                 AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled
                 PermissionReplied CompactionStarted CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned TodoUpdated RedactionApplied FilesCaptured ChildStarted ChildSettled
+                MessageUnpinned TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned ChildStarted ChildSettled
             ) => {}
         }
     }

@@ -31,7 +31,7 @@ impl UsageTotals {
 
 impl Projection for UsageTotals {
     const NAME: &'static str = "usage";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -40,14 +40,16 @@ impl Projection for UsageTotals {
             Event::RetryScheduled(retry) => self.add(retry.usage, retry.cost),
             Event::CompactionEnded(ended) => self.add(ended.usage, ended.cost),
             Event::CompactionFailed(failed) => self.add(failed.usage, failed.cost),
+            Event::SessionTitled(titled) => self.add(titled.usage, titled.cost),
+            Event::TitleFailed(failed) => self.add(failed.usage, failed.cost),
             Event::SessionForked(_) => *self = Self::default(),
             ignored!(
-                SessionCreated SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                SessionCreated SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
                 InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
                 SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent StepStarted TextEnded ReasoningEnded ToolCalled ToolProgressed
                 ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionUndone ToolOutputsPruned
-                MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured
+                MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned
                 RevertStaged RevertCleared RevertCommitted ChildStarted ChildSettled
             ) => {}
         }

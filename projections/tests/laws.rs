@@ -126,7 +126,7 @@ proptest! {
             _ => None,
         }).collect();
         for (call, outcome) in settled {
-            let status = if outcome == ToolOutcome::Failed { Status::Error } else { Status::Completed };
+            let status = if outcome == ToolOutcome::Completed { Status::Completed } else { Status::Error };
             prop_assert!(shown.contains(&(call, status)));
         }
     }
@@ -218,6 +218,12 @@ proptest! {
         let waited: BTreeSet<_> = never.inbox.pending.iter().map(|pending| pending.input.clone()).collect();
         prop_assert!(after.inbox.pending.iter().all(|pending| waited.contains(&pending.input)));
         prop_assert!(after.calls.open.iter().all(|open| never.calls.is_used(&open.call)));
+        // What the removed steps changed is told no more; a move among them has begun anew all the same.
+        let removed = writer.batches.iter().filter(|batch| batch.first >= revert.first_removed);
+        if !removed.flat_map(|batch| &batch.events).any(|event| matches!(event, Event::SessionMoved(_))) {
+            prop_assert_eq!(after.session.changed.totals(), never.session.changed.totals());
+            prop_assert_eq!(&after.session.changed.first, &never.session.changed.first);
+        }
         // What stays: usage, what a person was shown, who and where the Session is.
         prop_assert_eq!(after.usage.to_json(&NoBlobs), before.usage.to_json(&NoBlobs));
         let seqs = |view: &SessionView| view.transcript.items.iter().map(|item| item.seq).collect::<Vec<_>>();
@@ -229,6 +235,7 @@ proptest! {
             (&after.session.agent, &after.session.model, &after.session.title, &after.session.location),
             (&before.session.agent, &before.session.model, &before.session.title, &before.session.location)
         );
+        prop_assert_eq!(after.session.titling, before.session.titling, "a title is asked for beside the talk");
     }
 
     #[test]
@@ -253,6 +260,59 @@ proptest! {
         prop_assert_eq!(child.calls.open.len(), 0);
         prop_assert_eq!(child.session.revert, None);
         prop_assert_eq!(child.usage, annals_projections::UsageTotals::default());
+        let fresh = SessionView::default().session;
+        prop_assert_eq!(
+            (child.session.changed, child.session.titling, child.session.restoring),
+            (fresh.changed, fresh.titling, fresh.restoring)
+        );
+    }
+
+    #[test]
+    fn a_title_request_changes_nothing_but_title_and_usage(commands in commands(), fail in any::<bool>()) {
+        let mut writer = Writer::run(&commands);
+        writer.command(&Command::EndTitle { fail: true });
+        let before = writer.batches.clone();
+        writer.command(&Command::AskTitle);
+        let open = fold(&writer.batches);
+        prop_assert!(open.session.titling.open.is_some());
+        writer.command(&Command::EndTitle { fail });
+        let after = fold(&writer.batches);
+        prop_assert_eq!(after.session.titling.open, None);
+        let before_view = fold(&before);
+        prop_assert_eq!(after.usage.attempts, before_view.usage.attempts + 1);
+        let talk = |view: &SessionView| {
+            let mut all = shown(view);
+            for field in ["next", "updated", "title"] {
+                all["session"][field] = Value::Null;
+            }
+            all["usage"] = Value::Null;
+            all
+        };
+        prop_assert_eq!(talk(&before_view), talk(&open));
+        prop_assert_eq!(talk(&before_view), talk(&after));
+        prop_assert_eq!(transcript(&before_view, &before), transcript(&after, &writer.batches));
+        prop_assert_eq!(&before_view.session.anomalies, &after.session.anomalies);
+    }
+
+    #[test]
+    fn a_restore_that_is_abandoned_changes_no_view(commands in commands()) {
+        let mut writer = Writer::run(&commands);
+        writer.command(&Command::Restore);
+        if fold(&writer.batches).session.restoring.is_some() {
+            writer.command(&Command::Restore);
+        }
+        let before = fold(&writer.batches);
+        writer.command(&Command::Restore);
+        prop_assert!(fold(&writer.batches).session.restoring.is_some(), "a restart knows");
+        writer.command(&Command::Restore);
+        let after = fold(&writer.batches);
+        prop_assert_eq!(&after.session.restoring, &None);
+        let (mut a, mut b) = (shown(&before), shown(&after));
+        for view in [&mut a, &mut b] {
+            view["session"]["next"] = Value::Null;
+            view["session"]["updated"] = Value::Null;
+        }
+        prop_assert_eq!(a, b);
     }
 
     #[test]

@@ -250,7 +250,7 @@ fn equal_requests_have_equal_digests_and_the_first_differing_part_is_named() {
     let mut log = Log::new();
     log.user("a", "hello");
     let first = log.request("test/alpha", SystemMessages::Native);
-    log.add(vec![SessionTitled { title: "A title".into() }.into()]);
+    log.add(vec![SessionTitled::given("A title").into()]);
     let same = log.request("test/alpha", SystemMessages::Native);
     assert_eq!(first.digest(), same.digest());
     log.add(vec![SyntheticAdded { text: "Go on.".into() }.into()]);

@@ -1,6 +1,7 @@
 //! The command line: global options, the commands, and how a run ends.
 
 use crate::commands;
+use crate::config::Environment;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::look::{Look, Tone};
@@ -60,6 +61,9 @@ enum When {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
+    Run(commands::run::Args),
+    Chat(commands::chat::Args),
+    Rerun(commands::rerun::Args),
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
     Tree(commands::tree::Args),
@@ -89,6 +93,8 @@ enum Command {
     Unpin(commands::pin::UnpinArgs),
     Scenario(commands::scenario::Args),
     Schema(commands::schema::Args),
+    Config(commands::config::Args),
+    Models(commands::models::Args),
     Completions(commands::completions::Args),
 }
 
@@ -110,6 +116,8 @@ impl Command {
             | Self::Schema(_)
             | Self::Why(_)
             | Self::When(_)
+            | Self::Config(_)
+            | Self::Models(_)
             | Self::Cache(_) => true,
             Self::Usage(_)
             | Self::Bisect(_)
@@ -124,12 +132,18 @@ impl Command {
             | Self::Revert(_)
             | Self::Pin(_)
             | Self::Unpin(_)
-            | Self::Scenario(_) => false,
+            | Self::Scenario(_)
+            | Self::Run(_)
+            | Self::Chat(_)
+            | Self::Rerun(_) => false,
         }
     }
 
     async fn run(&self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         match self {
+            Self::Run(args) => commands::run::run(args, desk, out).await,
+            Self::Chat(args) => commands::chat::run(args, desk, out).await,
+            Self::Rerun(args) => commands::rerun::run(args, desk, out).await,
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
             Self::Tree(args) => commands::tree::run(args, desk, out).await,
@@ -158,6 +172,8 @@ impl Command {
             Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
             Self::Scenario(args) => commands::scenario::run(args, desk, out).await,
             Self::Schema(args) => commands::schema::run(args, desk, out),
+            Self::Config(args) => commands::config::run(args, desk, out),
+            Self::Models(args) => commands::models::run(args, desk, out),
             Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
             Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
@@ -175,6 +191,8 @@ pub struct Surroundings {
     pub remarks: Remarks,
     /// Whether a person looks at the answer: then it may be paged.
     pub paged: bool,
+    /// Variables and the directory, for what is configured.
+    pub environment: Environment,
 }
 
 impl Surroundings {
@@ -186,6 +204,7 @@ impl Surroundings {
             look: look(out),
             remarks: Remarks::new(Box::new(io::stderr()), look(remarks), remarks),
             paged: out,
+            environment: Environment::of_process(),
         }
     }
 }
@@ -233,19 +252,21 @@ fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write 
 impl App {
     fn run(&self, surroundings: Surroundings, out: Option<&mut (dyn Write + Send)>) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let Surroundings { store, look, remarks, paged } = surroundings;
+        let Surroundings { store, look, remarks, paged, environment } = surroundings;
         let colour = |found: bool| match global.color {
             When::Auto => found,
             When::Always => true,
             When::Never => false,
         };
-        let desk = Desk::new(
+        let mut desk = Desk::new(
             Place::of(global.store.as_deref(), store.as_deref())?,
             global.store.clone(),
             global.file.clone(),
             Look { json: global.json, colour: colour(look.colour), ..look },
             remarks.coloured(colour),
-        );
+        )
+        .in_environment(environment);
+        desk.watched = paged;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {

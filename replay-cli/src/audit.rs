@@ -96,7 +96,7 @@ impl Audit {
             Event::ToolSettled(settled) => {
                 if let Some((name, at)) = self.open.remove(&settled.call) {
                     let count = self.tools.entry(name).or_default();
-                    count.failed += u64::from(settled.outcome == ToolOutcome::Failed);
+                    count.failed += u64::from(settled.outcome != ToolOutcome::Completed);
                     count.ms = count.ms.saturating_add(record.at.millis().saturating_sub(at.millis()));
                 }
             }

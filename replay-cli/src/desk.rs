@@ -1,6 +1,7 @@
 //! What every command is given: where Sessions are, and how answers look.
 
 use crate::bring::{bring, sources};
+use crate::config::Environment;
 use crate::damaged::DamagedLog;
 use crate::error::CliError;
 use crate::import::Options;
@@ -27,6 +28,10 @@ pub struct Desk {
     pub look: Look,
     /// Where remarks go.
     pub remarks: Remarks,
+    /// Whether the answer goes to a terminal.
+    pub watched: bool,
+    /// Variables and the directory, for what is configured.
+    pub environment: Environment,
     /// The stores that were opened: closed when the command is done.
     opened: Arc<Mutex<Vec<SharedLog>>>,
 }
@@ -55,7 +60,14 @@ pub struct Found {
 impl Desk {
     /// A desk where nothing is open yet.
     pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
-        Self { place, named, file, look, remarks, opened: Arc::default() }
+        let environment = Environment::of_process();
+        Self { place, named, file, look, remarks, watched: false, environment, opened: Arc::default() }
+    }
+
+    /// The same in another environment.
+    #[must_use]
+    pub fn in_environment(self, environment: Environment) -> Self {
+        Self { environment, ..self }
     }
 
     /// Opens what is read: the file that was named, else the store, which is not made.

@@ -1,10 +1,13 @@
 //! How a command ends.
 
+use crate::config::ConfigError;
+use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
+use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;
 use annals_runtime::scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
@@ -102,7 +105,7 @@ pub enum CliError {
     },
     /// A staged undo restored files: whoever restored them puts them back.
     #[error(
-        "Session {session}: the staged revert restored {files} files, which this command cannot put back; clear or move \
+        "Session {session}: the staged revert restored {files} files, which cannot be put back here: {why}; clear or move \
          it in the host that staged it, or commit it"
     )]
     FilesRestored {
@@ -110,6 +113,17 @@ pub enum CliError {
         session: SessionId,
         /// How many.
         files: usize,
+        /// Why not here.
+        why: String,
+    },
+    /// What was asked for is refused, and nothing has changed unless it says so.
+    #[error("Session {session}: {refusal}")]
+    Refused {
+        /// Which.
+        session: SessionId,
+        /// Why.
+        #[source]
+        refusal: Refusal,
     },
     /// No new id can be made.
     #[error(transparent)]
@@ -239,6 +253,12 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// A host cannot begin, or go on.
+    #[error(transparent)]
+    Host(#[from] HostError),
+    /// The configuration cannot be worked with.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
     /// The answer cannot be written.
     #[error("the answer could not be written: {0}")]
     Output(#[from] io::Error),
@@ -249,6 +269,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Ask(error) => error.status(),
+            Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }
@@ -269,6 +290,7 @@ impl CliError {
             | Self::Recognise(_)
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
+            | Self::Config(_)
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
@@ -283,6 +305,7 @@ impl CliError {
             | Self::Read(_)
             | Self::Append(_)
             | Self::NoEntropy(_)
+            | Self::Refused { .. }
             | Self::Output(_) => 1,
         }
     }

@@ -9,6 +9,7 @@ pub mod cache;
 pub mod certify;
 pub mod diff;
 mod error;
+pub mod goldens;
 mod past;
 mod request;
 mod steps;

@@ -9,7 +9,7 @@ mod item;
 mod notes;
 mod tool;
 
-pub use brief::brief;
+pub use brief::{brief, changed};
 pub use draw::{Detail, draw};
 pub use item::{Activity, Asked, Called, Compacted, Item, Settled, Sort, What};
 pub use tool::{input_in_brief, one_line};

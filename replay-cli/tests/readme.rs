@@ -1,4 +1,5 @@
-//! The README's tour is real: every command in a `console` block is run, and what it prints is what stands there.
+//! The README's tour is real, and so are the examples of the questions: every command in a `console` block is run, and
+//! what it prints is what stands there.
 //!
 //! `UPDATE_README=1 cargo test -p annals-cli --test readme` writes what the commands print now. A line `...` stands for
 //! any number of lines.
@@ -28,11 +29,11 @@ fn parts(text: &str) -> Vec<Part> {
             Some(shown) => match (line.strip_prefix("$ "), shown.last_mut()) {
                 (Some(command), _) => shown.push(Shown { command: command.to_owned(), output: Vec::new() }),
                 (None, Some(last)) => last.output.push(line.to_owned()),
-                (None, None) => panic!("a console block of the README begins with {line:?}, not with a command"),
+                (None, None) => panic!("a console block begins with {line:?}, not with a command"),
             },
         }
     }
-    assert!(block.is_none(), "a console block of the README does not end");
+    assert!(block.is_none(), "a console block does not end");
     parts
 }
 
@@ -54,7 +55,7 @@ fn run(command: &str, root: &Path, home: &Path) -> Vec<String> {
         .output()
         .unwrap_or_else(|error| panic!("{command}: {error}"));
     let text = String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr);
-    text.lines().map(|line| line.trim_end().to_owned()).collect()
+    text.replace(&*home.to_string_lossy(), "~").lines().map(|line| line.trim_end().to_owned()).collect()
 }
 
 /// Whether `found` is `expected`, where `...` stands for any number of lines.
@@ -78,11 +79,9 @@ fn renewed(expected: &[String], found: &[String]) -> Vec<String> {
     }
 }
 
-#[test]
-fn the_tour_of_the_readme_prints_what_stands_there() {
-    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
-    let readme = root.join("README.md");
-    let text = std::fs::read_to_string(&readme).expect("the README is there");
+/// Runs every command that a page shows; gives what it shows otherwise, or writes it.
+fn shown_otherwise(page: &Path, root: &Path) -> (usize, Vec<String>) {
+    let text = std::fs::read_to_string(page).expect("the page is there");
     let home = tempfile::tempdir().expect("a temporary folder");
     let update = std::env::var_os("UPDATE_README").is_some();
     let mut written = Vec::new();
@@ -95,8 +94,8 @@ fn the_tour_of_the_readme_prints_what_stands_there() {
                 written.push("```console".to_owned());
                 for shown in block {
                     commands += 1;
-                    let found = run(&shown.command, &root, home.path());
-                    if !fits(&shown.output, &found) {
+                    let found = run(&shown.command, root, home.path());
+                    if !update && !fits(&shown.output, &found) {
                         wrong.push(format!("$ {}\n{}", shown.command, found.join("\n")));
                     }
                     written.push(format!("$ {}", shown.command));
@@ -107,9 +106,25 @@ fn the_tour_of_the_readme_prints_what_stands_there() {
         }
     }
     if update {
-        std::fs::write(&readme, written.join("\n") + "\n").expect("the README can be written");
-        return;
+        std::fs::write(page, written.join("\n") + "\n").expect("the page can be written");
     }
+    (commands, wrong)
+}
+
+#[test]
+fn the_tour_of_the_readme_prints_what_stands_there() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    let (commands, wrong) = shown_otherwise(&root.join("README.md"), &root);
     assert!(commands >= 5, "the README shows {commands} commands");
     assert!(wrong.is_empty(), "the README shows something else for:\n{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn the_worked_examples_of_every_question_print_what_stands_there() {
+    let root = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("..");
+    for question in ["why", "when", "diff", "cache", "bisect", "fixture", "certify"] {
+        let (commands, wrong) = shown_otherwise(&root.join(format!("docs/questions/{question}.md")), &root);
+        assert!(commands >= 1, "the page of {question} shows no command");
+        assert!(wrong.is_empty(), "the page of {question} shows something else for:\n{}", wrong.join("\n\n"));
+    }
 }

@@ -49,7 +49,7 @@ pub(crate) async fn compact(runner: &Runner) -> Ended {
 }
 
 async fn asked_for(runner: &Runner) -> Result<(), Stop> {
-    settle_open(&runner.lane).await?;
+    settle_open(&runner.shared, &runner.lane).await?;
     let selected = Selected::of(&*runner.lane.view().await?);
     match summarise(runner, &selected, CompactionReason::Manual, 0).await? {
         Compacted::Done => Ok(()),

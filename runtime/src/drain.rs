@@ -4,11 +4,10 @@ mod recovery;
 
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;
+use crate::session::settle_restore;
 use crate::subagents::settle_lost;
-use crate::tools::CallError;
-use crate::turn::{Promotion, Runner, Stop, turn};
-use annals_core::Text;
-use annals_core::event::CompactionReason;
+use crate::turn::{Promotion, Runner, Stop, title, turn};
+use annals_core::event::{CompactionReason, ToolOutcome};
 use annals_projections::{Body, Content, SessionView};
 pub(crate) use recovery::settle_open;
 
@@ -23,10 +22,16 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     let Some(first) = Promotion::first(&view).or(forced.then_some(Promotion::Steers)) else { return Ok(()) };
     // A queued input waits for an idle moment: an activity that its process did not survive comes to its end first.
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
-    settle_open(&runner.lane).await?;
+    settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;
+    if let Err(refusal) = settle_restore(&runner.shared, &runner.lane).await {
+        // The turns do not need it, and it stays open for whoever undoes something next.
+        tracing::warn!(session = %runner.lane.session(), %refusal, "a restore that was cut short was not taken back");
+    }
     loop {
-        activity(runner, promotion).await?;
+        let ended = activity(runner, promotion).await;
+        runner.summarise_files().await?;
+        ended?;
         if runner.lane.view().await?.inbox.queued().is_none() {
             return Ok(());
         }
@@ -40,6 +45,7 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
     loop {
         let turned = turn(runner, promotion, step).await?;
         let view = runner.lane.view().await?;
+        title::begin(runner, &view, turned.step);
         // A Session that moved while the turn ran is another runner's.
         runner.stays(&view)?;
         if !turned.continues && view.inbox.steers().next().is_none() {
@@ -53,11 +59,8 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
 /// Whether the log ends in the middle of an activity that nobody ended: what joined was not answered, or the model waits
 /// for results. An interruption, a rejection and a failure are ends.
 fn unfinished(view: &SessionView) -> bool {
-    let ends = [CallError::Interrupted.to_string(), CallError::StepsExhausted.to_string()];
     let awaited = |content: &Content| match content {
-        Content::Tool(call) => {
-            !call.error.as_ref().and_then(Text::inline).is_some_and(|error| ends.iter().any(|end| end == error))
-        }
+        Content::Tool(call) => !matches!(call.outcome, Some(ToolOutcome::Interrupted | ToolOutcome::Exhausted)),
         Content::Text { .. } | Content::Reasoning { .. } => true,
     };
     let called = |content: &Content| matches!(content, Content::Tool(call) if !call.hosted);

@@ -2,6 +2,7 @@
 #![warn(missing_docs)]
 
 pub mod bus;
+pub mod catalog;
 pub mod compaction;
 pub mod context;
 mod coordinator;
@@ -10,6 +11,9 @@ mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
+
+pub mod providers;
+pub mod redaction;
 mod runtime;
 pub mod scenario;
 mod session;
@@ -19,6 +23,7 @@ pub mod tools;
 mod turn;
 pub mod views;
 pub mod wire;
+pub mod workbench;
 pub mod worktree;
 
 pub use annals_store::Boxed;

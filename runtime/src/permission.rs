@@ -84,12 +84,32 @@ impl Approver for FixedApprover {
     }
 }
 
-/// The rules that an `always` adds: exactly what was asked for.
+/// The rules that an `always` adds: exactly what was asked for. A resource with `*` or `?` in it would be a pattern as a
+/// rule, and allow more than that: it counts this once. `*` itself, all that an action may touch, was asked for.
 pub(crate) fn always(action: &str, resources: &[String]) -> Vec<Rule> {
     let allow = |resource: &str| Rule {
         action: action.into(),
         resource: resource.into(),
         effect: annals_core::event::Effect::Allow,
     };
-    if resources.is_empty() { vec![allow("*")] } else { resources.iter().map(|resource| allow(resource)).collect() }
+    if resources.is_empty() {
+        return vec![allow("*")];
+    }
+    let exact = |resource: &&String| *resource == "*" || !resource.contains(['*', '?']);
+    resources.iter().filter(exact).map(|resource| allow(resource)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_always_is_remembered_for_what_was_asked_and_never_for_a_pattern() {
+        let kept = |resources: &[&str]| -> Vec<String> {
+            let resources: Vec<String> = resources.iter().map(ToString::to_string).collect();
+            always("bash", &resources).into_iter().map(|rule| rule.resource).collect()
+        };
+        assert_eq!(kept(&["git log", "rm *.o", "ls a?"]), ["git log"]);
+        assert_eq!((kept(&[]), kept(&["*"])), (vec!["*".to_string()], vec!["*".to_string()]));
+    }
 }

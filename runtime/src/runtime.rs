@@ -11,6 +11,7 @@ use crate::session::Session;
 use crate::settings::{Ports, Settings};
 use crate::tools::Cancel;
 use crate::turn::Runner;
+use crate::turn::title::Titles;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
 use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;
@@ -33,14 +34,22 @@ pub(crate) struct Shared {
     lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
     /// Children whose end this process will tell their parents.
     pub(crate) serving: Mutex<BTreeSet<SessionId>>,
+    /// Sessions whose files this process restores.
+    pub(crate) restoring: Mutex<BTreeSet<SessionId>>,
+    /// Title requests that are under way.
+    pub(crate) titles: Titles,
 }
 
 /// Tasks hold what is shared, so that its own end would never come by itself.
-struct Halting(Coordinator);
+struct Halting {
+    coordinator: Coordinator,
+    titles: Titles,
+}
 
 impl Drop for Halting {
     fn drop(&mut self) {
-        drop(self.0.abort());
+        drop(self.coordinator.abort());
+        self.titles.abort();
     }
 }
 
@@ -86,9 +95,10 @@ impl Runtime {
     pub fn new(ports: Ports, settings: Settings) -> Self {
         let bus = Bus::default();
         let coordinator = Coordinator::new(bus.clone());
-        let halting = Arc::new(Halting(coordinator.clone()));
-        let shared =
-            Arc::new(Shared { ports, settings, bus, coordinator, lanes: Mutex::default(), serving: Mutex::default() });
+        let titles = Titles::default();
+        let halting = Arc::new(Halting { coordinator: coordinator.clone(), titles: titles.clone() });
+        let (lanes, serving, restoring) = (Mutex::default(), Mutex::default(), Mutex::default());
+        let shared = Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, restoring, titles });
         Self { shared, _halting: halting }
     }
 
@@ -133,11 +143,13 @@ impl Runtime {
             self.shared.coordinator.interrupt(session);
             self.shared.coordinator.idle(session).await;
         }
+        self.shared.titles.shut_down().await;
     }
 
     /// Drops everything that runs where it stands, as if the process had died: nothing more is written, and the next
     /// run settles what is open. Not to be awaited from inside a run.
     pub async fn halt(&self) {
+        self.shared.titles.abort();
         self.shared.coordinator.halt().await;
     }
 

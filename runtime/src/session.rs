@@ -3,6 +3,7 @@
 mod fork;
 mod inbox;
 mod moving;
+mod restoring;
 mod revert;
 mod selection;
 mod undo;
@@ -10,6 +11,7 @@ mod undo;
 pub use fork::fork_title;
 pub use inbox::NewInput;
 pub use moving::MovePlan;
+pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
 
 use crate::coordinator::{Job, Work};
@@ -89,6 +91,12 @@ impl Session {
     /// Waits until it does not run.
     pub async fn idle(&self) {
         self.shared().coordinator.idle(self.id()).await;
+    }
+
+    /// Waits until this process asks for no title of it. A Session is idle while it is asked for; a host that is about to
+    /// end may wait here, or end: the next run tells that the request was lost.
+    pub async fn title_settled(&self) {
+        self.shared().titles.settled(self.id()).await;
     }
 
     /// Whether it runs in this process.

@@ -82,6 +82,12 @@ pub trait Definitions: Send + Sync {
     /// given no skill guidance.
     fn agent(&self, agent: &AgentName) -> Option<AgentProfile>;
 
+    /// What an agent is when it speaks to a model: its own text, or the one that suits the model's family (seed 003).
+    fn agent_on(&self, agent: &AgentName, model: &ModelName) -> Option<AgentProfile> {
+        let _ = model;
+        self.agent(agent)
+    }
+
     /// What a model is; `None` fails the turn after its input was promoted (spec 7.2, step 6).
     fn model(&self, model: &ModelName) -> Option<ModelProfile>;
 
@@ -170,6 +176,15 @@ impl Default for CompactionSettings {
     }
 }
 
+/// Who is asked for the titles of Sessions that have none (spec 15).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TitleSettings {
+    /// The agent whose profile and options title requests carry; the Session's own without one.
+    pub agent: Option<AgentName>,
+    /// A small model; the Session's own without one, or where nobody defined it.
+    pub model: Option<ModelName>,
+}
+
 /// How the calls of one answer run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallOrder {
@@ -192,6 +207,8 @@ pub struct Settings {
     pub calls: CallOrder,
     /// What shapes summary requests beside the history.
     pub summary: Option<Arc<dyn SummaryHook>>,
+    /// Who is asked for titles; without it nobody is.
+    pub title: Option<TitleSettings>,
     /// Where views are saved, so that a long Session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
 }

@@ -20,8 +20,11 @@ mod reply;
 mod retry;
 mod room;
 mod shape;
+pub(crate) mod single;
+pub(crate) mod title;
 
 pub(crate) use promotion::Promotion;
+pub(crate) use retry::failure;
 pub(crate) use shape::{Shape, cost};
 
 use crate::lane::Lane;
@@ -146,6 +149,12 @@ impl Runner {
     /// What an agent is in this Session.
     pub(crate) fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
         let profile = self.shared.ports.definitions.agent(agent);
+        if self.is_child { profile.map(as_child) } else { profile }
+    }
+
+    /// The same as it speaks to the model of a turn.
+    fn agent_on(&self, selected: &Selected) -> Option<AgentProfile> {
+        let profile = self.shared.ports.definitions.agent_on(&selected.agent, &selected.model);
         if self.is_child { profile.map(as_child) } else { profile }
     }
 

@@ -3,6 +3,12 @@
 //! Resuming costs what is new since the newest saved view; travelling in time costs the distance to the nearest one.
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
 
+mod pages;
+mod reading;
+
+pub use pages::{Leaf, Page};
+pub use reading::Reading;
+
 use annals_core::{Digest, Record, Seq, SessionId};
 use annals_projections::{Catalogue, Projection, SessionView};
 use annals_store::cache::{Fold, Saved, ViewCache};
@@ -12,9 +18,6 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use std::sync::Arc;
 
-/// Batches read at a time.
-const PAGE: usize = 512;
-
 /// A view is saved again when this many events came since the one that it was resumed from.
 const WORTH_SAVING: u64 = 2_000;
 
@@ -23,7 +26,7 @@ const WHOLE: Fold<'static> = Fold { name: "whole", version: SessionView::VERSION
 /// A view for looking: bounded by what is shown ([`SessionView::let_go`]).
 const LOOK: Fold<'static> = Fold { name: "look", version: SessionView::VERSION };
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
-const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 1 };
+const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 2 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, beside the saved view that it started from.
@@ -154,24 +157,16 @@ impl Views {
         until: Seq,
         mut apply: impl FnMut(&Record<'_>),
     ) -> Result<(u64, Option<Digest>), ReadError> {
-        let mut next = from;
+        let mut reading = Reading::new(session, from, until);
         let mut records = 0;
         let mut end = None;
-        while next < until {
-            let slices = self.log.read(session, next, PAGE).await?;
-            if slices.is_empty() {
-                break;
-            }
-            for slice in slices {
-                for record in slice.records().filter(|record| record.seq >= next && record.seq < until) {
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            for slice in slices.iter().filter(|slice| slice.from < until) {
+                for record in reading.records(slice) {
                     apply(&record);
                     records += 1;
                 }
                 end = (slice.until <= until && slice.until == slice.batch.next()).then_some(slice.batch.digest);
-                next = slice.until;
-                if next >= until {
-                    break;
-                }
             }
         }
         Ok((records, end))

@@ -9,6 +9,7 @@ mod changes;
 mod error;
 mod git;
 mod ignored;
+mod keeping;
 mod none;
 mod plan;
 mod planning;
@@ -20,9 +21,12 @@ mod tree;
 
 pub use capture::{Capture, LARGEST_UNTRACKED, Skipped, WhySkipped};
 pub use changes::{Changes, DIFF_LIMIT, Diff};
+pub(crate) use changes::{Differences, Sides};
 pub use error::FilesError;
+pub use keeping::{WORKTREES, files_kept_in, files_once_kept_in, shadow_folder};
 pub use none::NoFiles;
 pub use plan::{FileRestore, LeftAlone, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
+pub(crate) use planning::{Captures, Entries, Planning, Targets};
 pub use shadow::ShadowRepository;
 pub use transfer::Transfer;
 pub use tree::{Entry, Tree};
@@ -63,6 +67,10 @@ pub trait Files: Send + Sync {
     /// # Errors
     /// Nothing was changed, except for [`FilesError::Torn`], which says where the files are.
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>>;
+
+    /// What taking back a restore from one capture to another would do: a file that stands as the restore leaves it returns
+    /// to what it was, any other one stays. So it is right whether the restore has happened or not, and may be repeated.
+    fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>>;
 
     /// The uncommitted changes below a directory of the project (`""` for all of it), untracked files included.
     fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>>;

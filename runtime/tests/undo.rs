@@ -9,6 +9,7 @@ mod place;
 mod world;
 
 use annals_core::event::Location;
+use annals_projections::FileTotals;
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
 use annals_runtime::worktree::{Files, WhyLeft, files_at};
@@ -158,17 +159,20 @@ async fn what_the_user_changed_since_is_left_alone_and_named() -> Tested {
 }
 
 #[tokio::test]
-async fn a_restore_that_fails_changes_nothing_records_nothing_and_says_why() -> Tested {
+async fn a_restore_that_fails_changes_nothing_and_says_why() -> Tested {
     if !git_is_here() {
         return Ok(());
     }
     let (world, place, session) = worked().await?;
     let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
     place.write("a", "changed just now\n")?;
-    let (before, log) = (place.world()?, events(&world, &session).await?);
+    let (before, mut log) = (place.world()?, events(&world, &session).await?);
     let refused = session.stage(&plan).await.err().ok_or("it must be refused")?;
     assert_eq!(refused.to_string(), "a changed in the meantime");
+    log.extend(["restore.begun", "restore.abandoned"]);
     assert_eq!((place.world()?, events(&world, &session).await?), (before, log));
+    let view = session.view().await?;
+    assert_eq!((&view.session.revert, &view.session.restoring), (&None, &None));
     Ok(())
 }
 
@@ -235,6 +239,9 @@ mod overtaking {
                 self.session.admit(prompt).await.map_err(|_| FilesError::CutShort)?;
                 self.inner.restore(plan).await
             })
+        }
+        fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
+            self.inner.plan_take_back(from, to)
         }
         fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {
             self.inner.uncommitted(below)
@@ -321,5 +328,32 @@ async fn captures_of_another_location_restore_nothing_here() -> Tested {
     assert_eq!(files.unknown_steps, 5);
     session.stage(&plan).await?;
     assert_eq!(place.world()?, after);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_session_tells_what_it_changed_so_far_and_an_undo_takes_its_part_back() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, session) = worked().await?;
+    let totals = |files, additions, deletions| Some(FileTotals { files, additions, deletions });
+    // `a` was changed twice, `b` added, `gone` deleted: three files in all, against those before the first step.
+    assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2));
+    let told = || async {
+        let kinds = events(&world, &session).await?;
+        Ok::<_, annals_store::ReadError>(kinds.iter().filter(|kind| **kind == "files.summarised").count())
+    };
+    assert_eq!(told().await?, 2, "an activity that changes nothing tells nothing");
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?).await?;
+    assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2), "it is only staged");
+    session.commit_revert().await?;
+    assert_eq!(session.view().await?.session.changed.totals(), totals(1, 1, 1));
+    place.write("a", "one\n")?;
+    session.admit(NewInput::steer("on")).await?;
+    session.run().await?;
+    assert_eq!(session.view().await?.session.changed.totals(), totals(0, 0, 0), "the user put it back");
+    let fork = session.fork(None).await?;
+    assert_eq!(fork.view().await?.session.changed.totals(), None, "a fork has changed nothing yet");
     Ok(())
 }

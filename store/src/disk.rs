@@ -3,14 +3,17 @@
 //! ```text
 //! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged
 //!                                                           └─► filler ─► sled ─► checkpoint
-//! read   ◄─ what sled lacks (memory) + sled, each frame checked; a gap or a damaged frame is looked up in the journal
+//! read   ◄─ what sled lacks (memory), then single places from sled, long pages from the journal, each frame checked;
+//!           what one of them lacks or has damaged is looked up in the other
 //! ```
-//! Three threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
-//! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed. What each
-//! promise means to a user stands in `docs/durability.md`.
+//! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
+//! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed, the
+//! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
 
+mod ahead;
 mod appending;
 mod blobs;
+mod block;
 mod committer;
 mod doctor;
 mod facts;
@@ -21,6 +24,7 @@ mod journal;
 mod keeper;
 mod layout;
 mod opening;
+mod outline;
 mod packed;
 mod reading;
 mod rebuild;
@@ -87,6 +91,7 @@ struct Running {
     committer: JoinHandle<()>,
     filler: JoinHandle<bool>,
     keeper: JoinHandle<()>,
+    ahead: JoinHandle<()>,
     /// Held while this process owns the store.
     lock: File,
 }
@@ -149,11 +154,15 @@ impl DiskLog {
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let kept = shared.clone();
         let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &keeping))?;
-        let filler = Filler { shared: shared.clone(), taken: next, written };
+        let (wish, wishes) = ahead::channel();
+        let reader = shared.clone();
+        let ahead = thread("annals-ahead").spawn(move || ahead::run(&reader, &wishes))?;
+        *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(wish);
+        let filler = Filler::new(shared.clone(), next, written);
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
         let committer = Committer { shared: shared.clone(), writer, next, fill, upkeep };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
-        let running = Mutex::new(Some(Running { committer, filler, keeper, lock }));
+        let running = Mutex::new(Some(Running { committer, filler, keeper, ahead, lock }));
         Ok((Self { shared, running, orders: RwLock::new(Some(orders)) }, report))
     }
 
@@ -216,7 +225,7 @@ struct Stopping {
 impl Stopping {
     /// Waits for the threads and leaves a store that opens fast.
     fn finish(self) -> io::Result<()> {
-        let Self { shared, running: Running { committer, filler, keeper, lock }, orders } = self;
+        let Self { shared, running: Running { committer, filler, keeper, ahead, lock }, orders } = self;
         let gone = |_| io::Error::other("a thread of the store stopped with a panic");
         // The queue may be full; this thread may belong to an executor, where only this way of waiting is allowed.
         while let Err(mpsc::error::TrySendError::Full(_)) = orders.try_send(Order::Stop) {
@@ -225,10 +234,12 @@ impl Stopping {
         committer.join().map_err(gone)?;
         shared.closed.store(true, Ordering::Release);
         *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let written = filler.join().map_err(gone)?;
         // Dropped here: whoever opens it next needs its lock.
         let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();
         keeper.join().map_err(gone)?;
+        ahead.join().map_err(gone)?;
         let sessions = shared.lock().sessions.clone();
         let listed = sessions.save(&*shared.disk, &shared.layout.heads());
         // sled protects what it wrote only when it opens: see docs/durability.md.
@@ -269,11 +280,23 @@ impl EventLog for DiskLog {
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        Box::pin(async move { self.shared.read(session, from, limit) })
+        Box::pin(async move {
+            if limit <= reading::FEW || !self.shared.is_behind(session, from) {
+                return self.shared.read(session, from, limit);
+            }
+            let shared = self.shared.clone();
+            following::apart(move || shared.read(session, from, limit)).await
+        })
     }
 
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        Box::pin(async move { self.shared.read_back(session, before, limit) })
+        Box::pin(async move {
+            if limit <= reading::FEW {
+                return self.shared.read_back(session, before, limit);
+            }
+            let shared = self.shared.clone();
+            following::apart(move || shared.read_back(session, before, limit)).await
+        })
     }
 
     fn follow(&self, scope: Scope) -> Following {

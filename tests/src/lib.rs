@@ -1,4 +1,6 @@
 //! Annals.
 
+pub mod aimock;
 pub mod crash;
 pub mod lives;
+pub mod model;

@@ -3,8 +3,8 @@
 #[path = "questions/harness.rs"]
 mod harness;
 
-use annals_cli::questions::certify::{Report, certify, write_goldens};
-use annals_cli::questions::{AskError, Past, bisect, diff, views, when, why};
+use annals_cli::questions::certify::{Report, certify};
+use annals_cli::questions::{AskError, Past, bisect, cache, diff, goldens, views, when, why};
 use annals_core::Seq;
 use annals_core::event::Purpose;
 use annals_store::EventLog;
@@ -227,16 +227,66 @@ async fn a_request_that_a_damaged_log_does_not_give_back_is_shown_in_its_place()
 async fn golden_views_are_the_same_bytes_every_time_and_replaced_only_when_asked() {
     let past = eventful().await.past().await;
     let (one, other) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
-    let files = write_goldens(&past, one.path(), false).await.unwrap();
-    write_goldens(&past, other.path(), false).await.unwrap();
-    assert_eq!(files.len(), views::NAMES.len() + 1);
+    let files = goldens::write(&past, one.path(), false).await.unwrap();
+    goldens::write(&past, other.path(), false).await.unwrap();
+    assert_eq!(files.len(), views::NAMES.len() + 2);
     for file in &files {
         let name = file.file_name().unwrap();
         assert_eq!(std::fs::read(file).unwrap(), std::fs::read(other.path().join(name)).unwrap());
     }
-    let error = write_goldens(&past, one.path(), false).await.unwrap_err();
+    let error = goldens::write(&past, one.path(), false).await.unwrap_err();
     assert!(matches!(error, AskError::Exists { .. }), "{error}");
-    write_goldens(&past, one.path(), true).await.unwrap();
+    goldens::write(&past, one.path(), true).await.unwrap();
+    assert_eq!(goldens::check(&past, one.path()).await.unwrap(), []);
+}
+
+#[tokio::test]
+async fn a_golden_that_the_session_no_longer_gives_is_named_with_the_line() {
+    let past = eventful().await.past().await;
+    let dir = tempfile::tempdir().unwrap();
+    goldens::write(&past, dir.path(), false).await.unwrap();
+    let requests = dir.path().join("requests.jsonl");
+    let bodies = std::fs::read_to_string(&requests).unwrap();
+    assert_eq!(bodies.lines().count() as u64, past.steps().await.unwrap().steps.len() as u64);
+    std::fs::write(&requests, bodies.replacen("And again?", "And then?", 1)).unwrap();
+    std::fs::remove_file(dir.path().join("usage.json")).unwrap();
+    let stale = goldens::check(&past, dir.path()).await.unwrap();
+    let told: Vec<_> = stale.iter().map(|it| (it.path.file_name().unwrap().to_str().unwrap(), it.line)).collect();
+    assert_eq!(told, [("usage.json", None), ("requests.jsonl", Some(3))]);
+}
+
+#[tokio::test]
+async fn a_certificate_names_the_request_whose_body_differs() {
+    let own = eventful().await;
+    let log: Arc<dyn EventLog> = own.log.clone();
+    let found = Report::new(certify(&log, "own.jsonl").await.unwrap());
+    assert_eq!(found.sessions[0].bodies.len(), own.past().await.steps().await.unwrap().steps.len());
+    let mut other = found.clone();
+    other.sessions[0].bodies[2] = found.sessions[0].head;
+    let whats = |differences: Vec<annals_cli::questions::certify::Difference>| -> Vec<String> {
+        differences.into_iter().map(|it| it.what).collect()
+    };
+    assert_eq!(whats(found.differences(&other)), ["request 3"]);
+    other.certificate = 1;
+    assert!(found.differences(&other).is_empty(), "a report of form 1 says nothing of bodies");
+}
+
+#[tokio::test]
+async fn a_request_that_cannot_be_rebuilt_stands_in_its_place_among_those_that_a_cache_could_keep() {
+    let mut own = eventful().await;
+    let asking = cache::Asking { last: None, ttl_ms: 300_000 };
+    let before = cache::ask(&own.past().await, asking).await.unwrap();
+    let damaged = own.sends_unrecorded().await;
+    own.says("eight", "And now?").await;
+    own.sends().await;
+    let after = cache::ask(&own.past().await, asking).await.unwrap();
+    let count = before.requests.len();
+    assert_eq!(after.requests[..count], before.requests);
+    assert_eq!((after.damaged, after.requests.len(), after.requests[count].step.seq), (1, count + 2, damaged));
+    let anomaly = after.requests[count].anomaly.as_deref().unwrap();
+    assert!(anomaly.starts_with("the log does not hold the tool set"), "{anomaly}");
+    let next = &after.requests[count + 1];
+    assert_eq!((next.before, next.broken.as_ref()), (Some(before.requests[count - 1].whole), None));
 }
 
 #[tokio::test]

@@ -1,6 +1,6 @@
 //! Messages and notes that are neither input nor answer.
 
-use super::payload;
+use super::{FileChange, payload};
 use crate::Seq;
 use crate::text::Text;
 use alloc::collections::BTreeMap;
@@ -76,5 +76,18 @@ payload! {
     FilesCaptured {
         /// Git tree id in the shadow repository.
         tree: String,
+    } texts {}
+}
+
+payload! {
+    /// What the Session changed in its project so far: from the files before its first step at this Location to those
+    /// after its last one, whoever changed them in between (seed 003). Takes the place of the one before it.
+    FilesSummarised {
+        /// Git tree of the files before the first step.
+        from: String,
+        /// Git tree of the files now.
+        to: String,
+        /// What differs, in order of paths.
+        files: Vec<FileChange>,
     } texts {}
 }

@@ -1,6 +1,6 @@
 //! Undo: staged, cleared, committed (spec 11 with its ruling).
 
-use super::payload;
+use super::{Failure, Location, payload};
 use crate::Seq;
 use crate::text::Text;
 use alloc::string::String;
@@ -18,6 +18,29 @@ payload! {
         /// Lines removed.
         deletions: u64,
     } texts {}
+}
+
+payload! {
+    /// Files are about to be restored: durable before the first of them changes, so that a restart knows.
+    ///
+    /// Its end is the fact that it was begun for (`revert.staged`, `revert.cleared` or `session.moved`), or
+    /// [`RestoreAbandoned`]. One that its process did not survive is taken back by whoever runs the Session next.
+    RestoreBegun {
+        /// Where the files are: for a move, the destination.
+        location: Location,
+        /// Git tree of the files as they are.
+        from: String,
+        /// Git tree of the files as they will be.
+        to: String,
+    } texts {}
+}
+
+payload! {
+    /// A restore that was begun came to nothing: files are what they were before it.
+    RestoreAbandoned {
+        /// Why.
+        error: Failure,
+    } texts { error }
 }
 
 payload! {

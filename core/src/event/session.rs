@@ -1,9 +1,9 @@
 //! What a Session is: where, with whom, under which policy, from what.
 
-use super::{payload, words};
+use super::{Failure, Usage, payload, words};
 use crate::Seq;
 use crate::digest::Digest;
-use crate::id::{AgentName, CallId, ModelName, SessionId};
+use crate::id::{AgentName, CallId, ModelName, RequestId, SessionId};
 use alloc::string::String;
 
 payload! {
@@ -108,11 +108,38 @@ payload! {
 }
 
 payload! {
-    /// The Session got a title.
+    /// The Session got a title: from a person, from an import, or from a model that was asked for one.
     SessionTitled {
         /// One line.
         title: String,
+        /// The title request that gave it; `None` when nobody asked a model.
+        request: Option<RequestId>,
+        /// What that request reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
     } texts {}
+}
+
+impl SessionTitled {
+    /// A title that no request gave.
+    pub fn given(title: impl Into<String>) -> Self {
+        Self { title: title.into(), request: None, usage: None, cost: 0 }
+    }
+}
+
+payload! {
+    /// A title request ended without a title. Nothing else is touched by it (spec 15).
+    TitleFailed {
+        /// Which request.
+        request: RequestId,
+        /// Why: the provider's error, `blank`, `overtaken` by a title that somebody gave meanwhile, or `interrupted`.
+        error: Failure,
+        /// What the provider reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
+    } texts { error }
 }
 
 payload! {

@@ -5,7 +5,7 @@
 #![allow(dead_code, reason = "each test binary uses a part of it")]
 
 use annals_core::event::*;
-use annals_core::{Batch, CallId, Entry, Event, InputId, Json, Key, Seq, SessionId, Text, Time};
+use annals_core::{Batch, CallId, Digest, Entry, Event, InputId, Json, Key, RequestId, Seq, SessionId, Text, Time};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -38,6 +38,10 @@ pub enum Command {
     ClearRevert,
     CommitRevert,
     Title,
+    AskTitle,
+    EndTitle { fail: bool },
+    Summarise(u8),
+    Restore,
 }
 
 pub fn commands() -> impl Strategy<Value = Vec<Command>> {
@@ -71,6 +75,10 @@ pub fn commands() -> impl Strategy<Value = Vec<Command>> {
         1 => Just(ClearRevert),
         1 => Just(CommitRevert),
         1 => Just(Title),
+        1 => Just(AskTitle),
+        1 => any::<bool>().prop_map(|fail| EndTitle { fail }),
+        1 => any::<u8>().prop_map(Summarise),
+        1 => Just(Restore),
     ];
     prop::collection::vec(one, 0..60)
 }
@@ -94,6 +102,10 @@ pub struct Writer {
     pinned: Vec<Seq>,
     staged: Option<Seq>,
     locations: u64,
+    /// Whether the present Location's files were captured.
+    captured: bool,
+    titling: Option<RequestId>,
+    restoring: bool,
 }
 
 impl Writer {
@@ -116,6 +128,9 @@ impl Writer {
             pinned: Vec::new(),
             staged: None,
             locations: 0,
+            captured: false,
+            titling: None,
+            restoring: false,
         };
         writer.append(vec![
             SessionCreated {
@@ -235,7 +250,10 @@ impl Writer {
                 if self.step.is_some() || self.epoch.is_none() || self.staged.is_some() {
                     return;
                 }
-                let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+                // Every other step is captured.
+                let files = self.next.0.is_multiple_of(2).then(|| tree(self.next.0));
+                self.captured |= files.is_some();
+                let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files };
                 let step = self.message(vec![started.into()]);
                 let mut index = 0;
                 for n in 0..*texts {
@@ -273,7 +291,8 @@ impl Writer {
                 if self.step.is_some() && self.open.is_empty() {
                     self.step = None;
                     let usage = Some(Usage { input: 10, output: 2, ..Usage::default() });
-                    let ended = StepEnded { finish: Finish::Stop, usage, cost: 5, files: None, changed: Vec::new() };
+                    let files = self.captured.then(|| tree(self.next.0));
+                    let ended = StepEnded { finish: Finish::Stop, usage, cost: 5, files, changed: Vec::new() };
                     self.append(vec![ended.into()]);
                 }
             }
@@ -358,6 +377,7 @@ impl Writer {
                 if self.step.is_none() {
                     self.locations = u64::from(*to);
                     self.epoch = None;
+                    (self.captured, self.restoring) = (false, false);
                     self.append(vec![SessionMoved { location: location(self.locations) }.into()]);
                 }
             }
@@ -365,12 +385,14 @@ impl Writer {
                 if let (None, Some(first_removed)) = (self.step, self.users.get(usize::from(*n)).copied()) {
                     let staged = RevertStaged { first_removed, original: None, diff: None, files: Vec::new() };
                     self.append(vec![staged.into()]);
+                    self.restoring = false;
                     self.staged = Some(first_removed);
                 }
             }
             Command::ClearRevert => {
                 if self.staged.take().is_some() {
                     self.append(vec![RevertCleared {}.into()]);
+                    self.restoring = false;
                 }
             }
             Command::CommitRevert => {
@@ -380,7 +402,46 @@ impl Writer {
                 }
             }
             Command::Title => {
-                self.append(vec![SessionTitled { title: "A title".to_owned() }.into()]);
+                self.append(vec![SessionTitled::given("A title").into()]);
+            }
+            Command::AskTitle => {
+                if self.titling.is_none() {
+                    let request = RequestId::from_parts(1, u128::from(self.next.0));
+                    self.titling = Some(request);
+                    self.append(vec![title_request(request).into()]);
+                }
+            }
+            Command::EndTitle { fail } => {
+                let usage = Some(Usage { input: 7, output: 1, ..Usage::default() });
+                if let Some(request) = self.titling.take() {
+                    self.append(vec![match fail {
+                        true => TitleFailed { request, error: failure(), usage, cost: 2 }.into(),
+                        false => {
+                            SessionTitled { title: "Asked for".to_owned(), request: Some(request), usage, cost: 2 }
+                                .into()
+                        }
+                    }]);
+                }
+            }
+            Command::Summarise(lines) => {
+                if self.captured && self.step.is_none() {
+                    let file = FileChange {
+                        path: "a".to_owned(),
+                        status: "modified".to_owned(),
+                        additions: u64::from(*lines),
+                        deletions: 1,
+                    };
+                    let summarised = FilesSummarised { from: tree(0), to: tree(self.next.0), files: vec![file] };
+                    self.append(vec![summarised.into()]);
+                }
+            }
+            Command::Restore => {
+                let event = match self.restoring {
+                    true => RestoreAbandoned { error: failure() }.into(),
+                    false => RestoreBegun { location: location(0), from: tree(0), to: tree(1) }.into(),
+                };
+                self.restoring = !self.restoring;
+                self.append(vec![event]);
             }
         }
     }
@@ -394,6 +455,8 @@ impl Writer {
         self.open.retain(|(_, seq)| *seq < first_removed);
         self.settled.retain(|(_, seq)| *seq < first_removed);
         self.epoch = None;
+        // What was captured before it may be all gone: a step says so anew.
+        self.captured = false;
     }
 }
 
@@ -416,6 +479,31 @@ pub fn settled(call: &CallId, fail: bool) -> ToolSettled {
         hosted_result: None,
         metadata: None,
     }
+}
+
+/// A title request, as far as a fold looks at it.
+fn title_request(request: RequestId) -> RequestSent {
+    let none = Digest([0; 32]);
+    RequestSent {
+        request,
+        purpose: Purpose::Title,
+        attempt: 1,
+        digest: none,
+        wire: None,
+        agent: "build".into(),
+        model: "test/small".into(),
+        agent_profile: none,
+        model_profile: none,
+        tools: None,
+        options: none,
+        last_step: false,
+        prompt: Some("Give a title.".into()),
+    }
+}
+
+/// The id of a Git tree.
+fn tree(number: u64) -> String {
+    format!("{number:040x}")
 }
 
 fn failure() -> Failure {

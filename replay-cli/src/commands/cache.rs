@@ -10,6 +10,7 @@ use std::io::Write;
 ///
 /// A prefix is compared in the order in which providers keep it: tools, system texts, messages. Each break has its cause,
 /// the event behind it, and its price by the recorded prices. With --deny-breaks a break is exit status 1: a gate for CI.
+/// A request that a damaged log does not give back is shown in its place, and is exit status 1 as well.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -38,5 +39,5 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     } else {
         cache::draw(&answer, &desk.look, out)?;
     }
-    Ok(Verdict::bad_if(args.deny_breaks && answer.breaks > 0))
+    Ok(Verdict::bad_if(answer.damaged > 0 || (args.deny_breaks && answer.breaks > 0)))
 }

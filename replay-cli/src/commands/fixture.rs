@@ -2,14 +2,17 @@
 
 use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
-use crate::questions::{Past, certify};
+use crate::json;
+use crate::look::{Tone, counted};
+use crate::questions::{Past, goldens};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Writes golden files of every view of a Session, for a repository's own tests.
+/// Writes golden files of every view and every request of a Session, for a repository's own tests, or compares them.
 ///
-/// One file a view (`history.json`, `requests.json`, ...) in its public JSON form, and `certificate.json` with the digest
-/// of each. The same Session always gives the same bytes.
+/// One file a view (`history.json`, `requests.json`, ...) in its public JSON form, `requests.jsonl` with the body of each
+/// request, and `certificate.json` with the digest of each. The same Session always gives the same bytes. With --check
+/// nothing is written: files that hold something else are listed, and the exit status is 1 if there are any.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -20,6 +23,9 @@ pub struct Args {
     /// Replaces files that are there already.
     #[arg(long)]
     force: bool,
+    /// Compares the files that are there with what the Session gives now.
+    #[arg(long, conflicts_with = "force")]
+    check: bool,
 }
 
 /// Runs the command.
@@ -28,11 +34,31 @@ pub struct Args {
 /// When a file is there already, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let past = Past::from(&desk.target(&args.target).await?);
-    let written = certify::write_goldens(&past, &args.output, args.force).await?;
+    if args.check {
+        return check(args, &past, desk, out).await;
+    }
+    let written = goldens::write(&past, &args.output, args.force).await?;
     if desk.look.json {
-        crate::json::object(out, &written)?;
+        json::object(out, &written)?;
     } else {
         written.iter().try_for_each(|path| writeln!(out, "{}", path.display()))?;
     }
     Ok(Verdict::Fine)
+}
+
+async fn check(args: &Args, past: &Past, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let stale = goldens::check(past, &args.output).await?;
+    if desk.look.json {
+        json::object(out, &stale)?;
+        return Ok(Verdict::bad_if(!stale.is_empty()));
+    }
+    for golden in &stale {
+        let place = golden.line.map_or("is not there".to_owned(), |line| format!("differs from line {line} on"));
+        writeln!(out, "{} {}", golden.path.display(), desk.look.paint(Tone::Bad, &place))?;
+    }
+    match stale.len() {
+        0 => desk.remark("every golden is as the Session gives it"),
+        some => desk.remark(&format!("{}; --force writes them anew", counted(some as u64, "difference"))),
+    }
+    Ok(Verdict::bad_if(!stale.is_empty()))
 }

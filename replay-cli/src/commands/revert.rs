@@ -1,24 +1,31 @@
 //! `annals revert`
 
+mod draw;
+
 use super::fork::standing_user_messages;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{Sheet, plain};
-use crate::look::{Tone, counted};
+use crate::layout::plain;
+use crate::look::counted;
 use crate::reader::Reader;
-use crate::tale::{input_in_brief, one_line};
-use annals_core::event::{RevertCleared, RevertCommitted, RevertStaged};
-use annals_core::{Blobs, Event, InputId, Seq, SessionId};
-use annals_projections::{Body, Content, Message, SessionView, Transcript};
-use annals_store::{Draft, Head};
+use crate::undoing;
+use annals_core::{Event, InputId, Seq, SessionId};
+use annals_projections::{SessionView, Transcript};
+use annals_runtime::worktree::{FilesError, Plan};
+use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
+use annals_store::Head;
 use std::io::Write;
 
 /// Undoes a message and all that follows it: first staged, then committed or cleared.
 ///
 /// Staging shows what goes and changes no view of the model. While it is staged, `--clear` drops it, `--to` moves it,
 /// and `--commit`, or a new prompt, carries it out: the messages leave the history, the transcript keeps them, marked,
-/// and usage stays. This command undoes the talk alone; files stay as they are, and it says why.
+/// and usage stays.
+///
+/// Files that the undone steps changed are put back when it is staged, after the diff was shown, where a host of this store
+/// captured them in a git worktree; `--clear` brings them back. With `--talk`, and where nothing was captured, they stay
+/// as they are, and it says why.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub struct Args {
@@ -29,12 +36,15 @@ pub struct Args {
     /// removed.
     #[arg(long, value_name = "N", group = "what")]
     to: Option<u64>,
-    /// Drops what is staged.
+    /// Drops what is staged; files that it put back return.
     #[arg(long, group = "what")]
     clear: bool,
     /// Carries out what is staged.
     #[arg(long, group = "what")]
     commit: bool,
+    /// Undoes the talk alone: files stay as they are.
+    #[arg(long, requires = "to")]
+    talk: bool,
 }
 
 /// What is changed: a Session as it was read, and everybody's view of it.
@@ -43,6 +53,8 @@ struct Place {
     session: SessionId,
     head: Head,
     view: SessionView,
+    /// Who undoes.
+    undoing: Session,
 }
 
 /// What an undo takes away.
@@ -52,39 +64,62 @@ struct Going {
     messages: Transcript,
     /// Inputs that wait.
     inputs: Vec<InputId>,
-    /// Why files stay as they are.
-    files: String,
+    /// What becomes of files.
+    files: Files,
+}
+
+/// What becomes of files.
+enum Files {
+    /// They stay as they are, and why.
+    Stay(String),
+    /// These change.
+    Change(Box<Plan>),
+    /// Those that were put back when it was staged stay so.
+    StayRestored(usize),
 }
 
 /// Runs the command.
 ///
 /// # Errors
-/// When there is no such Session or message, the log refuses, or a staged undo restored files.
+/// When there is no such Session or message, the log refuses, or files cannot be put back.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, session) = desk.change(&args.session).await?;
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
-    let place = Place { reader, session, head, view };
+    let runtime = undoing::runtime(&reader, desk.look.now.max(head.at))?;
+    let undoing = runtime.session(session).await.map_err(refused(session))?;
+    let place = Place { reader, session, head, view, undoing };
     match args.to {
-        Some(to) => stage(to, &place, desk, out).await,
+        Some(to) => stage(to, args.talk, &place, desk, out).await,
         None => end(args.commit, &place, desk, out).await,
     }
 }
 
-async fn stage(to: u64, place: &Place, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let Place { session, view, .. } = place;
-    place.refuse_restored_files()?;
-    let first_removed = view.transcript.user_message(to).ok_or_else(|| CliError::NoUserMessage {
-        session: *session,
-        wanted: to,
-        count: standing_user_messages(&view.transcript),
-    })?;
-    let going = place.going(first_removed).await?;
+fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
+    move |refusal| CliError::Refused { session, refusal }
+}
+
+async fn stage(
+    to: u64,
+    talk: bool,
+    place: &Place,
+    desk: &Desk,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    let Place { session, view, undoing, .. } = place;
+    if view.transcript.user_message(to).is_none() {
+        let count = standing_user_messages(&view.transcript);
+        return Err(CliError::NoUserMessage { session: *session, wanted: to, count });
+    }
+    let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
+    let plan = undoing.plan_revert(MessagePlace::User(to), extent).await;
+    let plan = plan.map_err(|refusal| place.refused(refusal))?;
+    let files = place.files(&plan.files, plan.first_removed).await?;
+    let going = place.going(plan.first_removed, files);
     if !desk.look.json {
         place.draw(&going, desk, out).await?;
     }
-    let staged = RevertStaged { first_removed, original: None, diff: None, files: Vec::new() };
-    let seq = place.append(staged.into(), desk).await?;
+    let seq = undoing.stage(&plan).await.map_err(refused(*session))?;
     if desk.look.json {
         json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
@@ -102,15 +137,21 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
         desk.remark("nothing is staged in this Session");
         return Ok(Verdict::Fine);
     };
-    let going = place.going(staged.first_removed).await?;
-    let event: Event = match commit {
-        true => RevertCommitted { first_removed: staged.first_removed }.into(),
-        false => {
-            place.refuse_restored_files()?;
-            RevertCleared {}.into()
-        }
+    let undoing = &place.undoing;
+    let files = match commit {
+        true => Files::StayRestored(staged.files.len()),
+        false => match undoing.plan_clear().await.map_err(|refusal| place.refused(refusal))? {
+            Some(plan) => Files::Change(Box::new(plan)),
+            None => Files::StayRestored(0),
+        },
     };
-    let seq = place.append(event, desk).await?;
+    let going = place.going(staged.first_removed, files);
+    if let (Files::Change(plan), false) = (&going.files, desk.look.json) {
+        draw::files(&going.files, plan, &desk.look, out)?;
+    }
+    let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
+    ended.map_err(|refusal| place.refused(refusal))?;
+    let seq = Seq(place.reader.head(place.session).await?.next.0.saturating_sub(1));
     if desk.look.json {
         json::object(out, &place.in_json(word, Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
@@ -125,13 +166,14 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
 }
 
 impl Place {
-    /// A staged undo that restored files is moved or cleared by whoever can restore them.
-    fn refuse_restored_files(&self) -> Result<(), CliError> {
-        match &self.view.session.revert {
-            Some(staged) if !staged.files.is_empty() => {
-                Err(CliError::FilesRestored { session: self.session, files: staged.files.len() })
+    /// A staged undo that restored files is moved or cleared where they can be put back.
+    fn refused(&self, refusal: Refusal) -> CliError {
+        let staged = self.view.session.revert.as_ref().map_or(0, |staged| staged.files.len());
+        match &refusal {
+            Refusal::Files(error) if staged > 0 && matches!(**error, FilesError::TalkOnly { .. }) => {
+                CliError::FilesRestored { session: self.session, files: staged, why: error.to_string() }
             }
-            _ => Ok(()),
+            _ => CliError::Refused { session: self.session, refusal },
         }
     }
 
@@ -147,11 +189,16 @@ impl Place {
         }))
     }
 
-    async fn going(&self, first_removed: Seq) -> Result<Going, CliError> {
-        let mut messages = self.view.transcript.clone();
-        messages.items.retain(|item| item.seq >= first_removed && !self.view.transcript.is_removed(item.seq));
-        let pending = self.view.inbox.pending.iter().filter(|pending| pending.seq > first_removed);
-        let inputs = pending.map(|pending| pending.input.clone()).collect();
+    /// What an undo does to files, in words where it does nothing.
+    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<Files, CliError> {
+        let why = match planned {
+            RevertFiles::Restored(plan) if !plan.restores.is_empty() || !plan.left.is_empty() => {
+                return Ok(Files::Change(plan.clone()));
+            }
+            RevertFiles::Untouched => return Ok(Files::Stay("stay as they are: the talk alone is undone".to_owned())),
+            RevertFiles::Restored(_) => None,
+            RevertFiles::TalkOnly { why } => Some(why),
+        };
         let mut captured = false;
         let visit = |record: &annals_core::Record<'_>| match record.event {
             Event::StepStarted(started) => captured |= started.files.is_some(),
@@ -159,39 +206,23 @@ impl Place {
             _ => {}
         };
         self.reader.each(self.session, first_removed, self.head.next, visit).await?;
-        let files = match (self.origin().await?, captured) {
-            (Some(agent), _) => format!(
+        Ok(Files::Stay(match (self.origin().await?, captured, why) {
+            (Some(agent), ..) => format!(
                 "stay as they are: {} recorded this Session, and files of an imported Session cannot be restored",
                 plain(&agent)
             ),
-            (None, true) => {
-                "stay as they are: this command undoes the talk alone; the host that ran the Session can restore them"
-                    .to_owned()
-            }
-            (None, false) => "stay as they are: no step that goes captured any".to_owned(),
-        };
-        Ok(Going { first_removed, messages, inputs, files })
+            (None, false, _) => "stay as they are: no step that goes captured any".to_owned(),
+            (None, true, Some(why)) => format!("stay as they are: {}", plain(why)),
+            (None, true, None) => "stay as they are: no step that goes changed any".to_owned(),
+        }))
     }
 
-    async fn draw(&self, going: &Going, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
-        let count = counted(going.messages.items.len() as u64, "message");
-        writeln!(out, "what goes: {count}, from seq {} on", going.first_removed)?;
-        let blobs = self.reader.blobs();
-        let mut sheet = Sheet::new(out, &desk.look);
-        let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| {
-            for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
-                in_brief(message, &mut sheet, blobs)?;
-            }
-            Ok(())
-        };
-        self.reader.transcript(self.session, self.head.next, &going.messages, draw).await?;
-        let mut sheet = Sheet::new(out, &desk.look);
-        for input in &going.inputs {
-            let line = format!("waits: {}", plain(input.as_str()));
-            sheet.row(None, ("input", Tone::User), (&line, Tone::Plain), ("", Tone::Dim))?;
-        }
-        sheet.row(None, ("files", Tone::Warn), (&going.files, Tone::Plain), ("", Tone::Dim))?;
-        Ok(())
+    fn going(&self, first_removed: Seq, files: Files) -> Going {
+        let mut messages = self.view.transcript.clone();
+        messages.items.retain(|item| item.seq >= first_removed && !self.view.transcript.is_removed(item.seq));
+        let pending = self.view.inbox.pending.iter().filter(|pending| pending.seq > first_removed);
+        let inputs = pending.map(|pending| pending.input.clone()).collect();
+        Going { first_removed, messages, inputs, files }
     }
 
     fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Going>) -> serde_json::Value {
@@ -200,37 +231,34 @@ impl Place {
             "session": self.session, "revert": what, "seq": seq,
             "first_removed": going.map(|going| going.first_removed),
             "messages": going.map(messages), "inputs": going.map(|going| &going.inputs),
-            "files": going.map(|going| &going.files),
+            "files": going.map(|going| going.files.in_json()),
         })
-    }
-
-    async fn append(&self, event: Event, desk: &Desk) -> Result<Seq, CliError> {
-        let at = desk.look.now.max(self.head.at);
-        let draft = Draft { session: self.session, expected: self.head.next, at, events: vec![event], digest: None };
-        Ok(self.reader.log().append(draft).await?.batch.first)
     }
 }
 
-/// A message in one row.
-fn in_brief(message: &Message, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
-    let line = |text: &annals_core::Text| one_line(&text.resolve(blobs));
-    let (label, tone, text) = match &message.body {
-        Body::User { text, .. } => ("user", Tone::User, line(text)),
-        Body::Assistant(answer) => {
-            let said = answer.content.iter().map(|content| match content {
-                Content::Text { text, .. } => line(text),
-                Content::Reasoning { .. } => String::new(),
-                Content::Tool(call) => format!("{} {}", call.name, input_in_brief(&call.input, "", blobs)),
-            });
-            let said: Vec<String> = said.filter(|said| !said.is_empty()).collect();
-            ("assistant", Tone::Model, said.join(" · "))
+impl Files {
+    /// In words.
+    fn told(&self) -> String {
+        match self {
+            Self::Stay(why) => why.clone(),
+            Self::Change(plan) => match plan.restores.len() {
+                1 => "1 file changes".to_owned(),
+                count => format!("{count} files change"),
+            },
+            Self::StayRestored(0) => "stay as they are".to_owned(),
+            Self::StayRestored(files) => format!("{} stay restored", counted(*files as u64, "file")),
         }
-        Body::System { text, .. } => ("system", Tone::Context, line(text)),
-        Body::Synthetic { text } => ("runtime", Tone::Warn, line(text)),
-        Body::Shell { command, .. } => ("shell", Tone::User, format!("$ {}", line(command))),
-        Body::Compaction { .. } => ("compact", Tone::Context, "a summary of what came before it".to_owned()),
-        Body::AgentSwitched { agent } => ("agent", Tone::Strong, agent.to_string()),
-        Body::ModelSwitched { model } => ("model", Tone::Strong, model.to_string()),
-    };
-    Ok(sheet.row_brief(Some(message.seq), (label, tone), (&plain(&text), Tone::Plain), 1)?)
+    }
+
+    fn in_json(&self) -> serde_json::Value {
+        let (changes, left) = match self {
+            Self::Change(plan) => {
+                let left = plan.left.iter();
+                let left = left.map(|left| serde_json::json!({"path": left.path, "why": left.why.to_string()}));
+                (plan.now.files.clone(), left.collect())
+            }
+            Self::Stay(_) | Self::StayRestored(_) => (Vec::new(), Vec::new()),
+        };
+        serde_json::json!({"told": self.told(), "changes": changes, "left": left})
+    }
 }

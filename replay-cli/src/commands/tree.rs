@@ -4,11 +4,11 @@ use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, plain, wrap};
-use crate::look::{Look, Tone};
+use crate::look::{Look, Tone, counted, thousands};
 use crate::reader::{Reader, short_ids};
 use annals_core::SessionId;
 use annals_core::event::ChildOutcome;
-use annals_projections::{Catalogue, CatalogueEntry};
+use annals_projections::{Catalogue, CatalogueEntry, FileTotals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
@@ -167,7 +167,7 @@ fn draw(
         let (first, rest) = branches(&node.lasts, goes_on);
         let room = look.width.saturating_sub(columns(&head) + columns(&first) + 2).max(16);
         let title = if node.entry.title.is_empty() { "(no title)".to_owned() } else { plain(&node.entry.title) };
-        let text = format!("{}{title}", relation(node, outcomes));
+        let text = format!("{}{title}{}", relation(node, outcomes), changed(node.entry));
         let tone = if asked == Some(node.id) { Tone::Strong } else { Tone::Plain };
         for (number, line) in wrap(&text, room).iter().enumerate() {
             match number {
@@ -217,11 +217,19 @@ fn relation(node: &Node<'_>, outcomes: &Outcomes) -> String {
     format!("child {}{ended}: ", plain(node.entry.agent.as_str()))
 }
 
+/// What it changed in its project, if anything is known to have changed.
+fn changed(entry: &CatalogueEntry) -> String {
+    let totals = entry.changed.totals().filter(|totals| totals.files > 0);
+    totals.map_or_else(String::new, |FileTotals { files, additions, deletions }| {
+        format!("  ({}, +{} -{})", counted(files, "file"), thousands(additions), thousands(deletions))
+    })
+}
+
 fn in_json(node: &Node<'_>, outcomes: &Outcomes) -> serde_json::Value {
     let entry = node.entry;
     serde_json::json!({
         "id": node.id, "depth": node.lasts.len(), "title": entry.title, "agent": entry.agent, "fork": entry.fork,
         "parent": entry.parent, "outcome": outcomes.get(&node.id), "created": entry.created, "updated": entry.updated,
-        "next": entry.next,
+        "next": entry.next, "changed": entry.changed.totals(),
     })
 }

@@ -5,6 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad};
 use crate::look::{Look, Tone, counted, money, thousands};
+use annals_core::event::Purpose;
 use annals_core::{Event, ModelName, Record};
 use annals_projections::{Projection, ToJson, UsageTotals};
 use std::collections::BTreeMap;
@@ -25,6 +26,7 @@ struct ByModel {
     models: BTreeMap<ModelName, UsageTotals>,
     model: ModelName,
     summary: Option<ModelName>,
+    title: Option<ModelName>,
 }
 
 impl ByModel {
@@ -33,12 +35,17 @@ impl ByModel {
         match record.event {
             Event::SessionForked(_) => self.models.clear(),
             Event::StepStarted(started) => self.model = started.model.clone(),
+            Event::RequestSent(sent) if sent.purpose == Purpose::Title => self.title = Some(sent.model.clone()),
             Event::RequestSent(sent) => self.model = sent.model.clone(),
             Event::CompactionStarted(started) => self.summary = started.model.clone(),
             _ => {}
         }
-        let of_summary = matches!(record.event, Event::CompactionEnded(_) | Event::CompactionFailed(_));
-        let model = self.summary.as_ref().filter(|_| of_summary).unwrap_or(&self.model);
+        let of_purpose = match record.event {
+            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.summary.as_ref(),
+            Event::SessionTitled(_) | Event::TitleFailed(_) => self.title.as_ref(),
+            _ => None,
+        };
+        let model = of_purpose.unwrap_or(&self.model);
         let totals = self.models.entry(model.clone()).or_default();
         totals.apply(record);
     }

@@ -1,12 +1,12 @@
 //! The first Cut at which something holds: a binary search, each probe a fold onwards from the last place where it did
-//! not hold.
+//! not hold. What only grows (requests, events) is made once, and each probe looks at the part before its Cut.
 
 use super::{AskError, Fact, Past, views};
 use annals_core::{Record, Seq};
-use annals_projections::{Projection, SessionView};
+use annals_projections::{Messages, Projection, SessionView};
 use annals_runtime::scenario::{Captures, Pattern};
 use serde::Serialize;
-use serde_json::Value;
+use serde_json::{Map, Value};
 use std::io::Write;
 use std::process::{Command, Stdio};
 
@@ -116,10 +116,18 @@ fn run(words: &[String], views: &Value) -> Result<bool, AskError> {
     }
 }
 
-/// A place in the search: a Cut and its view.
+/// A place in the search: a Cut, its view, and its messages if the judge looks at the transcript.
 struct Place {
     cut: Seq,
     view: SessionView,
+    messages: Option<Messages>,
+}
+
+/// A view that only grows, up to the bad end.
+struct Grown {
+    name: &'static str,
+    places: Vec<Seq>,
+    items: Vec<Value>,
 }
 
 /// Finds the first Cut between `good` and `bad` where it holds. Both name an event; the Cut is the one after its Batch.
@@ -131,19 +139,19 @@ pub async fn ask(past: &Past, good: Seq, bad: Seq, judge: &Judge) -> Result<Foun
     if good >= bad {
         return Err(AskError::Ends { what: "--good must name an event in an earlier Batch than --bad".to_owned() });
     }
-    let mut search = Search { past, judge, probes: 0, folded: 0 };
-    let mut low = Place { cut: good, view: past.view(good).await? };
-    if search.holds(&low).await? {
+    let mut search = Search { past, judge, grown: Vec::new(), probes: 0, folded: 0 };
+    let mut low = search.begin(good, bad).await?;
+    if search.holds(&low)? {
         return Err(AskError::Ends { what: format!("it holds at the good end already (before seq {good})") });
     }
     let high = search.onwards(&low, bad).await?;
-    if !search.holds(&high).await? {
+    if !search.holds(&high)? {
         return Err(AskError::Ends { what: format!("it does not hold at the bad end (before seq {bad})") });
     }
     let mut high = high.cut;
     while let Some(middle) = search.between(low.cut, high).await? {
         let place = search.onwards(&low, middle).await?;
-        if search.holds(&place).await? {
+        if search.holds(&place)? {
             high = place.cut;
         } else {
             low = place;
@@ -157,22 +165,80 @@ pub async fn ask(past: &Past, good: Seq, bad: Seq, judge: &Judge) -> Result<Foun
 struct Search<'a> {
     past: &'a Past,
     judge: &'a Judge,
+    grown: Vec<Grown>,
     probes: u64,
     folded: u64,
 }
 
 impl Search<'_> {
-    async fn holds(&mut self, place: &Place) -> Result<bool, AskError> {
+    /// The good end: the nearest saved view and the rest. What no saved view holds is read from the start, once.
+    async fn begin(&mut self, good: Seq, bad: Seq) -> Result<Place, AskError> {
+        let mut messages = None;
+        for name in self.judge.views() {
+            match *name {
+                "requests" | "events" => {
+                    let (places, items) = views::list(self.past, bad, name).await?.into_iter().unzip();
+                    self.grown.push(Grown { name, places, items });
+                    self.folded += bad.0;
+                }
+                "transcript" => {
+                    let mut folded = Messages::default();
+                    self.past
+                        .each(Seq::ZERO, good, |record| {
+                            folded.apply(record);
+                        })
+                        .await?;
+                    messages = Some(folded);
+                    self.folded += good.0;
+                }
+                _ => {}
+            }
+        }
+        Ok(Place { cut: good, view: self.past.view(good).await?, messages })
+    }
+
+    fn holds(&mut self, place: &Place) -> Result<bool, AskError> {
         self.probes += 1;
-        let views = views::json(self.past, &place.view, place.cut, self.judge.views()).await?;
-        self.judge.holds(&views)
+        let blobs = self.past.blobs();
+        let mut all = Map::new();
+        for name in self.judge.views() {
+            let view = match (*name, &place.messages) {
+                ("requests" | "events", _) => continue,
+                ("transcript", Some(messages)) => place.view.transcript.page_json(messages, blobs),
+                (name, _) => views::folded(&place.view, name, blobs),
+            };
+            all.insert((*name).to_owned(), view);
+        }
+        // Lists are lent up to the Cut and taken back: they may be as large as the log.
+        let mut later = Vec::new();
+        for grown in &mut self.grown {
+            let before = grown.places.partition_point(|seq| *seq < place.cut);
+            later.push(grown.items.split_off(before.min(grown.items.len())));
+            all.insert(grown.name.to_owned(), Value::Array(std::mem::take(&mut grown.items)));
+        }
+        let mut all = Value::Object(all);
+        let verdict = self.judge.holds(&all);
+        for (grown, later) in self.grown.iter_mut().zip(later) {
+            if let Some(Value::Array(items)) = all.get_mut(grown.name).map(Value::take) {
+                grown.items = items;
+            }
+            grown.items.extend(later);
+        }
+        verdict
     }
 
     async fn onwards(&mut self, from: &Place, until: Seq) -> Result<Place, AskError> {
-        let mut view = from.view.clone();
+        let (mut view, mut messages) = (from.view.clone(), from.messages.clone());
         self.folded += until.0.saturating_sub(from.cut.0);
-        self.past.each(from.cut, until, |record| view.apply(record)).await?;
-        Ok(Place { cut: until, view })
+        self.past
+            .each(from.cut, until, |record| {
+                view.apply(record);
+                if let Some(messages) = &mut messages {
+                    messages.apply(record);
+                }
+            })
+            .await?;
+        Ok(Place { cut: until, view, messages })
     }
 
     /// A Cut strictly between two others, near the middle; `None` when one Batch is all that lies between them.

@@ -1,4 +1,4 @@
-//! Golden views of a Session, and the proof that another version of the program folds an archive to the same ones.
+//! The proof that another version of the program folds an archive to the same views and the same request bodies.
 
 use super::{AskError, Past, views};
 use annals_core::{Digest, Seq, SessionId};
@@ -6,7 +6,7 @@ use annals_projections::{Projection, SessionView};
 use annals_store::EventLog;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What an archive folds to.
@@ -35,6 +35,9 @@ pub struct Certified {
     pub views: BTreeMap<String, Digest>,
     /// The digest over the digests of the views after every turn: of `history`, `baseline`, `snapshot` and `usage`.
     pub turns: Digest,
+    /// The digest of each request's body, in order. Reports of form 1 have none.
+    #[serde(default)]
+    pub bodies: Vec<Digest>,
 }
 
 /// A difference between two reports.
@@ -44,7 +47,7 @@ pub struct Difference {
     pub file: String,
     /// The Session.
     pub session: SessionId,
-    /// What differs: a view, `turns`, `head` (the archive itself), `next`, or `session` when one has none.
+    /// What differs: a view, `turns`, `request 3`, `head` (the archive itself), `next`, or `session` when one has none.
     pub what: String,
     /// What the report says; `None` when it says nothing.
     pub expected: Option<String>,
@@ -53,7 +56,9 @@ pub struct Difference {
 }
 
 /// The number of the report's form.
-pub const FORM: u32 = 1;
+pub const FORM: u32 = 2;
+/// The first form whose reports hold request bodies.
+const WITH_BODIES: u32 = 2;
 const AT_TURNS: [&str; 4] = ["history", "baseline", "snapshot", "usage"];
 
 /// Certifies every Session of a log.
@@ -69,6 +74,8 @@ pub async fn certify(log: &Arc<dyn EventLog>, file: &str) -> Result<Vec<Certifie
         let named = views::NAMES
             .iter()
             .map(|name| ((*name).to_owned(), views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))));
+        let mut bodies = Vec::new();
+        views::bodies(&past, past.until, |body| bodies.push(Digest::of(body.as_bytes()))).await?;
         all.push(Certified {
             file: file.to_owned(),
             session: head.session,
@@ -76,6 +83,7 @@ pub async fn certify(log: &Arc<dyn EventLog>, file: &str) -> Result<Vec<Certifie
             head: head.head.digest,
             views: named.collect(),
             turns: turns(&past).await?,
+            bodies,
         });
     }
     Ok(all)
@@ -115,10 +123,14 @@ impl Report {
         let key = |it: &Certified| (it.file.clone(), it.session);
         let theirs: BTreeMap<_, &Certified> = found.sessions.iter().map(|it| (key(it), it)).collect();
         let ours: BTreeMap<_, &Certified> = self.sessions.iter().map(|it| (key(it), it)).collect();
+        let found_form = found.certificate;
         let mut differences = Vec::new();
         for (key, expected) in &ours {
             match theirs.get(key) {
-                Some(found) => expected.differs(found, &mut differences),
+                Some(found) => {
+                    let bodies = self.certificate.min(found_form) >= WITH_BODIES;
+                    expected.differs(found, bodies, &mut differences);
+                }
                 None => differences.push(expected.differ("session", Some("folded"), None)),
             }
         }
@@ -136,7 +148,7 @@ impl Certified {
         Difference { file: self.file.clone(), session: self.session, what: what.to_owned(), expected, found }
     }
 
-    fn differs(&self, found: &Self, out: &mut Vec<Difference>) {
+    fn differs(&self, found: &Self, bodies: bool, out: &mut Vec<Difference>) {
         let mut compare = |what: &str, a: Option<String>, b: Option<String>| {
             if a != b {
                 out.push(self.differ(what, a.as_deref(), b.as_deref()));
@@ -150,38 +162,10 @@ impl Certified {
             compare(name, of(&self.views), of(&found.views));
         }
         compare("turns", Some(self.turns.to_string()), Some(found.turns.to_string()));
+        let most = if bodies { self.bodies.len().max(found.bodies.len()) } else { 0 };
+        for at in 0..most {
+            let of = |bodies: &[Digest]| bodies.get(at).map(Digest::to_string);
+            compare(&format!("request {}", at + 1), of(&self.bodies), of(&found.bodies));
+        }
     }
-}
-
-/// Writes a golden file of every view, and `certificate.json` with their digests. Gives what was written.
-///
-/// # Errors
-/// When a file is there already and `force` is not set, or something cannot be read or written.
-pub async fn write_goldens(past: &Past, dir: &Path, force: bool) -> Result<Vec<PathBuf>, AskError> {
-    let view = past.view(past.until).await?;
-    let json = views::json(past, &view, past.until, &views::NAMES).await?;
-    let digests: BTreeMap<&str, Digest> = views::NAMES
-        .iter()
-        .map(|name| (*name, views::digest(json.get(*name).unwrap_or(&serde_json::Value::Null))))
-        .collect();
-    let certificate = serde_json::json!({ "session": past.session, "next": past.until, "views": digests });
-    let golden = |name: &str, value: &serde_json::Value| {
-        let text = serde_json::to_string_pretty(value).unwrap_or_default();
-        (dir.join(format!("{name}.json")), format!("{text}\n"))
-    };
-    let mut files: Vec<(PathBuf, String)> =
-        views::NAMES.iter().map(|name| golden(name, json.get(*name).unwrap_or(&serde_json::Value::Null))).collect();
-    files.push(golden("certificate", &certificate));
-    if let Some((path, _)) = files.iter().find(|(path, _)| !force && path.exists()) {
-        return Err(AskError::Exists { path: path.clone() });
-    }
-    let failed = |path: &Path| {
-        let path = path.to_owned();
-        move |source| AskError::File { path, source }
-    };
-    std::fs::create_dir_all(dir).map_err(failed(dir))?;
-    for (path, text) in &files {
-        std::fs::write(path, text).map_err(failed(path))?;
-    }
-    Ok(files.into_iter().map(|(path, _)| path).collect())
 }

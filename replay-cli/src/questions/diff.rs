@@ -2,6 +2,7 @@
 
 mod draw;
 mod requests;
+mod said;
 mod sessions;
 
 pub use draw::{draw_requests, draw_sessions};

@@ -4,17 +4,20 @@ use super::{AskError, Steps};
 use crate::desk::Found;
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
-use annals_runtime::views::Views;
+use annals_runtime::views::{Leaf, Page, Reading, Views};
 use annals_store::cache::{Fold, Saved, ViewCache};
 use annals_store::{EventLog, ReadError};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-/// Batches read at a time.
+/// Wanted records that are read at a time at most.
 const PAGE: usize = 256;
 /// The index of steps is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
 const STEPS: Fold<'static> = Fold { name: Steps::NAME, version: Steps::VERSION };
+
+/// How many records fill a page of an index.
+const LEAF: u64 = 512;
 
 /// The past of one Session up to a Cut.
 #[derive(Clone)]
@@ -23,6 +26,7 @@ pub struct Past {
     blobs: Arc<dyn Blobs + Send + Sync>,
     views: Views,
     cache: Option<Arc<ViewCache>>,
+    leaf: u64,
     /// Which Session.
     pub session: SessionId,
     /// The first Seq that is not in view.
@@ -61,7 +65,20 @@ impl Past {
     /// The past of `session` before `until`, helped by saved views if there are any.
     pub fn new(log: Arc<dyn EventLog>, cache: Option<Arc<ViewCache>>, session: SessionId, until: Seq) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(Arc::clone(&log), cache.clone()));
-        Self { log, blobs, views, cache, session, until }
+        Self { log, blobs, views, cache, leaf: LEAF, session, until }
+    }
+
+    /// The same, with indexes of which so many records fill a page. Answers do not depend on it, only what they cost.
+    pub fn in_pages_of(self, records: u64) -> Self {
+        Self { leaf: records.max(1), ..self }
+    }
+
+    /// Visits the pages of an index, in order.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn pages<P: Page>(&self, visit: impl FnMut(Leaf<P>)) -> Result<(), ReadError> {
+        self.views.pages(self.session, self.until, self.leaf, visit).await
     }
 
     /// Where blobs are read.
@@ -119,15 +136,29 @@ impl Past {
     /// # Errors
     /// When the log cannot be read.
     pub async fn each(&self, from: Seq, until: Seq, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
-        let until = until.min(self.until);
-        let mut next = from;
-        while next < until {
-            let slices = self.log.read(self.session, next, PAGE).await?;
-            let Some(end) = slices.last().map(|slice| slice.until) else { break };
+        let mut reading = Reading::new(self.session, from, until.min(self.until));
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            slices.iter().flat_map(|slice| reading.records(slice)).for_each(|record| visit(&record));
+        }
+        Ok(())
+    }
+
+    /// Visits the records at these places, in order. What lies between them is not read.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn at(&self, wanted: &BTreeSet<Seq>, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        let mut next = Seq::ZERO;
+        while let Some(seq) = wanted.range(next..self.until).next().copied() {
+            // Where wanted records stand side by side, several Batches at a time.
+            let near = wanted.range(seq..).zip(seq.0..).take(PAGE).take_while(|(wanted, at)| wanted.0 == *at).count();
+            let slices = self.log.read(self.session, seq, near.div_ceil(4)).await?;
+            let end = slices.last().map_or(seq, |slice| slice.until);
             for slice in &slices {
-                slice.records().filter(|record| record.seq >= next && record.seq < until).for_each(|it| visit(&it));
+                let within = |record: &Record<'_>| record.seq >= next && record.seq < self.until;
+                slice.records().filter(|it| within(it) && wanted.contains(&it.seq)).for_each(|it| visit(&it));
             }
-            next = end.max(next.plus(1));
+            next = end.max(seq.plus(1));
         }
         Ok(())
     }
@@ -138,15 +169,10 @@ impl Past {
     /// When the log cannot be read.
     pub async fn facts(&self, wanted: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Fact>, ReadError> {
         let mut facts = BTreeMap::new();
-        for seq in wanted {
-            if facts.contains_key(seq) {
-                continue;
-            }
-            for slice in self.log.read(self.session, *seq, 1).await? {
-                let wanted = slice.batch.records().filter(|record| wanted.contains(&record.seq));
-                facts.extend(wanted.map(|record| (record.seq, Fact::of(&record, self.session))));
-            }
-        }
+        self.at(wanted, |record| {
+            facts.insert(record.seq, Fact::of(record, self.session));
+        })
+        .await?;
         Ok(facts)
     }
 

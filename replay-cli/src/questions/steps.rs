@@ -139,7 +139,10 @@ impl Projection for Steps {
         let (seq, at) = (record.seq, record.at);
         match record.event {
             Event::RequestSent(sent) => {
-                self.asked = sent.purpose == Purpose::Turn;
+                // A title is asked for beside a turn whose answer may still be to come.
+                if sent.purpose != Purpose::Title {
+                    self.asked = sent.purpose == Purpose::Turn;
+                }
                 self.steps.push(Step {
                     number: self.number(),
                     seq,
@@ -159,11 +162,15 @@ impl Projection for Steps {
             Event::StepEnded(ended) => self.answered(record, &[Purpose::Turn], ended.usage, ended.cost),
             Event::StepFailed(failed) => self.answered(record, &[Purpose::Turn], failed.usage, failed.cost),
             Event::RetryScheduled(retry) => {
-                let all = [Purpose::Turn, Purpose::Summary, Purpose::Title];
+                let all = [Purpose::Turn, Purpose::Summary];
                 self.answered(record, &all, retry.usage, retry.cost);
             }
             Event::CompactionEnded(ended) => self.answered(record, &[Purpose::Summary], ended.usage, ended.cost),
             Event::CompactionFailed(failed) => self.answered(record, &[Purpose::Summary], failed.usage, failed.cost),
+            Event::SessionTitled(titled) if titled.request.is_some() => {
+                self.answered(record, &[Purpose::Title], titled.usage, titled.cost);
+            }
+            Event::TitleFailed(failed) => self.answered(record, &[Purpose::Title], failed.usage, failed.cost),
             Event::InputPromoted(_) => self.users.push(seq),
             Event::SessionForked(_) => {
                 self.steps.clear();

@@ -1,7 +1,7 @@
 //! Every view of a Session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
 
 use super::{AskError, Past, each_request};
-use annals_core::{Digest, Seq, canonical};
+use annals_core::{Blobs, Digest, Seq, canonical};
 use annals_projections::{Messages, SessionView, ToJson};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
@@ -32,35 +32,50 @@ pub async fn json(past: &Past, view: &SessionView, until: Seq, names: &[&str]) -
 }
 
 async fn one(past: &Past, view: &SessionView, until: Seq, name: &str) -> Result<Value, AskError> {
-    let blobs = past.blobs();
     Ok(match name {
-        "session" => view.session.to_json(None, blobs),
-        "history" => view.history.to_json(blobs),
         "transcript" => {
             let mut messages = Messages::default();
             past.each(Seq::ZERO, until, |record| {
                 messages.apply(record);
             })
             .await?;
-            view.transcript.page_json(&messages, blobs)
+            view.transcript.page_json(&messages, past.blobs())
         }
+        "requests" | "events" => {
+            Value::Array(list(past, until, name).await?.into_iter().map(|(_, item)| item).collect())
+        }
+        _ => folded(view, name, past.blobs()),
+    })
+}
+
+/// A view that the fold alone gives: any but `transcript`, `requests` and `events`.
+pub(super) fn folded(view: &SessionView, name: &str, blobs: &dyn Blobs) -> Value {
+    match name {
+        "session" => view.session.to_json(None, blobs),
+        "history" => view.history.to_json(blobs),
         "baseline" => view.epochs.baseline_json(blobs),
         "snapshot" => view.epochs.snapshot_json(blobs),
         "pending" => view.inbox.to_json(blobs),
         "epochs" => view.epochs.marks_json(),
-        "requests" => requests(past, until).await?,
         "usage" => view.usage.to_json(blobs),
-        _ => {
-            let mut events = Vec::new();
-            past.each(Seq::ZERO, until, |record| events.push(record.to_json(blobs))).await?;
-            Value::Array(events)
-        }
-    })
+        _ => Value::Null,
+    }
+}
+
+/// The views that only grow, `requests` and `events`, item by item with the place of each: the view at an earlier Cut is
+/// the part before it.
+pub(super) async fn list(past: &Past, until: Seq, name: &str) -> Result<Vec<(Seq, Value)>, AskError> {
+    if name == "requests" {
+        return requests(past, until).await;
+    }
+    let mut events = Vec::new();
+    past.each(Seq::ZERO, until, |record| events.push((record.seq, record.to_json(past.blobs())))).await?;
+    Ok(events)
 }
 
 /// Every request before a Cut. One that an import did not record is rebuilt and says so; one that a damaged log does not
 /// give back stands there with the reason.
-async fn requests(past: &Past, until: Seq) -> Result<Value, AskError> {
+async fn requests(past: &Past, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
     let steps = past.steps().await?;
     let before = steps.steps.partition_point(|step| step.seq < until);
     let mut requests = Vec::new();
@@ -76,10 +91,36 @@ async fn requests(past: &Past, until: Seq) -> Result<Value, AskError> {
                 fields.insert("lacks".to_owned(), json!(lacks));
             }
         }
-        requests.push(json);
+        requests.push((step.seq, json));
     })
     .await?;
-    Ok(Value::Array(requests))
+    Ok(requests)
+}
+
+/// Visits the body of every request before a Cut: all that is sent, before its wire encoding, as canonical JSON on one
+/// line. One that a damaged log does not give back has the reason in its place.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn bodies(past: &Past, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
+    let steps = past.steps().await?;
+    let before = steps.steps.partition_point(|step| step.seq < until);
+    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+        let body = match built {
+            Ok((request, lacks)) => json!({
+                "seq": step.seq, "purpose": step.purpose, "agent": request.agent, "lacks": lacks,
+                "model": {
+                    "model": request.model.model, "protocol": request.model.protocol, "encoding": request.model.encoding,
+                },
+                "system": request.system.iter().map(|system| &system.text).collect::<Vec<_>>(),
+                "messages": request.messages, "tools": request.tools, "tool_choice": request.tool_choice,
+                "options": request.options, "digest": request.digest(),
+            }),
+            Err(error) => json!({ "seq": step.seq, "purpose": step.purpose, "error": error.to_string() }),
+        };
+        visit(&canonical::value(&body));
+    })
+    .await
 }
 
 /// The digest of a view: of its canonical JSON.

@@ -1,10 +1,12 @@
 //! When the model knew something: when a text entered its view and through what, when it left and by what.
 //!
-//! One fold over the log. A place that holds the text is found in the event that put it there; from then on the folds
-//! of history and epochs alone say whether it is in view.
+//! A place that holds the text is found in the event that put it there; from then on the folds of history and epochs
+//! alone say whether it is in view. What one message is shown by does not depend on what the others say: so the folds are
+//! given the records of the places that hold the text, and those that move the view. An index of words says which.
 
 mod draw;
 mod holds;
+mod words;
 
 pub use draw::draw;
 pub use holds::{Missed, Reason, Through};
@@ -116,16 +118,33 @@ struct Found {
     sighting: Sighting,
 }
 
-/// Answers when a text was in the model's view. Reads the whole log once: there is no index of its words.
+/// Answers when a text was in the model's view. Reads what may hold it; the whole log for a text of one or two bytes.
 ///
 /// # Errors
 /// When the log cannot be read.
 pub async fn ask(past: &Past, text: &str) -> Result<When, AskError> {
+    let wanted = words::wanted(past, text).await?;
+    told(past, text, wanted.as_ref()).await
+}
+
+/// The same answer from all records: what the index must agree with.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn ask_all(past: &Past, text: &str) -> Result<When, AskError> {
+    told(past, text, None).await
+}
+
+/// The answer that some records give; without any named, all of them.
+async fn told(past: &Past, text: &str, wanted: Option<&BTreeSet<Seq>>) -> Result<When, AskError> {
     let steps = past.steps().await?;
     let holds = Holds::new(text, past.blobs());
     let mut fold =
         Fold { past, steps: &steps, holds, history: History::default(), epochs: Epochs::default(), found: Vec::new() };
-    past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?;
+    match wanted {
+        Some(wanted) => past.at(wanted, |record| fold.apply(record)).await?,
+        None => past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?,
+    }
     let Fold { found, mut holds, .. } = fold;
     let (seen, unseen): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|it| !it.sighting.stays.is_empty());
     unseen.iter().for_each(|found| holds.miss(found.sighting.fact, Reason::NotSent));

@@ -14,13 +14,14 @@ macro_rules! payloads {
 }
 
 payloads! {
-    SessionCreated SessionForked SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted
+    SessionCreated SessionForked SessionTitled SessionMoved AgentSwitched ModelSwitched TitleFailed InputAdmitted
     InputPromoted InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
     SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded
     RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed
     ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionEnded CompactionFailed
     CompactionUndone ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated
-    RedactionApplied FilesCaptured RevertStaged RevertCleared RevertCommitted ChildStarted ChildSettled
+    RedactionApplied FilesCaptured FilesSummarised RevertStaged RevertCleared RevertCommitted RestoreBegun RestoreAbandoned
+    ChildStarted ChildSettled
 }
 
 /// The schema of the events of a kind: `{type, ...payload}`.

@@ -2,7 +2,7 @@
 
 use super::{input_in_brief, one_line};
 use crate::look::{counted, money, thousands};
-use annals_core::event::{SessionCreated, StepEnded, ToolOutcome, Usage};
+use annals_core::event::{FileChange, SessionCreated, StepEnded, ToolOutcome, Usage};
 use annals_core::{Blobs, Event, Text};
 
 /// What an event says, in one line without control characters.
@@ -12,6 +12,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::SessionCreated(created) => begun(created),
         Event::SessionForked(forked) => format!("continues {} from seq {}", forked.parent, forked.cut),
         Event::SessionTitled(titled) => titled.title.clone(),
+        Event::TitleFailed(failed) => format!("{}: {}", failed.error.kind, line(&failed.error.message)),
         Event::SessionMoved(moved) => moved.location.directory.clone(),
         Event::AgentSwitched(switched) => switched.agent.to_string(),
         Event::ModelSwitched(switched) => switched.model.to_string(),
@@ -69,7 +70,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         }
         Event::ToolProgressed(progressed) => progressed.output.as_ref().map(line).unwrap_or_default(),
         Event::ToolSettled(settled) => {
-            let text = settled.error.as_ref().filter(|_| settled.outcome == ToolOutcome::Failed);
+            let text = settled.error.as_ref().filter(|_| settled.outcome != ToolOutcome::Completed);
             format!("{}: {}", settled.outcome, line(text.unwrap_or(&settled.output)))
         }
         Event::PermissionAsked(asked) => format!("{} {}", asked.action, asked.resources.join(" ")),
@@ -86,6 +87,9 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::TodoUpdated(updated) => counted(updated.items.len() as u64, "thing"),
         Event::RedactionApplied(applied) => joined(applied.counts.keys()),
         Event::FilesCaptured(captured) => captured.tree.clone(),
+        Event::FilesSummarised(summarised) => changed(&summarised.files),
+        Event::RestoreBegun(begun) => begun.location.directory.clone(),
+        Event::RestoreAbandoned(abandoned) => line(&abandoned.error.message),
         Event::RevertStaged(staged) => format!("from seq {} on", staged.first_removed),
         Event::RevertCleared(_) => String::new(),
         Event::RevertCommitted(committed) => format!("from seq {} on", committed.first_removed),
@@ -93,6 +97,13 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::ChildSettled(settled) => format!("{}: {}", settled.outcome, line(&settled.result)),
     };
     crate::layout::plain(&told).replace('\n', " ")
+}
+
+/// `3 files changed, +10 -4`.
+pub fn changed(files: &[FileChange]) -> String {
+    let lines = |count: fn(&FileChange) -> u64| files.iter().map(count).fold(0, u64::saturating_add);
+    let (added, removed) = (lines(|file| file.additions), lines(|file| file.deletions));
+    format!("{} changed, +{} -{}", counted(files.len() as u64, "file"), thousands(added), thousands(removed))
 }
 
 fn begun(created: &SessionCreated) -> String {

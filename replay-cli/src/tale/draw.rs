@@ -117,7 +117,7 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
     let (right, tone) = match &called.settled {
         None => ("never settled".to_owned(), Tone::Bad),
         Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Tone::Good),
-        Some(Settled { outcome: ToolOutcome::Failed, ms, .. }) => (took('✗', *ms), Tone::Bad),
+        Some(Settled { ms, .. }) => (took('✗', *ms), Tone::Bad),
     };
     let mut input = plain(&input_in_brief(&called.input, &detail.directory, blobs));
     if !detail.is_full() {
@@ -131,7 +131,7 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
     }
     let Some(settled) = &called.settled else { return Ok(()) };
     match (&settled.error, settled.outcome) {
-        (Some(error), ToolOutcome::Failed) => {
+        (Some(error), ToolOutcome::Failed | ToolOutcome::Interrupted | ToolOutcome::Exhausted) => {
             sheet.quote_lines(&plain(&error.resolve(blobs)), Tone::Bad, detail.result)?;
         }
         _ => {

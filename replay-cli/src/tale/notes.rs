@@ -2,6 +2,7 @@
 
 use super::{Sort, Tale};
 use crate::look::counted;
+use annals_core::event::FileChange;
 use annals_core::{Event, Key, Record, Text};
 
 impl Tale {
@@ -20,6 +21,22 @@ impl Tale {
                 ("fork", Session, line, None)
             }
             Event::SessionTitled(titled) => ("title", Session, titled.title.clone(), None),
+            Event::TitleFailed(failed) => {
+                let line = format!("a model was asked for a title and gave none ({})", failed.error.kind);
+                ("title", Warning, line, Some(failed.error.message.clone()))
+            }
+            Event::FilesSummarised(summarised) => {
+                let line = format!("so far {}", super::changed(&summarised.files));
+                let file = |file: &FileChange| {
+                    format!("{:<8} {} +{} -{}", file.status, file.path, file.additions, file.deletions)
+                };
+                let files: Vec<String> = summarised.files.iter().map(file).collect();
+                ("files", Session, line, Some(files.join("\n").into()))
+            }
+            Event::RestoreAbandoned(abandoned) => {
+                let line = "a restore of files came to nothing; they are as before it".to_owned();
+                ("files", Warning, line, Some(abandoned.error.message.clone()))
+            }
             Event::SessionMoved(moved) => {
                 ("moved", Session, format!("to {}; its Context Epoch ended", moved.location.directory), None)
             }
@@ -133,6 +150,7 @@ impl Tale {
             | Event::OptionsRecorded(_)
             | Event::RequestSent(_)
             | Event::ToolProgressed(_)
+            | Event::RestoreBegun(_)
             | Event::FilesCaptured(_) => return,
             // Told by `Tale::apply`.
             Event::InputAdmitted(_)

@@ -1,15 +1,9 @@
 //! The summary request: one attempt, one message, no tools (spec 9.3).
 
 use crate::bus::{Delta, Fragment, Notice};
-use crate::lane::Decision;
-use crate::ports::{ProviderEvent, ProviderRequest};
-use crate::turn::{Runner, Shape, Stop, cost, interrupted};
-use crate::wire::encode;
-use annals_core::Text;
+use crate::turn::single::{self, Ended, Said};
+use crate::turn::{Runner, Shape, Stop, cost, failure};
 use annals_core::event::{Failure, Finish, Purpose, Usage};
-use annals_projections::rebuild;
-use futures_util::StreamExt;
-use std::sync::Arc;
 
 /// A summary and what it used.
 pub(super) struct Summary {
@@ -29,36 +23,26 @@ pub(super) struct Unsummarised {
 
 /// Asks for a summary, once.
 pub(super) async fn ask(runner: &Runner, shape: &Shape, prompt: String) -> Result<Result<Summary, Unsummarised>, Stop> {
-    let request = announce(runner, shape, prompt.into()).await?;
-    let (id, session) = (request.id, request.session);
-    let mut answer = runner.shared.ports.provider.send(request);
-    let (mut text, mut usage) = (String::new(), None);
-    let (error, stop) = loop {
-        let event = match runner.unless_interrupted(answer.next()).await {
-            Ok(event) => event,
-            Err(stop) => break (Failure { message: "Compaction cancelled".into(), ..interrupted() }, Some(stop)),
-        };
-        match event {
-            Some(Ok(ProviderEvent::TextDelta { text: piece, .. })) => {
-                text.push_str(&piece);
-                let fragment = Fragment::Summary;
-                runner.shared.bus.tell(&Notice::Delta(Delta { session, request: id, fragment, text: piece }));
-            }
-            Some(Ok(ProviderEvent::Usage(reported))) => usage = Some(reported),
-            Some(Ok(ProviderEvent::Finished(finish))) => match unfinished(finish, &text) {
-                Some(why) => break (plain(why), None),
-                None => return Ok(Ok(Summary { text, usage, cost: cost(&shape.model.prices, usage) })),
-            },
-            // Whatever else it says is no part of a summary: it was offered no tools.
-            Some(Ok(_)) => {}
-            Some(Err(error)) => {
-                let (kind, message) = (error.kind.as_str().into(), error.message.into());
-                break (Failure { kind, message, status: error.status }, None);
-            }
-            None => break (plain("the summary broke off"), None),
-        }
+    let announced = single::announce(runner, shape, Purpose::Summary, prompt.into(), |_| true).await?;
+    // It is due whatever the view holds.
+    let Some(request) = announced else { return Err(Stop::Interrupted) };
+    let (id, session) = (request.id, runner.lane.session());
+    let heard = |piece: &str| {
+        let (fragment, text) = (Fragment::Summary, piece.to_owned());
+        runner.shared.bus.tell(&Notice::Delta(Delta { session, request: id, fragment, text }));
     };
-    Ok(Err(Unsummarised { error, usage, cost: cost(&shape.model.prices, usage), stop }))
+    let Said { text, usage, ended } = single::ask(runner, request, heard).await;
+    let cost = cost(&shape.model.prices, usage);
+    let (error, stop) = match ended {
+        Ended::Finished(finish) => match unfinished(finish, &text) {
+            None => return Ok(Ok(Summary { text, usage, cost })),
+            Some(why) => (plain(why), None),
+        },
+        Ended::Failed(error) => (failure(&error), None),
+        Ended::Cut => (plain("the summary broke off"), None),
+        Ended::Interrupted(stop) => (single::cancelled("Compaction cancelled"), Some(stop)),
+    };
+    Ok(Err(Unsummarised { error, usage, cost, stop }))
 }
 
 /// Why an answer that is complete is no summary.
@@ -73,24 +57,4 @@ fn unfinished(finish: Finish, text: &str) -> Option<&'static str> {
 
 fn plain(message: &str) -> Failure {
     Failure { kind: "compaction-failed".into(), message: message.into(), status: None }
-}
-
-async fn announce(runner: &Runner, shape: &Shape, prompt: Text) -> Result<ProviderRequest, Stop> {
-    let session = runner.lane.session();
-    let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
-    let blobs = runner.lane.blobs();
-    runner
-        .lane
-        .decide(|view| {
-            let mut sent = shape.sent(id, Purpose::Summary, Some(prompt.clone()));
-            let request = rebuild(view, &sent, &*blobs)?;
-            sent.digest = request.digest();
-            let body = encode(&request, session)?.map(Arc::new);
-            sent.wire = body.as_ref().map(|body| body.digest);
-            let parent = view.session.parent.as_ref().map(|parent| parent.session);
-            let request = Arc::new(request);
-            let request = ProviderRequest { session, parent, id, attempt: 1, request, body };
-            Ok(Decision::append(vec![sent.into()], request))
-        })
-        .await
 }

@@ -2,18 +2,20 @@
 
 use crate::lane::{Decision, Lane};
 use crate::outcome::LogError;
+use crate::runtime::Shared;
 use crate::tools::CallError;
-use crate::turn::interrupted;
+use crate::turn::{interrupted, title};
 use annals_core::event::{CompactionFailed, Failure, StepFailed, ToolOutcome, ToolSettled};
 use annals_core::{CallId, Event, Text};
 use annals_projections::SessionView;
 
-/// Settles open calls, the open step and an open compaction as interrupted, in one Batch. Nothing is run again.
-pub(crate) async fn settle_open(lane: &Lane) -> Result<(), LogError> {
-    lane.decide(|view| Ok(Decision::append(settlements(view), ()))).await
+/// Settles open calls, the open step, an open compaction and a lost title request as interrupted, in one Batch. Nothing
+/// is run again.
+pub(crate) async fn settle_open(shared: &Shared, lane: &Lane) -> Result<(), LogError> {
+    lane.decide(|view| Ok(Decision::append(settlements(shared, view), ()))).await
 }
 
-fn settlements(view: &SessionView) -> Vec<Event> {
+fn settlements(shared: &Shared, view: &SessionView) -> Vec<Event> {
     let mut events: Vec<Event> = view.calls.open.iter().map(|open| interrupted_call(&open.call).into()).collect();
     if view.calls.step_open {
         events.push(StepFailed { error: interrupted(), usage: None, cost: 0 }.into());
@@ -22,13 +24,14 @@ fn settlements(view: &SessionView) -> Vec<Event> {
         let error = Failure { message: "Compaction interrupted".into(), ..interrupted() };
         events.push(CompactionFailed { reason, error, usage: None, cost: 0 }.into());
     }
+    events.extend(title::lost(shared, view).map(Event::from));
     events
 }
 
 fn interrupted_call(call: &CallId) -> ToolSettled {
     ToolSettled {
         call: call.clone(),
-        outcome: ToolOutcome::Failed,
+        outcome: ToolOutcome::Interrupted,
         output: Text::default(),
         error: Some(CallError::Interrupted.to_string().into()),
         structured: None,

@@ -85,6 +85,13 @@ pub enum Action {
         /// The name by which `session` finds it.
         name: String,
     },
+    /// Later actions go to a child of the Session; an addition to FORMAT.
+    Child {
+        /// The n-th one that it began, from 1.
+        number: u64,
+        /// The name by which `session` finds it.
+        name: String,
+    },
     /// Later actions go to this Session.
     Session(String),
     /// What runs is interrupted.
@@ -129,6 +136,8 @@ pub enum View {
     Runs,
     /// The log.
     Events,
+    /// The file tree, in a scenario whose files are captured; an addition to FORMAT.
+    Files,
 }
 
 impl View {
@@ -145,6 +154,7 @@ impl View {
         ("usage", View::Usage),
         ("runs", View::Runs),
         ("events", View::Events),
+        ("files", View::Files),
     ];
 
     /// Its name.
@@ -178,6 +188,7 @@ pub const ACTIONS: &[&str] = &[
     "compact",
     "revert",
     "fork",
+    "child",
     "session",
     "interrupt",
     "restart",
@@ -247,6 +258,11 @@ impl Action {
                 let fields = at.fields(&["at", "as"])?;
                 let cut = fields.read("at", |at| argument::user(&at))?;
                 Self::Fork { at: cut, name: fields.need("as")?.name("the name of a Session")?.to_owned() }
+            }
+            "child" => {
+                let fields = at.fields(&["number", "as"])?;
+                let number = argument::ordinal(&fields.need("number")?, "children")?;
+                Self::Child { number, name: fields.need("as")?.name("the name of a Session")?.to_owned() }
             }
             "session" => Self::Session(text("the name of a Session")?),
             "interrupt" => at.nothing().map(|()| Self::Interrupt)?,

@@ -19,7 +19,7 @@ pub(super) fn names(scenario: &Scenario) -> Result<(), Invalid> {
     let mut sessions = vec!["main"];
     for (index, action) in scenario.script.iter().enumerate() {
         match action {
-            Action::Fork { name, .. } => sessions.push(name),
+            Action::Fork { name, .. } | Action::Child { name, .. } => sessions.push(name),
             Action::Session(name) if !sessions.contains(&name.as_str()) => {
                 let path = format!("$.script[{index}].session");
                 return Err(Invalid { path, reason: unknown("Session", name, &sessions) });

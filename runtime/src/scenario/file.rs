@@ -3,6 +3,7 @@
 use super::action::{Action, list};
 use super::reader::{At, Fields};
 use super::{Invalid, LoadError, check, json};
+use crate::subagents::{Subagent, Subagents};
 use annals_core::event::{Effect, Policy, Rule, Switch, SystemMessages};
 use annals_core::{AgentName, ModelName};
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,6 +27,10 @@ pub struct Scenario {
     pub compaction: Compaction,
     /// The built-in Context Sources that are on.
     pub builtins: BTreeSet<Builtin>,
+    /// Whether the files of steps are captured, so that a revert can put them back; an addition to FORMAT.
+    pub worktree: bool,
+    /// The agents that take tasks, if the tool `task` is offered; an addition to FORMAT.
+    pub subagents: Option<Subagents>,
     /// What happens, in order. Never empty.
     pub script: Vec<Action>,
 }
@@ -137,8 +142,20 @@ impl Scenario {
     }
 
     fn read(at: &At<'_>) -> Result<Self, Invalid> {
-        let known = &["scenario", "name", "session", "policy", "agents", "models", "config", "builtins", "script"];
-        let fields = at.fields(known)?;
+        let fields = at.fields(&[
+            "scenario",
+            "name",
+            "session",
+            "policy",
+            "agents",
+            "models",
+            "config",
+            "builtins",
+            "worktree",
+            "subagents",
+            "subagent_depth",
+            "script",
+        ])?;
         let version = fields.need("scenario")?;
         if version.whole::<u64>()? != 1 {
             return Err(version.invalid("this version plays scenarios of form 1"));
@@ -154,6 +171,8 @@ impl Scenario {
             })?,
             compaction: fields.read("config", |at| config(&at))?.unwrap_or_default(),
             builtins: fields.read("builtins", |at| builtins(&at))?.unwrap_or_default(),
+            worktree: fields.read("worktree", |at| at.boolean())?.unwrap_or(false),
+            subagents: subagents(&fields)?,
             script: list(&script)?,
         };
         if scenario.script.is_empty() {
@@ -162,6 +181,26 @@ impl Scenario {
         check::names(&scenario)?;
         Ok(scenario)
     }
+}
+
+fn subagents(fields: &Fields<'_>) -> Result<Option<Subagents>, Invalid> {
+    let depth = fields.read("subagent_depth", |at| at.whole::<u32>())?;
+    let Some(at) = fields.get("subagents") else {
+        return match fields.get("subagent_depth") {
+            Some(at) => Err(at.invalid("a depth without `subagents` says nothing")),
+            None => Ok(None),
+        };
+    };
+    let one = |(name, at): (&str, At<'_>)| {
+        let fields = at.fields(&["description", "model"])?;
+        Ok(Subagent {
+            agent: AgentName::from(name),
+            description: fields.read("description", |at| at.text().map(str::to_owned))?.unwrap_or_default(),
+            model: fields.read("model", |at| model_name(at.text()?).map_err(|reason| at.invalid(reason)))?,
+        })
+    };
+    let all = Subagents::new(at.entries()?.into_iter().map(one).collect::<Result<_, Invalid>>()?);
+    Ok(Some(Subagents { depth: depth.map_or(all.depth, |depth| depth as usize), ..all }))
 }
 
 /// Whether a text is the name of a model.

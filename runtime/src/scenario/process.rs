@@ -14,6 +14,7 @@ use crate::context::{
 use crate::outcome::Refusal;
 use crate::session::Session;
 use crate::settings::{CallOrder, CompactionSettings, LocationServices, Ports, Settings};
+use crate::subagents::TaskTool;
 use crate::tools::{Layer, RegistrationError, ToolRegistry};
 use annals_core::Key;
 use annals_store::{EventLog, ReadError};
@@ -40,6 +41,7 @@ pub(super) struct Process {
 struct Scopes {
     contributions: BTreeMap<Key, Registration>,
     tools: BTreeMap<String, (u64, Layer)>,
+    task: Option<Layer>,
 }
 
 /// What the world declares cannot be registered.
@@ -66,7 +68,7 @@ impl Process {
                 references: None,
                 tools: tools.clone(),
                 nested: None,
-                files: None,
+                files: world.captures.clone().map(|files| files as Arc<dyn crate::worktree::Files>),
             };
             let ports = Ports {
                 log: Arc::new(dying),
@@ -117,7 +119,9 @@ impl Process {
             let state = self.world.state();
             (state.requests.clone(), state.runs.clone())
         };
-        Ok(folded.json(session.is_running(), &requests, &runs, self.log.blobs().as_ref()))
+        let mut views = folded.json(session.is_running(), &requests, &runs, self.log.blobs().as_ref());
+        self.world.add_to(&folded.view, &mut views);
+        Ok(views)
     }
 
     /// Every view of the Session that actions go to.
@@ -150,7 +154,8 @@ impl Process {
     /// Registers what the world declares and is not registered, and closes what it declares no more.
     fn register(&self) -> Result<(), Unfit> {
         self.register_contributions()?;
-        self.register_tools()
+        self.register_tools()?;
+        self.register_task()
     }
 
     fn register_contributions(&self) -> Result<(), Unfit> {
@@ -232,6 +237,17 @@ impl Process {
                     return Err(error.into());
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// The tool `task`, where the file has subagents.
+    fn register_task(&self) -> Result<(), Unfit> {
+        let Some(subagents) = &self.world.scenario.subagents else { return Ok(()) };
+        let mut scopes = self.scopes();
+        if scopes.task.is_none() {
+            let task = TaskTool::of(&self.runtime, subagents.clone());
+            scopes.task = Some(self.tools.register([Arc::new(task) as Arc<dyn crate::tools::Tool>])?);
         }
         Ok(())
     }

@@ -49,8 +49,11 @@ impl Folded {
             View::Usage => view.usage.to_json(blobs),
             View::Runs => Value::Array(runs.to_vec()),
             View::Events => Value::Array(self.events.clone()),
+            View::Files => Value::Null,
         };
-        let named: Map<String, Value> = View::ALL.iter().map(|(name, view)| ((*name).to_owned(), one(*view))).collect();
+        // The world adds its files, where they are captured.
+        let views = View::ALL.iter().filter(|(_, view)| *view != View::Files);
+        let named: Map<String, Value> = views.map(|(name, view)| ((*name).to_owned(), one(*view))).collect();
         Value::Object(named)
     }
 

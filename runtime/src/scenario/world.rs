@@ -1,9 +1,11 @@
 //! The scripted world: everything outside the process, which a restart and a crash leave as it is.
 
+mod captures;
 mod declared;
 mod provider;
 mod tool;
 
+pub(super) use captures::Captured;
 pub(super) use declared::{Declared, Perform};
 pub(super) use provider::Answering;
 pub(super) use tool::ScriptedTool;
@@ -14,7 +16,8 @@ use super::{Captures, report::Failure};
 use crate::context::{Builtins, Instructions};
 use crate::ports::{ManualClock, MemoryFilesystem, MemoryOutputs, SeededIds};
 use annals_core::{Key, SessionId};
-use serde_json::Value;
+use annals_projections::SessionView;
+use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -28,6 +31,8 @@ pub(super) struct World {
     pub ids: Arc<SeededIds>,
     /// The scenario's own file tree.
     pub files: Arc<MemoryFilesystem>,
+    /// The captures of its worktree, if steps are captured.
+    pub captures: Option<Arc<Captured>>,
     /// Managed Tool Output Files, under `/outputs`.
     pub outputs: Arc<MemoryOutputs>,
     state: Mutex<State>,
@@ -90,6 +95,7 @@ impl World {
         let files = Arc::new(MemoryFilesystem::default());
         files.worktree("/project");
         Self {
+            captures: scenario.worktree.then(|| Arc::new(Captured::new(files.clone(), "/project"))),
             scenario,
             ids: Arc::new(SeededIds::scripted(0)),
             files,
@@ -148,6 +154,21 @@ impl World {
         let instructions = on.contains(&Builtin::Instructions).then(Instructions::key);
         let state = self.state();
         own.into_iter().chain(instructions).filter(|key| !state.closed.contains(key)).collect()
+    }
+
+    /// Adds to the views what the file asks for beyond FORMAT: the file tree, where it is captured, and what Sessions are to
+    /// each other, where there are subagents.
+    pub fn add_to(&self, view: &SessionView, views: &mut Value) {
+        let session = &view.session;
+        if let Some(captures) = &self.captures {
+            views["files"] = json!(captures.tree());
+            views["session"]["changed"] = json!(session.changed.totals());
+        }
+        if self.scenario.subagents.is_some() {
+            let child = |child: &annals_projections::Child| json!({ "agent": child.agent, "outcome": child.outcome });
+            views["session"]["children"] = session.children.iter().map(child).collect();
+            views["session"]["parent"] = json!(session.parent.as_ref().map(|parent| &parent.call));
+        }
     }
 
     /// The contributions of declared sources.

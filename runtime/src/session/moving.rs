@@ -53,6 +53,7 @@ impl Session {
     /// along; [`Refusal::Files`] when a place is in no git worktree, or the changes do not fit the destination.
     pub async fn plan_move(&self, location: Location) -> Result<MovePlan, Refusal> {
         self.refuse_while_running()?;
+        self.settle_restore().await?;
         let view = self.view().await?;
         let (source, here) = self.place(view.session.location.as_ref())?;
         let (destination, there) = self.place(Some(&location))?;
@@ -84,13 +85,8 @@ impl Session {
         }
         let (source, _) = self.place(view.session.location.as_ref())?;
         let (destination, _) = self.place(Some(&plan.location))?;
-        destination.restore(&plan.arrival).await?;
-        if let Err(refusal) = self.recorded(plan.at, SessionMoved { location: plan.location }.into()).await {
-            return match destination.restore(&plan.arrival.reversed()).await {
-                Ok(()) => Err(refusal),
-                Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
-            };
-        }
+        let moved = SessionMoved { location: plan.location.clone() };
+        self.restored((destination, plan.location), &plan.arrival, plan.at, moved.into()).await?;
         let left = async { source.restore(&source.plan_departure(&plan.transfer).await?).await };
         Ok(left.await.err().map(Arc::new))
     }

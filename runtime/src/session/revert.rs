@@ -45,6 +45,7 @@ impl Session {
     /// [`Refusal::Busy`] while it runs.
     pub async fn commit_revert(&self) -> Result<bool, Refusal> {
         self.refuse_while_running()?;
+        self.settle_restore().await?;
         self.lane
             .decide(|view| {
                 Ok(match &view.session.revert {

@@ -27,6 +27,6 @@ impl Session {
     /// # Errors
     /// When the log refuses.
     pub async fn entitle(&self, title: impl Into<String>) -> Result<(), LogError> {
-        self.lane.record(&[SessionTitled { title: title.into() }.into()]).await
+        self.lane.record(&[SessionTitled::given(title).into()]).await
     }
 }

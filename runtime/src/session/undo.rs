@@ -54,6 +54,7 @@ impl Session {
     /// files cannot be planned, or those that a staged revert restored cannot be put back.
     pub async fn plan_revert(&self, message: MessagePlace, extent: Extent) -> Result<RevertPlan, Refusal> {
         self.refuse_while_running()?;
+        self.settle_restore().await?;
         let view = self.view().await?;
         let first_removed = message.find(&view)?;
         let at = view.cut().next;
@@ -98,6 +99,7 @@ impl Session {
     /// # Errors
     /// [`Refusal::Files`] when they cannot be put back here.
     pub async fn plan_clear(&self) -> Result<Option<Plan>, Refusal> {
+        self.settle_restore().await?;
         let view = self.view().await?;
         self.clear_plan(&view).await
     }
@@ -107,6 +109,7 @@ impl Session {
     /// # Errors
     /// [`Refusal::Files`] when files cannot be put back: then nothing has changed, and the revert stays staged.
     pub async fn clear_revert(&self) -> Result<bool, Refusal> {
+        self.settle_restore().await?;
         let view = self.view().await?;
         if view.session.revert.is_none() {
             return Ok(false);
@@ -205,7 +208,7 @@ impl Session {
         self.lane.decide(decide).await
     }
 
-    /// Restores files, then records why; takes the restore back if that cannot be recorded.
+    /// Restores files and records why, or neither.
     async fn carried_out(&self, plan: Plan, at: Seq, event: Event) -> Result<Seq, Refusal> {
         let session = self.clone();
         // On a task of its own: a caller that goes away leaves no restore without its record.
@@ -215,14 +218,9 @@ impl Session {
             if view.cut().next != at {
                 return Err(Refusal::Outdated);
             }
-            files.restore(&plan).await?;
-            match session.recorded(at, event).await {
-                Ok(seq) => Ok(seq),
-                Err(refusal) => match files.restore(&plan.reversed()).await {
-                    Ok(()) => Err(refusal),
-                    Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
-                },
-            }
+            // Without a Location there would be no files.
+            let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
+            session.restored((files, location), &plan, at, event).await
         });
         work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
     }

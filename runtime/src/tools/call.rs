@@ -25,6 +25,18 @@ pub trait Tool: Send + Sync {
         vec!["*".into()]
     }
 
+    /// What a call needs permission for, in the order in which it is judged; a path outside the project, for one, is
+    /// judged as `external_directory` before it is judged as what is done to it. Every one must be allowed.
+    fn demands(&self, input: &CallInput) -> Vec<Demand> {
+        vec![Demand { action: self.action(), resources: self.resources(input) }]
+    }
+
+    /// Whether an interrupted call is waited for: it learns of the interruption from [`CallContext::cancellation`], ends
+    /// soon by itself, and a success that it gives counts. Others are dropped where they stand.
+    fn puts_away(&self) -> bool {
+        false
+    }
+
     /// Whether an input has the right shape, checked before anybody is asked anything.
     ///
     /// # Errors
@@ -38,6 +50,15 @@ pub trait Tool: Send + Sync {
     fn execute<'a>(&'a self, input: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>>;
 }
 
+/// One thing that a call needs permission for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Demand {
+    /// The permission action.
+    pub action: String,
+    /// What it is to be done to. None means `*`.
+    pub resources: Vec<String>,
+}
+
 /// Which call this is. The agent is that of the turn that made it, whatever was switched since.
 #[derive(Clone, Debug)]
 pub struct CallContext {
@@ -49,6 +70,8 @@ pub struct CallContext {
     pub step: Seq,
     /// The call.
     pub call: CallId,
+    /// What it was allowed to do: a tool whose resources can change between the question and the answer does no more.
+    pub authorised: Vec<Demand>,
     /// Learns of an interruption, for a tool that has something to put away.
     pub cancellation: Cancellation,
     /// Shows what there is so far.

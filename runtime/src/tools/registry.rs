@@ -1,6 +1,6 @@
 //! Who registers tools: layers of a Location over those of the application.
 
-use super::{CallContext, CallError, CallInput, Offered, Tool, ToolOutput};
+use super::{CallContext, CallError, CallInput, Demand, Offered, Tool, ToolOutput};
 use crate::context::{Fault, caught, panic_message};
 use annals_core::event::{Rule, ToolDefinition};
 use annals_core::permission;
@@ -158,6 +158,11 @@ impl Registered {
         self.tool.resources(input)
     }
 
+    /// What a call needs permission for, in the order in which it is judged.
+    pub fn demands(&self, input: &CallInput) -> Vec<Demand> {
+        self.tool.demands(input)
+    }
+
     /// Checks the shape of an input, and that its resources can be named.
     ///
     /// # Errors
@@ -167,7 +172,7 @@ impl Registered {
             let valid = self.tool.validate(input);
             if valid.is_ok() {
                 // What is judged next must not panic either: a call that cannot be judged is not made.
-                self.tool.resources(input);
+                self.tool.demands(input);
             }
             valid
         }));
@@ -178,7 +183,7 @@ impl Registered {
     }
 
     /// Runs a call that was validated and authorised, until it ends or is cancelled. A result that is there when the
-    /// cancellation comes counts.
+    /// cancellation comes counts, and so does one of a tool that is waited for ([`Tool::puts_away`]).
     ///
     /// # Errors
     /// The tool's own error, its panic, or [`CallError::Interrupted`].
@@ -187,17 +192,22 @@ impl Registered {
     ))]
     pub async fn run(&self, input: CallInput, context: CallContext) -> Result<ToolOutput, CallError> {
         let cancellation = context.cancellation.clone();
+        let waited_for = self.tool.puts_away();
+        if waited_for && cancellation.is_cancelled() {
+            return Err(CallError::Interrupted);
+        }
         let executed = caught(async move { Ok(self.tool.execute(input, context).await) });
         tokio::select! {
             biased;
             executed = executed => match executed {
+                Ok(Err(_)) if waited_for && cancellation.is_cancelled() => Err(CallError::Interrupted),
                 Ok(outcome) => Ok(outcome?),
                 Err(Fault::Panicked(message) | Fault::Failed(message) | Fault::Codec(message)) => {
                     tracing::error!(message, "a tool panicked");
                     Err(CallError::Defect(message))
                 }
             },
-            () = cancellation.cancelled() => Err(CallError::Interrupted),
+            () = cancellation.cancelled(), if !waited_for => Err(CallError::Interrupted),
         }
     }
 }

@@ -54,7 +54,11 @@ impl Bounding {
         let output = match outcome.and_then(checked) {
             Ok(output) => output,
             Err(error) => {
-                settled.outcome = ToolOutcome::Failed;
+                settled.outcome = match &error {
+                    CallError::Interrupted => ToolOutcome::Interrupted,
+                    CallError::StepsExhausted => ToolOutcome::Exhausted,
+                    _ => ToolOutcome::Failed,
+                };
                 settled.error = Some(error.to_string().into());
                 return settled;
             }

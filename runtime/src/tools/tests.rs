@@ -24,6 +24,7 @@ fn context(cancel: &Cancel) -> CallContext {
         agent: "build".into(),
         step: Seq(3),
         call: "c1".into(),
+        authorised: Vec::new(),
         cancellation: cancel.watch(),
         progress: Progress::default(),
     }
@@ -313,5 +314,54 @@ fn progress_reaches_whoever_watches() -> Outcome {
     assert!(Progress::to(sender).show(&"c1".into(), Some("half".into()), None));
     assert_eq!(watched.try_recv()?.output, Some("half".into()));
     assert!(!Progress::default().show(&"c1".into(), None, None));
+    Ok(())
+}
+
+/// Ends well or badly, but only once it was interrupted.
+struct Lingering(Result<(), ()>);
+
+impl Tool for Lingering {
+    fn definition(&self) -> annals_core::event::ToolDefinition {
+        Panicking.definition()
+    }
+
+    fn demands(&self, _: &CallInput) -> Vec<Demand> {
+        vec![Demand { action: "external_directory".into(), resources: vec!["/tmp".into()] }]
+    }
+
+    fn puts_away(&self) -> bool {
+        true
+    }
+
+    fn validate(&self, _: &CallInput) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn execute<'a>(&'a self, _: CallInput, context: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+        Box::pin(async move {
+            context.cancellation.cancelled().await;
+            tokio::task::yield_now().await;
+            self.0.map(|()| ToolOutput::text("done")).map_err(|()| "stopped".into())
+        })
+    }
+}
+
+#[tokio::test]
+async fn an_interrupted_tool_that_puts_things_away_is_waited_for_and_its_success_counts() -> Outcome {
+    let outcome = async |ends| -> Result<_, CallError> {
+        let registry = ToolRegistry::default();
+        let registered = registry.register([Arc::new(Lingering(ends)) as Arc<dyn Tool>]);
+        registered.map_err(|error| CallError::Defect(error.to_string()))?.detach();
+        let tool = registry.materialise(&[]).resolve(&registry, "odd")?;
+        assert_eq!(tool.demands(&CallInput::received("{}"))[0].action, "external_directory");
+        let cancel = Cancel::default();
+        let run = tool.run(CallInput::received("{}"), context(&cancel));
+        let (ended, ()) = tokio::join!(run, async { cancel.cancel() });
+        let late = tool.run(CallInput::received("{}"), context(&cancel)).await;
+        assert_eq!(late, Err(CallError::Interrupted), "nothing is begun after the interruption");
+        ended
+    };
+    assert_eq!(outcome(Ok(())).await, Ok(ToolOutput::text("done")));
+    assert_eq!(outcome(Err(())).await, Err(CallError::Interrupted));
     Ok(())
 }

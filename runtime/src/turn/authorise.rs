@@ -4,7 +4,7 @@ use super::calls::{Issued, Issuer};
 use crate::lane::Decision;
 use crate::outcome::LogError;
 use crate::permission::{Answered, PermissionAnswer, PermissionQuestion, always};
-use crate::tools::{CallError, Registered};
+use crate::tools::{CallError, Demand, Registered};
 use annals_core::PermissionId;
 use annals_core::event::{Effect, PermissionAsked, PermissionReplied, Reply};
 use annals_core::permission::authorise;
@@ -18,25 +18,34 @@ pub(super) enum Unauthorised {
     Declined,
 }
 
-/// What a call wants to do.
-struct Wanted {
-    action: String,
-    resources: Vec<String>,
-}
-
 impl Issuer {
-    /// Whether a call may run, by the rules of the agent whose turn made it.
+    /// Whether a call may run, by the rules of the agent whose turn made it, and what it may do then.
     pub(super) async fn authorise(
         &self,
         issued: &Issued,
         tool: &Registered,
-    ) -> Result<Result<(), Unauthorised>, LogError> {
-        let wanted = Wanted { action: tool.action().into(), resources: tool.resources(&issued.input) };
+    ) -> Result<Result<Vec<Demand>, Unauthorised>, LogError> {
+        let demands = tool.demands(&issued.input);
+        // Nobody is asked about a part of a call that is denied as a whole.
+        let view = self.lane.view().await?;
+        if let Some(denied) = demands.iter().find(|wanted| self.judge(&view, wanted) == Effect::Deny) {
+            return Ok(Err(Unauthorised::Refused(self.denied(denied))));
+        }
+        for wanted in &demands {
+            if let Err(unauthorised) = self.allow(issued, wanted).await? {
+                return Ok(Err(unauthorised));
+            }
+        }
+        Ok(Ok(demands))
+    }
+
+    /// Whether one thing that a call needs is allowed, asking where the rules say so.
+    async fn allow(&self, issued: &Issued, wanted: &Demand) -> Result<Result<(), Unauthorised>, LogError> {
         // Subscribed before the question is asked: rules that come meanwhile are not missed.
         let mut approvals = self.approvals.subscribe();
-        let asked = match self.ask(issued, &wanted).await? {
+        let asked = match self.ask(issued, wanted).await? {
             Asked::Answered(Effect::Allow | Effect::Ask) => return Ok(Ok(())),
-            Asked::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(&wanted)))),
+            Asked::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(wanted)))),
             Asked::Open(permission) => permission,
         };
         let question = PermissionQuestion {
@@ -57,9 +66,9 @@ impl Issuer {
                 () = self.cancellation.cancelled() => {
                     return Ok(Err(Unauthorised::Refused(CallError::Interrupted)));
                 }
-                answered = &mut answer => return self.answered(&asked, &wanted, answered).await,
+                answered = &mut answer => return self.answered(&asked, wanted, answered).await,
                 changed = approvals.changed() => {
-                    if changed.is_err() || self.released(&asked, &wanted).await? {
+                    if changed.is_err() || self.released(&asked, wanted).await? {
                         return Ok(Ok(()));
                     }
                 }
@@ -68,7 +77,7 @@ impl Issuer {
     }
 
     /// Judges by the rules; where they say so, makes the question durable.
-    async fn ask(&self, issued: &Issued, wanted: &Wanted) -> Result<Asked, LogError> {
+    async fn ask(&self, issued: &Issued, wanted: &Demand) -> Result<Asked, LogError> {
         let mut chosen: Option<PermissionId> = None;
         self.lane
             .decide(|view| {
@@ -93,7 +102,7 @@ impl Issuer {
     async fn answered(
         &self,
         permission: &PermissionId,
-        wanted: &Wanted,
+        wanted: &Demand,
         Answered { answer, by }: Answered,
     ) -> Result<Result<(), Unauthorised>, LogError> {
         let (reply, feedback, rules) = match &answer {
@@ -114,7 +123,7 @@ impl Issuer {
     }
 
     /// Answers a question that waits, if the rules that somebody gave meanwhile allow what it asks for.
-    async fn released(&self, permission: &PermissionId, wanted: &Wanted) -> Result<bool, LogError> {
+    async fn released(&self, permission: &PermissionId, wanted: &Demand) -> Result<bool, LogError> {
         let (once, by) = (Reply::Once, "rule".to_string());
         let reply =
             PermissionReplied { permission: permission.clone(), reply: once, feedback: None, by, rules: Vec::new() };
@@ -132,7 +141,7 @@ impl Issuer {
         self.lane.record(&[replied.into()]).await
     }
 
-    fn judge(&self, view: &SessionView, wanted: &Wanted) -> Effect {
+    fn judge(&self, view: &SessionView, wanted: &Demand) -> Effect {
         let resources: Vec<&str> = wanted.resources.iter().map(String::as_str).collect();
         if self.limits.deny(&wanted.action, &resources) {
             return Effect::Deny;
@@ -140,7 +149,7 @@ impl Issuer {
         authorise(&self.rules, &view.permissions.rules, &wanted.action, &resources)
     }
 
-    fn denied(&self, wanted: &Wanted) -> CallError {
+    fn denied(&self, wanted: &Demand) -> CallError {
         let denies = |resource: &&String| {
             self.limits.deny(&wanted.action, &[resource])
                 || authorise(&self.rules, &[], &wanted.action, &[resource]) == Effect::Deny

@@ -168,16 +168,17 @@ impl Issuer {
     async fn perform(self: Arc<Self>, issued: Issued, progress: Progress) -> Result<ToolOutput, CallEnd> {
         let tool = self.offered.resolve(&self.registry, &issued.name)?;
         tool.validate(&issued.input)?;
-        match self.authorise(&issued, &tool).await? {
-            Ok(()) => {}
+        let authorised = match self.authorise(&issued, &tool).await? {
+            Ok(authorised) => authorised,
             Err(Unauthorised::Refused(error)) => return Err(error.into()),
             Err(Unauthorised::Declined) => return Err(CallEnd::Declined),
-        }
+        };
         let context = CallContext {
             session: self.lane.session(),
             agent: self.agent.clone(),
             step: issued.step,
             call: issued.call,
+            authorised,
             cancellation: self.cancellation.clone(),
             progress,
         };

@@ -1,7 +1,11 @@
 //! What a step changed in the files: captures before and after it, for an undo (spec 7.2 and 11).
 
 use super::{Runner, Stop};
+use crate::lane::Decision;
+use crate::outcome::LogError;
 use crate::worktree::{Capture, Files, FilesError, Tree};
+use annals_core::event::FilesSummarised;
+use annals_projections::SessionView;
 
 /// The files after a step.
 #[derive(Default)]
@@ -34,6 +38,33 @@ impl Runner {
             }
         };
         After { files: Some(now.into()), changed }
+    }
+
+    /// Tells what the Session changed so far, if captures say something new. What changed is known without it: a failure
+    /// concerns this summary alone.
+    ///
+    /// # Errors
+    /// When the log refuses.
+    pub(crate) async fn summarise_files(&self) -> Result<(), LogError> {
+        let view = self.lane.view().await?;
+        let Some(files) = self.captured_files().filter(|_| self.stays(&view).is_ok()) else { return Ok(()) };
+        let Some((from, to)) = view.session.changed.unsummarised() else { return Ok(()) };
+        let (Ok(first), Ok(last)) = (from.parse(), to.parse()) else { return Ok(()) };
+        let changes = match files.changes(&first, Some(&last)).await {
+            Ok(changes) => changes,
+            // An imported Session's captures were made elsewhere.
+            Err(FilesError::NoTree { .. }) => return Ok(()),
+            Err(error) => {
+                self.warn(&error);
+                return Ok(());
+            }
+        };
+        let summarised = FilesSummarised { from: from.into(), to: to.into(), files: changes.files };
+        let decide = |view: &SessionView| match view.session.changed.unsummarised() == Some((from, to)) {
+            true => Decision::append(vec![summarised.clone().into()], ()),
+            false => Decision::nothing(()),
+        };
+        self.lane.decide(|view| Ok(decide(view))).await
     }
 
     fn captured_files(&self) -> Option<&dyn Files> {

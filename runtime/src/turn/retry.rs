@@ -48,7 +48,7 @@ impl Runner {
 }
 
 /// A provider's error as events keep it.
-pub(super) fn failure(error: &ProviderError) -> Failure {
+pub(crate) fn failure(error: &ProviderError) -> Failure {
     Failure { kind: error.kind.as_str().into(), message: error.message.as_str().into(), status: error.status }
 }
 

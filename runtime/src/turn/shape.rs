@@ -37,7 +37,7 @@ impl Shape {
     /// # Errors
     /// [`RunError::UnknownModel`].
     pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32) -> Result<Self, Stop> {
-        let agent = runner.agent(&selected.agent);
+        let agent = runner.agent_on(selected);
         let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
         let last_step = agent.steps.is_some_and(|steps| step >= steps);
         let offered =
@@ -51,7 +51,7 @@ impl Shape {
     /// # Errors
     /// [`RunError::UnknownModel`].
     pub(crate) fn of_summary(runner: &Runner, selected: &Selected) -> Result<Self, Stop> {
-        let agent = runner.agent(&selected.agent);
+        let agent = runner.agent_on(selected);
         let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
         Self::new(runner, agent, selected, Offered::default(), false)
     }

@@ -102,7 +102,7 @@ async fn a_saved_view_of_another_log_is_not_used() {
     long(&one, id).await;
     Views::new(one, Some(cache.clone())).whole(id, Seq(u64::MAX)).await.unwrap();
     let other: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-    add(&other, id, vec![created(), SessionTitled { title: "Another".into() }.into()]).await;
+    add(&other, id, vec![created(), SessionTitled::given("Another").into()]).await;
     long_tail(&other, id).await;
     let (view, folded) = Views::new(other, Some(cache)).whole(id, Seq(u64::MAX)).await.unwrap();
     assert_eq!(folded.from, Seq::ZERO);
@@ -124,7 +124,7 @@ async fn the_catalogue_resumes_from_a_saved_one_and_is_the_same() {
     let views = Views::new(log.clone(), Some(Arc::new(ViewCache::in_memory())));
     let first = views.catalogue().await.unwrap();
     assert_eq!(first.sessions.len(), 3);
-    add(&log, session(9), vec![created(), SessionTitled { title: "New".into() }.into()]).await;
+    add(&log, session(9), vec![created(), SessionTitled::given("New").into()]).await;
     let resumed = views.catalogue().await.unwrap();
     assert_eq!(resumed, Views::new(log, None).catalogue().await.unwrap());
     assert_eq!(resumed.sessions.get(&session(9)).map(|entry| entry.title.as_str()), Some("New"));

@@ -102,9 +102,13 @@ impl Shadow {
         let files = self.write_files(&found.markers)?;
         let excludes =
             self.git.shadow("hash-object").args(["-w", "--no-filters", "--"]).args([&self.git.excludes]).text()?;
+        Ok(Capture { tree: self.tree_of(&files, &excludes)?, skipped: found.skipped })
+    }
+
+    /// A capture of these files under these exclude rules.
+    pub(super) fn tree_of(&self, files: &str, excludes: &str) -> Result<Tree, FilesError> {
         let listing = format!("040000 tree {files}\tfiles\n100644 blob {excludes}\texcludes\n");
-        let tree = self.git.shadow("mktree").input(listing.into_bytes()).text()?.parse()?;
-        Ok(Capture { tree, skipped: found.skipped })
+        self.git.shadow("mktree").input(listing.into_bytes()).text()?.parse()
     }
 
     /// Every rule beside the project's `.gitignore` files, in one file: later lines win, as git lets its places win.

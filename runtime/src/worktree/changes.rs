@@ -30,19 +30,19 @@ pub struct Diff {
 
 /// Both sides of a path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Sides {
-    pub(super) before: Option<Entry>,
-    pub(super) after: Option<Entry>,
+pub(crate) struct Sides {
+    pub(crate) before: Option<Entry>,
+    pub(crate) after: Option<Entry>,
 }
 
 impl Sides {
-    pub(super) fn is_captured(&self) -> bool {
+    pub(crate) fn is_captured(&self) -> bool {
         [&self.before, &self.after].into_iter().flatten().all(Entry::is_captured)
     }
 }
 
 /// Differences, by path.
-pub(super) type Differences = BTreeMap<String, Sides>;
+pub(crate) type Differences = BTreeMap<String, Sides>;
 
 /// Differences with lines added and removed, by path.
 type Counted = BTreeMap<String, (Sides, (u64, u64))>;

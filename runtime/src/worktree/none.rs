@@ -42,6 +42,10 @@ impl Files for NoFiles {
         self.answer()
     }
 
+    fn plan_take_back<'a>(&'a self, _: &'a Tree, _: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
+        self.answer()
+    }
+
     fn uncommitted<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {
         self.answer()
     }

@@ -38,6 +38,10 @@ pub struct Undo {
 pub struct Plan {
     /// The files before anything is restored; with a staged undo, before that one. For `revert.staged`.
     pub original: Tree,
+    /// The files as they are.
+    pub from: Tree,
+    /// The files as they will be.
+    pub to: Tree,
     /// What will change on disk, in order of paths.
     pub restores: Vec<FileRestore>,
     /// The same for people: to be shown before it is done.
@@ -61,6 +65,8 @@ impl Plan {
             |one: &FileRestore| FileRestore { path: one.path.clone(), from: one.to.clone(), to: one.from.clone() };
         Self {
             original: self.original.clone(),
+            from: self.to.clone(),
+            to: self.from.clone(),
             restores: self.restores.iter().map(turned).collect(),
             now: Changes::default(),
             recorded: Changes::default(),

@@ -6,11 +6,11 @@
 
 use super::changes::Differences;
 use super::shadow::Shadow;
-use super::{Entry, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, Undo, WhyLeft};
+use super::{Changes, Entry, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, Undo, WhyLeft};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What some steps did to a path.
-struct Touched {
+pub(crate) struct Touched {
     /// What stood there when the first of them began.
     start: Option<Entry>,
     /// What the last of them left.
@@ -23,15 +23,72 @@ struct Touched {
     uncaptured: bool,
 }
 
-type Entries = BTreeMap<String, Entry>;
+/// What stands where.
+pub(crate) type Entries = BTreeMap<String, Entry>;
 
-impl Shadow {
+/// What is to stand where; `None` is nothing.
+pub(crate) type Targets = BTreeMap<String, Option<Entry>>;
+
+/// What planning asks of whoever keeps the captures.
+pub(crate) trait Captures {
+    /// Captures the files as they are.
+    fn now(&self) -> Result<Tree, FilesError>;
+
+    /// All that a capture holds.
+    fn entries(&self, tree: &Tree) -> Result<Entries, FilesError>;
+
+    /// What differs between two captures.
+    fn between(&self, from: &Tree, to: &Tree) -> Result<Differences, FilesError>;
+
+    /// The same for people.
+    fn told(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError>;
+
+    /// A capture like another, with some entries changed.
+    fn with(&self, tree: &Tree, targets: &Targets) -> Result<Tree, FilesError>;
+
+    /// Those of `paths` that the exclude rules of a capture hide.
+    fn hidden(&self, tree: &Tree, paths: Vec<String>) -> Result<Vec<String>, FilesError>;
+}
+
+impl Captures for Shadow {
+    fn now(&self) -> Result<Tree, FilesError> {
+        Ok(self.capture()?.tree)
+    }
+
+    fn entries(&self, tree: &Tree) -> Result<Entries, FilesError> {
+        self.listing(&tree.files())
+    }
+
+    fn between(&self, from: &Tree, to: &Tree) -> Result<Differences, FilesError> {
+        self.differences(&from.files(), &to.files())
+    }
+
+    fn told(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
+        self.changes(&from.files(), &to.files())
+    }
+
+    fn with(&self, tree: &Tree, targets: &Targets) -> Result<Tree, FilesError> {
+        let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
+        let files = self.changed_tree(&tree.files(), changed)?;
+        let excludes = self.git.shadow("rev-parse").args(["--verify", &tree.excludes()]).text()?;
+        self.tree_of(&files, &excludes)
+    }
+
+    fn hidden(&self, tree: &Tree, paths: Vec<String>) -> Result<Vec<String>, FilesError> {
+        self.ignored_at(tree, paths)
+    }
+}
+
+impl<C: Captures + ?Sized> Planning for C {}
+
+/// The plans themselves. Only under the lock, where there is one.
+pub(crate) trait Planning: Captures {
     /// Plans an undo from the files as they are.
-    pub(super) fn plan(&self, undo: &Undo) -> Result<Plan, FilesError> {
-        let now = self.capture()?.tree;
-        let entries = self.listing(&now.files())?;
+    fn plan(&self, undo: &Undo) -> Result<Plan, FilesError> {
+        let now = self.now()?;
+        let entries = self.entries(&now)?;
         let original = undo.staged.as_ref().map_or(&now, |staged| &staged.original);
-        let since = self.differences(&original.files(), &now.files())?;
+        let since = self.between(original, &now)?;
         let mut left = Vec::new();
         let mut targets = self.mapped_back(undo, &entries, &since, &mut left)?;
         let barred: BTreeSet<String> = left.iter().map(|left: &LeftAlone| left.path.clone()).collect();
@@ -59,7 +116,7 @@ impl Shadow {
             }
         }
         for (since, paths) in removals {
-            for path in self.ignored_at(&since, paths)? {
+            for path in self.hidden(&since, paths)? {
                 targets.remove(&path);
                 mixed.retain(|other| *other != path);
                 left.push(LeftAlone { path, why: WhyLeft::Ignored });
@@ -67,7 +124,7 @@ impl Shadow {
         }
         left.sort_by(|a, b| a.path.cmp(&b.path));
         let unknown_steps = undo.steps.iter().filter(|step| step.start.is_none() || step.end.is_none()).count();
-        let mut plan = self.planned(original, &now.files(), &entries, targets.clone())?;
+        let mut plan = self.planned(original, &now, &entries, targets.clone())?;
         if original != &now {
             // Only what this undo restores is its own: other edits since then are the user's.
             let before = |path: &String| match since.get(path) {
@@ -75,27 +132,28 @@ impl Shadow {
                 None => entries.get(path).cloned(),
             };
             targets.retain(|path, target| before(path) != *target);
-            let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
-            let after = self.changed_tree(&original.files(), changed)?;
-            plan.recorded = self.changes(&original.files(), &after)?;
+            plan.recorded = self.told(original, &self.with(original, &targets)?)?;
         }
         Ok(Plan { left, mixed, unknown_steps, ..plan })
     }
 
     /// A plan that puts `targets` in place of what stands now.
-    pub(super) fn planned(
+    fn planned(
         &self,
         original: &Tree,
-        files: &str,
+        now: &Tree,
         entries: &Entries,
-        mut targets: BTreeMap<String, Option<Entry>>,
+        mut targets: Targets,
     ) -> Result<Plan, FilesError> {
         targets.retain(|path, target| entries.get(path) != target.as_ref());
         room(entries, &targets)?;
-        let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
-        let now = match targets.is_empty() {
-            true => super::Changes::default(),
-            false => self.changes(files, &self.changed_tree(files, changed)?)?,
+        let (to, changes) = match targets.is_empty() {
+            true => (now.clone(), Changes::default()),
+            false => {
+                let after = self.with(now, &targets)?;
+                let changes = self.told(now, &after)?;
+                (after, changes)
+            }
         };
         let restore = |(path, to): (String, Option<Entry>)| {
             let from = entries.get(&path).cloned();
@@ -103,13 +161,26 @@ impl Shadow {
         };
         Ok(Plan {
             original: original.clone(),
+            from: now.clone(),
+            to,
             restores: targets.into_iter().map(restore).collect(),
-            recorded: now.clone(),
-            now,
+            recorded: changes.clone(),
+            now: changes,
             left: Vec::new(),
             mixed: Vec::new(),
             unknown_steps: 0,
         })
+    }
+
+    /// Plans to take back a restore from one capture to another, as far as it has happened.
+    fn take_back(&self, from: &Tree, to: &Tree) -> Result<Plan, FilesError> {
+        let differences = self.between(from, to)?;
+        let now = self.now()?;
+        let entries = self.entries(&now)?;
+        let stands = |(path, sides): &(String, super::changes::Sides)| entries.get(path) == sides.after.as_ref();
+        let back = differences.into_iter().filter(|(_, sides)| sides.is_captured()).filter(stands);
+        let targets = back.map(|(path, sides)| (path, sides.before)).collect();
+        self.planned(&now, &now, &entries, targets)
     }
 
     /// What an earlier stage restored, with what stood there originally.
@@ -119,7 +190,7 @@ impl Shadow {
         entries: &Entries,
         since: &Differences,
         left: &mut Vec<LeftAlone>,
-    ) -> Result<BTreeMap<String, Option<Entry>>, FilesError> {
+    ) -> Result<Targets, FilesError> {
         let mut targets = BTreeMap::new();
         let Some(staged) = &undo.staged else { return Ok(targets) };
         let restored = self.touched(&staged.steps)?;
@@ -145,7 +216,7 @@ impl Shadow {
         let mut all: BTreeMap<String, Touched> = BTreeMap::new();
         for step in steps {
             let (Some(start), Some(end)) = (&step.start, &step.end) else { continue };
-            let differences = self.differences(&start.files(), &end.files())?;
+            let differences = self.between(start, end)?;
             let uncaptured: BTreeSet<&str> =
                 differences.iter().filter(|(_, sides)| !sides.is_captured()).map(|(path, _)| path.as_str()).collect();
             for (path, sides) in &differences {

@@ -1,6 +1,7 @@
 //! The shadow repository: captures of a git worktree, kept outside of it.
 
 use super::git::Git;
+use super::planning::Planning;
 use super::{Capture, Changes, Checkout, Files, FilesError, Plan, Transfer, Tree, Undo};
 use crate::Boxed;
 use std::fs::{self, File};
@@ -204,6 +205,11 @@ impl Files for ShadowRepository {
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>> {
         let files = plan.restores.clone();
         self.work(move |shadow| shadow.restore(&files))
+    }
+
+    fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
+        let (from, to) = (from.clone(), to.clone());
+        self.work(move |shadow| shadow.take_back(&from, &to))
     }
 
     fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {

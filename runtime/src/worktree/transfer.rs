@@ -9,6 +9,7 @@
 
 use super::changes::Differences;
 use super::git::{Contents, Git};
+use super::planning::Planning;
 use super::shadow::{Scratch, Shadow};
 use super::{Changes, Entry, FileRestore, FilesError, Plan, Skipped};
 use std::collections::{BTreeMap, BTreeSet};
@@ -78,7 +79,7 @@ impl Shadow {
         let now = self.capture()?.tree;
         let entries = self.listing(&now.files())?;
         if patch.is_empty() {
-            return self.planned(&now, &now.files(), &entries, BTreeMap::new());
+            return self.planned(&now, &now, &entries, BTreeMap::new());
         }
         let index = self.scratch("index.arrival")?;
         self.git.shadow("read-tree").index(&index.path).args([&now.files()]).run()?;
@@ -90,7 +91,7 @@ impl Shadow {
         let after = self.git.shadow("write-tree").index(&index.path).text()?;
         let targets = self.differences(&now.files(), &after)?;
         let targets = targets.into_iter().map(|(path, sides)| (path, sides.after)).collect();
-        self.planned(&now, &now.files(), &entries, targets)
+        self.planned(&now, &now, &entries, targets)
     }
 
     /// What discarding the changes would do, provided they still stand as they were found.
@@ -104,7 +105,7 @@ impl Shadow {
             }
             targets.insert(file.path.clone(), file.to.clone());
         }
-        self.planned(&now, &now.files(), &entries, targets)
+        self.planned(&now, &now, &entries, targets)
     }
 
     /// The shadow repository with the project's objects lent to it, for reading.

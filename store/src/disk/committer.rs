@@ -158,6 +158,7 @@ impl Committer {
         let shared = self.shared.clone();
         let first = self.next;
         self.next += group.len() as u64;
+        shared.journal.reaches(self.next);
         {
             let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
             for (position, request) in (first..).zip(group.iter()) {

@@ -1,7 +1,8 @@
 //! Following a store on disk: pages of what is kept in memory, or of the files for who lags behind.
 
+use super::appending;
 use super::journal::Stored;
-use super::reading::decode;
+use super::reading::{self, decode};
 use super::shared::Shared;
 use crate::following::{Page, Pages};
 use crate::log::{Boxed, Followed, Position, ReadError, Slice};
@@ -10,7 +11,7 @@ use std::io;
 use std::sync::{Arc, PoisonError};
 
 /// How many Batches a follower takes at a time.
-const PAGE: usize = 256;
+const PAGE: usize = 1024;
 
 /// The pages of one Session.
 #[derive(Debug)]
@@ -28,7 +29,11 @@ pub struct SessionPages {
 impl Pages for SessionPages {
     fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
         Box::pin(async move {
-            let slices = self.shared.read(self.session, self.from, PAGE)?;
+            let (shared, session, from) = (self.shared.clone(), self.session, self.from);
+            let slices = match shared.is_behind(session, from) {
+                true => apart(move || shared.read(session, from, PAGE)).await?,
+                false => shared.read(session, from, PAGE)?,
+            };
             if let Some(last) = slices.last() {
                 self.from = last.until;
             }
@@ -58,7 +63,11 @@ impl Pages for AllPages {
             // A place that holds no Batch (see `frame::Void`) is passed over.
             loop {
                 let from = self.from.0;
-                let (found, next) = self.shared.positions(from)?;
+                let shared = self.shared.clone();
+                let (found, next) = match self.shared.newest(from)? {
+                    Some(found) => found,
+                    None => apart(move || shared.positions(from)).await?,
+                };
                 if found.is_empty() && next == from {
                     return Ok(Vec::new());
                 }
@@ -79,34 +88,65 @@ impl Pages for AllPages {
     }
 }
 
+/// Reads where waiting for the disk and decoding hold up nobody, if there is such a place.
+pub async fn apart<T: Send + 'static>(
+    read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
+) -> Result<T, ReadError> {
+    let read = appending::blocking(move || Ok(read())).await;
+    read.unwrap_or_else(|error| Err(ReadError::Io { source: Arc::new(error) }))
+}
+
 impl Shared {
-    /// The next Batches from a position on, and the position behind them.
-    fn positions(&self, from: u64) -> Result<(Vec<Stored>, u64), ReadError> {
+    /// Whether there is so much of a Session behind `from` that reading it takes a while.
+    pub(super) fn is_behind(&self, session: SessionId, from: Seq) -> bool {
+        self.own(session).is_some_and(|own| from.0.saturating_add(reading::FEW as u64) < own.head.next.0)
+    }
+
+    /// The next Batches from a position on, and the position behind them, if they need not be read.
+    fn newest(&self, from: u64) -> Result<Option<(Vec<Stored>, u64)>, ReadError> {
         if self.is_closed() {
             return Err(ReadError::Closed);
         }
-        let end = self.lock().sessions.next;
-        if from >= end {
-            return Ok((Vec::new(), from));
+        if from >= self.lock().sessions.next {
+            return Ok(Some((Vec::new(), from)));
         }
         let kept = self.recent.read().unwrap_or_else(PoisonError::into_inner).from(from, PAGE);
-        if let Some(found) = kept.filter(|found| !found.is_empty()) {
+        Ok(kept.filter(|found| !found.is_empty()).map(|found| {
             let next = found.last().map_or(from, |last| last.position + 1);
-            return Ok((found, next));
-        }
+            (found, next)
+        }))
+    }
+
+    /// The same out of the journal's blocks.
+    fn positions(&self, from: u64) -> Result<(Vec<Stored>, u64), ReadError> {
         let io = |error: io::Error| ReadError::Io { source: Arc::new(error) };
-        let Some(loaded) = self.journal.load_at(from).map_err(io)? else {
-            return Err(io(gone(from)));
-        };
-        let (mut found, mut next) = (Vec::new(), from);
+        let end = self.lock().sessions.next;
+        let Some(view) = self.journal.at(from).map_err(io)? else { return Err(io(gone(from))) };
+        let (mut found, mut next) = (Vec::with_capacity(PAGE), from);
         while next < end && found.len() < PAGE {
-            match loaded.frame(next) {
-                Some(frame) => found.extend(decode(frame.bytes)),
+            let stands = match view.outline.block_of(next) {
+                Some(number) => {
+                    self.read_blocks_ahead(&view, number);
+                    let block = self.journal.block(&view, number).map_err(io)?;
+                    let room = PAGE - found.len();
+                    let run = (next..end).take(room).map_while(|position| block.at(position));
+                    let before = next;
+                    for stored in run {
+                        found.extend(stored);
+                        next += 1;
+                    }
+                    next > before
+                }
+                None => false,
+            };
+            if !stands {
                 // The end of this segment, or a damaged place: then sled may have what stood there.
-                None if next > from => break,
-                None => found.extend(Some(self.position_in_sled(next).ok_or_else(|| io(gone(next)))?)),
+                if next > from {
+                    break;
+                }
+                found.push(self.position_in_sled(next).ok_or_else(|| io(gone(next)))?);
+                next += 1;
             }
-            next += 1;
         }
         Ok((found, next))
     }

@@ -1,12 +1,14 @@
 //! The journal: every Batch in the order of the store, in segments. The first copy, and the one that acknowledges.
 
+use super::block::{Blocks, Loaded, View};
 use super::files::{Disk, DiskFile, How, write_whole};
-use super::frame::{self, Found, Kind};
-use super::segment::{self, Segment, Summary};
-use annals_core::{Batch, Seq, SessionId, codec};
-use std::collections::BTreeMap;
+use super::frame::{self, Found};
+use super::outline::Outline;
+use super::segment::{self, Segment};
+use annals_core::{Batch, Seq, SessionId};
 use std::io;
 use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 /// The name of a segment until its first position is known. Opening removes what a stopped process left of it.
@@ -20,8 +22,10 @@ pub struct Journal {
     /// Its folder.
     pub dir: PathBuf,
     segments: RwLock<Vec<Arc<Segment>>>,
-    /// The segment that was searched last, unpacked.
-    loaded: Mutex<Option<Arc<Loaded>>>,
+    /// The position behind the last Batch that was acknowledged: what stands behind it may be half written.
+    reach: AtomicU64,
+    /// Blocks in memory.
+    blocks: Blocks,
     /// Held while a segment is packed.
     packing: Mutex<()>,
     /// A file with room for so many bytes, reserved ahead of time.
@@ -37,57 +41,16 @@ pub struct Stored {
     pub position: u64,
 }
 
-/// A segment in memory.
-#[derive(Debug)]
-pub struct Loaded {
-    first: u64,
-    bytes: Vec<u8>,
-    /// Where each position's frame lies.
-    by_position: BTreeMap<u64, (usize, usize)>,
-    by_seq: BTreeMap<(SessionId, Seq), u64>,
-}
-
-impl Loaded {
-    fn new(first: u64, bytes: Vec<u8>, end: u64) -> Self {
-        let mut loaded = Self { first, bytes: Vec::new(), by_position: BTreeMap::new(), by_seq: BTreeMap::new() };
-        for found in frame::scan(&bytes, segment::HEADER) {
-            let Found::Frame(at, frame) = found else { continue };
-            if frame.position >= end {
-                continue;
-            }
-            loaded.by_position.insert(frame.position, (at, at + frame.bytes.len()));
-            if frame.kind == Kind::Batch
-                && let Ok(header) = codec::decode_header(frame.payload)
-            {
-                loaded.by_seq.insert((header.session, header.first), frame.position);
-            }
-        }
-        loaded.bytes = bytes;
-        loaded
-    }
-
-    /// The frame at a position.
-    pub fn frame(&self, position: u64) -> Option<frame::Frame<'_>> {
-        let (from, to) = self.by_position.get(&position)?;
-        frame::parse(self.bytes.get(*from..*to)?).ok()
-    }
-
-    /// The Batch of a Session that holds `seq`.
-    fn holding(&self, session: SessionId, seq: Seq) -> Option<frame::Frame<'_>> {
-        let (_, position) = self.by_seq.range((session, Seq::ZERO)..=(session, seq)).next_back()?;
-        let frame = self.frame(*position)?;
-        codec::decode_header(frame.payload).is_ok_and(|header| seq < header.next()).then_some(frame)
-    }
-}
-
 impl Journal {
-    /// A journal of these segments.
-    pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, segments: Vec<Arc<Segment>>) -> Self {
+    /// A journal of these segments, whose last Batch stands before position `next`; readers may keep `room` bytes of it
+    /// in memory.
+    pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, segments: Vec<Arc<Segment>>, next: u64, room: u64) -> Self {
         Self {
             disk,
             dir,
             segments: RwLock::new(segments),
-            loaded: Mutex::new(None),
+            reach: AtomicU64::new(next),
+            blocks: Blocks::new(room),
             packing: Mutex::default(),
             reserved: Mutex::default(),
         }
@@ -107,60 +70,56 @@ impl Journal {
         segments.push(segment);
     }
 
-    /// The segment of a position, unpacked, if it holds that position.
-    pub fn load_at(&self, position: u64) -> io::Result<Option<Arc<Loaded>>> {
+    /// Everything before `next` is durable and may be read.
+    pub fn reaches(&self, next: u64) {
+        self.reach.fetch_max(next, Ordering::Release);
+    }
+
+    /// What a segment holds, and how it is read.
+    fn view(&self, segment: &Segment, end: u64) -> io::Result<View> {
+        segment.view(&*self.disk, &self.dir, end.min(self.reach.load(Ordering::Acquire)))
+    }
+
+    /// The block of a view, from memory or from its file.
+    pub fn block(&self, view: &View, number: usize) -> io::Result<Arc<Loaded>> {
+        self.blocks.get(view, number)
+    }
+
+    /// Whether a block is in memory.
+    pub fn is_loaded(&self, view: &View, number: usize) -> bool {
+        self.blocks.holds(view, number)
+    }
+
+    /// The segment of a position, if the journal goes that far.
+    pub fn at(&self, position: u64) -> io::Result<Option<View>> {
         let segments = self.segments();
-        let Some((segment, end)) =
-            segments.iter().rev().find(|(segment, end)| segment.first <= position && position < *end)
-        else {
-            return Ok(None);
-        };
-        self.load(segment, *end, |loaded| loaded.by_position.contains_key(&position)).map(Some)
+        let holds = segments.iter().rev().find(|(segment, end)| segment.first <= position && position < *end);
+        holds.map(|(segment, end)| self.view(segment, *end)).transpose()
     }
 
-    fn load(&self, segment: &Segment, end: u64, enough: impl Fn(&Loaded) -> bool) -> io::Result<Arc<Loaded>> {
-        let mut cache = self.loaded.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(loaded) = cache.as_ref().filter(|loaded| loaded.first == segment.first && enough(loaded)) {
-            return Ok(loaded.clone());
-        }
-        let loaded = Arc::new(Loaded::new(segment.first, segment.load()?, end));
-        *cache = Some(loaded.clone());
-        Ok(loaded)
-    }
-
-    /// Forgets what was searched last: the segment changed.
-    pub fn forget(&self) {
-        *self.loaded.lock().unwrap_or_else(PoisonError::into_inner) = None;
-    }
-
-    /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.
-    pub fn find(&self, session: SessionId, seq: Seq) -> io::Result<Option<Vec<u8>>> {
+    /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
+    pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
         for (segment, end) in self.segments().iter().rev() {
-            if *end != u64::MAX {
-                let range = self.summary(segment, *end)?.sessions.get(&session);
-                if range.is_none_or(|(from, to)| seq < *from || *to <= seq) {
-                    continue;
-                }
+            let view = self.view(segment, *end)?;
+            let Some(part) = view.outline.sessions.get(&session) else { continue };
+            if part.from() <= seq && seq < part.to {
+                return Ok(Some(view));
             }
-            let loaded = self.load(segment, *end, |loaded| loaded.holding(session, seq).is_some())?;
-            if let Some(frame) = loaded.holding(session, seq) {
-                return Ok(Some(frame.bytes.to_vec()));
+            // Seqs rise from segment to segment.
+            if part.from() <= seq {
+                return Ok(None);
             }
         }
         Ok(None)
     }
 
-    /// What a segment that grows no more holds: from its summary, or from itself when that is missing or damaged.
-    fn summary<'a>(&self, segment: &'a Segment, end: u64) -> io::Result<&'a Summary> {
-        if let Some(summary) = segment.summary.get() {
-            return Ok(summary);
-        }
-        let told = super::files::read_whole(&*self.disk, &segment::summary_path(&self.dir, segment.first));
-        let summary = match told.ok().as_deref().and_then(Summary::decode).filter(|summary| summary.end == end) {
-            Some(summary) => summary,
-            None => Summary::of(&segment.load()?, end),
-        };
-        Ok(segment.summary.get_or_init(|| summary))
+    /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.
+    pub fn find(&self, session: SessionId, seq: Seq) -> io::Result<Option<Vec<u8>>> {
+        let Some(view) = self.holding(session, seq)? else { return Ok(None) };
+        let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
+        let Some(span) = spans.first() else { return Ok(None) };
+        let block = self.block(&view, span.block as usize)?;
+        Ok(block.frame(session, seq).map(<[u8]>::to_vec))
     }
 
     /// Begins the segment of position `first`: reserved, its header durable. What older segments hold from there on
@@ -180,7 +139,6 @@ impl Journal {
         self.disk.sync_dir(&self.dir)?;
         let segment = Arc::new(Segment::new(first, false, path, file));
         self.push(segment.clone());
-        self.forget();
         Ok(Writer { segment, at: segment::HEADER as u64, room: bytes })
     }
 
@@ -222,16 +180,18 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the segment is damaged and was not packed"));
         }
         let used = &raw[..used.min(raw.len())];
-        let packed = super::packed::pack(used)?;
-        if super::packed::unpack(&packed) != used {
+        let mut outline = Outline::of(segment.first, used, end);
+        let cuts: Vec<u64> = outline.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
+        let (packed, chunks) = super::packed::pack(used, &cuts)?;
+        if super::packed::unpack(&packed).0 != used {
             return Err(io::Error::other("the packed segment does not unpack to what it was made from"));
         }
-        let summary = segment::summary_path(&self.dir, segment.first);
-        write_whole(&*self.disk, &summary, &Summary::of(used, end).encode())?;
+        outline.lay(&chunks);
+        write_whole(&*self.disk, &segment::outline_path(&self.dir, segment.first), &outline.encode())?;
         let path = segment::packed_path(&self.dir, segment.first);
         write_whole(&*self.disk, &path, &packed)?;
         let raw_path = segment.path();
-        segment.replace(true, path.clone(), self.disk.open(&path, How::Read)?);
+        segment.replace(true, path.clone(), self.disk.open(&path, How::Read)?, Some(Arc::new(outline)));
         self.disk.remove(&raw_path)?;
         self.disk.sync_dir(&self.dir)
     }

@@ -86,7 +86,7 @@ impl Opening {
         report.remarks.extend(recovered.remarks);
         let next = recovered.sessions.next;
         let shared = Arc::new(Shared {
-            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments),
+            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments, next, tuning.read_room),
             blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
             layout,
             disk,
@@ -94,10 +94,12 @@ impl Opening {
             sled: RwLock::new(None),
             checkpoint: AtomicU64::new(checkpoint.min(next)),
             state: Mutex::new(State::of(recovered.sessions)),
+            filled: AtomicU64::new(next),
             recent: RwLock::new(Recent::default()),
             lag: Mutex::new(0),
             lag_fell: Condvar::new(),
             length: Mutex::new(Some(watch::Sender::new(Position(next)))),
+            ahead: Mutex::default(),
             closed: AtomicBool::new(false),
             remarks: Mutex::default(),
         });

@@ -1,4 +1,5 @@
-//! Reading one Session's own log: sled and what it lacks, each frame checked, each gap looked up in the journal.
+//! Reading one Session's own log: what sled lacks from memory, single places from sled, long pages from the blocks of the
+//! journal. Each frame is checked; what one copy lacks or has damaged is looked up in the other.
 
 use super::frame;
 use super::journal::Stored;
@@ -10,7 +11,20 @@ use crate::lineage::{Birth, Lineage};
 use crate::log::{ReadError, Slice};
 use annals_core::{Seq, SessionId, codec};
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
+
+/// Reads of no more Batches than this are of single places: sled serves them, where the caller stands.
+pub const FEW: usize = 32;
+
+/// Whoever reads so many Batches at a time goes on behind them.
+const MANY: usize = 128;
+
+/// How many Batches of a Session a packed block must hold to be cheaper than as many reads in sled.
+const WORTH_UNPACKING: usize = 48;
+
+/// The same for a block that is not packed.
+const WORTH_READING: usize = 12;
 
 impl Shared {
     /// How a Session reads through to its ancestors.
@@ -42,18 +56,21 @@ impl Shared {
         if from >= own.head.next || limit == 0 {
             return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
         }
-        // First what sled lacks, then sled: what moves from one to the other in between is in both.
+        // First how far sled goes, so that what it lacks is not taken for damage.
+        let filled = self.filled.load(Ordering::Acquire);
+        // Then what it lacks, then the files: what moves from one to the other in between is in both.
         let lacking = self.lacking(session, from, own.head.next, limit);
-        let (records, error) = match lacking.first().filter(|stored| stored.batch.first <= from) {
-            Some(_) => (Vec::new(), None),
-            None => self.sled().map_or((Vec::new(), None), |sled| sled.forwards(session, from, limit)),
-        };
-        if let Some(error) = error {
-            tracing::warn!(%session, %error, "sled could not be read; the journal serves");
-        }
-        let mut page = Page { shared: self, session, records: records.into(), lacking: lacking.into() };
+        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into() };
         let (mut found, mut next) = (Vec::with_capacity(limit.min(1024)), from);
         while found.len() < limit && next < own.head.next {
+            let wanted = limit - found.len();
+            if page.records.is_empty() && !page.lacks(next) {
+                if limit > FEW && self.run_in_journal(session, next, wanted, &mut found) {
+                    next = found.last().map_or(next, |stored| stored.batch.next());
+                    continue;
+                }
+                page.fetch(next, wanted);
+            }
             match page.holding(next) {
                 Ok(Some(stored)) => {
                     next = stored.batch.next();
@@ -67,6 +84,31 @@ impl Shared {
         Ok(found)
     }
 
+    /// Gives Batches of a Session from `seq` on out of the block of the journal that holds it, up to `limit`. False when
+    /// it gave none: the block is damaged, or is not worth opening for the little that it holds of the Session.
+    fn run_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> bool {
+        let mut run = || {
+            let Some(view) = self.journal.holding(session, seq)? else { return Ok(0) };
+            let Some(part) = view.outline.sessions.get(&session) else { return Ok(0) };
+            let Some(span) = part.spans_from(seq).first() else { return Ok(0) };
+            let worth = if view.packed { WORTH_UNPACKING } else { WORTH_READING };
+            let number = span.block as usize;
+            if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
+                return Ok(0);
+            }
+            if limit > MANY {
+                self.read_ahead(session, seq, &view);
+            }
+            let before = found.len();
+            self.journal.block(&view, number)?.run(session, seq, limit, found);
+            Ok(found.len() - before)
+        };
+        run().unwrap_or_else(|error: std::io::Error| {
+            tracing::warn!(%session, %error, "the journal could not be read; sled serves");
+            0
+        }) > 0
+    }
+
     /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.
     pub(super) fn own_before(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
@@ -75,6 +117,7 @@ impl Shared {
         if end <= first || limit == 0 {
             return Ok(Vec::new());
         }
+        let filled = self.filled.load(Ordering::Acquire);
         let lacking: VecDeque<Stored> = {
             let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
             let range = (session, Seq::ZERO)..(session, end);
@@ -84,7 +127,7 @@ impl Shared {
             true => (Vec::new(), None),
             false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
         };
-        let mut page = Page { shared: self, session, records: records.into(), lacking };
+        let mut page = Page { shared: self, session, filled, records: records.into(), lacking };
         let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
         while found.len() < limit && end > first {
             match page.ending(Seq(end.0 - 1)) {
@@ -110,12 +153,14 @@ impl Shared {
         recent.lacking.range(range).map(|(_, stored)| stored).filter(holds).take(limit).cloned().collect()
     }
 
-    /// The Batch of a Session that holds `seq`, from the journal; sled gets it back.
-    fn look_in_journal(&self, session: SessionId, seq: Seq) -> Result<Option<Stored>, ReadError> {
+    /// The Batch of a Session that holds `seq`, from the journal; if sled had it before it was asked, it gets it back.
+    fn look_in_journal(&self, session: SessionId, seq: Seq, filled: u64) -> Result<Option<Stored>, ReadError> {
         let io = |error: std::io::Error| ReadError::Io { source: Arc::new(error) };
         let Some(bytes) = self.journal.find(session, seq).map_err(io)? else { return Ok(None) };
         let Some(stored) = decode(&bytes) else { return Ok(None) };
-        if let Some(sled) = self.sled() {
+        if stored.position < filled
+            && let Some(sled) = self.sled()
+        {
             match sled.replace(session, stored.batch.first, &bytes) {
                 Ok(()) => self.remark(Remark::Mended { session, seq: stored.batch.first, damaged: Copy::Sled }),
                 Err(error) => tracing::warn!(%session, %seq, %error, "sled could not be mended"),
@@ -144,11 +189,28 @@ fn lost(session: SessionId, seq: Seq) -> ReadError {
 struct Page<'a> {
     shared: &'a Shared,
     session: SessionId,
+    /// How far sled went at least when it was asked.
+    filled: u64,
     records: VecDeque<(sled::IVec, sled::IVec)>,
     lacking: VecDeque<Stored>,
 }
 
 impl Page<'_> {
+    /// Whether sled may lack what holds `seq`.
+    fn lacks(&self, seq: Seq) -> bool {
+        self.lacking.front().is_some_and(|stored| stored.batch.first <= seq && seq < stored.batch.next())
+    }
+
+    /// Gets records from sled, from the one that holds `seq` on.
+    fn fetch(&mut self, seq: Seq, limit: usize) {
+        let Some(sled) = self.shared.sled() else { return };
+        let (records, error) = sled.forwards(self.session, seq, limit);
+        self.records = records.into();
+        if let Some(error) = error {
+            tracing::warn!(session = %self.session, %error, "sled could not be read; the journal serves");
+        }
+    }
+
     /// Reading forwards: the Batch that holds `seq`.
     fn holding(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
         if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
@@ -181,7 +243,7 @@ impl Page<'_> {
                 }
             }
         }
-        self.shared.look_in_journal(self.session, seq)
+        self.shared.look_in_journal(self.session, seq, self.filled)
     }
 }
 

@@ -299,7 +299,7 @@ impl Recovery<'_> {
             self.disk.remove(&segment::packed_path(&journal, first))?;
             self.disk.sync_dir(&journal)?;
         }
-        scanned.segment.replace(false, path, file);
+        scanned.segment.replace(false, path, file, None);
         Ok(out.len() as u64)
     }
 }

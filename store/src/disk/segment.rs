@@ -1,14 +1,12 @@
 //! One file of the journal: a header, then frames; while it grows in reserved space, afterwards packed.
 
-use super::files::{Disk, DiskFile, How, read_file};
-use super::frame::{self, Found, Kind};
+use super::block::View;
+use super::files::{Disk, DiskFile, How, read_file, read_whole};
+use super::outline::Outline;
 use super::packed;
-use super::sessions::{checked, number, take};
-use annals_core::{Seq, SessionId, codec};
-use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// The bytes before the first frame.
 pub const HEADER: usize = 32;
@@ -21,8 +19,6 @@ pub struct Segment {
     /// The position of its first frame.
     pub first: u64,
     form: RwLock<Form>,
-    /// What it holds, once somebody asked: it is asked when it grows no more.
-    pub(super) summary: OnceLock<Summary>,
 }
 
 #[derive(Clone, Debug)]
@@ -30,6 +26,8 @@ struct Form {
     packed: bool,
     path: PathBuf,
     file: Arc<dyn DiskFile>,
+    /// What it holds, as far as somebody asked.
+    outline: Option<Arc<Outline>>,
 }
 
 /// The header of a segment.
@@ -52,8 +50,8 @@ pub fn packed_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.zst"))
 }
 
-/// Where the summary of a packed segment lies.
-pub fn summary_path(journal: &Path, first: u64) -> PathBuf {
+/// Where the outline of a packed segment lies.
+pub fn outline_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.idx"))
 }
 
@@ -71,7 +69,7 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
 impl Segment {
     /// A segment whose file is open.
     pub fn new(first: u64, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>) -> Self {
-        Self { first, form: RwLock::new(Form { packed, path, file }), summary: OnceLock::new() }
+        Self { first, form: RwLock::new(Form { packed, path, file, outline: None }) }
     }
 
     /// Opens the file of a segment.
@@ -101,15 +99,51 @@ impl Segment {
     }
 
     /// From here on it is read in another form.
-    pub fn replace(&self, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>) {
-        *self.form.write().unwrap_or_else(PoisonError::into_inner) = Form { packed, path, file };
+    pub fn replace(&self, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>, outline: Option<Arc<Outline>>) {
+        *self.form.write().unwrap_or_else(PoisonError::into_inner) = Form { packed, path, file, outline };
+    }
+
+    /// What it holds below position `until`, and how that is read.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<View> {
+        let Form { packed, file, outline, .. } = self.form();
+        let told = match outline {
+            Some(outline) if outline.until >= until => return Ok(View { outline, file, packed }),
+            Some(outline) if !packed => grown((*outline).clone(), &*file, until)?,
+            _ if packed => self.packed_outline(disk, journal, &*file, until)?,
+            _ => grown(Outline::new(self.first), &*file, until)?,
+        };
+        let outline = Arc::new(told);
+        let mut form = self.form.write().unwrap_or_else(PoisonError::into_inner);
+        // Not when it was packed meanwhile, or somebody went further.
+        if form.packed == packed && form.outline.as_ref().is_none_or(|other| other.until < until) {
+            form.outline = Some(outline.clone());
+        }
+        Ok(View { outline, file, packed })
+    }
+
+    /// The outline of a packed segment: from its file, or from the segment itself when that is missing or damaged.
+    fn packed_outline(&self, disk: &dyn Disk, journal: &Path, file: &dyn DiskFile, until: u64) -> io::Result<Outline> {
+        let told = read_whole(disk, &outline_path(journal, self.first)).ok();
+        let told = told.and_then(|bytes| Outline::decode(self.first, &bytes)).filter(|told| told.until >= until);
+        Ok(match told {
+            Some(outline) => outline,
+            None => {
+                let (raw, chunks) = packed::unpack(&read_file(file)?);
+                let mut outline = Outline::of(self.first, &raw, until);
+                outline.lay(&chunks);
+                outline
+            }
+        })
     }
 
     /// All of it, unpacked: the header, then frames. What is damaged in a packed segment reads as zeros.
     pub fn load(&self) -> io::Result<Vec<u8>> {
         let form = self.form();
         let bytes = read_file(&*form.file)?;
-        Ok(if form.packed { packed::unpack(&bytes) } else { bytes })
+        Ok(if form.packed { packed::unpack(&bytes).0 } else { bytes })
     }
 
     /// Whether the header says what the name says.
@@ -118,55 +152,23 @@ impl Segment {
     }
 }
 
-/// What a packed segment holds of each Session, so that a search opens few of them.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Summary {
-    /// The position behind its last one.
-    pub end: u64,
-    /// For each Session the first Seq it holds, and the Seq behind the last.
-    pub sessions: BTreeMap<SessionId, (Seq, Seq)>,
-}
+/// How much of a segment that is not packed is read at a time.
+const PIECE: u64 = 1024 * 1024;
 
-const SUMMARY_MAGIC: [u8; 8] = *b"\xFFAnsumm1";
-
-impl Summary {
-    /// The summary of unpacked bytes, of what lies below position `end`.
-    pub fn of(bytes: &[u8], end: u64) -> Self {
-        let mut summary = Self { end, sessions: BTreeMap::new() };
-        for found in frame::scan(bytes, HEADER) {
-            let Found::Frame(_, frame) = found else { continue };
-            if frame.kind != Kind::Batch || frame.position >= end {
-                continue;
+/// The outline of a segment that may grow, brought forward.
+fn grown(mut outline: Outline, file: &dyn DiskFile, until: u64) -> io::Result<Outline> {
+    let (len, mut size) = (file.len()?, PIECE);
+    while outline.end < until && outline.used < len {
+        let mut bytes = vec![0; size.min(len - outline.used) as usize];
+        let read = file.read_at(&mut bytes, outline.used)?;
+        if !outline.extend(bytes.get(..read).unwrap_or_default(), until) {
+            if outline.used + size >= len {
+                break;
             }
-            let Ok(header) = codec::decode_header(frame.payload) else { continue };
-            let range = summary.sessions.entry(header.session).or_insert((header.first, header.next()));
-            *range = (range.0.min(header.first), range.1.max(header.next()));
+            // A damaged place may be longer than a piece.
+            size = size.saturating_mul(16);
         }
-        summary
     }
-
-    /// As it stands in its file.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut out = SUMMARY_MAGIC.to_vec();
-        out.extend_from_slice(&self.end.to_le_bytes());
-        for (session, (from, to)) in &self.sessions {
-            out.extend_from_slice(&session.0);
-            out.extend_from_slice(&from.0.to_le_bytes());
-            out.extend_from_slice(&to.0.to_le_bytes());
-        }
-        out.extend_from_slice(&crc32c::crc32c(&out).to_le_bytes());
-        out
-    }
-
-    /// Reads a summary; `None` when it is damaged.
-    pub fn decode(bytes: &[u8]) -> Option<Self> {
-        let mut rest = checked(bytes)?.strip_prefix(&SUMMARY_MAGIC)?;
-        let mut summary = Self { end: number(&mut rest)?, sessions: BTreeMap::new() };
-        while !rest.is_empty() {
-            let session = SessionId(take(&mut rest)?);
-            let range = (Seq(number(&mut rest)?), Seq(number(&mut rest)?));
-            summary.sessions.insert(session, range);
-        }
-        Some(summary)
-    }
+    outline.until = until;
+    Ok(outline)
 }

@@ -1,6 +1,7 @@
 //! Runs `annals` in this process, in fixed surroundings, and shows what came of it as one text.
 
 use annals_cli::app::{Surroundings, run};
+use annals_cli::config::{Environment, Variables};
 use annals_cli::look::Look;
 use annals_cli::remarks::Remarks;
 use annals_core::Time;
@@ -19,6 +20,8 @@ pub struct Annals {
     width: usize,
     /// What the commands take for the present.
     pub now: Time,
+    /// Variables and the directory of the commands: a home in the folder, and nothing else.
+    pub environment: Environment,
 }
 
 /// What a command gave.
@@ -47,7 +50,11 @@ impl Write for Collected {
 impl Annals {
     /// No store yet, 80 columns.
     pub fn new() -> Self {
-        Self { folder: tempfile::tempdir().expect("a folder"), width: 80, now: NOW }
+        let folder = tempfile::tempdir().expect("a folder");
+        let home = folder.path().join("home").to_string_lossy().into_owned();
+        let environment =
+            Environment { variables: Variables::fixed([("HOME", home)]), directory: folder.path().join("work") };
+        Self { folder, width: 80, now: NOW, environment }
     }
 
     /// A store with everything that the fixtures hold.
@@ -79,6 +86,7 @@ impl Annals {
             look: look.clone(),
             remarks: Remarks::new(Box::new(remarks.clone()), look, false),
             paged: false,
+            environment: self.environment.clone(),
         };
         let mut out = Vec::new();
         let args = std::iter::once("annals").chain(args.iter().copied()).map(OsString::from);

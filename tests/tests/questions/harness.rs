@@ -50,6 +50,16 @@ pub fn drawn<E: std::fmt::Debug>(draw: impl FnOnce(&mut Vec<u8>, &Look) -> Resul
     String::from_utf8(out).unwrap()
 }
 
+fn first_tools() -> ToolsRecorded {
+    ToolsRecorded {
+        tools: vec![ToolDefinition {
+            name: "read".into(),
+            description: "Reads a file.".into(),
+            schema: Json::received(r#"{"type":"object"}"#),
+        }],
+    }
+}
+
 /// A Session of our own, written as the runtime writes one: every request is recorded, with the digest that proves it.
 pub struct Own {
     pub log: Arc<dyn EventLog>,
@@ -83,13 +93,7 @@ impl Own {
         };
         let agent =
             AgentProfile { agent: "build".into(), system: Some("You build.".into()), steps: None, permissions: vec![] };
-        let tools = ToolsRecorded {
-            tools: vec![ToolDefinition {
-                name: "read".into(),
-                description: "Reads a file.".into(),
-                schema: Json::received(r#"{"type":"object"}"#),
-            }],
-        };
+        let tools = first_tools();
         let options = OptionsRecorded { options: RequestOptions::default() };
         let mut own = Self {
             log: Arc::new(MemoryLog::new()),
@@ -193,7 +197,7 @@ impl Own {
             attempt: 1,
             digest: Digest([0; 32]),
             wire: None,
-            agent: "build".into(),
+            agent: self.agent.agent.clone(),
             model: self.model.model.clone(),
             agent_profile: self.agent.digest().unwrap(),
             model_profile: self.model.digest().unwrap(),
@@ -243,6 +247,51 @@ impl Own {
         self.model.model = name.into();
         let profile = self.model.clone();
         self.add(vec![ModelSwitched { model: name.into() }.into(), ModelProfileRecorded { profile }.into()]).await;
+    }
+
+    /// Another agent is selected, with a text of its own.
+    pub async fn switches_agent(&mut self, name: &str, system: &str) {
+        self.agent.agent = name.into();
+        self.add(vec![AgentSwitched { agent: name.into() }.into()]).await;
+        self.redefines_agent(system).await;
+    }
+
+    /// The agent's own text is another one from here on.
+    pub async fn redefines_agent(&mut self, system: &str) {
+        self.agent.system = Some(system.into());
+        self.add(vec![AgentProfileRecorded { profile: self.agent.clone() }.into()]).await;
+    }
+
+    /// Other tools are offered from here on.
+    pub async fn offers(&mut self, names: &[&str]) {
+        let tools = names.iter().map(|name| ToolDefinition {
+            name: (*name).into(),
+            description: format!("Does {name}.").as_str().into(),
+            schema: Json::received(r#"{"type":"object"}"#),
+        });
+        let recorded = ToolsRecorded { tools: tools.collect() };
+        self.tools = recorded.digest().unwrap();
+        self.add(vec![recorded.into()]).await;
+    }
+
+    /// The tools that the Session began with are offered again; the log holds them already.
+    pub fn offers_again(&mut self) {
+        self.tools = first_tools().digest().unwrap();
+    }
+
+    /// Other generation controls are set from here on.
+    pub async fn sets(&mut self, control: &str, value: &str) {
+        let controls = [(control.to_owned(), Json::received(value))].into();
+        let recorded = OptionsRecorded { options: RequestOptions { controls, ..RequestOptions::default() } };
+        self.options = recorded.options.digest().unwrap();
+        self.add(vec![recorded.into()]).await;
+    }
+
+    /// The model takes system messages as text of the user from here on.
+    pub async fn wraps_system_messages(&mut self) {
+        self.model.system_messages = SystemMessages::Wrapped;
+        let profile = self.model.clone();
+        self.add(vec![ModelProfileRecorded { profile }.into()]).await;
     }
 
     pub async fn compacts(&mut self, summary: &str) -> Seq {

@@ -39,13 +39,15 @@ macro_rules! oracle {
 fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
     oracle!(
         event,
-        SessionCreated SessionForked SessionTitled SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
+        SessionCreated SessionForked SessionTitled SessionMoved AgentSwitched ModelSwitched TitleFailed InputAdmitted
+        InputPromoted
         InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted SnapshotAdvanced
         InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent
         StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled
         PermissionAsked PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
         ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-        FilesCaptured RevertStaged RevertCleared RevertCommitted ChildStarted ChildSettled
+        FilesCaptured FilesSummarised RevertStaged RevertCleared RevertCommitted RestoreBegun RestoreAbandoned
+        ChildStarted ChildSettled
     )
 }
 

@@ -30,7 +30,7 @@ fn the_numbers_of_all_words_are_pinned() {
         SystemMessages: "native" "wrapped";
         Purpose: "turn" "summary" "title";
         Finish: "stop" "tool-calls" "length" "content-filter" "error" "other";
-        ToolOutcome: "completed" "failed";
+        ToolOutcome: "completed" "failed" "interrupted" "exhausted";
         Effect: "allow" "deny" "ask";
         Reply: "once" "always" "reject";
         CompactionReason: "auto" "manual" "overflow";

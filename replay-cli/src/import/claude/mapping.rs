@@ -169,7 +169,7 @@ impl Branch {
         match title.filter(|title| self.title.as_ref() != Some(title)) {
             Some(title) => {
                 self.title = Some(title.clone());
-                self.append(desk, line, at, vec![SessionTitled { title }.into()]).map(|_| ())
+                self.append(desk, line, at, vec![SessionTitled::given(title).into()]).map(|_| ())
             }
             None => Ok(()),
         }

@@ -134,7 +134,7 @@ impl Mapper {
         }
         if let Some(title) = info.title.filter(|title| self.info.title.as_ref() != Some(title)) {
             self.info.title = Some(title.clone());
-            events.push(SessionTitled { title }.into());
+            events.push(SessionTitled::given(title).into());
         }
         events.extend(self.switches(info.agent, info.model));
         self.push(line, at, events);

@@ -222,7 +222,7 @@ impl State {
         }
         if let Some(title) = info.title.filter(|title| self.info.title.as_ref() != Some(title)) {
             self.info.title = Some(title.clone());
-            events.push(SessionTitled { title }.into());
+            events.push(SessionTitled::given(title).into());
         }
         events.extend(info.agent.into_iter().flat_map(|agent| self.agent(agent)));
         events.extend(info.model.into_iter().flat_map(|model| self.model(model)));

@@ -1,6 +1,6 @@
 //! Why a prefix broke, and which event broke it.
 
-use super::Piece;
+use super::prefix::Piece;
 use crate::questions::Fact;
 use annals_core::event::EpochCause;
 use annals_core::{CallId, Event, Record, Seq, SessionId};
@@ -36,7 +36,8 @@ pub enum Cause {
     Epoch(EpochCause),
     /// More time passed than the provider keeps a prefix, and it reported that it read nothing.
     TimePassed,
-    /// The request before held an answer's message that history holds otherwise.
+    /// A message that was sent before is told otherwise: a call in it was settled since, or the model's profile has another
+    /// way to tell it.
     Rewritten,
     /// No event between the two requests explains it.
     Unknown,
@@ -104,6 +105,8 @@ enum Did {
     Pin,
     /// A call was settled.
     Settled,
+    /// What the model is was recorded anew.
+    Profile,
 }
 
 impl Between {
@@ -120,6 +123,7 @@ impl Between {
             Event::CompactionUndone(_) => Did::Undone,
             Event::MessagePinned(_) | Event::MessageUnpinned(_) => Did::Pin,
             Event::ToolSettled(_) => Did::Settled,
+            Event::ModelProfileRecorded(_) => Did::Profile,
             _ => return None,
         };
         Some(Self { did, fact: Fact::of(record, session) })
@@ -140,7 +144,9 @@ pub(super) enum Differs {
     Message {
         /// The call, if it was the result of one.
         call: Option<CallId>,
-        /// Whether the same event's text stands there, otherwise told.
+        /// The event whose text stands there now.
+        now: Option<Seq>,
+        /// Whether it is the same event's, otherwise told.
         same_event: bool,
     },
     /// Nothing but time.
@@ -161,6 +167,7 @@ impl Differs {
         let seq = before.and_then(|piece| piece.seq);
         Self::Message {
             call: seq.and_then(|seq| kept.calls.get(&seq).cloned()),
+            now: now.and_then(|piece| piece.seq),
             same_event: seq.is_some() && seq == now.and_then(|piece| piece.seq),
         }
     }
@@ -194,7 +201,7 @@ impl Differs {
                 Did::Epoch(cause) => Some(Cause::Baseline(*cause)),
                 _ => None,
             }),
-            Self::Message { call, same_event } => {
+            Self::Message { call, now, same_event } => {
                 let pruned = newest(&|did| match (did, call) {
                     (Did::Prune(calls), Some(call)) if calls.contains(call) => Some(Cause::Prune),
                     _ => None,
@@ -212,9 +219,13 @@ impl Differs {
                 if rewritten.1.is_some() {
                     return rewritten;
                 }
+                let settled = between.iter().find(|it| matches!(it.did, Did::Settled) && Some(it.fact.seq) == *now);
+                if let Some(settled) = settled {
+                    return (Cause::Rewritten, Some(settled.fact));
+                }
                 let epoch = newest(&|did| match did {
                     Did::Epoch(cause) => Some(Cause::Epoch(*cause)),
-                    Did::Settled if *same_event => Some(Cause::Rewritten),
+                    Did::Profile if *same_event => Some(Cause::Rewritten),
                     _ => None,
                 });
                 or(epoch, if *same_event { Cause::Rewritten } else { Cause::Unknown })

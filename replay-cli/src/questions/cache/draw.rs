@@ -38,17 +38,31 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
                 writeln!(out, "{:indent$}{}  {}", "", look.paint(tone, &pad(label, 5)), text.trim_start())?;
             }
         }
+        if let Some(anomaly) = &shared.anomaly {
+            let indent = widths[0] + 2;
+            for (at, text) in wrap(anomaly, look.width.saturating_sub(indent + 9)).iter().enumerate() {
+                let label = if at == 0 { "anomaly" } else { "" };
+                writeln!(out, "{:indent$}{}  {}", "", look.paint(Tone::Bad, &pad(label, 7)), text.trim_start())?;
+            }
+        }
         if shared.options_differ {
             let indent = widths[0] + 2;
-            writeln!(out, "{:indent$}{}", "", look.paint(Tone::Warn, "other request options than before"))?;
+            let event = shared.options_fact.map(|fact| format!(" · {} at seq {}", fact.kind, fact.seq));
+            let line = format!("other request options than before{}", event.unwrap_or_default());
+            writeln!(out, "{:indent$}{}", "", look.paint(Tone::Warn, &line))?;
         }
     }
     let price = match cached.price {
         0 => String::new(),
         price => format!(", {} more than with the prefix kept", money(price)),
     };
-    let tone = if cached.breaks == 0 { Tone::Good } else { Tone::Bad };
-    let total = format!("{} in {}{price}", counted(cached.breaks, "break"), counted(rows.len() as u64, "request"));
+    let tone = if cached.breaks == 0 && cached.damaged == 0 { Tone::Good } else { Tone::Bad };
+    let damaged = match cached.damaged {
+        0 => String::new(),
+        damaged => format!(", {damaged} of them damaged"),
+    };
+    let requests = counted(rows.len() as u64, "request");
+    let total = format!("{} in {requests}{damaged}{price}", counted(cached.breaks, "break"));
     writeln!(out, "{}", look.paint(tone, &total))?;
     Ok(())
 }
@@ -77,6 +91,11 @@ fn cells(shared: &Shared) -> [String; 7] {
             format!("{} of {}", thousands(usage.cache_read), thousands(all))
         }
     };
+    if shared.anomaly.is_some() {
+        let none = || "-".to_owned();
+        let (number, seq) = (shared.step.number.to_string(), shared.step.seq.to_string());
+        return [number, seq, none(), none(), none(), none(), reported];
+    }
     [
         shared.step.number.to_string(),
         shared.step.seq.to_string(),

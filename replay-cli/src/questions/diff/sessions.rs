@@ -1,9 +1,9 @@
 //! Two Sessions aligned by turns: where they part, and what each turn says on either side.
 
-use super::Lines;
+use super::{Lines, said};
 use crate::questions::{AskError, Past};
 use annals_core::{Blobs, Seq, SessionId};
-use annals_projections::{Body, Content, Message, Messages, Projection, Transcript};
+use annals_projections::{Body, Content, Message, Messages};
 use serde::Serialize;
 
 /// How two Sessions differ.
@@ -63,12 +63,13 @@ impl Entry {
     }
 }
 
-/// Compares what two Sessions show, without what committed reverts removed.
+/// Compares what two Sessions show, without what committed reverts removed. An index says which turns say the same;
+/// only the others are read.
 ///
 /// # Errors
 /// When a log cannot be read.
 pub async fn sessions(a: &Past, b: &Past) -> Result<Sessions, AskError> {
-    let (before, after) = (turns(a).await?, turns(b).await?);
+    let (before, after) = (said::turns(a).await?, said::turns(b).await?);
     let mut answer = Sessions {
         a: a.session,
         b: b.session,
@@ -78,22 +79,20 @@ pub async fn sessions(a: &Past, b: &Past) -> Result<Sessions, AskError> {
         turns: Vec::new(),
     };
     for at in 0..before.len().max(after.len()) {
-        let (a, b) = (before.get(at), after.get(at));
-        let entries = |turn: Option<&Turn>| turn.map(|turn| turn.entries.clone()).unwrap_or_default();
-        let (old, new) = (entries(a), entries(b));
-        let same = old.iter().zip(&new).take_while(|(a, b)| a.says(b)).count();
-        if same == old.len() && same == new.len() && a.is_some() == b.is_some() {
+        let (left, right) = (before.get(at), after.get(at));
+        let alike = matches!((left, right), (Some(left), Some(right)) if said::say_the_same(left, right));
+        let (old, new) = if alike { (None, None) } else { (read(a, left).await?, read(b, right).await?) };
+        let entries = |turn: &Option<Turn>| turn.as_ref().map(|turn| turn.entries.clone()).unwrap_or_default();
+        let (lines, other) = (entries(&old), entries(&new));
+        let same = lines.iter().zip(&other).take_while(|(a, b)| a.says(b)).count();
+        // Messages that differ may hold the same entries, cut otherwise.
+        if alike || (same == lines.len() && same == other.len() && old.is_some() == new.is_some()) {
             answer.same += u64::from(at > 0);
             continue;
         }
         answer.first = answer.first.or(Some(at as u64));
-        answer.turns.push(Pair {
-            turn: at as u64,
-            a: a.cloned(),
-            b: b.cloned(),
-            same: same as u64,
-            lines: Lines::between(&whole(&old), &whole(&new)),
-        });
+        let lines = Lines::between(&whole(&lines), &whole(&other));
+        answer.turns.push(Pair { turn: at as u64, a: old, b: new, same: same as u64, lines });
     }
     Ok(answer)
 }
@@ -102,45 +101,46 @@ fn whole(entries: &[Entry]) -> String {
     entries.iter().map(|entry| format!("{}: {}\n", entry.label, entry.text)).collect()
 }
 
-/// How many events both read from the same log: up to there nothing can differ.
+/// How many events both read from the same log: up to there nothing can differ. Digests are chained, so that the first
+/// Batch that is not the same is found by bisection.
 async fn inherited(a: &Past, b: &Past) -> Result<u64, AskError> {
-    let (mut shared, most) = (Seq::ZERO, a.until.min(b.until));
-    while shared < most {
-        let (one, other) = (a.log().read(a.session, shared, 64).await?, b.log().read(b.session, shared, 64).await?);
-        let same = |(one, other): &(&annals_store::Slice, &annals_store::Slice)| one.batch.digest == other.batch.digest;
-        let alike: Vec<_> = one.iter().zip(&other).take_while(same).collect();
-        let Some((one_last, other_last)) = alike.last() else { break };
-        let end = one_last.until.min(other_last.until);
-        let all = alike.len() == one.len().min(other.len()) && one_last.until == other_last.until && end > shared;
-        shared = end.max(shared);
-        if !all {
-            break;
+    let (mut shared, mut differs) = (Seq::ZERO, a.until.min(b.until));
+    while shared < differs {
+        let middle = Seq(shared.0 + (differs.0 - shared.0) / 2);
+        let (one, other) = (a.log().read(a.session, middle, 1).await?, b.log().read(b.session, middle, 1).await?);
+        match (one.first(), other.first()) {
+            (Some(one), Some(other)) if one.batch.digest == other.batch.digest => {
+                // A fork's cut may lie inside the Batch.
+                shared = one.until.min(other.until).min(differs).max(middle.plus(1));
+            }
+            _ => differs = middle,
         }
     }
-    Ok(shared.min(most).0)
+    Ok(shared.0)
 }
 
-/// The turns of a Session; the first is what stands before the first user message.
-async fn turns(past: &Past) -> Result<Vec<Turn>, AskError> {
-    let (mut messages, mut transcript) = (Messages::default(), Transcript::default());
-    past.each(Seq::ZERO, past.until, |record| {
+/// What was said and done in a turn.
+async fn read(past: &Past, turn: Option<&said::Turn>) -> Result<Option<Turn>, AskError> {
+    let Some(items) = turn else { return Ok(None) };
+    let mut read = Turn::default();
+    let (Some(from), Some(until)) =
+        (items.iter().map(|item| item.first).min(), items.iter().map(|item| item.last.plus(1)).max())
+    else {
+        return Ok(Some(read));
+    };
+    let mut messages = Messages::default();
+    past.each(from, until, |record| {
         messages.apply(record);
-        transcript.apply(record);
     })
     .await?;
-    let mut turns = vec![Turn::default()];
-    for message in Transcript::shown(&messages).filter(|message| !transcript.is_removed(message.seq)) {
-        if matches!(message.body, Body::User { .. }) {
-            turns.push(Turn::default());
-        }
-        if let Some(turn) = turns.last_mut() {
-            entries(message, past.blobs(), &mut turn.entries);
-        }
+    for message in items.iter().filter_map(|item| messages.get(item.seq)) {
+        entries(message, past.blobs(), &mut read.entries);
     }
-    Ok(turns)
+    Ok(Some(read))
 }
 
-fn entries(message: &Message, blobs: &dyn Blobs, out: &mut Vec<Entry>) {
+/// What a message says, entry by entry.
+pub(super) fn entries(message: &Message, blobs: &dyn Blobs, out: &mut Vec<Entry>) {
     let mut push = |seq: Seq, label, text: String| out.push(Entry { seq, label, text });
     let seq = message.seq;
     match &message.body {

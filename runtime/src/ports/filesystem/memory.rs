@@ -44,6 +44,11 @@ impl MemoryFilesystem {
         self.tree().files.remove(&lexical(path)).is_some()
     }
 
+    /// Every file, by path.
+    pub fn everything(&self) -> BTreeMap<String, String> {
+        self.tree().files.clone()
+    }
+
     /// Makes a directory the root of a git worktree.
     pub fn worktree(&self, directory: &str) {
         self.tree().worktrees.insert(lexical(directory));

@@ -60,8 +60,13 @@ impl Skill {
 /// What is done with a revert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revert {
-    /// Staged, so that the n-th user message (from 1) and what follows is undone.
-    To(u64),
+    /// Staged, so that a message and what follows is undone.
+    To {
+        /// The n-th user message, from 1.
+        user: u64,
+        /// Whether the files go with it; an addition to FORMAT.
+        files: bool,
+    },
     /// The staged one is dropped.
     Clear,
     /// The staged one is carried out.
@@ -71,7 +76,9 @@ pub enum Revert {
 impl Revert {
     pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
-            return user(&at.fields(&["to"])?.need("to")?).map(Self::To);
+            let fields = at.fields(&["to", "files"])?;
+            let files = fields.read("files", |at| at.boolean())?.unwrap_or(false);
+            return Ok(Self::To { user: user(&fields.need("to")?)?, files });
         }
         at.word(&[("clear", Self::Clear), ("commit", Self::Commit)])
     }
@@ -102,9 +109,13 @@ impl CrashPoint {
 
 /// `{user: N}`, counted from 1.
 pub(super) fn user(at: &At<'_>) -> Result<u64, Invalid> {
-    let number = at.fields(&["user"])?.need("user")?;
-    match number.whole()? {
-        0 => Err(number.invalid("user messages are counted from 1")),
+    ordinal(&at.fields(&["user"])?.need("user")?, "user messages")
+}
+
+/// A number counted from 1.
+pub(super) fn ordinal(at: &At<'_>, what: &str) -> Result<u64, Invalid> {
+    match at.whole()? {
+        0 => Err(at.invalid(format!("{what} are counted from 1"))),
         n => Ok(n),
     }
 }

@@ -20,7 +20,7 @@ enum Place {
 }
 
 /// What a list inside an action may not hold: each of these needs the Session to itself.
-const ALONE: &[&str] = &["run", "prompt", "compact", "restart", "revert", "fork", "session"];
+const ALONE: &[&str] = &["run", "prompt", "compact", "restart", "revert", "fork", "child", "session"];
 
 impl Within {
     pub fn script(index: usize) -> Self {

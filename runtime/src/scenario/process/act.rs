@@ -5,7 +5,7 @@ use crate::outcome::{Outcome, Refusal, RunError};
 use crate::scenario::action::{Action, Input, Revert};
 use crate::scenario::report::Failure;
 use crate::scenario::world::Missing;
-use crate::session::{MessagePlace, NewInput, Session};
+use crate::session::{Extent, MessagePlace, NewInput, Session};
 use crate::{Boxed, LogError};
 use annals_core::SessionId;
 use annals_core::event::Location;
@@ -48,10 +48,15 @@ impl Process {
                 self.ended(session.run().await);
             }
             Action::Compact => self.ended(session.compact().await),
-            Action::Revert(Revert::To(user)) => drop(session.stage_revert(MessagePlace::User(*user)).await?),
+            Action::Revert(Revert::To { user, files }) => {
+                let extent = if *files { Extent::TalkAndFiles } else { Extent::Talk };
+                let plan = session.plan_revert(MessagePlace::User(*user), extent).await?;
+                session.stage(&plan).await?;
+            }
             Action::Revert(Revert::Clear) => drop(session.clear_revert().await?),
             Action::Revert(Revert::Commit) => drop(session.commit_revert().await?),
             Action::Fork { at, name } => self.fork(session, *at, name).await?,
+            Action::Child { number, name } => self.child(session, *number, name).await?,
             Action::Session(name) => self.choose(name)?,
             Action::Interrupt => session.interrupt(),
             Action::Capture(label) => {
@@ -97,14 +102,40 @@ impl Process {
     }
 
     async fn fork(&self, session: &Session, at: Option<u64>, name: &str) -> Result<(), Refused> {
-        if self.world.state().sessions.contains_key(name) {
-            return Err(Refused { kind: "conflict", message: format!("there is a Session {name} already") });
-        }
+        self.is_free(name)?;
         let fork = session.fork(at.map(MessagePlace::User)).await?;
-        let mut state = self.world.state();
-        state.sessions.insert(name.to_owned(), fork.id());
-        state.current = name.to_owned();
+        self.name(fork.id(), name);
         Ok(())
+    }
+
+    async fn child(&self, session: &Session, number: u64, name: &str) -> Result<(), Refused> {
+        self.is_free(name)?;
+        // One that was resumed stands in the list again.
+        let mut children: Vec<SessionId> = Vec::new();
+        for child in &session.view().await?.session.children {
+            if !children.contains(&child.child) {
+                children.push(child.child);
+            }
+        }
+        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+        let child = place.and_then(|place| children.get(place)).copied();
+        let child = child.ok_or_else(|| Missing { what: "child", name: number.to_string() })?;
+        self.name(child, name);
+        Ok(())
+    }
+
+    fn is_free(&self, name: &str) -> Result<(), Refused> {
+        match self.world.state().sessions.contains_key(name) {
+            true => Err(Refused { kind: "conflict", message: format!("there is a Session {name} already") }),
+            false => Ok(()),
+        }
+    }
+
+    /// Later actions go to a Session, under this name.
+    fn name(&self, session: SessionId, name: &str) {
+        let mut state = self.world.state();
+        state.sessions.insert(name.to_owned(), session);
+        state.current = name.to_owned();
     }
 
     fn choose(&self, name: &str) -> Result<(), Refused> {

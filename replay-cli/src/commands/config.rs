@@ -1,0 +1,190 @@
+//! `annals config`: what is configured, where each value comes from, and which projects are trusted.
+
+use crate::config::{ConfigError, Layer, Loaded, Origin, Places, ProjectFile, Setting, Trust, shown};
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json::object;
+use crate::layout::plain;
+use crate::look::{Look, Tone};
+use annals_runtime::redaction::Redactor;
+use clap::Subcommand;
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::PathBuf;
+
+/// Shows what is configured and where each value comes from; trusts the configuration of a project.
+///
+/// There is one file of yours (`annals config path` says where) and one of the project, `.annals/config.toml`. Values of
+/// the project's file count over yours. What could harm you (commands, addresses that keys are sent to, rules that allow
+/// more) counts only after `annals config trust`, and not any more once the file has changed.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: Option<What>,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum What {
+    /// Shows every value and where it comes from.
+    Show(At),
+    /// Says which files there are, or may be.
+    Path(At),
+    /// Lets a project's configuration do what it does, as long as it stays as it is.
+    Trust(At),
+    /// Trusts a project's configuration no more.
+    Untrust(At),
+}
+
+#[derive(Clone, Debug, Default, clap::Args)]
+struct At {
+    /// The project, or a directory in it; else the one where you are.
+    #[arg(value_name = "DIR")]
+    directory: Option<PathBuf>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When a file is wrong or cannot be read or written, or there is no project's file to trust.
+pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    match &args.what {
+        None => show(&At::default(), desk, out),
+        Some(What::Show(at)) => show(at, desk, out),
+        Some(What::Path(at)) => path(at, desk, out),
+        Some(What::Trust(at)) => trust(at, desk, out),
+        Some(What::Untrust(at)) => untrust(at, desk, out),
+    }
+}
+
+fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let Loaded { config, refused } = desk.environment.examined(&desk.environment.directory(at.directory.as_deref()))?;
+    let settings: Vec<&Setting> =
+        config.settings.all().iter().filter(|setting| says_something(setting, &config.settings)).collect();
+    let mut settings = settings;
+    // In one table's order of arrival, tables by name.
+    settings.sort_by(|a, b| a.path.cmp(&b.path));
+    if desk.look.json {
+        let values: Vec<Value> = settings.iter().map(|setting| in_json(setting)).collect();
+        let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
+        object(out, &json!({"values": values, "refused": refused}))?;
+        return Ok(Verdict::bad_if(!refused.is_empty()));
+    }
+    let lines: Vec<(String, &Origin)> = settings.iter().map(|setting| (line(setting), &setting.origin)).collect();
+    for (line, origin) in lines {
+        let tone = if *origin == Origin::BuiltIn { Tone::Dim } else { Tone::Plain };
+        writeln!(out, "{}  {}", desk.look.paint(tone, &line), desk.look.paint(Tone::Dim, &format!("# {origin}")))?;
+    }
+    if refused.is_empty() {
+        return Ok(Verdict::Fine);
+    }
+    let untrusted = config.project.map(|project| ConfigError::Untrusted {
+        problems: refused,
+        file: project.file,
+        project: project.root,
+    });
+    if let Some(untrusted) = untrusted {
+        desk.remarks.say(Tone::Bad, &untrusted.to_string());
+    }
+    Ok(Verdict::BadNews)
+}
+
+/// A table that only says that it is there, while others say what stands in it, says nothing.
+fn says_something(setting: &Setting, all: &crate::config::Settings) -> bool {
+    let is_marker = setting.value.as_object().is_some_and(serde_json::Map::is_empty);
+    !is_marker
+        || !all.all().iter().any(|other| other.path.len() > setting.path.len() && other.path.starts_with(&setting.path))
+}
+
+fn line(setting: &Setting) -> String {
+    plain(&format!("{} = {}", shown(&setting.path), value(setting)))
+}
+
+/// Values that may be secrets are not shown, and secrets in others neither.
+fn value(setting: &Setting) -> Value {
+    match setting.path.iter().map(String::as_str).collect::<Vec<_>>().as_slice() {
+        ["providers", _, "headers", _] => "[hidden]".into(),
+        _ => match &setting.value {
+            Value::String(text) => Redactor::default().redact(text).text.into_owned().into(),
+            other => other.clone(),
+        },
+    }
+}
+
+fn in_json(setting: &Setting) -> Value {
+    let origin = match &setting.origin {
+        Origin::BuiltIn => json!({"built_in": true}),
+        Origin::Environment(name) => json!({"variable": name}),
+        Origin::File { layer, path, line } => {
+            let layer = match layer {
+                Layer::User => "user",
+                Layer::Project => "project",
+            };
+            json!({"file": path.to_string_lossy(), "line": line, "of": layer})
+        }
+    };
+    json!({"key": setting.path, "value": value(setting), "origin": origin})
+}
+
+fn path(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let places = desk.environment.places()?;
+    let directory = desk.environment.directory(at.directory.as_deref());
+    let project = ProjectFile::find(&directory, &desk.environment.variables);
+    let trusted = match &project {
+        Some(project) => Some(Trust::kept_in(&places.trust).holds(project, &text(project)?)?),
+        None => None,
+    };
+    if desk.look.json {
+        object(
+            out,
+            &json!({
+                "user": {"file": places.user_file.to_string_lossy(), "exists": places.user_file.is_file()},
+                "project": project.map(|project| json!({"file": project.file.to_string_lossy(), "trusted": trusted})),
+            }),
+        )?;
+        return Ok(Verdict::Fine);
+    }
+    let aside = |look: &Look, text: &str| look.paint(Tone::Dim, text);
+    let Places { user_file, .. } = &places;
+    let there = if user_file.is_file() { "" } else { "  (not there)" };
+    writeln!(out, "user     {}{}", user_file.display(), aside(&desk.look, there))?;
+    match project {
+        Some(project) => {
+            let trusted = if trusted == Some(true) { "  (trusted)" } else { "  (not trusted)" };
+            writeln!(out, "project  {}{}", project.file.display(), aside(&desk.look, trusted))?;
+        }
+        None => writeln!(out, "project  {}", aside(&desk.look, "none; it would be .annals/config.toml"))?,
+    }
+    Ok(Verdict::Fine)
+}
+
+fn trust(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let (places, project) = named(at, desk)?;
+    let text = text(&project)?;
+    // What is trusted is at least understood.
+    let examined = desk.environment.examined(&project.root)?;
+    Trust::kept_in(&places.trust).give(&project, &text)?;
+    for problem in &examined.refused {
+        writeln!(out, "{}  {}", desk.look.paint(Tone::Warn, "allowed"), plain(&problem.to_string()))?;
+    }
+    writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;
+    Ok(Verdict::Fine)
+}
+
+fn untrust(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let (places, project) = named(at, desk)?;
+    let was = Trust::kept_in(&places.trust).take(&project)?;
+    let told = if was { "is trusted no more" } else { "was not trusted" };
+    writeln!(out, "{} {told}.", project.file.display())?;
+    Ok(Verdict::Fine)
+}
+
+fn named(at: &At, desk: &Desk) -> Result<(Places, ProjectFile), CliError> {
+    let directory = desk.environment.directory(at.directory.as_deref());
+    let found = ProjectFile::find(&directory, &desk.environment.variables);
+    let project = found.ok_or(ConfigError::NoProject { directory })?;
+    Ok((desk.environment.places()?, project))
+}
+
+fn text(project: &ProjectFile) -> Result<String, ConfigError> {
+    std::fs::read_to_string(&project.file).map_err(|source| ConfigError::File { path: project.file.clone(), source })
+}

@@ -1,0 +1,136 @@
+//! `annals models`: which models can be used, and what is missing for the others.
+
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json::List;
+use crate::layout::{columns, plain};
+use crate::look::{Tone, money, thousands};
+use annals_core::event::Prices;
+use annals_runtime::catalog::{CatalogModel, CatalogProvider};
+use annals_runtime::providers::KeySource;
+use annals_runtime::redaction::Redactor;
+use serde_json::{Value, json};
+use std::io::Write;
+
+/// Lists the models that can be used, with their limits and prices.
+///
+/// Providers whose key is missing are named with what to set. `annals config` adds models and providers.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Shows only models whose name or title holds WORD.
+    #[arg(value_name = "WORD")]
+    word: Option<String>,
+    /// Shows also models whose provider's key is missing.
+    #[arg(long)]
+    all: bool,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When the configuration is wrong.
+pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let config = desk.environment.config(&desk.environment.directory)?;
+    let word = args.word.as_deref().unwrap_or_default().to_lowercase();
+    let fits = |model: &CatalogModel| {
+        model.model.as_str().to_lowercase().contains(&word) || model.name.to_lowercase().contains(&word)
+    };
+    let listed: Vec<CatalogModel> = config.catalog.models().filter(fits).collect();
+    if desk.look.json {
+        let mut list = List::begin(out)?;
+        for model in &listed {
+            list.item(&in_json(model, &config))?;
+        }
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    let providers: Vec<CatalogProvider> = config.catalog.providers().collect();
+    let usable = |provider: &CatalogProvider| config.has_key(&provider.id);
+    let of = |provider: &CatalogProvider| {
+        listed.iter().filter(|model| model.provider == provider.id).cloned().collect::<Vec<_>>()
+    };
+    let selected = config.default_model(&config.default_agent());
+    for provider in providers.iter().filter(|provider| args.all || usable(provider)) {
+        let models = of(provider);
+        let named = provider.open && provider.id.contains(&word);
+        if models.is_empty() && !named {
+            continue;
+        }
+        let missing = if usable(provider) { String::new() } else { format!("  {}", wanting(provider, &config)) };
+        let title = desk.look.paint(Tone::Strong, &plain(&provider.name));
+        writeln!(out, "{title}{}", desk.look.paint(Tone::Warn, &missing))?;
+        if models.is_empty() {
+            let at = provider.base_url.as_deref().unwrap_or("an unknown address");
+            let at = Redactor::default().redact(at).text.into_owned();
+            let told = format!("  {}/NAME  any model that the server at {at} has", provider.id);
+            writeln!(out, "{}", desk.look.paint(Tone::Dim, &plain(&told)))?;
+        }
+        let width = models.iter().map(|model| columns(model.model.as_str())).max().unwrap_or(0);
+        for model in &models {
+            let mark = if Some(&model.model) == selected.as_ref() { "*" } else { " " };
+            let name = plain(model.model.as_str());
+            let blanks = " ".repeat(width.saturating_sub(columns(&name)));
+            writeln!(out, "{mark} {name}{blanks}  {}", desk.look.paint(Tone::Dim, &plain(&about(model))))?;
+        }
+    }
+    let mut rest: Vec<String> = Vec::new();
+    for provider in providers.iter().filter(|provider| !args.all && !usable(provider)) {
+        let count = of(provider).len();
+        if count > 0 {
+            rest.push(format!("  {:<12} {count:>3}  {}", plain(&provider.name), wanting(provider, &config)));
+        }
+    }
+    if !rest.is_empty() {
+        writeln!(out, "{}", desk.look.paint(Tone::Strong, "Without a key (--all lists their models)"))?;
+        for line in rest {
+            writeln!(out, "{line}")?;
+        }
+    }
+    Ok(Verdict::Fine)
+}
+
+/// What to set for a provider.
+fn wanting(provider: &CatalogProvider, config: &Config) -> String {
+    match config.key(&provider.id) {
+        Some(KeySource::Env(name)) => format!("set {name}"),
+        Some(KeySource::Command(_)) | None => String::new(),
+    }
+}
+
+fn about(model: &CatalogModel) -> String {
+    let limit = |tokens: u64, what: &str| match tokens {
+        0 => format!("{what} unknown"),
+        tokens => format!("{what} {}", thousands(tokens)),
+    };
+    let price = match model.prices {
+        Some(Prices { input, output, .. }) => format!("{} in, {} out per million", money(input), money(output)),
+        None => "price unknown".to_owned(),
+    };
+    let route = match &model.route {
+        Ok(_) => String::new(),
+        Err(error) => format!("; cannot be used: {error}"),
+    };
+    format!("{}, {price}{route}", limit(model.context, "context"))
+}
+
+fn in_json(model: &CatalogModel, config: &Config) -> Value {
+    let prices = model.prices.map(|prices| {
+        json!({"input": prices.input, "output": prices.output, "cache_read": prices.cache_read,
+               "cache_write": prices.cache_write})
+    });
+    let route = model.route.as_ref();
+    json!({
+        "model": model.model, "name": model.name, "context": model.context, "output": model.output,
+        "nano_dollars_per_million": prices, "media": model.media, "reasoning": model.reasoning, "tools": model.tools,
+        "protocol": route.ok().map(|route| route.protocol.as_str()),
+        "base_url": route.ok().map(|route| Redactor::default().redact(&route.base_url).text.into_owned()),
+        "unusable": route.err().map(ToString::to_string),
+        "key": match config.key(&model.provider) {
+            Some(KeySource::Env(name)) => json!({"variable": name}),
+            Some(KeySource::Command(_)) => json!({"command": true}),
+            None => Value::Null,
+        },
+        "usable": config.has_key(&model.provider) && route.is_ok(),
+    })
+}

@@ -1,0 +1,100 @@
+//! What an undo takes away and puts back, for people.
+
+use super::{Files, Going, Place};
+use crate::desk::Desk;
+use crate::error::CliError;
+use crate::layout::{Sheet, plain};
+use crate::look::{Look, Tone, counted};
+use crate::tale::{input_in_brief, one_line};
+use annals_core::{Blobs, Seq};
+use annals_projections::{Body, Content, Message};
+use annals_runtime::worktree::Plan;
+use std::io::Write;
+
+impl Place {
+    /// Shows what goes, and what becomes of files.
+    pub(super) async fn draw(&self, going: &Going, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+        let count = counted(going.messages.items.len() as u64, "message");
+        writeln!(out, "what goes: {count}, from seq {} on", going.first_removed)?;
+        let blobs = self.reader.blobs();
+        let mut sheet = Sheet::new(out, &desk.look);
+        let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| {
+            for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
+                in_brief(message, &mut sheet, blobs)?;
+            }
+            Ok(())
+        };
+        self.reader.transcript(self.session, self.head.next, &going.messages, draw).await?;
+        let mut sheet = Sheet::new(out, &desk.look);
+        for input in &going.inputs {
+            let line = format!("waits: {}", plain(input.as_str()));
+            sheet.row(None, ("input", Tone::User), (&line, Tone::Plain), ("", Tone::Dim))?;
+        }
+        match &going.files {
+            Files::Change(plan) => files(&going.files, plan, &desk.look, out),
+            stay => Ok(sheet.row(None, ("files", Tone::Warn), (&stay.told(), Tone::Plain), ("", Tone::Dim))?),
+        }
+    }
+}
+
+/// What changes on disk: file by file, then the diff, then what stays and why.
+///
+/// # Errors
+/// When the output refuses.
+pub(super) fn files(going: &Files, plan: &Plan, look: &Look, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    let mut sheet = Sheet::new(out, look);
+    let count = going.told();
+    sheet.row(None, ("files", Tone::Warn), (&count, Tone::Plain), ("", Tone::Dim))?;
+    for file in &plan.now.files {
+        let line = format!("{:<8} {}", file.status, plain(&file.path));
+        let lines = format!("+{} -{}", file.additions, file.deletions);
+        sheet.row(None, ("", Tone::Dim), (&line, Tone::Plain), (&lines, Tone::Dim))?;
+    }
+    for left in &plan.left {
+        let line = format!("{} stays: {}", plain(&left.path), left.why);
+        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+    }
+    for path in &plan.mixed {
+        let line = format!("{}: what others changed in it between the steps goes, too", plain(path));
+        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+    }
+    if plan.unknown_steps > 0 {
+        let line = format!("what {} changed is unknown and stays", counted(plan.unknown_steps as u64, "step"));
+        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+    }
+    for line in plan.now.diff.text.lines() {
+        let tone = match line.bytes().next() {
+            _ if line.starts_with("diff ") || line.starts_with("+++ ") || line.starts_with("--- ") => Tone::Strong,
+            Some(b'+') => Tone::Good,
+            Some(b'-') => Tone::Bad,
+            Some(b'@') => Tone::Context,
+            _ => Tone::Plain,
+        };
+        writeln!(out, "{}", look.paint(tone, &plain(line)))?;
+    }
+    Ok(())
+}
+
+/// A message in one row.
+fn in_brief(message: &Message, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
+    let line = |text: &annals_core::Text| one_line(&text.resolve(blobs));
+    let (label, tone, text) = match &message.body {
+        Body::User { text, .. } => ("user", Tone::User, line(text)),
+        Body::Assistant(answer) => {
+            let said = answer.content.iter().map(|content| match content {
+                Content::Text { text, .. } => line(text),
+                Content::Reasoning { .. } => String::new(),
+                Content::Tool(call) => format!("{} {}", call.name, input_in_brief(&call.input, "", blobs)),
+            });
+            let said: Vec<String> = said.filter(|said| !said.is_empty()).collect();
+            ("assistant", Tone::Model, said.join(" · "))
+        }
+        Body::System { text, .. } => ("system", Tone::Context, line(text)),
+        Body::Synthetic { text } => ("runtime", Tone::Warn, line(text)),
+        Body::Shell { command, .. } => ("shell", Tone::User, format!("$ {}", line(command))),
+        Body::Compaction { .. } => ("compact", Tone::Context, "a summary of what came before it".to_owned()),
+        Body::AgentSwitched { agent } => ("agent", Tone::Strong, agent.to_string()),
+        Body::ModelSwitched { model } => ("model", Tone::Strong, model.to_string()),
+    };
+    Ok(sheet.row_brief(Some(message.seq), (label, tone), (&plain(&text), Tone::Plain), 1)?)
+}

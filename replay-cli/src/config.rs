@@ -1,0 +1,262 @@
+//! Configuration: one file of the user's and one of the project's, each value with where it comes from (issue 8).
+//!
+//! ```text
+//! built in ─► the user's file ─► the project's file ─► environment variables        later ones win, key by key
+//! ```
+//!
+//! What a project's file may not do by itself (name commands, redirect keys, allow more, keep less secret) is refused
+//! unless the user trusted it: see [`Trust`].
+
+mod agent;
+mod definitions;
+mod endpoints;
+mod environment;
+mod guard;
+mod keys;
+mod models;
+mod origin;
+mod patterns;
+mod places;
+mod problem;
+mod reading;
+mod settings;
+mod trust;
+
+pub use agent::{Agent, Mode};
+pub use environment::{Environment, Variables};
+pub use keys::{KEYS, Key, Kind, Project};
+pub use origin::{Layer, Origin};
+pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
+pub use problem::{ConfigError, Problem};
+pub use reading::{Setting, shown};
+pub use settings::Settings;
+pub use trust::Trust;
+
+use annals_core::bound::Limits;
+use annals_core::{AgentName, ModelName};
+use annals_runtime::catalog::Catalog;
+use annals_runtime::context::instructions::{InstructionFiles, opted_out};
+use annals_runtime::settings::CompactionSettings;
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Everything that is configured for work in a directory.
+#[derive(Clone)]
+pub struct Config {
+    /// Every value with its origin.
+    pub settings: Settings,
+    /// The agents by name.
+    pub agents: BTreeMap<AgentName, Agent>,
+    /// The models.
+    pub catalog: Catalog,
+    /// The project's file, if there is one.
+    pub project: Option<ProjectFile>,
+    places: Places,
+    directory: PathBuf,
+    variables: Variables,
+}
+
+/// What is configured, and what of it may not be.
+pub struct Loaded {
+    /// What the files say together. While anything is refused, without the project's file.
+    pub config: Config,
+    /// What of the project's file only a trusted one may do.
+    pub refused: Vec<Problem>,
+}
+
+/// What redaction is to do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RedactionSettings {
+    /// Whether secrets are replaced.
+    pub enabled: bool,
+    /// Variables whose values are secret, whatever they are called.
+    pub env: Vec<String>,
+    /// Variables whose values are none, though they are called so.
+    pub public_env: Vec<String>,
+    /// Further patterns by the name of their kind.
+    pub patterns: BTreeMap<String, String>,
+}
+
+impl Config {
+    /// What is configured for work in a directory.
+    ///
+    /// # Errors
+    /// When a file is wrong, cannot be read, or does what only a trusted one may.
+    pub fn load(places: &Places, directory: &Path, variables: Variables) -> Result<Self, ConfigError> {
+        let Loaded { config, refused } = Self::examine(places, directory, variables)?;
+        match &config.project {
+            Some(project) if !refused.is_empty() => Err(ConfigError::Untrusted {
+                problems: refused,
+                file: project.file.clone(),
+                project: project.root.clone(),
+            }),
+            _ => Ok(config),
+        }
+    }
+
+    /// The same, with what is refused beside it.
+    ///
+    /// # Errors
+    /// When a file is wrong or cannot be read.
+    pub fn examine(places: &Places, directory: &Path, variables: Variables) -> Result<Loaded, ConfigError> {
+        let directory = std::path::absolute(directory)
+            .map_err(|source| ConfigError::File { path: directory.to_owned(), source })?;
+        let mut problems = Vec::new();
+        let mut settings = Settings::built_in();
+        if let Some(text) = read(&places.user_file)? {
+            let reading = reading::read(Layer::User, places.user_file.clone(), &text);
+            problems.extend(reading.problems);
+            settings.lay(reading.settings);
+        }
+        let mut refused = Vec::new();
+        let project = ProjectFile::find(&directory, &variables);
+        if let Some(project) = &project
+            && let Some(text) = read(&project.file)?
+        {
+            let reading = reading::read(Layer::Project, project.file.clone(), &text);
+            problems.extend(reading.problems);
+            if !Trust::kept_in(&places.trust).holds(project, &text)? {
+                refused = guard::refused(&reading.settings, &settings, &project.root);
+            }
+            if refused.is_empty() {
+                settings.lay(reading.settings);
+            }
+        }
+        settings.lay_environment(&variables);
+        let file = |setting: &Setting| file_of(places, project.as_ref(), setting);
+        let catalog = models::catalog(&settings, file, &mut problems)?;
+        let mut agents = BTreeMap::new();
+        for name in settings.names(&["agents"]) {
+            agents.insert(AgentName::from(name), Agent::read(&settings, name, file, &mut problems)?);
+        }
+        let places = places.clone();
+        let config = Self { settings, agents, catalog, project, places, directory, variables };
+        config.check(&mut problems);
+        if problems.is_empty() { Ok(Loaded { config, refused }) } else { Err(ConfigError::Wrong(problems)) }
+    }
+
+    /// The agent that a new Session begins with.
+    pub fn default_agent(&self) -> AgentName {
+        self.settings.text(&["agent"]).unwrap_or_default().into()
+    }
+
+    /// The model that a new Session of an agent begins with; `None` when nobody said.
+    pub fn default_model(&self, agent: &AgentName) -> Option<ModelName> {
+        // A variable is said for this very run.
+        let said = self.settings.get(&["model"]);
+        let general = said.and_then(|setting| setting.value.as_str()).map(ModelName::from);
+        match said.map(|setting| &setting.origin) {
+            Some(Origin::Environment(_)) => general,
+            _ => self.agents.get(agent).and_then(|agent| agent.model.clone()).or(general),
+        }
+    }
+
+    /// The model for small work.
+    pub fn small_model(&self) -> Option<ModelName> {
+        self.settings.text(&["small_model"]).map(ModelName::from)
+    }
+
+    /// Whether untitled Sessions are given a title.
+    pub fn titles(&self) -> bool {
+        self.settings.flag(&["titles"]).unwrap_or(false)
+    }
+
+    /// When the history is compacted.
+    pub fn compaction(&self) -> CompactionSettings {
+        let usual = CompactionSettings::default();
+        let flag = |key| self.settings.flag(&["compaction", key]);
+        let count = |key| self.settings.count(&["compaction", key]);
+        let text = |key| self.settings.text(&["compaction", key]);
+        CompactionSettings {
+            auto: flag("auto").unwrap_or(usual.auto),
+            prune: flag("prune").unwrap_or(usual.prune),
+            buffer: count("buffer").unwrap_or(usual.buffer),
+            keep_tokens: count("keep_tokens").unwrap_or(usual.keep_tokens),
+            agent: text("agent").map(AgentName::from),
+            model: text("model").map(ModelName::from),
+        }
+    }
+
+    /// How much of a tool's output a model is shown.
+    pub fn output(&self) -> Limits {
+        let usual = Limits::default();
+        let count = |key| self.settings.count(&["output", key]).and_then(|count| usize::try_from(count).ok());
+        Limits { lines: count("lines").unwrap_or(usual.lines), bytes: count("bytes").unwrap_or(usual.bytes) }
+    }
+
+    /// Which files instruct the model. Without a word on global ones, `AGENTS.md` beside the user's configuration.
+    pub fn instructions(&self) -> InstructionFiles {
+        let global = self.settings.texts(&["instructions", "global"]);
+        let user = &self.places.user_dir;
+        let global = match global {
+            Some(paths) => paths.iter().map(|path| self.places.resolve(path, user)).collect(),
+            None => vec![user.join("AGENTS.md")],
+        };
+        let files = self.settings.list(&["instructions", "files"]);
+        let project = self.settings.flag(&["instructions", "project"]).unwrap_or(true);
+        InstructionFiles {
+            global: global.into_iter().map(|path| path.to_string_lossy().into_owned()).collect(),
+            names: self.settings.texts(&["instructions", "names"]).unwrap_or_default(),
+            configured: files.filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect(),
+            home: self.places.home.as_ref().map(|home| home.to_string_lossy().into_owned()),
+            project: project && !opted_out(|name| self.variables.get(name)),
+        }
+    }
+
+    /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the
+    /// user's `skills` beside the configuration.
+    pub fn skills(&self) -> Vec<PathBuf> {
+        let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
+        let own = (!opted_out(|name| self.variables.get(name))).then(|| root.join(".annals/skills"));
+        let named = self.settings.list(&["skills", "folders"]);
+        own.into_iter()
+            .chain(named.map(|setting| file_of(&self.places, self.project.as_ref(), setting)))
+            .chain([self.places.user_dir.join("skills")])
+            .collect()
+    }
+
+    /// What redaction is to do.
+    pub fn redaction(&self) -> RedactionSettings {
+        let texts = |key| {
+            let path = ["redaction", key];
+            self.settings.list(&path).filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect()
+        };
+        let patterns = agent::free(&self.settings, &["redaction", "patterns"]);
+        RedactionSettings {
+            enabled: self.settings.flag(&["redaction", "enabled"]).unwrap_or(true),
+            env: texts("env"),
+            public_env: texts("public_env"),
+            patterns: patterns
+                .into_iter()
+                .filter_map(|(kind, value)| Some((kind, value.as_str()?.to_owned())))
+                .collect(),
+        }
+    }
+
+    /// The files that there are: the user's, then the project's.
+    pub fn files(&self) -> (&Path, Option<&Path>) {
+        (&self.places.user_file, self.project.as_ref().map(|project| project.file.as_path()))
+    }
+}
+
+/// The file or folder that a setting names: what is relative is so to the project's folder, or to that of the user's
+/// file.
+fn file_of(places: &Places, project: Option<&ProjectFile>, setting: &Setting) -> PathBuf {
+    let base = match (&setting.origin, project) {
+        (Origin::File { layer: Layer::Project, .. }, Some(project)) => &project.root,
+        _ => &places.user_dir,
+    };
+    places.resolve(setting.value.as_str().unwrap_or_default(), base)
+}
+
+fn read(path: &Path) -> Result<Option<String>, ConfigError> {
+    match std::fs::read_to_string(path) {
+        Ok(text) => Ok(Some(text)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(ConfigError::File { path: path.to_owned(), source }),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,112 @@
+//! By which protocol, and where, a model is spoken to (spec 13.3).
+
+use super::{ModelEntry, ProviderEntry};
+use crate::wire::Protocol;
+
+/// What a package of the AI SDK stands for: a protocol of ours, and the address where its provider speaks it. Packages
+/// whose provider has an address that is compatible with OpenAI's are spoken to there.
+const PACKAGES: [(&str, Protocol, Option<&str>); 12] = [
+    ("@ai-sdk/openai", Protocol::OpenAiResponses, Some("https://api.openai.com/v1")),
+    ("@ai-sdk/anthropic", Protocol::AnthropicMessages, Some("https://api.anthropic.com/v1")),
+    ("@ai-sdk/openai-compatible", Protocol::OpenAiChat, None),
+    ("@openrouter/ai-sdk-provider", Protocol::OpenAiChat, Some("https://openrouter.ai/api/v1")),
+    ("@ai-sdk/google", Protocol::OpenAiChat, Some("https://generativelanguage.googleapis.com/v1beta/openai")),
+    ("@ai-sdk/xai", Protocol::OpenAiChat, Some("https://api.x.ai/v1")),
+    ("@ai-sdk/mistral", Protocol::OpenAiChat, Some("https://api.mistral.ai/v1")),
+    ("@ai-sdk/groq", Protocol::OpenAiChat, Some("https://api.groq.com/openai/v1")),
+    ("@ai-sdk/cerebras", Protocol::OpenAiChat, Some("https://api.cerebras.ai/v1")),
+    ("@ai-sdk/deepinfra", Protocol::OpenAiChat, Some("https://api.deepinfra.com/v1/openai")),
+    ("@ai-sdk/togetherai", Protocol::OpenAiChat, Some("https://api.together.xyz/v1")),
+    ("@ai-sdk/perplexity", Protocol::OpenAiChat, Some("https://api.perplexity.ai")),
+];
+
+/// How a model is spoken to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// In which protocol.
+    pub protocol: Protocol,
+    /// Where, without the path of the protocol: `https://api.openai.com/v1`.
+    pub base_url: String,
+}
+
+/// No protocol of ours speaks to a model.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum UnsupportedApi {
+    /// Its package is none that we know: give the provider a protocol and an address that it also serves.
+    #[error(
+        "provider {provider}: the package {npm} stands for a protocol that is not spoken here; give the provider a `protocol` and a `base_url` that it also serves"
+    )]
+    Package {
+        /// The provider.
+        provider: String,
+        /// Its package.
+        npm: String,
+    },
+    /// Nobody said what it speaks.
+    #[error("provider {provider}: nobody says which protocol it speaks; give it a `protocol`: {}", words())]
+    Silent {
+        /// The provider.
+        provider: String,
+    },
+    /// The protocol's word is none.
+    #[error("provider {provider}: there is no protocol {protocol:?}; it is one of {}", words())]
+    Protocol {
+        /// The provider.
+        provider: String,
+        /// The word.
+        protocol: String,
+    },
+    /// It has no address.
+    #[error("provider {provider}: nobody says where it is; give it a `base_url`")]
+    Nowhere {
+        /// The provider.
+        provider: String,
+    },
+}
+
+fn words() -> String {
+    Protocol::ALL.map(Protocol::as_str).join(", ")
+}
+
+/// How a model is spoken to: what is written of itself counts before what is written of its provider, and a protocol
+/// before a package.
+pub(super) fn route(provider: &str, entry: &ProviderEntry, model: &ModelEntry) -> Result<Route, UnsupportedApi> {
+    let provider = || provider.to_owned();
+    let own = model.provider.as_ref();
+    let protocol = match own
+        .and_then(|own| own.protocol.as_ref().map(Said::Protocol))
+        .or(own.and_then(|own| own.npm.as_ref().map(Said::Package)))
+        .or(entry.protocol.as_ref().map(Said::Protocol))
+        .or(entry.npm.as_ref().map(Said::Package))
+    {
+        None => return Err(UnsupportedApi::Silent { provider: provider() }),
+        Some(Said::Protocol(word)) => Protocol::of(word)
+            .ok_or_else(|| UnsupportedApi::Protocol { provider: provider(), protocol: word.clone() })?,
+        Some(Said::Package(npm)) => package(npm)
+            .map(|(protocol, _)| protocol)
+            .ok_or_else(|| UnsupportedApi::Package { provider: provider(), npm: npm.clone() })?,
+    };
+    let base_url = base_url(entry, Some(model)).ok_or_else(|| UnsupportedApi::Nowhere { provider: provider() })?;
+    Ok(Route { protocol, base_url })
+}
+
+enum Said<'a> {
+    Protocol(&'a String),
+    Package(&'a String),
+}
+
+/// Where a provider, or one model of it, is.
+pub(super) fn base_url(entry: &ProviderEntry, model: Option<&ModelEntry>) -> Option<String> {
+    let own = model.and_then(|model| model.provider.as_ref());
+    let written = own.and_then(|own| own.api.as_ref()).or(entry.api.as_ref());
+    let usual = |npm: Option<&String>| npm.and_then(|npm| package(npm)).and_then(|(_, url)| url);
+    let url = match written {
+        Some(url) => Some(url.as_str()),
+        None => usual(own.and_then(|own| own.npm.as_ref())).or(usual(entry.npm.as_ref())),
+    };
+    url.map(|url| url.trim_end_matches('/').to_owned())
+}
+
+fn package(npm: &str) -> Option<(Protocol, Option<&'static str>)> {
+    PACKAGES.iter().find(|(name, ..)| *name == npm).map(|(_, protocol, url)| (*protocol, *url))
+}

@@ -1,0 +1,242 @@
+//! Redaction: secrets become typed placeholders before anything of them reaches the log or a model (issue 8, point 3).
+//!
+//! It is applied at the doors where the world comes in, never to what a model wrote: the model sees the placeholder, and
+//! digests are of that. `docs/redaction.md` lists the doors.
+//!
+//! ```
+//! use annals_runtime::redaction::Redactor;
+//!
+//! let redactor = Redactor::default().with_variable("DEPLOY_PASSWORD", "correct-horse-battery");
+//! let redacted = redactor.redact("login with correct-horse-battery");
+//! assert_eq!(redacted.text, "login with [redacted:env:DEPLOY_PASSWORD]");
+//! assert_eq!(redacted.counts["env:DEPLOY_PASSWORD"], 1);
+//! ```
+
+mod doors;
+mod environment;
+mod formats;
+mod pattern;
+
+pub use environment::is_secret_name;
+pub use pattern::PatternError;
+
+pub(crate) use doors::Door;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use pattern::Pattern;
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+use std::ops::Range;
+
+/// Values shorter than this are no secrets: they would be found everywhere.
+pub const SHORTEST: usize = 8;
+
+/// What was replaced may stand beside what now looks like a secret: so often it is looked at again.
+const ROUNDS: usize = 8;
+
+/// Knows secrets when it sees them. Its `Debug` form shows none.
+#[derive(Clone)]
+pub struct Redactor {
+    patterns: Vec<Pattern>,
+    /// Finds the patterns that are worth trying on a text.
+    hints: Option<AhoCorasick>,
+    /// To which pattern each hint belongs.
+    hinted: Vec<usize>,
+    /// Values, each with the kind that its placeholder names.
+    values: Vec<(String, String)>,
+    literals: Option<AhoCorasick>,
+}
+
+/// A text without secrets.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Redacted<'t> {
+    /// The text with placeholders.
+    pub text: Cow<'t, str>,
+    /// How often each kind of secret was replaced.
+    pub counts: BTreeMap<String, u64>,
+}
+
+impl Default for Redactor {
+    /// Knows the formats of common keys and no values.
+    fn default() -> Self {
+        let mut redactor =
+            Self { patterns: formats::known(), hints: None, hinted: Vec::new(), values: Vec::new(), literals: None };
+        redactor.index();
+        redactor
+    }
+}
+
+impl fmt::Debug for Redactor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kinds: BTreeSet<&str> = self.kinds().collect();
+        f.debug_struct("Redactor").field("kinds", &kinds).finish_non_exhaustive()
+    }
+}
+
+impl Redactor {
+    /// The same, knowing the values of variables: those that are called like a secret ([`is_secret_name`]) or stand in
+    /// `secret`, without those in `public`.
+    #[must_use]
+    pub fn with_environment(
+        mut self,
+        variables: impl IntoIterator<Item = (String, String)>,
+        secret: &[String],
+        public: &[String],
+    ) -> Self {
+        for (name, value) in variables {
+            if !public.contains(&name) && (secret.contains(&name) || environment::is_secret(&name, &value)) {
+                self.learn(&name, &value);
+            }
+        }
+        self.index();
+        self
+    }
+
+    /// The same, knowing the value of one variable, if it is long enough ([`SHORTEST`]).
+    #[must_use]
+    pub fn with_variable(mut self, name: &str, value: &str) -> Self {
+        self.learn(name, value);
+        self.index();
+        self
+    }
+
+    /// The same, with another pattern; if it has a group, the group is the secret.
+    ///
+    /// # Errors
+    /// When it is no regular expression, or finds nothing, or placeholders.
+    pub fn with_pattern(mut self, kind: &str, regex: &str) -> Result<Self, PatternError> {
+        let pattern = Pattern::of_user(kind, regex)?;
+        if self.kinds().chain([kind]).any(|kind| pattern.finds(&placeholder(kind))) {
+            return Err(PatternError::TooBroad);
+        }
+        self.patterns.push(pattern);
+        self.index();
+        Ok(self)
+    }
+
+    /// Replaces the secrets of a text. Deterministic, in time linear in the text; what it gives holds nothing more to
+    /// replace.
+    pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
+        let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
+        for _ in 0..ROUNDS {
+            let found = self.secrets(&redacted.text);
+            if found.is_empty() {
+                break;
+            }
+            let mut out = String::with_capacity(redacted.text.len());
+            let mut from = 0;
+            for (span, kind) in found {
+                out.push_str(redacted.text.get(from..span.start).unwrap_or_default());
+                out.push_str(&placeholder(kind));
+                from = span.end;
+                *redacted.counts.entry(kind.to_owned()).or_default() += 1;
+            }
+            out.push_str(redacted.text.get(from..).unwrap_or_default());
+            redacted.text = Cow::Owned(out);
+        }
+        redacted
+    }
+
+    /// Where secrets stand, in order and apart from each other, each with its kind.
+    fn secrets(&self, text: &str) -> Vec<(Range<usize>, &str)> {
+        let mut found: Vec<(Range<usize>, usize, &str)> = Vec::new();
+        if let Some(literals) = &self.literals {
+            for hit in literals.find_iter(text) {
+                if let Some((kind, _)) = self.values.get(hit.pattern().as_usize()) {
+                    found.push((hit.range(), 0, kind));
+                }
+            }
+        }
+        for at in self.worth_trying(text) {
+            if let Some(pattern) = self.patterns.get(at) {
+                pattern.spans(text, &mut |span| found.push((span, at + 1, &pattern.kind)));
+            }
+        }
+        if found.is_empty() {
+            return Vec::new();
+        }
+        found.retain(|(span, ..)| text.get(span.clone()).is_some_and(|secret| !self.is_placeholders(secret)));
+        // The first one, then the longest, then the most specific; what overlaps it is a part of the same secret.
+        found.sort_by(|(a, first, _), (b, second, _)| {
+            a.start.cmp(&b.start).then(b.end.cmp(&a.end)).then(first.cmp(second))
+        });
+        let mut apart: Vec<(Range<usize>, &str)> = Vec::new();
+        for (span, _, kind) in found {
+            match apart.last_mut() {
+                Some((last, _)) if span.start < last.end => last.end = last.end.max(span.end),
+                _ => apart.push((span, kind)),
+            }
+        }
+        apart
+    }
+
+    fn worth_trying(&self, text: &str) -> BTreeSet<usize> {
+        let Some(hints) = &self.hints else { return BTreeSet::new() };
+        let mut worth: BTreeSet<usize> = BTreeSet::new();
+        worth
+            .extend(self.patterns.iter().enumerate().filter(|(_, pattern)| pattern.hints.is_empty()).map(|(at, _)| at));
+        for hit in hints.find_overlapping_iter(text) {
+            if let Some(pattern) = self.hinted.get(hit.pattern().as_usize()) {
+                worth.insert(*pattern);
+                if worth.len() == self.patterns.len() {
+                    break;
+                }
+            }
+        }
+        worth
+    }
+
+    /// Whether nothing but placeholders of ours stands there: those are not replaced again.
+    fn is_placeholders(&self, text: &str) -> bool {
+        let Some(inner) = text.strip_prefix("[redacted:").and_then(|text| text.strip_suffix(']')) else { return false };
+        self.kinds().any(|kind| kind == inner)
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = &str> {
+        self.patterns
+            .iter()
+            .map(|pattern| pattern.kind.as_str())
+            .chain(self.values.iter().map(|(kind, _)| kind.as_str()))
+    }
+
+    fn learn(&mut self, name: &str, value: &str) {
+        let value = value.trim();
+        if value.len() < SHORTEST {
+            return;
+        }
+        let kind = format!("env:{name}");
+        for form in environment::forms(value) {
+            self.values.push((kind.clone(), form));
+        }
+    }
+
+    /// Makes the searches anew. The same values and patterns in another order find the same.
+    fn index(&mut self) {
+        self.values.sort_by(|(a, x), (b, y)| x.cmp(y).then(a.cmp(b)));
+        // Of two variables with the same value, the first by name.
+        self.values.dedup_by(|later, earlier| later.1 == earlier.1);
+        // What stands in a placeholder is no secret, and would be found there for ever.
+        let placeholders: Vec<String> = self.kinds().map(placeholder).collect();
+        self.values.retain(|(_, value)| !placeholders.iter().any(|placeholder| placeholder.contains(value.as_str())));
+        let values = self.values.iter().map(|(_, value)| value);
+        // A search too large to be built does not exist for values that fit in an environment.
+        self.literals = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values).ok();
+        let hints = || {
+            let of =
+                |(at, pattern): (usize, &Pattern)| pattern.hints.iter().map(|hint| (at, *hint)).collect::<Vec<_>>();
+            self.patterns.iter().enumerate().flat_map(of)
+        };
+        let hinted = hints().map(|(at, _)| at).collect();
+        let search = AhoCorasick::builder().ascii_case_insensitive(true).build(hints().map(|(_, hint)| hint)).ok();
+        self.hinted = hinted;
+        self.hints = search;
+    }
+}
+
+fn placeholder(kind: &str) -> String {
+    format!("[redacted:{kind}]")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,122 @@
+//! What passes a door: texts, JSON and attachments lose their secrets, and it is counted which.
+
+use super::{Redacted, Redactor};
+use annals_core::event::{Attachment, RedactionApplied};
+use annals_core::{Event, Json, NoBlobs, Text};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde::de::IgnoredAny;
+use serde_json::Value;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// How often each kind of secret was replaced.
+pub(crate) type Counts = BTreeMap<String, u64>;
+
+/// A door of a runtime, passed by what lands in one Batch. Without a redactor everything passes as it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Door {
+    redactor: Option<Arc<Redactor>>,
+    counts: Counts,
+}
+
+impl Door {
+    /// A door that nothing has passed yet.
+    pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
+        Self { redactor: redactor.cloned(), counts: Counts::new() }
+    }
+
+    /// The fact that secrets were replaced, if any were. It stands in the Batch of what passed.
+    pub(crate) fn applied(&self) -> Option<Event> {
+        (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
+    }
+
+    /// A text.
+    pub(crate) fn string(&mut self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redacted(text) {
+            *text = redacted;
+        }
+    }
+
+    /// A text of an event that is in no store yet.
+    pub(crate) fn text(&mut self, text: &mut Text) {
+        let redacted = match text.inline() {
+            Some(inline) => match self.redacted(inline) {
+                Cow::Owned(redacted) => redacted,
+                Cow::Borrowed(_) => return,
+            },
+            None => return,
+        };
+        *text = redacted.into();
+    }
+
+    /// A JSON text, which stays one.
+    pub(crate) fn json(&mut self, json: &mut Json) {
+        let Some(before) = json.0.inline() else { return };
+        let counts = self.counts.clone();
+        let Cow::Owned(redacted) = self.redacted(before) else { return };
+        let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
+        if is_json(&redacted) || !is_json(before) {
+            *json = Json::received(redacted);
+            return;
+        }
+        // A secret reached beyond one string: value by value, then.
+        self.counts = counts;
+        let mut value = json.value(&NoBlobs);
+        self.value(&mut value);
+        *json = Json::canonical(&value);
+    }
+
+    /// Every string of a value, names of fields included.
+    pub(crate) fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.string(text),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.value(value)),
+            Value::Object(object) => {
+                let fields = std::mem::take(object);
+                for (mut name, mut inner) in fields {
+                    self.string(&mut name);
+                    self.value(&mut inner);
+                    object.insert(name, inner);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// What comes with an input or a result: its name, and its content where that is text. Images and other binary
+    /// content pass as they are.
+    pub(crate) fn attachment(&mut self, attachment: &mut Attachment) {
+        if let Some(name) = &mut attachment.name {
+            self.string(name);
+        }
+        let Some(uri) = attachment.uri.inline() else { return };
+        let Some(data) = uri.strip_prefix("data:") else { return self.text(&mut attachment.uri) };
+        let Some((head, body)) = data.split_once(',') else { return };
+        let mime = head.split(';').next().unwrap_or_default();
+        let textual = mime.is_empty()
+            || mime.starts_with("text/")
+            || ["json", "xml", "yaml", "toml", "javascript", "x-sh"].iter().any(|kind| mime.ends_with(kind));
+        if !textual {
+            return;
+        }
+        if !head.ends_with(";base64") {
+            return self.text(&mut attachment.uri);
+        }
+        let Some(content) = STANDARD.decode(body).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else { return };
+        let head = head.to_owned();
+        if let Cow::Owned(redacted) = self.redacted(&content) {
+            attachment.uri = format!("data:{head},{}", STANDARD.encode(redacted)).into();
+        }
+    }
+
+    fn redacted<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let Some(redactor) = &self.redactor else { return Cow::Borrowed(text) };
+        let Redacted { text, counts } = redactor.redact(text);
+        for (kind, count) in counts {
+            *self.counts.entry(kind).or_default() += count;
+        }
+        text
+    }
+}

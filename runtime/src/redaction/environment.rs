@@ -1,0 +1,119 @@
+//! Environment variables that hold secrets, and the forms in which their values turn up.
+
+use super::SHORTEST;
+use serde_json::Value;
+
+/// Words that make a name that of a secret.
+const SECRET: [&str; 18] = [
+    "KEY",
+    "KEYS",
+    "APIKEY",
+    "TOKEN",
+    "TOKENS",
+    "SECRET",
+    "SECRETS",
+    "PASSWORD",
+    "PASSWORDS",
+    "PASSWD",
+    "PASSPHRASE",
+    "PASS",
+    "CREDENTIAL",
+    "CREDENTIALS",
+    "CREDS",
+    "AUTH",
+    "PAT",
+    "COOKIE",
+];
+
+/// Last words of names that say something about a secret and do not hold it.
+const ABOUT: [&str; 24] = [
+    "FILE",
+    "PATH",
+    "DIR",
+    "SOCK",
+    "SOCKET",
+    "ID",
+    "NAME",
+    "TYPE",
+    "URL",
+    "URI",
+    "HOST",
+    "PORT",
+    "USER",
+    "USERNAME",
+    "TIMEOUT",
+    "LENGTH",
+    "SIZE",
+    "COUNT",
+    "LIMIT",
+    "ALGORITHM",
+    "METHOD",
+    "ENABLED",
+    "VERSION",
+    "REGION",
+];
+
+/// Whether a variable is called like one that holds a secret: `OPENAI_API_KEY`, `DB_PASSWORD`, but not `SSH_AUTH_SOCK`.
+///
+/// ```
+/// use annals_runtime::redaction::is_secret_name;
+/// assert!(is_secret_name("GITHUB_TOKEN") && is_secret_name("dbPassword") && is_secret_name("PGPASSWORD"));
+/// assert!(!is_secret_name("KEYBOARD_LAYOUT") && !is_secret_name("AWS_ACCESS_KEY_FILE") && !is_secret_name("PWD"));
+/// ```
+pub fn is_secret_name(name: &str) -> bool {
+    let words = words(name);
+    let is_secret = |word: &String| {
+        SECRET.contains(&word.as_str())
+            || ["PASSWORD", "APIKEY", "TOKEN", "SECRET"].iter().any(|end| word.ends_with(end))
+    };
+    let about = words.last().is_some_and(|last| ABOUT.contains(&last.as_str()));
+    !about && words.iter().any(is_secret)
+}
+
+/// The words of a name, in capitals: by underscores, dashes, dots and humps.
+fn words(name: &str) -> Vec<String> {
+    let mut words = vec![String::new()];
+    let mut before_is_small = false;
+    for c in name.chars() {
+        let parts = matches!(c, '_' | '-' | '.') || (c.is_uppercase() && before_is_small);
+        if parts {
+            words.push(String::new());
+        }
+        if !matches!(c, '_' | '-' | '.')
+            && let Some(word) = words.last_mut()
+        {
+            word.extend(c.to_uppercase());
+        }
+        before_is_small = c.is_lowercase();
+    }
+    words.retain(|word| !word.is_empty());
+    words
+}
+
+/// Whether a variable's value is a secret: by its name, and unless the value is plainly none (a number, a path).
+pub(super) fn is_secret(name: &str, value: &str) -> bool {
+    let value = value.trim();
+    let number = value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | ','));
+    let path = value.starts_with('/') && !value.contains(['+', '=']) && value.matches('/').count() >= 2
+        || value.starts_with("~/")
+        || value.starts_with("./");
+    value.len() >= SHORTEST && !number && !path && is_secret_name(name)
+}
+
+/// A value as it is, as a JSON text holds it, and as an address does.
+pub(super) fn forms(value: &str) -> Vec<String> {
+    let mut forms = vec![value.to_owned()];
+    let quoted = Value::from(value).to_string();
+    forms.extend(quoted.get(1..quoted.len().saturating_sub(1)).map(str::to_owned));
+    let mut encoded = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'A'..=b'Z' | b'a'..=b'z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => encoded.push(char::from(byte)),
+            _ => encoded.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    forms.push(encoded);
+    forms.sort();
+    forms.dedup();
+    forms
+}

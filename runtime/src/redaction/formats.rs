@@ -1,0 +1,129 @@
+//! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
+
+use super::pattern::Pattern;
+
+type Format = (&'static str, &'static [&'static str], &'static str, fn(&str) -> bool);
+
+/// Kind, hints, expression, and whether a match counts. The more specific come first.
+const FORMATS: &[Format] = &[
+    ("anthropic-key", &["sk-ant-"], r"\bsk-ant-[A-Za-z0-9_-]{20,}", any),
+    ("openrouter-key", &["sk-or-"], r"\bsk-or-(?:v1-)?[A-Za-z0-9]{32,}\b", any),
+    ("openai-key", &["sk-proj-", "sk-svcacct-", "sk-admin-"], r"\bsk-(?:proj|svcacct|admin)-[A-Za-z0-9_-]{20,}", any),
+    ("openai-key", &["T3BlbkFJ"], r"\bsk-[A-Za-z0-9]{20}T3BlbkFJ[A-Za-z0-9]{20}\b", any),
+    ("api-key", &["sk-"], r"\bsk-[A-Za-z0-9]{32,}\b", mixed),
+    ("aws-access-key", &["AKIA", "ASIA"], r"\b(?:AKIA|ASIA)[A-Z2-7]{16}\b", any),
+    (
+        "aws-secret-key",
+        &["secret"],
+        r#"(?i)aws[a-z_.-]{0,20}secret[a-z_.-]{0,20}["']?\s{0,4}(?:[:=]|=>)\s{0,4}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
+        any,
+    ),
+    ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b", any),
+    ("github-token", &["github_pat_"], r"\bgithub_pat_[A-Za-z0-9]{22}_[A-Za-z0-9]{59}\b", any),
+    (
+        "gitlab-token",
+        &["glpat-", "gldt-", "glrt-", "glptt-", "glcbt-", "glft-", "glsoat-", "glagent-"],
+        r"\bgl(?:pat|dt|rt|ptt|cbt|ft|soat|agent)-[A-Za-z0-9_-]{20,}",
+        any,
+    ),
+    ("slack-token", &["xox"], r"\bxox[abeoprs]-[A-Za-z0-9-]{10,}", digits),
+    ("slack-token", &["xapp-"], r"\bxapp-[0-9]-[A-Za-z0-9-]{20,}", any),
+    (
+        "slack-webhook",
+        &["hooks.slack.com/"],
+        r"hooks\.slack\.com/(?:services|workflows|triggers)/([A-Za-z0-9+/]{30,})",
+        any,
+    ),
+    ("stripe-key", &["sk_live_", "sk_test_", "rk_live_", "rk_test_"], r"\b[sr]k_(?:live|test)_[A-Za-z0-9]{16,}\b", any),
+    ("stripe-key", &["whsec_"], r"\bwhsec_[A-Za-z0-9+/=]{32,}", any),
+    ("google-key", &["AIza"], r"\bAIza[A-Za-z0-9_-]{35}", any),
+    ("google-token", &["ya29."], r"\bya29\.[A-Za-z0-9_-]{20,}", any),
+    ("google-secret", &["GOCSPX-"], r"\bGOCSPX-[A-Za-z0-9_-]{28}", any),
+    ("npm-token", &["npm_"], r"\bnpm_[A-Za-z0-9]{36}\b", any),
+    ("npm-token", &["_authToken"], r#"_authToken\s{0,4}=\s{0,4}["']?([A-Za-z0-9+/=_.-]{16,})"#, any),
+    ("pypi-token", &["pypi-AgE"], r"\bpypi-AgE[A-Za-z0-9_-]{50,}", any),
+    ("crates-token", &["cio"], r"\bcio[A-Za-z0-9]{32}\b", mixed),
+    ("huggingface-token", &["hf_"], r"\bhf_[A-Za-z0-9]{34,}\b", any),
+    ("groq-key", &["gsk_"], r"\bgsk_[A-Za-z0-9]{40,}\b", any),
+    ("xai-key", &["xai-"], r"\bxai-[A-Za-z0-9]{60,}\b", any),
+    ("perplexity-key", &["pplx-"], r"\bpplx-[A-Za-z0-9]{40,}\b", any),
+    ("replicate-token", &["r8_"], r"\br8_[A-Za-z0-9]{37}\b", any),
+    ("sendgrid-key", &["SG."], r"\bSG\.[A-Za-z0-9_-]{22}\.[A-Za-z0-9_-]{43}", any),
+    ("twilio-key", &["SK"], r"\bSK[0-9a-f]{32}\b", any),
+    ("digitalocean-token", &["_v1_"], r"\bdo[opr]_v1_[a-f0-9]{64}\b", any),
+    ("docker-token", &["dckr_"], r"\bdckr_(?:pat|oat)_[A-Za-z0-9_-]{27,}", any),
+    ("telegram-token", &[":AA"], r"\b[0-9]{8,10}:AA[A-Za-z0-9_-]{33}", any),
+    ("shopify-token", &["shpat_", "shpca_", "shppa_", "shpss_"], r"\bshp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}\b", any),
+    ("linear-key", &["lin_api_"], r"\blin_api_[A-Za-z0-9]{40}\b", any),
+    ("vault-token", &["hvs.", "hvb."], r"\bhv[sb]\.[A-Za-z0-9_-]{24,}", any),
+    ("databricks-token", &["dapi"], r"\bdapi[0-9a-f]{32}\b", any),
+    ("azure-key", &["AccountKey="], r"AccountKey=([A-Za-z0-9+/]{86}==)", any),
+    ("age-key", &["AGE-SECRET-KEY-"], r"\bAGE-SECRET-KEY-1[0-9A-Z]{58}\b", any),
+    ("atlassian-token", &["ATATT3"], r"\bATATT3[A-Za-z0-9_=-]{100,}", any),
+    ("supabase-key", &["sbp_"], r"\bsbp_[0-9a-f]{40}\b", any),
+    ("newrelic-key", &["NRAK-"], r"\bNRAK-[A-Z0-9]{27}\b", any),
+    // Whole, or cut off before its end. No quotes, so that it never reaches beyond a text of JSON.
+    (
+        "private-key",
+        &["PRIVATE KEY"],
+        r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s\\:,.()-]*?-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]{24,})",
+        any,
+    ),
+    ("jwt", &["eyJ"], r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}", any),
+    (
+        "authorization",
+        &["authorization"],
+        r#"(?i)\b(?:proxy-)?authorization\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?(?:bearer|basic|token)\s{1,4}([A-Za-z0-9._~+/=-]{16,})"#,
+        mixed,
+    ),
+    (
+        "url-password",
+        &["://"],
+        r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\`]{0,100}:([^\s/@"'<>\\`]{3,200})@"#,
+        password,
+    ),
+    (
+        "assigned-secret",
+        &["KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD"],
+        r#"\b(?:[A-Z0-9]+_)*(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|SIGNING_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)\s?=\s?\\?["']?([A-Za-z0-9+/=_~!@#%^*-]{16,200})"#,
+        mixed,
+    ),
+];
+
+/// The known formats. One that is no expression would be left out; a test reads them all.
+pub(super) fn known() -> Vec<Pattern> {
+    FORMATS.iter().filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, regex, *counts).ok()).collect()
+}
+
+fn any(_: &str) -> bool {
+    true
+}
+
+/// Has digits: names such as `xoxb-your-token-here` have none.
+fn digits(text: &str) -> bool {
+    text.bytes().any(|byte| byte.is_ascii_digit())
+}
+
+/// Letters and digits, as drawn keys have, and not one character over and over.
+fn mixed(text: &str) -> bool {
+    let secret = text.trim_start_matches("sk-");
+    let different: std::collections::BTreeSet<u8> = secret.bytes().collect();
+    digits(secret) && secret.bytes().any(|byte| byte.is_ascii_alphabetic()) && different.len() >= 8
+}
+
+/// Neither a variable nor a word that stands for a password in documentation.
+fn password(text: &str) -> bool {
+    let words = ["password", "passwd", "pass", "pwd", "secret", "token"];
+    let blank = text.trim_matches(['x', 'X', '*', '.']).is_empty();
+    !blank && !text.starts_with(['$', '{', '%', '[']) && !words.contains(&text.to_ascii_lowercase().as_str())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{FORMATS, known};
+
+    #[test]
+    fn every_format_is_an_expression() {
+        assert_eq!(known().len(), FORMATS.len());
+    }
+}

@@ -1,0 +1,78 @@
+//! A format that gives a secret away.
+
+use regex::Regex;
+use std::ops::Range;
+
+/// A pattern cannot be used.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum PatternError {
+    /// It is no regular expression.
+    #[error("no regular expression: {0}")]
+    Regex(#[from] regex::Error),
+    /// It is found where there is nothing.
+    #[error("finds secrets where there is nothing")]
+    Empty,
+    /// It is found in placeholders.
+    #[error("finds secrets in placeholders such as [redacted:jwt]; make it narrower")]
+    TooBroad,
+    /// Its name cannot stand in a placeholder.
+    #[error("{0:?} cannot name a kind of secret: letters, digits, `-`, `_` and `.` can")]
+    Kind(String),
+}
+
+/// A format.
+#[derive(Clone, Debug)]
+pub(super) struct Pattern {
+    /// What its placeholders say.
+    pub(super) kind: String,
+    /// Texts of which one stands in every match, in any case; with none it is always tried.
+    pub(super) hints: &'static [&'static str],
+    regex: Regex,
+    /// Whether a match is one after all.
+    counts: fn(&str) -> bool,
+}
+
+impl Pattern {
+    /// One of ours. The secret is its last group that took part, or all of it.
+    pub(super) fn known(
+        kind: &str,
+        hints: &'static [&'static str],
+        regex: &str,
+        counts: fn(&str) -> bool,
+    ) -> Result<Self, regex::Error> {
+        Ok(Self { kind: kind.to_owned(), hints, regex: Regex::new(regex)?, counts })
+    }
+
+    /// One of a user's.
+    pub(super) fn of_user(kind: &str, regex: &str) -> Result<Self, PatternError> {
+        let legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+        if kind.is_empty() || !kind.chars().all(legal) {
+            return Err(PatternError::Kind(kind.to_owned()));
+        }
+        let regex = Regex::new(regex)?;
+        if regex.is_match("") {
+            return Err(PatternError::Empty);
+        }
+        Ok(Self { kind: kind.to_owned(), hints: &[], regex, counts: |_| true })
+    }
+
+    pub(super) fn finds(&self, text: &str) -> bool {
+        self.regex.is_match(text)
+    }
+
+    /// Visits the secrets of a text.
+    pub(super) fn spans(&self, text: &str, visit: &mut dyn FnMut(Range<usize>)) {
+        if self.regex.captures_len() == 1 {
+            for found in self.regex.find_iter(text).filter(|found| (self.counts)(found.as_str())) {
+                visit(found.range());
+            }
+            return;
+        }
+        for groups in self.regex.captures_iter(text) {
+            let secret = groups.iter().skip(1).flatten().last().or_else(|| groups.get(0));
+            if let Some(secret) = secret.filter(|secret| !secret.is_empty() && (self.counts)(secret.as_str())) {
+                visit(secret.range());
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+use super::{PatternError, Redactor};
+use proptest::prelude::*;
+
+#[test]
+fn a_value_of_a_secret_variable_is_replaced_in_every_form_that_it_turns_up_in() {
+    let redactor = Redactor::default().with_variable("DB_PASSWORD", "p\"ss wörd/1");
+    for (text, redacted) in [
+        ("it is p\"ss wörd/1.", "it is [redacted:env:DB_PASSWORD]."),
+        (r#"{"a":"p\"ss wörd/1"}"#, r#"{"a":"[redacted:env:DB_PASSWORD]"}"#),
+        ("x?p=p%22ss%20w%C3%B6rd%2F1&y", "x?p=[redacted:env:DB_PASSWORD]&y"),
+    ] {
+        assert_eq!(redactor.redact(text).text, redacted);
+    }
+}
+
+#[test]
+fn variables_are_secret_by_name_unless_their_value_is_plainly_none() {
+    let variables = [
+        ("OPENAI_API_KEY", "value-of-openai"),
+        ("EDITOR", "value-of-editor"),
+        ("SHORT_TOKEN", "short"),
+        ("MAX_TOKENS", "1280000000"),
+        ("SSH_AUTH_SOCK", "/run/user/1000/agent"),
+        ("TLS_KEY", "/etc/ssl/private/key"),
+        ("MINE", "value-of-mine"),
+        ("PUBLIC_KEY", "value-of-public"),
+    ];
+    let variables = variables.map(|(name, value)| (name.to_owned(), value.to_owned()));
+    let redactor = Redactor::default().with_environment(variables.clone(), &["MINE".into()], &["PUBLIC_KEY".into()]);
+    let text = variables.map(|(_, value)| value).join(" | ");
+    assert_eq!(
+        redactor.redact(&text).text,
+        "[redacted:env:OPENAI_API_KEY] | value-of-editor | short | 1280000000 | /run/user/1000/agent | \
+         /etc/ssl/private/key | [redacted:env:MINE] | value-of-public"
+    );
+}
+
+#[test]
+fn overlapping_secrets_are_replaced_together() {
+    let key = format!("sk-ant-api03-{}", "aB3".repeat(20));
+    let redactor = Redactor::default().with_variable("ANTHROPIC_API_KEY", &key).with_variable("PART_KEY", &key[20..40]);
+    let redacted = redactor.redact(&key);
+    assert_eq!(redacted.text, "[redacted:env:ANTHROPIC_API_KEY]");
+    assert_eq!(redacted.counts.into_iter().collect::<Vec<_>>(), [("env:ANTHROPIC_API_KEY".to_owned(), 1)]);
+    let longer = format!("{key}-and-more-of-it");
+    assert_eq!(redactor.redact(&longer).text, "[redacted:anthropic-key]");
+}
+
+#[test]
+fn a_value_that_stands_in_placeholders_is_no_secret() {
+    let redactor = Redactor::default().with_variable("A_TOKEN", "redacted").with_variable("B_TOKEN", "env:B_TOKEN");
+    let text = "redacted env:B_TOKEN [redacted:env:B_TOKEN]";
+    assert_eq!(redactor.redact(text).text, text);
+}
+
+#[test]
+fn patterns_of_ones_own_are_checked() {
+    let employee = |text: &str| {
+        let redactor = Redactor::default().with_pattern("employee", r"EMP-(\d{6})").expect("a pattern");
+        redactor.redact(text).text.into_owned()
+    };
+    assert_eq!(employee("EMP-123456, EMP-12"), "EMP-[redacted:employee], EMP-12");
+    let refused = |kind: &str, regex: &str| Redactor::default().with_pattern(kind, regex).err();
+    assert!(matches!(refused("x", "("), Some(PatternError::Regex(_))));
+    assert_eq!(refused("x", "a*"), Some(PatternError::Empty));
+    assert_eq!(refused("x", "[a-z]+"), Some(PatternError::TooBroad));
+    assert_eq!(refused("a b]", "x1"), Some(PatternError::Kind("a b]".into())));
+}
+
+#[test]
+fn what_is_redacted_holds_nothing_more_to_redact() {
+    // What stands before a secret of one kind can belong to one of another kind.
+    let redactor = Redactor::default().with_variable("ODD_TOKEN", "]abc12345");
+    let text = format!("ghp_{}abc12345 ghp_{}]abc12345", "a1B2".repeat(9), "a1B2".repeat(9));
+    let once = redactor.redact(&text).text.into_owned();
+    assert_eq!(redactor.redact(&once).text, once);
+    assert!(!once.contains("]abc12345"), "{once}");
+}
+
+#[test]
+fn the_debug_form_shows_no_value() {
+    let redactor = Redactor::default().with_variable("MY_TOKEN", "very-secret-value");
+    let shown = format!("{redactor:?}");
+    assert!(shown.contains("env:MY_TOKEN") && !shown.contains("very-secret"), "{shown}");
+}
+
+proptest! {
+    #[test]
+    fn redaction_is_idempotent_and_leaves_no_known_value(
+        pieces in prop::collection::vec(prop_oneof![
+            Just("correct-horse".to_owned()), Just("Bearer ".to_owned()), Just("authorization: ".to_owned()),
+            Just(format!("sk-ant-{}", "x1".repeat(12))), Just("://u:pw@h".to_owned()), Just("[redacted:jwt]".to_owned()),
+            Just("API_KEY=".to_owned()), Just("\"".to_owned()), Just("a1B2c3D4e5F6g7H8i9".to_owned()), "[ -~é\n]{0,6}",
+        ], 0..12),
+    ) {
+        let redactor = Redactor::default().with_variable("ODD_TOKEN", "correct-horse");
+        let text = pieces.concat();
+        let once = redactor.redact(&text);
+        prop_assert!(!once.text.contains("correct-horse"));
+        prop_assert_eq!(once.counts.is_empty(), once.text == text.as_str());
+        let twice = redactor.redact(&once.text);
+        prop_assert_eq!(&twice.text, &once.text);
+    }
+}

@@ -1,0 +1,129 @@
+//! Restores of files, told before they begin: whatever the process does not survive, the next one knows (spec 11).
+//!
+//! ```text
+//! restore.begun ─► files change, all or none ─► revert.staged | revert.cleared | session.moved
+//!       └───────────── restore.abandoned ◄──────────┘ (it failed, or could not be recorded)
+//! ```
+//!
+//! A restore without an end is taken back by whoever runs or undoes something in the Session next: that is right at every
+//! point where the process may have died, since a restore changes all files or none, and what it was for is not recorded.
+
+use super::Session;
+use crate::lane::{Decision, Lane};
+use crate::outcome::Refusal;
+use crate::runtime::Shared;
+use crate::turn::interrupted;
+use crate::worktree::{Files, FilesError, Plan, Tree};
+use annals_core::event::{Event, Failure, Location, RestoreAbandoned, RestoreBegun};
+use annals_core::{Seq, SessionId};
+use annals_projections::SessionView;
+use std::collections::BTreeSet;
+use std::sync::{Arc, MutexGuard, PoisonError};
+
+impl Session {
+    /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands.
+    ///
+    /// # Errors
+    /// [`Refusal::Outdated`], [`Refusal::Busy`] or [`Refusal::Files`]: files are as before. [`Refusal::Unrecorded`] when they
+    /// could not be put back.
+    pub(super) async fn restored(
+        &self,
+        (files, location): (Arc<dyn Files>, Location),
+        plan: &Plan,
+        at: Seq,
+        event: Event,
+    ) -> Result<Seq, Refusal> {
+        if plan.restores.is_empty() {
+            return self.recorded(at, event).await;
+        }
+        let _restoring = Restoring::of(self.shared(), self.id());
+        let (from, to) = (plan.from.clone().into(), plan.to.clone().into());
+        self.recorded(at, RestoreBegun { location, from, to }.into()).await?;
+        match files.restore(plan).await {
+            Ok(()) => {}
+            // What stands half done is moved back by the next look at the files: until then the restore has no end.
+            Err(error @ FilesError::Torn { .. }) => return Err(error.into()),
+            Err(error) => {
+                self.abandoned(at, "files", &error.to_string()).await?;
+                return Err(error.into());
+            }
+        }
+        let refusal = match self.recorded(at.plus(1), event).await {
+            Ok(seq) => return Ok(seq),
+            Err(refusal) => refusal,
+        };
+        match taken_back(&*files, &plan.from, &plan.to).await {
+            Ok(()) => {
+                self.abandoned(at, refusal.kind(), &refusal.to_string()).await?;
+                Err(refusal)
+            }
+            Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
+        }
+    }
+
+    /// Takes back a restore that its process did not survive, if there is one.
+    ///
+    /// # Errors
+    /// [`Refusal::Files`] when the files are not to be had here, or cannot be put back.
+    pub(super) async fn settle_restore(&self) -> Result<(), Refusal> {
+        settle_restore(self.shared(), &self.lane).await
+    }
+
+    async fn abandoned(&self, begun: Seq, kind: &str, why: &str) -> Result<(), Refusal> {
+        let error = Failure { kind: kind.into(), message: why.into(), status: None };
+        abandon(&self.lane, begun, error).await
+    }
+}
+
+/// Takes back a restore that its process did not survive, if there is one.
+///
+/// # Errors
+/// See [`Session::settle_restore`].
+pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<(), Refusal> {
+    let view = lane.view().await?;
+    let Some(open) = &view.session.restoring else { return Ok(()) };
+    if restoring(shared).contains(&lane.session()) {
+        return Ok(());
+    }
+    let files = shared.ports.locations.at(&open.location).files;
+    let files = files.ok_or_else(|| FilesError::TalkOnly { why: "files are not captured here".into() })?;
+    taken_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
+    let error = Failure { message: "The process ended before the restore was recorded".into(), ..interrupted() };
+    abandon(lane, open.seq, error).await
+}
+
+async fn taken_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), FilesError> {
+    files.restore(&files.plan_take_back(from, to).await?).await
+}
+
+/// Ends the restore that was begun at `begun`, unless somebody else has.
+async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal> {
+    let abandoned = |view: &SessionView| match &view.session.restoring {
+        Some(open) if open.seq == begun => vec![RestoreAbandoned { error: error.clone() }.into()],
+        _ => Vec::new(),
+    };
+    lane.decide(|view| Ok(Decision::append(abandoned(view), ()))).await
+}
+
+/// Marks a Session whose files this process restores, until dropped.
+struct Restoring {
+    shared: Arc<Shared>,
+    session: SessionId,
+}
+
+impl Restoring {
+    fn of(shared: &Arc<Shared>, session: SessionId) -> Self {
+        restoring(shared).insert(session);
+        Self { shared: shared.clone(), session }
+    }
+}
+
+impl Drop for Restoring {
+    fn drop(&mut self) {
+        restoring(&self.shared).remove(&self.session);
+    }
+}
+
+fn restoring(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
+    shared.restoring.lock().unwrap_or_else(PoisonError::into_inner)
+}

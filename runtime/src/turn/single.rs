@@ -1,0 +1,94 @@
+//! Requests of one message that one text answers: a summary's and a title's. One attempt, no tools.
+
+use super::{Runner, Shape, Stop, interrupted};
+use crate::lane::Decision;
+use crate::ports::{ProviderError, ProviderEvent, ProviderRequest};
+use crate::wire::encode;
+use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};
+use annals_core::{RequestId, Text};
+use annals_projections::{SessionView, rebuild};
+use futures_util::StreamExt;
+use std::sync::Arc;
+
+/// A request that is durable and may be sent.
+pub(crate) struct Single {
+    pub(crate) id: RequestId,
+    request: ProviderRequest,
+}
+
+/// What came of it.
+pub(crate) struct Said {
+    pub(crate) text: String,
+    /// What the provider reported, whatever became of the text.
+    pub(crate) usage: Option<Usage>,
+    pub(crate) ended: Ended,
+}
+
+/// How it ended.
+pub(crate) enum Ended {
+    /// The text is whole.
+    Finished(Finish),
+    /// The provider failed.
+    Failed(ProviderError),
+    /// It broke off.
+    Cut,
+    /// The run was interrupted.
+    Interrupted(Stop),
+}
+
+/// Makes a request durable, if it is `due` by then.
+///
+/// # Errors
+/// When the log refuses, or does not hold what shapes the request.
+pub(crate) async fn announce(
+    runner: &Runner,
+    shape: &Shape,
+    purpose: Purpose,
+    prompt: Text,
+    mut due: impl FnMut(&SessionView) -> bool,
+) -> Result<Option<Single>, Stop> {
+    let session = runner.lane.session();
+    let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
+    let blobs = runner.lane.blobs();
+    let decide = |view: &SessionView| {
+        if !due(view) {
+            return Ok(Decision::nothing(None));
+        }
+        let mut sent: RequestSent = shape.sent(id, purpose, Some(prompt.clone()));
+        let request = rebuild(view, &sent, &*blobs)?;
+        sent.digest = request.digest();
+        let body = encode(&request, session)?.map(Arc::new);
+        sent.wire = body.as_ref().map(|body| body.digest);
+        let parent = view.session.parent.as_ref().map(|parent| parent.session);
+        let request = ProviderRequest { session, parent, id, attempt: 1, request: Arc::new(request), body };
+        Ok(Decision::append(vec![sent.into()], Some(Single { id, request })))
+    };
+    runner.lane.decide(decide).await
+}
+
+/// Sends it and takes the text in; `heard` is told each piece as it comes.
+pub(crate) async fn ask(runner: &Runner, single: Single, mut heard: impl FnMut(&str)) -> Said {
+    let mut answer = runner.shared.ports.provider.send(single.request);
+    let (mut text, mut usage) = (String::new(), None);
+    let ended = loop {
+        match runner.unless_interrupted(answer.next()).await {
+            Err(stop) => break Ended::Interrupted(stop),
+            Ok(Some(Ok(ProviderEvent::TextDelta { text: piece, .. }))) => {
+                text.push_str(&piece);
+                heard(&piece);
+            }
+            Ok(Some(Ok(ProviderEvent::Usage(reported)))) => usage = Some(reported),
+            Ok(Some(Ok(ProviderEvent::Finished(finish)))) => break Ended::Finished(finish),
+            // Whatever else it says is no part of the text: it was offered no tools.
+            Ok(Some(Ok(_))) => {}
+            Ok(Some(Err(error))) => break Ended::Failed(error),
+            Ok(None) => break Ended::Cut,
+        }
+    };
+    Said { text, usage, ended }
+}
+
+/// What an interruption leaves in the place of the text.
+pub(crate) fn cancelled(message: &str) -> Failure {
+    Failure { message: message.into(), ..interrupted() }
+}

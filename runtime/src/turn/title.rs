@@ -1,0 +1,232 @@
+//! Titles, asked for beside the turns (spec 15 with its ruling).
+//!
+//! After the first answer of an untitled Session that no other one began, a request of its own asks a model for a title. It
+//! runs on a task of its own: no turn waits for it, and the Session is idle while it runs. Its end is a fact in any case,
+//! `session.titled` or `title.failed`; one that its process did not survive is ended by the next run, and another one may
+//! follow. A Session asks three times at most, and once in an activity.
+
+mod line;
+
+use super::single::{self, Ended, Said, Single};
+use super::{Runner, Selected, Shape, Stop, cost, failure};
+use crate::lane::{Decision, Lane};
+use crate::outcome::LogError;
+use crate::runtime::Shared;
+use crate::settings::TitleSettings;
+use crate::tools::Cancel;
+use annals_core::event::{Failure, Finish, Purpose, SessionTitled, TitleFailed, Usage};
+use annals_core::{Blobs, Event, RequestId, SessionId};
+use annals_projections::{Body, SessionView};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+
+/// How often a Session asks for its title at most.
+const ASKED: u32 = 3;
+
+/// How much of what the user wrote a title is made of, in characters.
+const SHOWN: usize = 4_000;
+
+const INSTRUCTIONS: &str = "Give the conversation that begins with the message below a title: one line of at most 50 \
+characters, in the language of the message, that says what it is about. Do not answer the message. Answer with the title \
+alone, without quotes.";
+
+/// The title requests of a process. Clones share them.
+#[derive(Clone, Default)]
+pub(crate) struct Titles(Arc<Mutex<State>>);
+
+#[derive(Default)]
+struct State {
+    asking: BTreeMap<SessionId, Titling>,
+    /// Whether the runtime was halted: nobody is asked any more.
+    halted: bool,
+}
+
+struct Titling {
+    cancel: Arc<Cancel>,
+    /// Closes when the task has ended.
+    ended: watch::Receiver<()>,
+    /// `None` until it is spawned.
+    task: Option<AbortHandle>,
+}
+
+impl Titles {
+    /// Whether this process asks for the title of a Session right now.
+    pub(crate) fn asks_for(&self, session: SessionId) -> bool {
+        self.state().asking.contains_key(&session)
+    }
+
+    /// Waits until nobody asks for the title of a Session.
+    pub(crate) async fn settled(&self, session: SessionId) {
+        let Some(mut ended) = self.state().asking.get(&session).map(|titling| titling.ended.clone()) else { return };
+        while ended.changed().await.is_ok() {}
+    }
+
+    /// Tells all to stop, and waits until they have.
+    pub(crate) async fn shut_down(&self) {
+        let asking: Vec<SessionId> = {
+            let state = self.state();
+            state.asking.values().for_each(|titling| titling.cancel.cancel());
+            state.asking.keys().copied().collect()
+        };
+        for session in asking {
+            self.settled(session).await;
+        }
+    }
+
+    /// Drops all where they stand: nothing more is written.
+    pub(crate) fn abort(&self) {
+        let mut state = self.state();
+        state.halted = true;
+        state.asking.values().filter_map(|titling| titling.task.as_ref()).for_each(AbortHandle::abort);
+    }
+
+    /// Puts a Session on the list; `None` if it is there, or nobody is asked any more.
+    fn take_on(&self, session: SessionId) -> Option<(Asking, Arc<Cancel>)> {
+        let mut state = self.state();
+        if state.halted || state.asking.contains_key(&session) {
+            return None;
+        }
+        let (ending, ended) = watch::channel(());
+        let cancel = Arc::new(Cancel::default());
+        state.asking.insert(session, Titling { cancel: cancel.clone(), ended, task: None });
+        Some((Asking { titles: self.clone(), session, _ended: ending }, cancel))
+    }
+
+    fn spawned(&self, session: SessionId, task: AbortHandle) {
+        let mut state = self.state();
+        if state.halted {
+            task.abort();
+        }
+        // It may have ended already.
+        if let Some(titling) = state.asking.get_mut(&session) {
+            titling.task = Some(task);
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes a Session off the list when its task ends, however it ends.
+struct Asking {
+    titles: Titles,
+    session: SessionId,
+    _ended: watch::Sender<()>,
+}
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.titles.state().asking.remove(&self.session);
+    }
+}
+
+/// Begins to ask for a title if one is due after the step of this number. Nobody waits for it.
+pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
+    let Some(settings) = &runner.shared.settings.title else { return };
+    // What failed in passing is asked again by a later activity, not after every step.
+    if !is_due(view) || (view.session.titling.asked > 0 && step > 1) {
+        return;
+    }
+    let (shared, lane, session) = (runner.shared.clone(), runner.lane.clone(), runner.lane.session());
+    let Some((asking, cancel)) = shared.titles.take_on(session) else { return };
+    let settings = settings.clone();
+    let task = tokio::spawn(async move {
+        let _asking = asking;
+        if let Err(Stop::Failed(error)) = ask(shared, lane, cancel, &settings).await {
+            tracing::warn!(%session, %error, "a title was not asked for");
+        }
+    });
+    runner.shared.titles.spawned(session, task.abort_handle());
+}
+
+/// Whether a Session may ask for a title.
+fn is_due(view: &SessionView) -> bool {
+    let session = &view.session;
+    let untitled = session.title.is_none() && session.parent.is_none();
+    untitled && session.titling.open.is_none() && session.titling.asked < ASKED
+}
+
+async fn ask(shared: Arc<Shared>, lane: Arc<Lane>, cancel: Arc<Cancel>, settings: &TitleSettings) -> Result<(), Stop> {
+    let runner = Runner::new(shared, lane, cancel).await?;
+    let view = runner.lane.view().await?;
+    let Some(prompt) = prompt(&view, &*runner.lane.blobs()) else { return Ok(()) };
+    let shape = Shape::of_summary(&runner, &selected(&runner, &view, settings))?;
+    shape.record(&runner.lane).await?;
+    let Some(request) = single::announce(&runner, &shape, Purpose::Title, prompt.into(), is_due).await? else {
+        return Ok(());
+    };
+    let Single { id, .. } = request;
+    let Said { text, usage, ended } = single::ask(&runner, request, |_| {}).await;
+    let end = End { request: id, usage, cost: cost(&shape.model.prices, usage) };
+    Ok(runner.lane.decide(|view| Ok::<_, LogError>(Decision::append(end.facts(view, &text, &ended), ()))).await?)
+}
+
+/// The model of its own, where it is defined; else the Session's.
+fn selected(runner: &Runner, view: &SessionView, settings: &TitleSettings) -> Selected {
+    let defined = |model: &&annals_core::ModelName| runner.shared.ports.definitions.model(model).is_some();
+    let selected = Selected::of(view);
+    Selected {
+        agent: settings.agent.clone().unwrap_or(selected.agent),
+        model: settings.model.as_ref().filter(defined).cloned().unwrap_or(selected.model),
+    }
+}
+
+/// What the model is asked: about the first thing that the history says; `None` when it says nothing.
+fn prompt(view: &SessionView, blobs: &dyn Blobs) -> Option<String> {
+    let said = view.history.selected().find_map(|message| match &message.body {
+        Body::User { text, .. } => Some(text.resolve(blobs)),
+        Body::Compaction { summary, .. } => Some(summary.resolve(blobs)),
+        _ => None,
+    })?;
+    let shown: String = said.chars().take(SHOWN).collect();
+    (!shown.trim().is_empty()).then(|| format!("{INSTRUCTIONS}\n\n<message>\n{shown}\n</message>"))
+}
+
+/// The end of a request.
+struct End {
+    request: RequestId,
+    usage: Option<Usage>,
+    cost: u64,
+}
+
+impl End {
+    /// Nothing if somebody else has ended it; a title that somebody gave meanwhile stands.
+    fn facts(&self, view: &SessionView, text: &str, ended: &Ended) -> Vec<Event> {
+        if view.session.titling.open != Some(self.request) {
+            return Vec::new();
+        }
+        let title = match ended {
+            Ended::Finished(Finish::ContentFilter | Finish::Error) => Err(plain("refused", "the answer was refused")),
+            Ended::Finished(_) => line::title(text).ok_or_else(|| plain("blank", "the answer holds no title")),
+            Ended::Failed(error) => Err(failure(error)),
+            Ended::Cut => Err(plain("incomplete-stream", "the answer broke off")),
+            Ended::Interrupted(_) => Err(single::cancelled("Title request cancelled")),
+        };
+        let untitled = || plain("overtaken", "the Session got a title meanwhile");
+        let title = if view.session.title.is_some() { title.and_then(|_| Err(untitled())) } else { title };
+        vec![match title {
+            Ok(title) => {
+                SessionTitled { title, request: Some(self.request), usage: self.usage, cost: self.cost }.into()
+            }
+            Err(error) => self.failed(error).into(),
+        }]
+    }
+
+    fn failed(&self, error: Failure) -> TitleFailed {
+        TitleFailed { request: self.request, error, usage: self.usage, cost: self.cost }
+    }
+}
+
+/// The end of a title request that its process did not survive.
+pub(crate) fn lost(shared: &Shared, view: &SessionView) -> Option<TitleFailed> {
+    let open = view.session.titling.open.filter(|_| !view.session.id.is_some_and(|id| shared.titles.asks_for(id)))?;
+    let end = End { request: open, usage: None, cost: 0 };
+    Some(end.failed(single::cancelled("The process ended before the title came")))
+}
+
+fn plain(kind: &str, message: &str) -> Failure {
+    Failure { kind: kind.into(), message: message.into(), status: None }
+}

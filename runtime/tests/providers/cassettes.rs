@@ -1,0 +1,79 @@
+//! A Session that was recorded runs again without a server.
+
+use crate::server::{Server, chat, refusal, stream};
+use crate::story::{KEY, Story, Tested, endpoint};
+use annals_core::Digest;
+use annals_runtime::ports::ManualClock;
+use annals_runtime::providers::{CassettePlayer, CassetteRecorder, HttpProvider, OneEndpoint};
+use std::path::Path;
+use std::sync::Arc;
+
+async fn record(folder: &Path) -> Result<(Vec<Digest>, Vec<String>), Box<dyn std::error::Error>> {
+    let server = Server::new([
+        refusal("429 Too Many Requests", &[("retry-after", "3")], "slow down"),
+        stream(chat::text("Let me see. ") + &chat::call(0, "c1", "look", "{\"at\":1e400}") + &chat::done("tool_calls")),
+        stream(chat::says("I saw it.")),
+        stream(chat::says("Good bye.")),
+    ])
+    .await?;
+    let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
+    let http = HttpProvider::new(Arc::new(OneEndpoint(endpoint(&server))), clock.clone());
+    let story = Story::with(Arc::new(CassetteRecorder::new(http, folder)), clock).await?;
+    story.say("look at it").await?;
+    story.say("thank you").await?;
+    story.holds(&server).await?;
+    told(&story).await
+}
+
+async fn told(story: &Story) -> Result<(Vec<Digest>, Vec<String>), Box<dyn std::error::Error>> {
+    let marks = story.session.view().await?.requests.marks.iter().map(|mark| mark.digest).collect();
+    Ok((marks, story.history().await?))
+}
+
+async fn play(folder: &Path) -> Result<Story, Box<dyn std::error::Error>> {
+    let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
+    Story::with(Arc::new(CassettePlayer::open(folder)?), clock).await
+}
+
+#[tokio::test]
+async fn a_recorded_session_runs_again_without_a_server_to_the_same_requests_and_history() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let recorded = record(folder.path()).await?;
+    let again = play(folder.path()).await?;
+    again.say("look at it").await?;
+    again.say("thank you").await?;
+    assert_eq!(told(&again).await?, recorded);
+    assert_eq!(again.failures().await?.len(), 1, "the refusal is played, too");
+    again.is_sound().await
+}
+
+#[tokio::test]
+async fn a_session_that_says_something_else_is_told_where_it_parts_from_the_recording() -> Tested {
+    let folder = tempfile::tempdir()?;
+    record(folder.path()).await?;
+    let other = play(folder.path()).await?;
+    other.say("look at it").await?;
+    let error = other.say("thank you very much").await.err().ok_or("that was not recorded")?;
+    assert_eq!(error.kind(), "invalid-request");
+    let told = r#"message 4 differs first; recorded is …"text","text":"thank you"}],"role":"user"}, asked was …"text","text":"thank you very much"}],"role":"user"}"#;
+    assert!(error.to_string().ends_with(told), "{error}");
+    other.is_sound().await
+}
+
+#[tokio::test]
+async fn a_cassette_holds_no_key() -> Tested {
+    let folder = tempfile::tempdir()?;
+    record(folder.path()).await?;
+    let mut files = 0;
+    for place in [folder.path().to_path_buf(), folder.path().join("parts")] {
+        for entry in std::fs::read_dir(place)? {
+            let path = entry?.path();
+            if path.is_file() {
+                files += 1;
+                assert!(!std::fs::read_to_string(&path)?.contains(KEY), "{}", path.display());
+            }
+        }
+    }
+    assert!(files > 8, "{files}");
+    Ok(())
+}
