@@ -252,6 +252,15 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// An export of ours is imported as it is, or not at all.
+    #[error(
+        "{}: an export of annals cannot be redacted: its Batches prove each other as they are. Import it without --redact",
+        path.display()
+    )]
+    Unredactable {
+        /// Which.
+        path: PathBuf,
+    },
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -286,6 +295,7 @@ impl CliError {
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
             | Self::Config(_)
+            | Self::Unredactable { .. }
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
