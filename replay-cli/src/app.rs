@@ -61,6 +61,9 @@ enum When {
 
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
+    Run(commands::run::Args),
+    Chat(commands::chat::Args),
+    Rerun(commands::rerun::Args),
     Replay(commands::replay::Args),
     Sessions(commands::sessions::Args),
     Tree(commands::tree::Args),
@@ -129,12 +132,18 @@ impl Command {
             | Self::Revert(_)
             | Self::Pin(_)
             | Self::Unpin(_)
-            | Self::Scenario(_) => false,
+            | Self::Scenario(_)
+            | Self::Run(_)
+            | Self::Chat(_)
+            | Self::Rerun(_) => false,
         }
     }
 
     async fn run(&self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         match self {
+            Self::Run(args) => commands::run::run(args, desk, out).await,
+            Self::Chat(args) => commands::chat::run(args, desk, out).await,
+            Self::Rerun(args) => commands::rerun::run(args, desk, out).await,
             Self::Replay(args) => commands::replay::run(args, desk, out).await,
             Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
             Self::Tree(args) => commands::tree::run(args, desk, out).await,
@@ -249,7 +258,7 @@ impl App {
             When::Always => true,
             When::Never => false,
         };
-        let desk = Desk::new(
+        let mut desk = Desk::new(
             Place::of(global.store.as_deref(), store.as_deref())?,
             global.store.clone(),
             global.file.clone(),
@@ -257,6 +266,7 @@ impl App {
             remarks.coloured(colour),
         )
         .in_environment(environment);
+        desk.watched = paged;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {

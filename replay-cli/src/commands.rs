@@ -3,6 +3,7 @@
 pub mod bisect;
 pub mod cache;
 pub mod certify;
+pub mod chat;
 pub mod compactions;
 pub mod completions;
 pub mod config;
@@ -19,7 +20,9 @@ pub mod models;
 pub mod pin;
 pub mod replay;
 pub mod requests;
+pub mod rerun;
 pub mod revert;
+pub mod run;
 pub mod scenario;
 pub mod schema;
 pub mod search;

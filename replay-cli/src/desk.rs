@@ -28,6 +28,8 @@ pub struct Desk {
     pub look: Look,
     /// Where remarks go.
     pub remarks: Remarks,
+    /// Whether the answer goes to a terminal.
+    pub watched: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
     /// The stores that were opened: closed when the command is done.
@@ -59,7 +61,7 @@ impl Desk {
     /// A desk where nothing is open yet.
     pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
         let environment = Environment::of_process();
-        Self { place, named, file, look, remarks, environment, opened: Arc::default() }
+        Self { place, named, file, look, remarks, watched: false, environment, opened: Arc::default() }
     }
 
     /// The same in another environment.

@@ -1,6 +1,7 @@
 //! How a command ends.
 
 use crate::config::ConfigError;
+use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
@@ -261,6 +262,9 @@ pub enum CliError {
         /// Which.
         path: PathBuf,
     },
+    /// A host cannot begin, or go on.
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The configuration cannot be worked with.
     #[error(transparent)]
     Config(#[from] ConfigError),
@@ -274,6 +278,7 @@ impl CliError {
     pub fn status(&self) -> u8 {
         match self {
             Self::Ask(error) => error.status(),
+            Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
             | Self::NoSessions { .. }

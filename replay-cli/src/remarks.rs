@@ -30,6 +30,11 @@ impl Remarks {
         self.watched
     }
 
+    /// How they look.
+    pub fn look(&self) -> &Look {
+        &self.look
+    }
+
     /// Says something, after the program's name.
     pub fn say(&self, tone: Tone, text: &str) {
         self.write(&format!("{} {text}\n", self.look.paint(tone, "annals:")));

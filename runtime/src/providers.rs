@@ -11,6 +11,7 @@ mod faults;
 mod http;
 mod key;
 mod lines;
+mod post;
 mod retry_after;
 mod secrets;
 

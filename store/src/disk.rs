@@ -158,7 +158,7 @@ impl DiskLog {
         let reader = shared.clone();
         let ahead = thread("annals-ahead").spawn(move || ahead::run(&reader, &wishes))?;
         *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(wish);
-        let filler = Filler { shared: shared.clone(), taken: next, written };
+        let filler = Filler::new(shared.clone(), next, written);
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
         let committer = Committer { shared: shared.clone(), writer, next, fill, upkeep };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;

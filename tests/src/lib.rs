@@ -3,3 +3,4 @@
 pub mod aimock;
 pub mod crash;
 pub mod lives;
+pub mod model;

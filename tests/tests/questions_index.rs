@@ -53,6 +53,11 @@ async fn pasts() -> Vec<Past> {
     own.offers_again();
     own.sends().await;
     own.answers("Gone again.", None, None).await;
+    // The same definitions, recorded once more: a place of their own.
+    own.offers(&["read", "write"]).await;
+    own.sends().await;
+    own.offers(&["read", "write"]).await;
+    own.sends().await;
     let mut pasts = vec![own.past().await];
     for name in IMPORTED {
         pasts.push(imported(name).await);
@@ -247,6 +252,30 @@ async fn a_fork_reads_through_the_pages_of_its_parent() {
     assert!(read < 3 * 512, "{read} of 5,017 records were read");
     assert_eq!(found, when::ask_all(&of_fork, "thing-300").await.unwrap());
     assert_eq!(found.sightings[0].fact.inherited, Some(parent));
+}
+
+#[tokio::test]
+async fn a_call_that_was_open_at_the_cut_is_said_otherwise_in_a_fork() {
+    let (log, parent) = long(1).await;
+    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
+    let called = ToolCalled {
+        index: 0,
+        call: "call-1".into(),
+        name: "read".into(),
+        input: annals_core::Json::received("{}"),
+        hosted: false,
+        metadata: None,
+    };
+    append(&log, parent, vec![started.into(), called.into()]).await;
+    let fork = forked(&log, parent, 1, 0).await;
+    for records in [1, 512] {
+        let a = past(&log, None, parent).await.in_pages_of(records);
+        let b = past(&log, None, fork).await.in_pages_of(records);
+        let found = diff::sessions(&a, &b).await.unwrap();
+        assert_eq!((found.first, found.inherited), (Some(1), a.until.0), "in pages of {records}");
+        let last = found.turns[0].b.as_ref().unwrap().entries.last().unwrap();
+        assert_eq!((last.label, last.text.as_str()), ("error", annals_projections::INTERRUPTED));
+    }
 }
 
 #[tokio::test]

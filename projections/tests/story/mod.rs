@@ -251,7 +251,7 @@ impl Writer {
                     return;
                 }
                 // Every other step is captured.
-                let files = (self.next.0 % 2 == 0).then(|| tree(self.next.0));
+                let files = self.next.0.is_multiple_of(2).then(|| tree(self.next.0));
                 self.captured |= files.is_some();
                 let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files };
                 let step = self.message(vec![started.into()]);

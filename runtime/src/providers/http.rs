@@ -5,23 +5,18 @@ use super::client::Clients;
 use super::endpoint::{Endpoint, Endpoints};
 use super::faults::{fault, no_stream, redirected, unsent};
 use super::key::{self, Key, KeySource};
+use super::post::{Post, Shared, address, headers};
 use super::retry_after;
 use super::secrets::{Secrets, shown};
 use crate::ports::{Answer, Clock, Provider, ProviderError, ProviderErrorKind, ProviderRequest};
-use crate::wire::{self, Body, Protocol};
+use crate::wire::{self, Protocol};
 use bytes::Bytes;
 use futures_util::{StreamExt, stream};
-use reqwest::header::{
-    ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue,
-    LOCATION,
-};
-use reqwest::{Response, Url};
+use reqwest::Response;
+use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::{Instant, timeout};
-
-/// The version of the Anthropic API whose encoding this is.
-const ANTHROPIC_VERSION: &str = "2023-06-01";
 
 /// How much of a refusal's body is read.
 const REFUSAL: usize = 64 << 10;
@@ -88,31 +83,23 @@ impl Inner {
             None => None,
         };
         let secrets = Secrets::of(&endpoint, key.as_ref());
-        let sent = self.post(request, protocol, &endpoint, key.as_ref(), url, body.clone(), &secrets).await;
-        sent.map_err(|error| {
-            if let (ProviderErrorKind::Authentication, Some(source)) = (error.kind, &endpoint.key) {
+        let headers = headers(request, protocol, &endpoint, key.as_ref())?;
+        let post = Post { protocol, endpoint, secrets, url, headers, body: body.clone() };
+        self.post(&post).await.map_err(|error| {
+            if let (ProviderErrorKind::Authentication, Some(source)) = (error.kind, &post.endpoint.key) {
                 self.keys().remove(source);
             }
-            ProviderError { message: secrets.replace(error.message), ..error }
+            ProviderError { message: post.secrets.replace(error.message), ..error }
         })
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what `open` found, handed on once")]
-    async fn post(
-        &self,
-        request: &ProviderRequest,
-        protocol: Protocol,
-        endpoint: &Endpoint,
-        key: Option<&Key>,
-        url: Url,
-        body: Arc<Body>,
-        secrets: &Secrets,
-    ) -> Result<Reading, ProviderError> {
-        let (at, limits) = (shown(&url), endpoint.limits);
+    async fn post(&self, post: &Post) -> Result<Reading, ProviderError> {
+        let Post { protocol, endpoint, secrets, url, headers, body } = post;
+        let (at, limits) = (shown(url), endpoint.limits);
         let deadline = Instant::now() + limits.total;
-        let client = self.clients.client(&url, limits.connect).map_err(|error| unsent(&error, &at))?;
-        let headers = headers(request, protocol, endpoint, key)?;
-        let posted = client.post(url).headers(headers).body(Bytes::from_owner(Shared(body))).send();
+        let client = self.clients.client(url, limits.connect).map_err(|error| unsent(&error, &at))?;
+        let body = Bytes::from_owner(Shared(body.clone()));
+        let posted = client.post(url.clone()).headers(headers.clone()).body(body).send();
         let first = limits.idle.min(limits.total);
         let response = match timeout(first, posted).await {
             Ok(response) => response.map_err(|error| unsent(&error, &at))?,
@@ -122,9 +109,8 @@ impl Inner {
             }
         };
         tracing::debug!(status = response.status().as_u16(), %at, "answered");
-        self.judge(response, protocol, endpoint, &at)
-            .await
-            .map(|response| Reading::new(response, wire::decoder(protocol), limits, deadline, secrets.clone(), at))
+        let response = self.judge(response, *protocol, endpoint, &at).await?;
+        Ok(Reading::new(response, wire::decoder(*protocol), limits, deadline, secrets.clone(), at))
     }
 
     /// Gives the response if it is a stream of events, and explains what else it is.
@@ -174,74 +160,6 @@ impl Inner {
     }
 }
 
-/// Where a protocol is spoken below a base URL. A base URL without a path gets the usual `/v1`, one that names the
-/// protocol's own path is taken as it is, and a query is kept.
-fn address(base: &str, protocol: Protocol) -> Result<Url, String> {
-    let mut url = Url::parse(base).map_err(|error| format!("the base URL is no URL: {error}"))?;
-    if !matches!(url.scheme(), "http" | "https") || url.host_str().is_none() {
-        return Err(format!("the base URL is no http or https address: {}", shown(&url)));
-    }
-    let path = match protocol {
-        Protocol::OpenAiChat => "/chat/completions",
-        Protocol::OpenAiResponses => "/responses",
-        Protocol::AnthropicMessages => "/messages",
-    };
-    let base = url.path().trim_end_matches('/');
-    if !base.ends_with(path) {
-        let base = if base.is_empty() { "/v1" } else { base };
-        let path = format!("{base}{path}");
-        url.set_path(&path);
-    }
-    Ok(url)
-}
-
-fn headers(
-    request: &ProviderRequest,
-    protocol: Protocol,
-    endpoint: &Endpoint,
-    key: Option<&Key>,
-) -> Result<HeaderMap, ProviderError> {
-    let mut headers = HeaderMap::new();
-    let session = HeaderValue::from_str(&request.session.to_string()).map_err(unsendable("X-Session-Id"))?;
-    headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-    headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
-    headers.insert("x-session-affinity", session.clone());
-    headers.insert("x-session-id", session);
-    if let Some(parent) = request.parent {
-        let parent = HeaderValue::from_str(&parent.to_string()).map_err(unsendable("x-parent-session-id"))?;
-        headers.insert("x-parent-session-id", parent);
-    }
-    let (name, before) = match protocol {
-        Protocol::OpenAiChat | Protocol::OpenAiResponses => (AUTHORIZATION, "Bearer "),
-        Protocol::AnthropicMessages => (HeaderName::from_static("x-api-key"), ""),
-    };
-    if protocol == Protocol::AnthropicMessages {
-        headers.insert("anthropic-version", HeaderValue::from_static(ANTHROPIC_VERSION));
-    }
-    if let Some(key) = key {
-        let mut value =
-            HeaderValue::from_str(&format!("{before}{}", key.expose())).map_err(unsendable(name.as_str()))?;
-        value.set_sensitive(true);
-        headers.insert(name, value);
-    }
-    for (name, value) in &endpoint.headers {
-        let mut value = HeaderValue::from_str(value).map_err(unsendable(name))?;
-        value.set_sensitive(true);
-        let name: HeaderName = name.parse().map_err(|_: InvalidHeaderName| {
-            fault(ProviderErrorKind::InvalidRequest, format!("{name:?} is no name of a header: correct it"))
-        })?;
-        headers.insert(name, value);
-    }
-    Ok(headers)
-}
-
-fn unsendable(name: &str) -> impl Fn(InvalidHeaderValue) -> ProviderError + use<'_> {
-    move |_| {
-        let message = format!("the value of the header {name} cannot be sent: correct it");
-        fault(ProviderErrorKind::InvalidRequest, message)
-    }
-}
-
 /// The beginning of a body that is no stream, as far as it comes.
 async fn beginning(mut response: Response, endpoint: &Endpoint) -> String {
     let mut bytes = Vec::new();
@@ -263,13 +181,4 @@ fn status_in(body: &str) -> Option<u16> {
     let error = body.get("error")?;
     let number = ["code", "status"].iter().find_map(|name| error.get(name)?.as_u64());
     number.and_then(|number| u16::try_from(number).ok()).filter(|status| (400..600).contains(status))
-}
-
-/// The encoded bytes, not copied.
-struct Shared(Arc<Body>);
-
-impl AsRef<[u8]> for Shared {
-    fn as_ref(&self) -> &[u8] {
-        &self.0.bytes
-    }
 }

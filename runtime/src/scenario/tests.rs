@@ -79,7 +79,14 @@ fn every_form_of_an_argument_is_read() {
         panic!()
     };
     assert_eq!((input.id, input.delivery), (Some("a b".into()), Delivery::Queue));
-    assert_eq!(action(json!({ "revert": { "to": { "user": 2 } } })), Action::Revert(Revert::To(2)));
+    assert_eq!(
+        action(json!({ "revert": { "to": { "user": 2 } } })),
+        Action::Revert(Revert::To { user: 2, files: false })
+    );
+    let with_files = action(json!({ "revert": { "to": { "user": 2 }, "files": true } }));
+    assert_eq!(with_files, Action::Revert(Revert::To { user: 2, files: true }));
+    let child = Action::Child { number: 1, name: "kid".to_owned() };
+    assert_eq!(action(json!({ "child": { "number": 1, "as": "kid" } })), child);
     assert_eq!(action(json!({ "revert": "commit" })), Action::Revert(Revert::Commit));
     assert_eq!(action(json!({ "fork": { "as": "x" } })), Action::Fork { at: None, name: "x".into() });
     assert_eq!(
@@ -249,6 +256,18 @@ fn a_file_needs_its_version_name_and_a_script() {
         (
             json!({ "scenario": 1, "name": "n", "script": [{ "run": "idle" }], "builtins": ["time"] }),
             "$.builtins[0]: unknown word `time`",
+        ),
+        (
+            json!({ "scenario": 1, "name": "n", "script": [{ "run": "idle" }], "subagent_depth": 2 }),
+            "$.subagent_depth: a depth without `subagents`",
+        ),
+        (
+            json!({ "scenario": 1, "name": "n", "script": [{ "run": "idle" }], "subagents": { "a": { "model": "b" } } }),
+            "$.subagents.a.model: ",
+        ),
+        (
+            json!({ "scenario": 1, "name": "n", "script": [{ "child": { "number": 0, "as": "a" } }] }),
+            "$.script[0].child.number: children are counted from 1",
         ),
     ] {
         let error = whole(&file).expect_err(&file.to_string()).to_string();

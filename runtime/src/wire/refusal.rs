@@ -58,6 +58,7 @@ fn of_status(status: u16, advice: RetryAdvice, body: &str) -> ProviderErrorKind 
         429 => RateLimit,
         400 | 413 if body.trim().is_empty() => Overflow,
         _ if is_overflow(body) => Overflow,
+        400 if is_passing(body) => RateLimit,
         408 | 425 => ProviderInternal,
         500.. => ProviderInternal,
         _ => InvalidRequest,
@@ -122,13 +123,17 @@ fn is_quota(text: &str) -> bool {
     .any(|word| text.contains(word))
 }
 
-/// Whether words say that the request exceeds the model's context (spec 9.4).
-fn is_overflow(text: &str) -> bool {
+/// Whether words say that the provider is busy, whatever else they name (spec 9.4).
+fn is_passing(text: &str) -> bool {
     let text = text.trim();
-    let passing = text.starts_with("throttling error:")
+    text.starts_with("throttling error:")
         || text.starts_with("service unavailable:")
         || text.contains("rate limit")
-        || text.contains("too many requests");
+        || text.contains("too many requests")
+}
+
+/// Whether words say that the request exceeds the model's context (spec 9.4).
+fn is_overflow(text: &str) -> bool {
     let words = [
         "prompt is too long",
         "request_too_large",
@@ -147,7 +152,7 @@ fn is_overflow(text: &str) -> bool {
         "exceeded model token limit",
         "input is too long",
     ];
-    !passing && words.iter().any(|word| text.contains(word))
+    !is_passing(text) && words.iter().any(|word| text.contains(word))
 }
 
 const fn headline(kind: ProviderErrorKind) -> &'static str {

@@ -5,6 +5,7 @@ use crate::story::{KEY, Story, Tested, endpoint, in_time};
 use annals_runtime::providers::{Endpoint, KeySource, Limits};
 use annals_runtime::{NewInput, Outcome};
 use std::time::Duration;
+use tokio::io::AsyncWriteExt;
 
 fn impatient(server: &Server) -> Endpoint {
     let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
@@ -194,4 +195,69 @@ async fn credentials_in_an_address_are_sent_and_never_told() -> Tested {
     assert!(failures[0].contains("no service for [redacted:url] at"), "{failures:?}");
     assert!(!format!("{:?}{}", story.events().await?, crate::traces::all()).contains("sesame-open"));
     story.is_sound().await
+}
+
+#[tokio::test]
+async fn a_proxy_of_the_environment_is_taken_except_on_this_machine() -> Tested {
+    const CHILD: &str = "ANNALS_TEST_BEHIND_A_PROXY";
+    if let Ok(base) = std::env::var(CHILD) {
+        let story = Story::at(Endpoint::at("http://provider.invalid/v1")).await?;
+        assert_eq!(story.say("hello").await?, Outcome::Idle);
+        assert_eq!(story.history().await?, ["user hello", "assistant stop: from afar"]);
+        let here = Story::at(Endpoint::at(base)).await?;
+        here.say("hello").await?;
+        assert_eq!(here.history().await?, ["user hello", "assistant stop: from here"]);
+        return Ok(());
+    }
+    let (proxy, here) =
+        (Server::new([stream(chat::says("from afar"))]).await?, Server::new([stream(chat::says("from here"))]).await?);
+    // A process of its own: the environment belongs to all tests of this one.
+    let name = "connections::a_proxy_of_the_environment_is_taken_except_on_this_machine";
+    let mut child = tokio::process::Command::new(std::env::current_exe()?);
+    child.args(["--exact", name]).env(CHILD, here.base());
+    for variable in ["NO_PROXY", "no_proxy", "ALL_PROXY", "all_proxy", "HTTP_PROXY", "REQUEST_METHOD"] {
+        child.env_remove(variable);
+    }
+    child.env("http_proxy", format!("http://127.0.0.1:{}", proxy.port()));
+    let output = in_time(child.kill_on_drop(true).output()).await?;
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+    let lines = |server: &Server| server.received().into_iter().map(|received| received.line).collect::<Vec<_>>();
+    assert_eq!(lines(&proxy), ["POST http://provider.invalid/v1/chat/completions HTTP/1.1"]);
+    assert_eq!(lines(&here), ["POST /v1/chat/completions HTTP/1.1"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_server_that_does_not_speak_tls_is_a_failed_connection() -> Tested {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await?;
+    let at = format!("https://{}/v1/chat/completions", listener.local_addr()?);
+    tokio::spawn(async move {
+        while let Ok((mut stream, _)) = listener.accept().await {
+            drop(stream.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").await);
+        }
+    });
+    let story = Story::at(Endpoint::at(at.clone())).await?;
+    let error = story.say("hello").await.err().ok_or("it speaks no TLS")?;
+    // Without certificates on this machine there is no TLS at all.
+    let told = error.to_string();
+    assert!(told.starts_with(&format!("no connection to {at}: ")) || told.contains("certificates"), "{told}");
+    story.is_sound().await
+}
+
+#[tokio::test]
+async fn a_command_is_asked_once_for_its_key_and_again_after_the_key_was_refused() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let asked = folder.path().join("asked");
+    let script = format!("echo x >> '{}'; echo {KEY}", asked.display());
+    let command = KeySource::Command(["sh", "-c", &script].map(Into::into).to_vec());
+    let refused = || crate::server::refusal("401 Unauthorized", &[], "no");
+    let server =
+        Server::new([stream(chat::says("a")), stream(chat::says("b")), refused(), stream(chat::says("c"))]).await?;
+    let story = Story::at(endpoint(&server).key(command)).await?;
+    for (said, times) in [("one", 1), ("two", 1), ("three", 1), ("four", 2)] {
+        let ended = story.say(said).await;
+        assert_eq!(ended.is_err(), said == "three");
+        assert_eq!(std::fs::read_to_string(&asked)?.lines().count(), times, "{said}");
+    }
+    story.holds(&server).await
 }

@@ -154,6 +154,14 @@ impl Loaded {
         }
     }
 
+    /// The frames of the Batches at some positions, each with its place in its Session.
+    pub fn frames(&self, positions: std::ops::Range<u64>) -> impl Iterator<Item = ((SessionId, Seq), &[u8])> {
+        let batches = self.index().places.iter();
+        // A void has no Seqs.
+        let batches = batches.filter(move |place| place.next > place.first && positions.contains(&place.position));
+        batches.filter_map(|place| Some(((place.session, place.first), self.bytes_of(place)?)))
+    }
+
     /// What stands at a position: `None` when its frame is damaged, `Some(None)` when no Batch does.
     pub fn at(&self, position: u64) -> Option<Option<Stored>> {
         let places = &self.index().places;

@@ -3,9 +3,10 @@
 use super::frame::{self, Kind};
 use super::report::{Copy, Remark};
 use super::sessions::Checkpoint;
-use super::shared::Shared;
+use super::shared::{Shared, Tuning};
 use super::sled_tree::{SledError, SledTree};
 use annals_core::{Seq, SessionId, codec};
+use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
@@ -32,19 +33,50 @@ pub struct Filler {
     pub taken: u64,
     /// Whether sled was written to since it was opened.
     pub written: bool,
+    /// The position behind what was let go of: sled gets it from the journal.
+    let_go: u64,
+    /// What came after that, and how many bytes it is.
+    waiting: VecDeque<Fill>,
+    bytes: u64,
+    /// The bytes that sled lacks, in memory or not.
+    lag: u64,
 }
 
 impl Filler {
+    /// The filler of a store whose sled holds everything before `taken`.
+    pub fn new(shared: Arc<Shared>, taken: u64, written: bool) -> Self {
+        Self { shared, taken, written, let_go: taken, waiting: VecDeque::new(), bytes: 0, lag: 0 }
+    }
+
     /// Works until the committer is gone. Gives whether sled was written to.
+    ///
+    /// While Batches keep coming it lets them wait, since sled would take the processor and the disk from who writes;
+    /// but not more of them than [`Tuning::lag_free`](super::shared::Tuning::lag_free) says.
     pub fn run(mut self, fills: Receiver<Fill>) -> bool {
+        let Tuning { checkpoint_idle, lag_quiet, lag_free, .. } = self.shared.tuning;
         loop {
-            match fills.recv_timeout(self.shared.tuning.checkpoint_idle) {
-                Ok(fill) => self.take(&fill),
-                Err(RecvTimeoutError::Timeout) => {
+            match fills.recv_timeout(if self.lag == 0 { checkpoint_idle } else { lag_quiet }) {
+                Ok(fill) => {
+                    self.hold(fill);
+                    while self.lag > lag_free && self.take_some() {
+                        fills.try_iter().for_each(|fill| self.hold(fill));
+                    }
+                }
+                Err(RecvTimeoutError::Timeout) if self.lag == 0 => {
                     self.mend();
                     self.checkpoint();
                 }
+                Err(RecvTimeoutError::Timeout) => {
+                    // A quiet moment, until somebody writes again.
+                    while self.take_some() {
+                        if let Ok(fill) = fills.try_recv() {
+                            self.hold(fill);
+                            break;
+                        }
+                    }
+                }
                 Err(RecvTimeoutError::Disconnected) => {
+                    while self.take_some() {}
                     self.mend();
                     self.checkpoint();
                     return self.written;
@@ -53,31 +85,92 @@ impl Filler {
         }
     }
 
-    fn take(&mut self, fill: &Fill) {
-        if let Some(sled) = self.shared.sled() {
-            for (range, (session, first)) in &fill.places {
-                let Some(frame) = fill.frames.get(range.clone()) else { continue };
-                self.written = true;
-                if let Err(error) = insert(&self.shared, &sled, *session, *first, frame) {
-                    self.fail(&error);
-                    break;
-                }
-            }
+    /// Lets a group wait. What takes too much memory is let go: the journal has it.
+    fn hold(&mut self, fill: Fill) {
+        self.bytes += fill.frames.len() as u64;
+        self.lag += fill.frames.len() as u64;
+        self.waiting.push_back(fill);
+        while self.bytes > self.shared.tuning.lag_memory
+            && let Some(oldest) = self.waiting.pop_front()
+        {
+            self.bytes -= oldest.frames.len() as u64;
+            self.let_go = oldest.next;
+            self.shared.forget(&oldest);
         }
-        self.taken = fill.next;
-        // From here on sled serves them, or, when it is out of order, the journal does.
-        let mut recent = self.shared.recent.write().unwrap_or_else(PoisonError::into_inner);
-        for (_, place) in &fill.places {
-            recent.lacking.remove(place);
-        }
-        drop(recent);
+    }
+
+    /// Gives sled a part of what waits. False when nothing does.
+    fn take_some(&mut self) -> bool {
+        let bytes = if self.taken < self.let_go {
+            self.take_back()
+        } else if let Some(fill) = self.waiting.pop_front() {
+            self.bytes -= fill.frames.len() as u64;
+            let frames = fill.places.iter().map(|(range, place)| (*place, fill.frames.get(range.clone())));
+            self.give(frames.filter_map(|(place, frame)| Some((place, frame?))));
+            self.took(fill.next);
+            // From here on sled serves them, or, when it is out of order, the journal does.
+            self.shared.forget(&fill);
+            fill.frames.len() as u64
+        } else {
+            self.lag = 0;
+            return false;
+        };
+        self.lag = self.lag.saturating_sub(bytes);
         let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
-        *lag = lag.saturating_sub(fill.frames.len() as u64);
+        *lag = lag.saturating_sub(bytes);
+        if self.taken >= self.let_go && self.waiting.is_empty() {
+            (*lag, self.lag) = (lag.saturating_sub(self.lag), 0);
+        }
         drop(lag);
         self.shared.lag_fell.notify_all();
         if self.taken - self.shared.checkpoint.load(Ordering::Relaxed) >= self.shared.tuning.checkpoint_every {
             self.checkpoint();
         }
+        true
+    }
+
+    /// Gives sled one block of what was let go, from the journal. Gives how many bytes that was.
+    fn take_back(&mut self) -> u64 {
+        let shared = self.shared.clone();
+        let block = shared.journal.at(self.taken).and_then(|view| {
+            let Some((view, number)) = view.and_then(|view| view.outline.block_of(self.taken).map(|n| (view, n))) else {
+                return Ok(None);
+            };
+            let behind = view.outline.blocks.get(number + 1).map_or(view.outline.end, |next| next.first);
+            Ok(Some((shared.journal.block(&view, number)?, behind)))
+        });
+        let (to, block) = match block {
+            Ok(Some((block, behind))) => (behind.min(self.let_go), Some(block)),
+            // Whoever reads these meets the same, and looks in the other copy; opening compares both.
+            Ok(None) => (self.let_go, None),
+            Err(error) => {
+                tracing::warn!(%error, "sled lacks what could not be read again from the journal");
+                (self.let_go, None)
+            }
+        };
+        let mut bytes = 0;
+        if let Some(block) = &block {
+            let frames = block.frames(self.taken..to);
+            self.give(frames.inspect(|(_, frame)| bytes += frame.len() as u64));
+        }
+        self.took(to);
+        bytes
+    }
+
+    fn give<'a>(&mut self, frames: impl Iterator<Item = ((SessionId, Seq), &'a [u8])>) {
+        let sled = self.shared.sled();
+        for ((session, first), frame) in frames {
+            let Some(sled) = &sled else { continue };
+            self.written = true;
+            if let Err(error) = insert(&self.shared, sled, session, first, frame) {
+                return self.fail(&error);
+            }
+        }
+    }
+
+    fn took(&mut self, next: u64) {
+        self.taken = next;
+        self.shared.filled.store(next, Ordering::Release);
     }
 
     fn checkpoint(&mut self) {

@@ -94,6 +94,7 @@ impl Opening {
             sled: RwLock::new(None),
             checkpoint: AtomicU64::new(checkpoint.min(next)),
             state: Mutex::new(State::of(recovered.sessions)),
+            filled: AtomicU64::new(next),
             recent: RwLock::new(Recent::default()),
             lag: Mutex::new(0),
             lag_fell: Condvar::new(),

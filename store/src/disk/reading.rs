@@ -11,6 +11,7 @@ use crate::lineage::{Birth, Lineage};
 use crate::log::{ReadError, Slice};
 use annals_core::{Seq, SessionId, codec};
 use std::collections::VecDeque;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
 /// Reads of no more Batches than this are of single places: sled serves them, where the caller stands.
@@ -55,9 +56,11 @@ impl Shared {
         if from >= own.head.next || limit == 0 {
             return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
         }
-        // First what sled lacks, then the files: what moves from one to the other in between is in both.
+        // First how far sled goes, so that what it lacks is not taken for damage.
+        let filled = self.filled.load(Ordering::Acquire);
+        // Then what it lacks, then the files: what moves from one to the other in between is in both.
         let lacking = self.lacking(session, from, own.head.next, limit);
-        let mut page = Page { shared: self, session, records: VecDeque::new(), lacking: lacking.into() };
+        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into() };
         let (mut found, mut next) = (Vec::with_capacity(limit.min(1024)), from);
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
@@ -114,6 +117,7 @@ impl Shared {
         if end <= first || limit == 0 {
             return Ok(Vec::new());
         }
+        let filled = self.filled.load(Ordering::Acquire);
         let lacking: VecDeque<Stored> = {
             let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
             let range = (session, Seq::ZERO)..(session, end);
@@ -123,7 +127,7 @@ impl Shared {
             true => (Vec::new(), None),
             false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
         };
-        let mut page = Page { shared: self, session, records: records.into(), lacking };
+        let mut page = Page { shared: self, session, filled, records: records.into(), lacking };
         let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
         while found.len() < limit && end > first {
             match page.ending(Seq(end.0 - 1)) {
@@ -149,12 +153,14 @@ impl Shared {
         recent.lacking.range(range).map(|(_, stored)| stored).filter(holds).take(limit).cloned().collect()
     }
 
-    /// The Batch of a Session that holds `seq`, from the journal; sled gets it back.
-    fn look_in_journal(&self, session: SessionId, seq: Seq) -> Result<Option<Stored>, ReadError> {
+    /// The Batch of a Session that holds `seq`, from the journal; if sled had it before it was asked, it gets it back.
+    fn look_in_journal(&self, session: SessionId, seq: Seq, filled: u64) -> Result<Option<Stored>, ReadError> {
         let io = |error: std::io::Error| ReadError::Io { source: Arc::new(error) };
         let Some(bytes) = self.journal.find(session, seq).map_err(io)? else { return Ok(None) };
         let Some(stored) = decode(&bytes) else { return Ok(None) };
-        if let Some(sled) = self.sled() {
+        if stored.position < filled
+            && let Some(sled) = self.sled()
+        {
             match sled.replace(session, stored.batch.first, &bytes) {
                 Ok(()) => self.remark(Remark::Mended { session, seq: stored.batch.first, damaged: Copy::Sled }),
                 Err(error) => tracing::warn!(%session, %seq, %error, "sled could not be mended"),
@@ -183,6 +189,8 @@ fn lost(session: SessionId, seq: Seq) -> ReadError {
 struct Page<'a> {
     shared: &'a Shared,
     session: SessionId,
+    /// How far sled went at least when it was asked.
+    filled: u64,
     records: VecDeque<(sled::IVec, sled::IVec)>,
     lacking: VecDeque<Stored>,
 }
@@ -235,7 +243,7 @@ impl Page<'_> {
                 }
             }
         }
-        self.shared.look_in_journal(self.session, seq)
+        self.shared.look_in_journal(self.session, seq, self.filled)
     }
 }
 

@@ -3,6 +3,7 @@
 use super::ahead::Wish;
 use super::blobs::BlobFiles;
 use super::files::Disk;
+use super::filler::Fill;
 use super::journal::{Journal, Stored};
 use super::layout::Layout;
 use super::report::Remark;
@@ -26,8 +27,14 @@ pub struct Tuning {
     pub queue: usize,
     /// The most bytes that are made durable together.
     pub group_bytes: usize,
-    /// The most bytes that sled may lack while it works; then appends wait for it.
+    /// The most bytes that sled may lack; then appends wait for it.
     pub lag_bytes: u64,
+    /// The most bytes of them that are kept in memory; the others are read again from the journal.
+    pub lag_memory: u64,
+    /// The most bytes that sled may lack while others write: as long as it lacks less, it waits for a quiet moment.
+    pub lag_free: u64,
+    /// How long nobody must have written before it is quiet enough for sled.
+    pub lag_quiet: Duration,
     /// Batches after which sled is made durable.
     pub checkpoint_every: u64,
     /// Quiet time after which sled is made durable.
@@ -50,7 +57,10 @@ impl Default for Tuning {
             segment_bytes: 8 << 20,
             queue: 1024,
             group_bytes: 2 << 20,
-            lag_bytes: 64 << 20,
+            lag_bytes: 128 << 20,
+            lag_memory: 16 << 20,
+            lag_free: 96 << 20,
+            lag_quiet: Duration::from_millis(20),
             checkpoint_every: 16_384,
             checkpoint_idle: Duration::from_secs(2),
             sled_cache: 64 << 20,
@@ -79,6 +89,8 @@ pub struct Shared {
     pub(super) checkpoint: AtomicU64,
     pub(super) state: Mutex<State>,
     pub(super) recent: RwLock<Recent>,
+    /// Every Batch below this was given to sled.
+    pub(super) filled: AtomicU64,
     /// Bytes that sled lacks.
     pub(super) lag: Mutex<u64>,
     pub(super) lag_fell: Condvar,
@@ -108,7 +120,7 @@ impl State {
 /// What sled may lack, and the newest Batches.
 #[derive(Debug, Default)]
 pub struct Recent {
-    /// What sled lacks, by place.
+    /// What sled lacks and is kept in memory, by place.
     pub(super) lacking: BTreeMap<(SessionId, Seq), Stored>,
     /// The newest Batches, dense by position.
     newest: VecDeque<Stored>,
@@ -166,6 +178,14 @@ impl Shared {
     /// Whether the store is shut down.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Takes a group out of what is kept in memory for sled.
+    pub(super) fn forget(&self, fill: &Fill) {
+        let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+        for (_, place) in &fill.places {
+            recent.lacking.remove(place);
+        }
     }
 
     /// Keeps a word for the user.

@@ -55,9 +55,8 @@ impl Captured {
     fn put(&self, plan: &Plan) -> Result<(), FilesError> {
         let now = self.now()?;
         let entries = self.entries(&now)?;
-        match plan.restores.iter().find(|file| entries.get(&file.path) != file.from.as_ref()) {
-            Some(file) => return Err(FilesError::Changed { path: file.path.clone() }),
-            None => {}
+        if let Some(file) = plan.restores.iter().find(|file| entries.get(&file.path) != file.from.as_ref()) {
+            return Err(FilesError::Changed { path: file.path.clone() });
         }
         for file in &plan.restores {
             let path = format!("{}{}", self.root, file.path);

@@ -7,6 +7,7 @@ use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 /// Reads one answer.
@@ -51,11 +52,24 @@ struct Event<'a> {
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
     #[serde(default)]
-    message: Option<Value>,
+    message: Option<Start>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
     error: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Start {
+    #[serde(default)]
+    usage: Option<Value>,
+}
+
+/// What a result says of its failure; anything else in it is not looked at.
+#[derive(Deserialize)]
+struct Failed<'a> {
+    #[serde(borrow, default)]
+    error_code: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
@@ -76,8 +90,8 @@ struct Block<'a> {
     thinking: Option<String>,
     #[serde(borrow, default)]
     input: Option<&'a RawValue>,
-    #[serde(default)]
-    content: Option<Value>,
+    #[serde(borrow, default)]
+    content: Option<&'a RawValue>,
     #[serde(default)]
     is_error: Option<bool>,
 }
@@ -106,7 +120,7 @@ impl Reading for Decoder {
         let kind = event.kind.take().unwrap_or_else(|| name.to_owned());
         match kind.as_str() {
             "message_start" => {
-                self.used(event.message.as_ref().and_then(|message| message.get("usage")), out);
+                self.used(event.message.and_then(|message| message.usage).as_ref(), out);
                 Ok(())
             }
             "content_block_start" => self.start(&event, out),
@@ -256,9 +270,10 @@ fn called(block: Block<'_>) -> Result<Open, ProviderError> {
 /// The result of a call that the provider executed: the whole block, which goes back as it came.
 fn settled(block: &Block<'_>, raw: &RawValue) -> Result<ProviderEvent, ProviderError> {
     let call = block.tool_use_id.clone().ok_or_else(|| violation("a result of the answer names no call"))?;
-    let code = block.content.as_ref().and_then(|content| content.get("error_code")).and_then(Value::as_str);
-    let error = match (code, block.is_error) {
-        (Some(code), _) => Some(code.to_owned()),
+    let content = block.content.map(RawValue::get).filter(|content| content.starts_with('{'));
+    let failed: Option<Failed<'_>> = content.and_then(|content| serde_json::from_str(content).ok());
+    let error = match (failed.and_then(|failed| failed.error_code), block.is_error) {
+        (Some(code), _) => Some(code.into_owned()),
         (None, Some(true)) => Some("the call failed".to_owned()),
         (None, _) => None,
     };

@@ -33,6 +33,7 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
     for (at, message) in request.messages.iter().enumerate() {
         match message.role {
             Role::User => out.user(message, &request.model),
+            Role::System if is_blank(&joined(message)) => {}
             Role::System if is_native(&request.messages, at) => out.push("system", [Block::text(joined(message))]),
             Role::System => out.push("user", [Block::text(wrapped(&joined(message)))]),
             // An answer cannot be begun for the model: what stands last is told to it.

@@ -76,6 +76,12 @@ struct Delta<'a> {
 }
 
 #[derive(Deserialize)]
+struct Detail {
+    #[serde(rename = "type", default)]
+    kind: Option<String>,
+}
+
+#[derive(Deserialize)]
 struct Piece<'a> {
     #[serde(default)]
     index: Option<u64>,
@@ -140,8 +146,8 @@ impl Decoder {
         self.thought.short |= delta.reasoning_content.is_none() && delta.reasoning.is_some();
         for detail in delta.reasoning_details.unwrap_or_default() {
             // The others repeat what stands in the text.
-            let kind: Value = read(detail.get())?;
-            if kind.get("type").and_then(Value::as_str) == Some("reasoning.encrypted") {
+            let Detail { kind } = read(detail.get())?;
+            if kind.as_deref() == Some("reasoning.encrypted") {
                 self.begin(Kind::Reasoning, out);
                 self.thought.details.push(detail.get().to_owned());
             }

@@ -46,13 +46,24 @@ struct Event<'a> {
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(default)]
-    response: Option<Value>,
+    response: Option<Response>,
     #[serde(default)]
     error: Option<Value>,
     #[serde(default)]
     code: Option<Value>,
     #[serde(default)]
     message: Option<Value>,
+}
+
+/// What the last event says of the whole. The output in it repeats what came before.
+#[derive(Deserialize, Default)]
+struct Response {
+    #[serde(default)]
+    usage: Option<Value>,
+    #[serde(default)]
+    error: Option<Value>,
+    #[serde(default)]
+    incomplete_details: Option<Value>,
 }
 
 impl Event<'_> {
@@ -82,10 +93,7 @@ impl Reading for Decoder {
             "response.function_call_arguments.delta" => self.argument(event, out),
             "response.output_item.done" => self.done(&event, out),
             "response.completed" | "response.incomplete" | "response.done" => self.ended(event, out),
-            "response.failed" => {
-                let response = event.response.unwrap_or_default();
-                Err(told(response.get("error").unwrap_or(&response)))
-            }
+            "response.failed" => Err(told(&event.response.unwrap_or_default().error.unwrap_or_default())),
             "error" => Err(told(
                 &event.error.unwrap_or_else(|| serde_json::json!({"code": event.code, "message": event.message})),
             )),
@@ -171,13 +179,14 @@ impl Decoder {
             }
         }
         let response = event.response.unwrap_or_default();
-        if let Some(usage) = response.get("usage").filter(|usage| usage.is_object()) {
-            out.push(ProviderEvent::Usage(used(usage)));
+        if let Some(usage) = response.usage.filter(Value::is_object) {
+            out.push(ProviderEvent::Usage(used(&usage)));
         }
-        if let Some(error) = response.get("error").filter(|error| !error.is_null()) {
-            return Err(told(error));
+        if let Some(error) = response.error.filter(|error| !error.is_null()) {
+            return Err(told(&error));
         }
-        let why = response.pointer("/incomplete_details/reason").and_then(Value::as_str);
+        let why =
+            response.incomplete_details.as_ref().and_then(|details| details.get("reason")).and_then(Value::as_str);
         out.push(ProviderEvent::Finished(match (why, self.calls) {
             (Some("max_output_tokens"), _) => Finish::Length,
             (Some("content_filter"), _) => Finish::ContentFilter,

@@ -170,10 +170,9 @@ async fn what_there_is_so_far_is_shown() -> Tested {
 
 #[tokio::test]
 async fn a_command_sees_no_hidden_variable() -> Tested {
-    // Cargo sets it for every test.
-    let command = || json!({"command": "echo ${CARGO_MANIFEST_DIR:+seen}"});
+    let command = || json!({"command": "echo ${HOME:+seen}"});
     assert_eq!(Bench::new()?.said("bash", command()).await, "seen\nCommand exited with code 0.");
-    let hiding = Bench::with(|place| place.hiding(["CARGO_MANIFEST_DIR"]))?;
+    let hiding = Bench::with(|place| place.hiding(["HOME"]))?;
     assert_eq!(hiding.said("bash", command()).await, "\nCommand exited with code 0.");
     Ok(())
 }

@@ -1,0 +1,56 @@
+//! `annals chat`
+
+use super::run::With;
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::host::chat::{Chat, Reading};
+use crate::host::{Host, HostError, Questions, configured, opening};
+use annals_store::OpenMode;
+use std::io::{IsTerminal, Write};
+
+/// Works with a model in a conversation: prompts, answers, tools, questions, one after another.
+///
+/// What is typed while the model works joins its turn at the next boundary. A line that ends in a backslash goes on in
+/// the next one; pasted lines stay together. `/help` lists what else can be said: another model or agent, a new Session,
+/// undo and redo, compaction, costs. Ctrl-C interrupts what runs, Ctrl-D leaves; the Session stays.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// Goes on with the last Session of this directory.
+    #[arg(long = "continue", short = 'c', conflicts_with = "session")]
+    go_on: bool,
+    /// Goes on with this Session: its id, the beginning of it, words of its title, or @last.
+    #[arg(long, short = 's', value_name = "SESSION")]
+    session: Option<String>,
+    #[command(flatten)]
+    with: With,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no model to talk to, or no Session to go on with; when the store refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let options = args.with.options();
+    let found = opening::find(args.go_on, args.session.as_deref(), desk).await?;
+    let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
+    let definitions = equipment.definitions.clone();
+    let (put, questions) = Questions::channel();
+    let reader = match &found {
+        Some(found) => found.reader.clone(),
+        None => desk.store(OpenMode::Create).await?,
+    };
+    let host = Host::open(desk, reader, equipment, put)?;
+    let session = match &found {
+        Some(_) => Some(opening::open(&host, found.as_ref(), &chosen).await?),
+        // An empty conversation leaves nothing in the store.
+        None => None,
+    };
+    let person = std::io::stdin().is_terminal() && desk.watched;
+    let history = desk.place.dir().join("chat-history");
+    let reading = match person {
+        true => Reading::edited(&history).map_err(HostError::Editor)?,
+        false => Reading::piped(),
+    };
+    let manner = args.with.manner(person);
+    Chat::new(desk, &host, definitions, chosen, session, questions, manner, reading)?.talk(out).await
+}

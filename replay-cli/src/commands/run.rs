@@ -1,0 +1,176 @@
+//! `annals run`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::host::{
+    Ended, Goal, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice, closing,
+    conduct, configured, opening,
+};
+use annals_runtime::NewInput;
+use annals_runtime::ports::{Ids, SeededIds};
+use annals_store::OpenMode;
+use std::io::{IsTerminal, Read, Write};
+use std::path::PathBuf;
+
+/// Gives a prompt to a model, with tools to work in this directory, and shows its answer.
+///
+/// On a terminal the answer streams, tools are shown as they run, and permissions are asked for. Otherwise stdout holds
+/// the answer alone, and questions are rejected unless --yes or a rule allows. Ctrl-C interrupts the turn and keeps the
+/// Session; a second one leaves at once. Everything is in the log: `annals replay @last` tells it again. Exit status 0
+/// for an answer, 1 for none, 2 for wrong use.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// What is to be done; `-` stands for what comes through stdin, which is otherwise appended.
+    #[arg(value_name = "PROMPT")]
+    prompt: Vec<String>,
+    /// Goes on with the last Session of this directory; without a prompt, with what was interrupted in it.
+    #[arg(long = "continue", short = 'c', conflicts_with = "session")]
+    go_on: bool,
+    /// Goes on with this Session: its id, the beginning of it, words of its title, or @last.
+    #[arg(long, short = 's', value_name = "SESSION")]
+    session: Option<String>,
+    #[command(flatten)]
+    with: With,
+}
+
+/// What a run works with.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct With {
+    /// The agent.
+    #[arg(long, value_name = "AGENT")]
+    pub agent: Option<String>,
+    /// The model, as `annals models` names it.
+    #[arg(long, short = 'm', value_name = "MODEL")]
+    pub model: Option<String>,
+    /// Records every answer of the model in DIR, for --replay.
+    #[arg(long, value_name = "DIR")]
+    pub record: Option<PathBuf>,
+    /// Takes every answer from DIR, where --record put it: no network, no key.
+    #[arg(long, value_name = "DIR", conflicts_with = "record")]
+    pub replay: Option<PathBuf>,
+    /// Allows whatever no rule denies.
+    #[arg(long, short = 'y')]
+    pub yes: bool,
+    /// Rejects whatever no rule allows, without asking.
+    #[arg(long, conflicts_with = "yes")]
+    pub deny: bool,
+}
+
+impl With {
+    /// Who answers permission questions; `person` says whether somebody could.
+    pub fn manner(&self, person: bool) -> Manner {
+        match (self.yes, self.deny, person) {
+            (true, ..) => Manner::Yes,
+            (_, true, _) => Manner::Deny,
+            (_, _, true) => Manner::Person,
+            (_, _, false) => Manner::Nobody,
+        }
+    }
+
+    /// What the host is told.
+    pub fn options(&self) -> Options {
+        Options {
+            agent: self.agent.clone(),
+            model: self.model.clone(),
+            record: self.record.clone(),
+            replay: self.replay.clone(),
+        }
+    }
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is nothing to say, no model to say it to, or no Session to go on with; when the store refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let prompt = prompt(&args.prompt)?;
+    if prompt.is_none() && !args.go_on && args.session.is_none() {
+        return Err(HostError::NoPrompt.into());
+    }
+    let options = args.with.options();
+    let found = opening::find(args.go_on, args.session.as_deref(), desk).await?;
+    let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
+    let (put, questions) = Questions::channel();
+    let reader = match &found {
+        Some(found) => found.reader.clone(),
+        None => desk.store(OpenMode::Create).await?,
+    };
+    let host = Host::open(desk, reader, equipment, put)?;
+    let session = opening::open(&host, found.as_ref(), &chosen).await?;
+    let person = std::io::stdin().is_terminal() && desk.shows_progress();
+    let show = match desk.look.json {
+        true => Show::Json(JsonLines::default()),
+        false => Show::Screen(Box::new(Screen::new(desk.remarks.clone(), desk.look.clone(), desk.watched))),
+    };
+    let mut stage = Stage::new(&host, questions, show, args.with.manner(person), Lines::of_stdin())?;
+    let view = session.view().await.map_err(HostError::from)?;
+    stage.show.begin(&view, out)?;
+    if let Some(prompt) = prompt {
+        let input = SeededIds::from_entropy()?.input(desk.look.now);
+        stage.show.typed(input.clone());
+        session.admit(NewInput::steer(prompt).named(input.as_str())).await.map_err(HostError::from)?;
+    }
+    let ended = conduct(&host, &session, Goal::Answer, &mut stage, out).await?;
+    if !matches!(ended, Ended::Left) {
+        stage.await_title(&session).await;
+    }
+    let view = session.view().await.map_err(HostError::from)?;
+    if desk.look.json {
+        closing::in_json(&view, &ended, out)?;
+    } else {
+        closing::say(&view, &ended, desk);
+    }
+    if let Ended::Failed(error) = &ended
+        && !desk.look.json
+    {
+        desk.remarks.say(crate::look::Tone::Bad, &advice(error, view.session.model.as_str()));
+    }
+    Ok(Verdict::bad_if(!matches!(ended, Ended::Idle | Ended::Elsewhere)))
+}
+
+/// The words of the prompt, and what comes through stdin; `None` when there is neither.
+fn prompt(words: &[String]) -> Result<Option<String>, HostError> {
+    let stdin = std::io::stdin();
+    let piped = match words.iter().any(|word| word == "-") || !stdin.is_terminal() {
+        true => {
+            let mut bytes = Vec::new();
+            stdin.lock().read_to_end(&mut bytes).map_err(HostError::Stdin)?;
+            String::from_utf8(bytes).map_err(|_| HostError::NotText)?
+        }
+        false => String::new(),
+    };
+    Ok(joined(words, &piped))
+}
+
+fn joined(words: &[String], piped: &str) -> Option<String> {
+    let piped = piped.trim_end();
+    let placed = words.iter().any(|word| word == "-");
+    let told: Vec<&str> = words.iter().map(|word| if word == "-" { piped } else { word }).collect();
+    let told = told.join(" ");
+    let told = match (placed || piped.trim().is_empty(), told.is_empty()) {
+        (true, _) => told,
+        (false, true) => piped.to_owned(),
+        (false, false) => format!("{told}\n\n{piped}"),
+    };
+    Some(told.trim().to_owned()).filter(|told| !told.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::joined;
+
+    fn told(words: &[&str], piped: &str) -> Option<String> {
+        joined(&words.iter().map(|word| (*word).to_owned()).collect::<Vec<_>>(), piped)
+    }
+
+    #[test]
+    fn a_prompt_is_its_words_and_what_comes_through_the_pipe() {
+        assert_eq!(told(&["fix", "the test"], "").as_deref(), Some("fix the test"));
+        assert_eq!(told(&["why does this fail"], "error\n").as_deref(), Some("why does this fail\n\nerror"));
+        assert_eq!(told(&[], "only this\n").as_deref(), Some("only this"));
+        assert_eq!(told(&["-"], "only this\n").as_deref(), Some("only this"));
+        assert_eq!(told(&["say", "-", "twice"], "it\n").as_deref(), Some("say it twice"));
+        assert_eq!(told(&["what is a - b"], "").as_deref(), Some("what is a - b"));
+        assert_eq!(told(&[], " \n"), None);
+    }
+}

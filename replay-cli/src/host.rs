@@ -1,0 +1,134 @@
+//! The host: what stands around a [`Runtime`] when a person works with it. Ports over the store, what is there at a
+//! Location, who answers permission questions, and what is shown meanwhile.
+//!
+//! ```text
+//! configuration, options ─► Equipment ─► Host (Runtime over the store) ─► conduct: inputs, notices, questions, signals
+//!                                                                               └─► Show: a person's screen, or JSON lines
+//! ```
+
+mod advice;
+pub mod chat;
+pub mod closing;
+mod conduct;
+mod configured;
+mod equipment;
+mod error;
+mod json_lines;
+mod lease;
+mod lines;
+pub mod opening;
+mod places;
+mod question;
+mod real_place;
+pub mod rerun;
+mod screen;
+mod screen_tools;
+mod show;
+mod signals;
+
+pub use advice::advice;
+pub use conduct::{Ended, Goal, Stage, conduct};
+pub use configured::{Chosen, Options, configured};
+pub use equipment::{AtPlace, Equipment};
+pub use error::HostError;
+pub use json_lines::JsonLines;
+pub use lease::Lease;
+pub use lines::{Line, Lines};
+pub use places::Places;
+pub use question::{Manner, Question, Questions, reply};
+pub use real_place::RealPlace;
+pub use screen::Screen;
+pub use show::Show;
+pub use signals::{Signal, Signals};
+
+use crate::desk::Desk;
+use crate::error::CliError;
+use crate::reader::Reader;
+use annals_core::SessionId;
+use annals_core::event::Location;
+use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock};
+use annals_runtime::subagents::{Subagents, TaskTool};
+use annals_runtime::tools::{Tool, ToolRegistry};
+use annals_runtime::{Ports, Runtime, Session};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// A runtime over the store.
+pub struct Host {
+    /// Runs Sessions.
+    pub runtime: Runtime,
+    /// Reads the same log.
+    pub reader: Reader,
+    places: Arc<Places>,
+    store: PathBuf,
+}
+
+impl Host {
+    /// A runtime over the store that `reader` reads. Permission questions go to `questions`.
+    ///
+    /// # Errors
+    /// When the system gives no entropy for ids.
+    pub fn open(desk: &Desk, reader: Reader, equipment: Equipment, questions: Questions) -> Result<Self, CliError> {
+        let store = std::path::absolute(desk.place.dir())
+            .map_err(|source| CliError::File { path: desk.place.dir().to_owned(), source })?;
+        let application = ToolRegistry::default();
+        let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
+        let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));
+        settings.views = reader.saved().cloned();
+        let ports = Ports {
+            log: reader.log().clone(),
+            provider,
+            clock: Arc::new(SystemClock::local()),
+            ids: Arc::new(SeededIds::from_entropy()?),
+            outputs: Arc::new(OutputFolder::at(store.join(OUTPUTS))),
+            approver: Arc::new(questions),
+            locations: places.clone(),
+            definitions,
+        };
+        let runtime = Runtime::new(ports, settings);
+        if !subagents.is_empty() {
+            let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
+            application.register([task]).map_err(HostError::from)?.detach();
+        }
+        Ok(Self { runtime, reader, places, store })
+    }
+
+    /// A Session of the store, and the right to run it, unless another process has it.
+    ///
+    /// # Errors
+    /// When there is no such Session, its directory is gone, or the store's folder cannot be written.
+    pub async fn session(&self, session: SessionId) -> Result<Session, CliError> {
+        let session = self.runtime.session(session).await.map_err(HostError::from)?;
+        let view = session.view().await.map_err(HostError::from)?;
+        if let Some(location) = &view.session.location {
+            self.prepare(location).await?;
+        }
+        Ok(session)
+    }
+
+    /// Looks at a Location beforehand: it runs git, which takes its time.
+    ///
+    /// # Errors
+    /// When there is no such directory.
+    pub async fn prepare(&self, location: &Location) -> Result<(), CliError> {
+        if !Path::new(&location.directory).is_dir() {
+            return Err(HostError::NoDirectory { directory: location.directory.clone() }.into());
+        }
+        self.places.prepare(location).await;
+        Ok(())
+    }
+
+    /// The right to run a Session; `None` while another process has it.
+    ///
+    /// # Errors
+    /// When the store's folder cannot be written.
+    pub fn lease(&self, session: SessionId) -> Result<Option<Lease>, CliError> {
+        Ok(Lease::take(&self.store.join(RUNNING), session)?)
+    }
+}
+
+/// The folder of the store where whole tool outputs are kept for a while.
+const OUTPUTS: &str = "outputs";
+
+/// The folder of the store that says which Sessions run.
+const RUNNING: &str = "running";

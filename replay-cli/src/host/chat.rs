@@ -1,0 +1,219 @@
+//! A conversation: prompts, and words to the chat itself, one after another.
+
+mod printer;
+mod reading;
+mod undo;
+mod words;
+
+pub use printer::Printer;
+pub use reading::Reading;
+pub use words::{WORDS, Word};
+
+use super::{
+    Chosen, Ended, Goal, Host, HostError, Line, Manner, Question, Screen, Show, Stage, advice, closing, conduct,
+};
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::look::Tone;
+use crate::remarks::Remarks;
+use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
+use annals_runtime::settings::Definitions;
+use annals_runtime::{NewInput, NewSession, RunError, Session};
+use std::io::Write;
+use std::sync::Arc;
+use tokio::sync::mpsc;
+
+/// A conversation.
+pub struct Chat<'a> {
+    host: &'a Host,
+    definitions: Arc<dyn Definitions>,
+    chosen: Chosen,
+    /// `None` before the first prompt.
+    session: Option<Session>,
+    stage: Stage,
+    remarks: Remarks,
+    ids: SeededIds,
+    printer: Option<Printer>,
+}
+
+/// Whether a conversation goes on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Then {
+    GoesOn,
+    Ends,
+}
+
+impl<'a> Chat<'a> {
+    /// A conversation in `session`, or in a new one that the first prompt begins.
+    ///
+    /// # Errors
+    /// When the system gives no signals, or no entropy.
+    #[expect(clippy::too_many_arguments, reason = "a conversation is where all of these meet")]
+    pub fn new(
+        desk: &Desk,
+        host: &'a Host,
+        definitions: Arc<dyn Definitions>,
+        chosen: Chosen,
+        session: Option<Session>,
+        questions: mpsc::UnboundedReceiver<Question>,
+        manner: Manner,
+        reading: Reading,
+    ) -> Result<Self, CliError> {
+        let Reading { lines, printer } = reading;
+        let printer = printer.map(|printer| printer.wide(desk.look.width));
+        let remarks = match &printer {
+            Some(printer) => Remarks::new(Box::new(printer.clone()), desk.remarks.look().clone(), true),
+            None => desk.remarks.clone(),
+        };
+        let screen = Screen::new(remarks.clone(), desk.look.clone(), desk.watched);
+        let screen = if printer.is_some() { screen.above_a_prompt() } else { screen };
+        let mut stage = Stage::new(host, questions, Show::Screen(Box::new(screen)), manner, lines)?;
+        stage.steers = printer.is_some();
+        let ids = SeededIds::from_entropy()?;
+        Ok(Self { host, definitions, chosen, session, stage, remarks, ids, printer })
+    }
+
+    /// Talks until a person leaves.
+    ///
+    /// # Errors
+    /// When the output or the store refuses.
+    pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+        let mut above = self.printer.clone();
+        let out: &mut (dyn Write + Send) = match &mut above {
+            Some(above) => above,
+            None => out,
+        };
+        let Chosen { agent, model, directory } = &self.chosen;
+        self.aside(&format!("{agent} on {model} in {directory} · /help tells what can be said"));
+        if let Some(session) = &self.session {
+            self.stage.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
+        }
+        loop {
+            let then = match self.stage.typed().await {
+                Line::Text(line) if line.trim().is_empty() => Then::GoesOn,
+                Line::Text(line) => match Word::of(&line) {
+                    Some(word) => self.word(word, out).await?,
+                    None => self.prompt(line.trim(), out).await?,
+                },
+                Line::Interrupt => {
+                    self.aside("nothing runs; Ctrl-D or /quit leaves");
+                    Then::GoesOn
+                }
+                Line::End => Then::Ends,
+            };
+            if then == Then::Ends {
+                break;
+            }
+        }
+        if let Some(session) = &self.session {
+            self.stage.await_title(session).await;
+            let view = session.view().await.map_err(HostError::from)?;
+            let id = closing::short(session.id());
+            self.aside(&format!("Session {id} · {}", closing::used(&view)));
+            self.aside(&format!("annals chat -s {id} goes on · annals verify {id} --requests proves it"));
+        }
+        Ok(Verdict::Fine)
+    }
+
+    fn aside(&self, text: &str) {
+        self.remarks.write(&format!("{}\n", self.remarks.look().paint(Tone::Dim, text)));
+    }
+
+    fn warn(&self, text: &str) {
+        self.remarks.write(&format!("{}\n", self.remarks.look().paint(Tone::Warn, text)));
+    }
+
+    async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+        let session = match &self.session {
+            Some(session) => session.clone(),
+            None => {
+                let Chosen { agent, model, directory } = self.chosen.clone();
+                let new = NewSession::at(directory, agent, model);
+                self.host.prepare(&new.location).await?;
+                let session = self.host.runtime.create(new).await.map_err(HostError::from)?;
+                self.stage.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
+                self.session.insert(session).clone()
+            }
+        };
+        let input = self.ids.input(SystemClock::local().now());
+        self.stage.show.typed(input.clone());
+        session.admit(NewInput::steer(text).named(input.as_str())).await.map_err(HostError::from)?;
+        self.run(&session, Goal::Answer, out).await
+    }
+
+    async fn run(&mut self, session: &Session, goal: Goal, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+        let mut goal = goal;
+        loop {
+            let ended = conduct(self.host, session, goal, &mut self.stage, out).await?;
+            match &ended {
+                Ended::Idle | Ended::Elsewhere => {
+                    // What was typed in the last moment is pending.
+                    let view = session.view().await.map_err(HostError::from)?;
+                    if !view.inbox.pending.is_empty() {
+                        goal = Goal::Answer;
+                        continue;
+                    }
+                }
+                Ended::Interrupted => self.warn("interrupted; say what is to be done instead"),
+                Ended::Stopped => self.warn("the turn ended: a permission was declined"),
+                Ended::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
+                Ended::Failed(error) => self.warn(&advice(error, self.chosen.model.as_str())),
+                Ended::Left => return Ok(Then::Ends),
+            }
+            return Ok(Then::GoesOn);
+        }
+    }
+
+    async fn word(&mut self, word: Word, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+        match (word, self.session.clone()) {
+            (Word::Help, _) => {
+                let widest = WORDS.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
+                WORDS.iter().for_each(|(word, does)| self.aside(&format!("{word:widest$}  {does}")));
+            }
+            (Word::Model(None), _) => {
+                self.aside(&format!("{} answers; `annals models` lists others", self.chosen.model))
+            }
+            (Word::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
+                None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
+                Some(profile) => {
+                    if let Some(session) = session {
+                        session.switch_model(profile.model.clone()).await.map_err(HostError::from)?;
+                    }
+                    self.aside(&format!("{} answers from now on", profile.model));
+                    self.chosen.model = profile.model;
+                }
+            },
+            (Word::Agent(None), _) => self.aside(&format!("{} works", self.chosen.agent)),
+            (Word::Agent(Some(name)), session) => match self.definitions.agent(&name.as_str().into()) {
+                None => self.warn(&format!("no agent is called {name:?}")),
+                Some(profile) => {
+                    if let Some(session) = session {
+                        session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?;
+                    }
+                    self.aside(&format!("{} works from now on", profile.agent));
+                    self.chosen.agent = profile.agent;
+                }
+            },
+            (Word::New, session) => {
+                if let Some(session) = session {
+                    let id = closing::short(session.id());
+                    self.aside(&format!("Session {id} stays; annals chat -s {id} goes on with it"));
+                }
+                self.session = None;
+            }
+            (Word::Quit, _) => return Ok(Then::Ends),
+            (Word::Unknown(word), _) => {
+                self.warn(&format!("{word} is nothing that can be said here; /help lists what is"))
+            }
+            (_, None) => self.aside("nothing was said yet"),
+            (Word::Undo, Some(session)) => self.undo(&session).await?,
+            (Word::Redo, Some(session)) => self.redo(&session).await?,
+            (Word::Compact, Some(session)) => return self.run(&session, Goal::Compaction, out).await,
+            (Word::Cost, Some(session)) => {
+                let view = session.view().await.map_err(HostError::from)?;
+                self.aside(&closing::used(&view));
+            }
+        }
+        Ok(Then::GoesOn)
+    }
+}

@@ -1,0 +1,92 @@
+//! Undo and redo in a conversation: a staged revert, moved by one user message at a time. The next prompt commits it.
+
+use super::Chat;
+use crate::error::CliError;
+use crate::host::HostError;
+use crate::look::counted;
+use crate::tale::one_line;
+use annals_core::Seq;
+use annals_projections::{Body, SessionView};
+use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
+
+impl Chat<'_> {
+    pub(super) async fn undo(&mut self, session: &Session) -> Result<(), CliError> {
+        let view = session.view().await.map_err(HostError::from)?;
+        let standing = user_messages(&view);
+        let end = view.session.revert.as_ref().map_or(Seq(u64::MAX), |revert| revert.first_removed);
+        match standing.iter().rev().find(|seq| **seq < end) {
+            Some(seq) => self.stage_at(session, &view, *seq).await,
+            None => {
+                self.aside("there is nothing more to undo");
+                Ok(())
+            }
+        }
+    }
+
+    pub(super) async fn redo(&mut self, session: &Session) -> Result<(), CliError> {
+        let view = session.view().await.map_err(HostError::from)?;
+        let Some(staged) = &view.session.revert else {
+            self.aside("nothing was undone since the last prompt");
+            return Ok(());
+        };
+        match user_messages(&view).iter().find(|seq| **seq > staged.first_removed) {
+            Some(seq) => self.stage_at(session, &view, *seq).await,
+            None => {
+                match session.clear_revert().await {
+                    Ok(_) => self.aside("everything is again as it was"),
+                    Err(refusal) => self.refused(refusal)?,
+                }
+                Ok(())
+            }
+        }
+    }
+
+    /// Stages a revert from a user message on, and says what it did.
+    async fn stage_at(&mut self, session: &Session, view: &SessionView, seq: Seq) -> Result<(), CliError> {
+        let staged = async {
+            let plan = session.plan_revert(MessagePlace::Seq(seq), Extent::TalkAndFiles).await?;
+            session.stage(&plan).await?;
+            Ok::<_, Refusal>(plan)
+        };
+        let plan = match staged.await {
+            Ok(plan) => plan,
+            Err(refusal) => return self.refused(refusal),
+        };
+        let said = view.history.message(seq).and_then(|message| match &message.body {
+            Body::User { text, .. } => Some(one_line(&text.resolve(&*session.blobs()))),
+            _ => None,
+        });
+        let what =
+            said.map(|said| format!("undone from {said:?} on")).unwrap_or_else(|| format!("undone from seq {seq} on"));
+        self.aside(&format!("{what}; the next prompt makes it final, /redo takes it back"));
+        match &plan.files {
+            RevertFiles::Untouched => {}
+            RevertFiles::TalkOnly { why } => self.aside(&format!("files stay as they are: {why}")),
+            RevertFiles::Restored(files) => {
+                let count = counted(files.restores.len() as u64, "file");
+                self.aside(&format!("{count} restored"));
+                for left in &files.left {
+                    self.warn(&format!("{} stays as it is: {}", left.path, left.why));
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// A refusal is told; only a log that refuses ends the conversation.
+    fn refused(&self, refusal: Refusal) -> Result<(), CliError> {
+        match refusal {
+            Refusal::Log(error) => Err(HostError::from(error).into()),
+            refusal => {
+                self.warn(&refusal.to_string());
+                Ok(())
+            }
+        }
+    }
+}
+
+/// The user messages that no committed revert removed, oldest first.
+fn user_messages(view: &SessionView) -> Vec<Seq> {
+    let transcript = &view.transcript;
+    transcript.items.iter().filter(|item| item.user && !transcript.is_removed(item.seq)).map(|item| item.seq).collect()
+}

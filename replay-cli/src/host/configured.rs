@@ -1,0 +1,174 @@
+//! What configuration, environment and options make of a host.
+
+use super::opening::{Found, here};
+use super::{Equipment, HostError, RealPlace};
+use crate::config::Config;
+use crate::desk::Desk;
+use crate::error::CliError;
+use annals_core::{AgentName, ModelName};
+use annals_runtime::Settings;
+use annals_runtime::ports::{Provider, SystemClock};
+use annals_runtime::providers::{CassettePlayer, CassetteRecorder, Endpoints, HttpProvider, KeySource};
+use annals_runtime::settings::TitleSettings;
+use annals_runtime::subagents::Subagent;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How like a name must be to be offered, and how many are.
+const ALIKE: f64 = 0.75;
+const OFFERED: usize = 3;
+
+/// What was said on the command line.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The agent.
+    pub agent: Option<String>,
+    /// The model.
+    pub model: Option<String>,
+    /// Where answers are recorded.
+    pub record: Option<PathBuf>,
+    /// Where recorded answers are taken from.
+    pub replay: Option<PathBuf>,
+}
+
+/// What a run begins with.
+#[derive(Clone, Debug)]
+pub struct Chosen {
+    /// The agent.
+    pub agent: AgentName,
+    /// The model.
+    pub model: ModelName,
+    /// Where it works.
+    pub directory: String,
+}
+
+/// The equipment for a Session that is there, or for a new one in the current directory. Nothing is made yet.
+///
+/// # Errors
+/// When the configuration is wrong, there is no such agent or model, or the model cannot be asked.
+pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Result<(Equipment, Chosen), CliError> {
+    let directory = match found {
+        Some(found) => found.directory.clone(),
+        None => here(desk)?,
+    };
+    let config = desk.environment.config(Path::new(&directory))?;
+    let agent = agent(&config, options, found)?;
+    let model = model(&config, &agent, options, found)?;
+    let provider = provider(&config, &model, options)?;
+    let config = Arc::new(config);
+    let subagents = config.agents.values().filter(|agent| agent.takes_tasks()).map(|agent| Subagent {
+        agent: agent.name.clone(),
+        description: agent.description.clone(),
+        model: agent.model.clone(),
+    });
+    let hidden = config.catalog.providers().filter_map(|provider| match config.key(&provider.id) {
+        Some(KeySource::Env(name)) => Some(name),
+        Some(KeySource::Command(_)) | None => None,
+    });
+    let place = RealPlace {
+        instructions: config.instructions(),
+        skills: config.skills(),
+        hidden: hidden.collect(),
+        output: config.output(),
+    };
+    let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
+    let settings = Settings { compaction: config.compaction(), output: config.output(), title, ..Settings::default() };
+    let equipment = Equipment {
+        provider,
+        definitions: config.clone(),
+        settings,
+        at_place: Arc::new(place),
+        subagents: subagents.collect(),
+    };
+    Ok((equipment, Chosen { agent, model, directory }))
+}
+
+/// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.
+fn small(config: &Config) -> Option<ModelName> {
+    config.small_model().filter(|model| reachable(config, model).is_ok())
+}
+
+fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<AgentName, HostError> {
+    match (&options.agent, found) {
+        (Some(name), _) => match config.agents.contains_key(&name.as_str().into()) {
+            true => Ok(name.as_str().into()),
+            false => Err(HostError::UnknownAgent {
+                name: name.clone(),
+                known: config.agents.keys().map(ToString::to_string).collect(),
+            }),
+        },
+        (None, Some(found)) => Ok(found.agent.clone()),
+        (None, None) => Ok(config.default_agent()),
+    }
+}
+
+fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&Found>) -> Result<ModelName, HostError> {
+    let said = options.model.as_deref().map(ModelName::from);
+    let wanted = said.or_else(|| found.map(|found| found.model.clone())).or_else(|| config.default_model(agent));
+    let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
+    let known = config.catalog.model(&model).ok_or_else(|| unknown(config, &model))?;
+    match known.profile() {
+        Ok(_) => Ok(model),
+        Err(error) => Err(HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }),
+    }
+}
+
+/// No model of that name: what was perhaps meant.
+pub(super) fn unknown(config: &Config, model: &ModelName) -> HostError {
+    let wanted = model.as_str().to_lowercase();
+    let mut scored: Vec<(f64, String)> = config
+        .catalog
+        .models()
+        .map(|known| known.model.to_string())
+        .map(|name| (strsim::jaro_winkler(&wanted, &name), name))
+        .filter(|(score, name)| *score >= ALIKE || (!wanted.is_empty() && name.ends_with(&format!("/{wanted}"))))
+        .collect();
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| a.1.cmp(&b.1)));
+    let meant = scored.into_iter().take(OFFERED).map(|(_, name)| name).collect();
+    HostError::UnknownModel { name: model.to_string(), meant }
+}
+
+/// How to choose a model, by what keys there are.
+fn choose(config: &Config) -> String {
+    let file = config.files().0.display().to_string();
+    let has_key = |model: &annals_runtime::catalog::CatalogModel| {
+        config.key(&model.provider).is_some() && config.has_key(&model.provider)
+    };
+    match config.catalog.models().find(has_key) {
+        Some(model) => format!(
+            "say --model {0} for this run, or write `model = \"{0}\"` into {file} for all; `annals models` lists others",
+            model.model
+        ),
+        None => format!(
+            "set the key of a provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) or start a local server such as Ollama, \
+             then say --model NAME, or write `model = \"NAME\"` into {file}; `annals models --all` lists models and keys"
+        ),
+    }
+}
+
+fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc<dyn Provider>, HostError> {
+    if let Some(folder) = &options.replay {
+        return Ok(Arc::new(CassettePlayer::open(folder.clone()).map_err(HostError::Cassette)?));
+    }
+    reachable(config, model)?;
+    let provider = HttpProvider::new(Arc::new(config.clone()), Arc::new(SystemClock::local()));
+    Ok(match &options.record {
+        Some(folder) => Arc::new(CassetteRecorder::new(provider, folder.clone())),
+        None => Arc::new(provider),
+    })
+}
+
+/// Tells before anything is made what keeps a model from being asked.
+fn reachable(config: &Config, model: &ModelName) -> Result<(), HostError> {
+    let cannot = |why: String| HostError::NoEndpoint { model: model.to_string(), why };
+    let endpoint = config.endpoint(model).map_err(|error| cannot(error.to_string()))?;
+    let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider);
+    match endpoint.key {
+        Some(KeySource::Env(name)) if !config.has_key(provider) => Err(cannot(format!(
+            "{name} is not set; put your key for {provider} into that environment variable, or name a `key_command` for \
+             it in {}",
+            config.files().0.display()
+        ))),
+        Some(KeySource::Env(_) | KeySource::Command(_)) | None => Ok(()),
+    }
+}

@@ -1,0 +1,31 @@
+//! What a host is made of beside the store: what configuration, environment and options decide.
+
+use annals_core::event::Location;
+use annals_runtime::Settings;
+use annals_runtime::ports::Provider;
+use annals_runtime::settings::{Definitions, LocationServices};
+use annals_runtime::subagents::Subagent;
+use annals_runtime::tools::ToolRegistry;
+use std::path::Path;
+use std::sync::Arc;
+
+/// What a host is made of beside the store.
+pub struct Equipment {
+    /// Where models answer.
+    pub provider: Arc<dyn Provider>,
+    /// What agents and models are.
+    pub definitions: Arc<dyn Definitions>,
+    /// Limits and manners.
+    pub settings: Settings,
+    /// What is there at a Location.
+    pub at_place: Arc<dyn AtPlace>,
+    /// Agents that tasks may be given to.
+    pub subagents: Vec<Subagent>,
+}
+
+/// Says what is there at a Location. Asked once for each.
+pub trait AtPlace: Send + Sync {
+    /// The services of a Location; its own tools are registered in `tools`. `store` is where captures of files lie. May
+    /// block.
+    fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices;
+}

@@ -1,0 +1,137 @@
+//! Why a host cannot begin, or go on.
+
+use annals_runtime::providers::cassette::CassetteError;
+use annals_runtime::tools::RegistrationError;
+use annals_runtime::{LogError, Refusal};
+use std::io;
+use std::path::PathBuf;
+
+/// A host cannot begin, or go on. Each message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub enum HostError {
+    /// There is nothing to tell the model.
+    #[error(
+        "say what is to be done, as in `annals run \"explain this project\"`; a prompt may also come through a pipe, and \
+         `-c` alone goes on with what was interrupted"
+    )]
+    NoPrompt,
+    /// What came through the pipe is no text.
+    #[error("what came through stdin is no UTF-8 text; name a file in the prompt instead, and the model will read it")]
+    NotText,
+    /// stdin cannot be read.
+    #[error("stdin cannot be read: {0}")]
+    Stdin(#[source] io::Error),
+    /// No model is chosen.
+    #[error("no model is chosen: {advice}")]
+    NoModel {
+        /// What to set.
+        advice: String,
+    },
+    /// Nobody defined the model.
+    #[error("no model is called {name:?}{}", meant_by(.meant))]
+    UnknownModel {
+        /// What was asked for.
+        name: String,
+        /// What was perhaps meant.
+        meant: Vec<String>,
+    },
+    /// Nobody defined the agent.
+    #[error("no agent is called {name:?}; there are {}", known.join(", "))]
+    UnknownAgent {
+        /// What was asked for.
+        name: String,
+        /// The names of agents.
+        known: Vec<String>,
+    },
+    /// The model cannot be asked: its key is missing, or its provider unknown.
+    #[error("{model} cannot be asked: {why}")]
+    NoEndpoint {
+        /// Which model.
+        model: String,
+        /// Why, and what to set.
+        why: String,
+    },
+    /// The cassette cannot be played.
+    #[error(transparent)]
+    Cassette(#[from] CassetteError),
+    /// No Session works here yet.
+    #[error("no Session works in {} yet; leave out -c to begin one", directory.display())]
+    NothingToContinue {
+        /// Where.
+        directory: PathBuf,
+    },
+    /// The directory of a Session is gone.
+    #[error(
+        "the Session works in {directory}, which is no directory any more; make it again, or `annals fork` it elsewhere"
+    )]
+    NoDirectory {
+        /// Which.
+        directory: String,
+    },
+    /// The current directory has no name that a log could hold.
+    #[error("the current directory cannot be used: {why}")]
+    BadDirectory {
+        /// Why.
+        why: String,
+    },
+    /// The terminal cannot be edited on.
+    #[error("the terminal cannot be used: {0}")]
+    Editor(#[source] rustyline::error::ReadlineError),
+    /// Another process runs the Session.
+    #[error("another process runs Session {session}; wait for its end, or interrupt it there")]
+    Runs {
+        /// Which.
+        session: annals_core::SessionId,
+    },
+    /// The recorded Session holds no input to be given again.
+    #[error("Session {session} holds no user message from seq {from} on: nothing to run again")]
+    NothingToRerun {
+        /// Which.
+        session: annals_core::SessionId,
+        /// From where.
+        from: annals_core::Seq,
+    },
+    /// The host's own tools do not fit together.
+    #[error(transparent)]
+    Tools(#[from] RegistrationError),
+    /// What was asked for is refused.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+}
+
+impl HostError {
+    /// The exit status: 2 when the command was used wrongly, 1 when the world is bad news.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::NoPrompt
+            | Self::NotText
+            | Self::NoModel { .. }
+            | Self::UnknownModel { .. }
+            | Self::UnknownAgent { .. }
+            | Self::NothingToContinue { .. }
+            | Self::NoDirectory { .. }
+            | Self::BadDirectory { .. }
+            | Self::NothingToRerun { .. }
+            | Self::Cassette(CassetteError::NoFolder(_))
+            | Self::Refused(Refusal::NotFound(_)) => 2,
+            Self::Stdin(_)
+            | Self::Cassette(_)
+            | Self::Editor(_)
+            | Self::NoEndpoint { .. }
+            | Self::Runs { .. }
+            | Self::Tools(_)
+            | Self::Refused(_)
+            | Self::Log(_) => 1,
+        }
+    }
+}
+
+fn meant_by(meant: &[String]) -> String {
+    match meant {
+        [] => "; `annals models` lists what there is".to_owned(),
+        meant => format!("; did you mean {}? `annals models` lists what there is", meant.join(", ")),
+    }
+}

@@ -1,0 +1,99 @@
+//! A run as JSON lines, for programs; `docs/run.md` describes them.
+
+use annals_core::{Event, SessionId};
+use annals_projections::SessionView;
+use annals_runtime::bus::{Fragment, Notice};
+use annals_runtime::permission::PermissionQuestion;
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+use std::io::{self, Write};
+
+/// Writes one object a line.
+#[derive(Debug, Default)]
+pub struct JsonLines {
+    /// The Session that is shown, and its children.
+    sessions: BTreeSet<SessionId>,
+}
+
+impl JsonLines {
+    /// `session`: what runs.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn begin(&mut self, view: &SessionView, out: &mut dyn Write) -> io::Result<()> {
+        let session = &view.session;
+        self.sessions.extend(session.id);
+        let told = json!({
+            "type": "session", "session": session.id, "agent": session.agent, "model": session.model,
+            "directory": session.location.as_ref().map(|location| &location.directory), "next": session.next,
+        });
+        line(&told, out)
+    }
+
+    /// `event` for each fact, `delta` for each piece of an answer.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn notice(&mut self, notice: &Notice, out: &mut dyn Write) -> io::Result<()> {
+        if !self.sessions.contains(&notice.session()) {
+            return Ok(());
+        }
+        match notice {
+            Notice::Committed(batch) => batch.records().try_for_each(|record| {
+                if let Event::ChildStarted(started) = record.event {
+                    self.sessions.insert(started.child);
+                }
+                let told = json!({
+                    "type": "event", "session": record.session, "seq": record.seq, "at": record.at,
+                    "event": record.event.to_json(),
+                });
+                line(&told, out)
+            }),
+            Notice::Delta(delta) => {
+                let (of, place) = match &delta.fragment {
+                    Fragment::Text(index) => ("text", json!(index)),
+                    Fragment::Reasoning(index) => ("reasoning", json!(index)),
+                    Fragment::ToolInput(call) => ("tool-input", json!(call)),
+                    Fragment::Summary => ("summary", Value::Null),
+                };
+                let told = json!({
+                    "type": "delta", "session": delta.session, "request": delta.request, "of": of, "place": place,
+                    "text": delta.text,
+                });
+                line(&told, out)
+            }
+            Notice::Busy(_) | Notice::Idle { .. } => Ok(()),
+        }
+    }
+
+    /// `question`: a person is asked, at the terminal.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        let told = json!({
+            "type": "question", "session": question.session, "permission": question.permission, "call": question.call,
+            "tool": question.tool, "action": question.action, "resources": question.resources,
+        });
+        line(&told, out)
+    }
+
+    /// `end`: how the run ended, and what was used in the Session so far.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn end(view: &SessionView, outcome: &str, error: Option<(&str, &str)>, out: &mut dyn Write) -> io::Result<()> {
+        let told = json!({
+            "type": "end", "session": view.session.id, "next": view.session.next, "outcome": outcome,
+            "error": error.map(|(kind, message)| json!({"kind": kind, "message": message})),
+            "usage": view.usage.tokens, "cost": view.usage.cost,
+        });
+        line(&told, out)
+    }
+}
+
+fn line(value: &Value, out: &mut dyn Write) -> io::Result<()> {
+    serde_json::to_writer(&mut *out, value)?;
+    out.write_all(b"\n")?;
+    out.flush()
+}

@@ -1,0 +1,64 @@
+//! What a person types.
+
+use std::io::BufRead;
+use tokio::sync::mpsc;
+
+/// What came from whoever types.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line {
+    /// A line, or several that belong together.
+    Text(String),
+    /// Ctrl-C where the terminal does not make a signal of it.
+    Interrupt,
+    /// There is no more.
+    End,
+}
+
+/// Where typed lines arrive. Nothing is read before the first line is wanted.
+#[derive(Debug)]
+pub struct Lines(Source);
+
+#[derive(Debug)]
+enum Source {
+    /// Nobody reads stdin yet.
+    Unread,
+    Open(mpsc::UnboundedReceiver<Line>),
+}
+
+impl Lines {
+    /// Those of stdin, as the terminal edits them.
+    pub fn of_stdin() -> Self {
+        Self(Source::Unread)
+    }
+
+    /// Those that somebody else reads.
+    pub fn arriving(lines: mpsc::UnboundedReceiver<Line>) -> Self {
+        Self(Source::Open(lines))
+    }
+
+    /// The next one; [`Line::End`] for ever after the last.
+    pub async fn next(&mut self) -> Line {
+        if let Source::Unread = self.0 {
+            self.0 = Source::Open(read_stdin());
+        }
+        match &mut self.0 {
+            Source::Open(lines) => lines.recv().await.unwrap_or(Line::End),
+            Source::Unread => Line::End,
+        }
+    }
+}
+
+/// A thread of its own, not one of the runtime's: what blocks in a read must not keep the process from ending.
+fn read_stdin() -> mpsc::UnboundedReceiver<Line> {
+    let (read, lines) = mpsc::unbounded_channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines() {
+            let Ok(line) = line else { break };
+            if read.send(Line::Text(line)).is_err() {
+                return;
+            }
+        }
+        drop(read.send(Line::End));
+    });
+    lines
+}

@@ -1,0 +1,46 @@
+//! What is there at a Location: Context Sources, tools, skills, files.
+
+use super::equipment::AtPlace;
+use annals_core::event::Location;
+use annals_runtime::settings::{LocationServices, Locations};
+use annals_runtime::tools::ToolRegistry;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// The Locations of a host. Each is looked at once; what is there is the same afterwards.
+pub struct Places {
+    /// The tools that are there everywhere.
+    application: ToolRegistry,
+    at_place: Arc<dyn AtPlace>,
+    store: PathBuf,
+    known: Mutex<BTreeMap<String, LocationServices>>,
+}
+
+impl Places {
+    /// Places whose tools stand over those of `application`.
+    pub fn new(application: ToolRegistry, at_place: Arc<dyn AtPlace>, store: PathBuf) -> Self {
+        Self { application, at_place, store, known: Mutex::default() }
+    }
+
+    /// Looks at a Location on a thread where that may take its time.
+    pub(super) async fn prepare(self: &Arc<Self>, location: &Location) {
+        let (places, location) = (self.clone(), location.clone());
+        // A panic there shows again, and is told, when the Location is asked for.
+        drop(tokio::task::spawn_blocking(move || places.at(&location)).await);
+    }
+}
+
+impl Locations for Places {
+    fn at(&self, location: &Location) -> LocationServices {
+        let known = |directory: &str| self.known.lock().unwrap_or_else(PoisonError::into_inner).get(directory).cloned();
+        if let Some(services) = known(&location.directory) {
+            return services;
+        }
+        let tools = ToolRegistry::over(&self.application);
+        let services = self.at_place.services(location, tools, &self.store);
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        // The same Location gives the same registries, whoever was first.
+        known.entry(location.directory.clone()).or_insert(services).clone()
+    }
+}

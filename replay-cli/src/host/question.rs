@@ -1,0 +1,171 @@
+//! Permission questions on their way from a call to whoever answers.
+
+use crate::look::{Tone, counted};
+use annals_runtime::Boxed;
+use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
+use serde_json::Value;
+use similar::{ChangeTag, TextDiff};
+use tokio::sync::{mpsc, oneshot};
+
+/// How many lines of a change are shown.
+const SHOWN: usize = 40;
+
+/// Who answers permission questions that no rule answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Manner {
+    /// The person at the terminal.
+    Person,
+    /// `--yes`: each is allowed.
+    Yes,
+    /// `--deny`: each is rejected.
+    Deny,
+    /// Nobody is there: each is rejected, and it is said how to allow it.
+    Nobody,
+    /// Recorded results are given: nothing is done that needs to be allowed.
+    Recorded,
+}
+
+/// What the model is told of a call that was rejected without anybody being asked.
+const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without it, and say what was left undone.";
+
+/// Who answers where nothing runs.
+pub(super) const RECORDED: &str = "rerun";
+
+impl Manner {
+    /// The answer that needs nobody; `None` when a person is asked.
+    pub fn answer(self) -> Option<Answered> {
+        let rejected = || PermissionAnswer::Reject { feedback: Some(NOBODY.into()) };
+        let (answer, by) = match self {
+            Self::Person => return None,
+            Self::Yes => (PermissionAnswer::Once, "--yes"),
+            Self::Deny => (rejected(), "--deny"),
+            Self::Nobody => (rejected(), "no terminal"),
+            Self::Recorded => (PermissionAnswer::Once, RECORDED),
+        };
+        Some(Answered { answer, by: by.into() })
+    }
+}
+
+/// Where the runtime puts its questions.
+#[derive(Clone, Debug)]
+pub struct Questions(mpsc::UnboundedSender<Question>);
+
+impl Questions {
+    /// Where they are put, and where they arrive.
+    pub fn channel() -> (Self, mpsc::UnboundedReceiver<Question>) {
+        let (put, arriving) = mpsc::unbounded_channel();
+        (Self(put), arriving)
+    }
+}
+
+impl Approver for Questions {
+    fn ask(&self, question: PermissionQuestion) -> Boxed<'_, Answered> {
+        Box::pin(async move {
+            let (reply, answer) = oneshot::channel();
+            let put = self.0.send(Question { asked: question, reply });
+            let answered = match put {
+                Ok(()) => answer.await.ok(),
+                Err(_) => None,
+            };
+            // Nobody listens any more: the host is leaving.
+            answered.unwrap_or_else(|| Answered {
+                answer: PermissionAnswer::Reject { feedback: None },
+                by: "annals".into(),
+            })
+        })
+    }
+}
+
+/// One question that waits for its answer.
+#[derive(Debug)]
+pub struct Question {
+    /// What is asked.
+    pub asked: PermissionQuestion,
+    reply: oneshot::Sender<Answered>,
+}
+
+impl Question {
+    /// Answers it. An answer that nobody waits for any more is of no use and of no harm.
+    pub fn answer(self, answered: Answered) {
+        drop(self.reply.send(answered));
+    }
+
+    /// Waits until nobody wants the answer any more: the turn was interrupted, or a rule answers it.
+    pub async fn withdrawn(&mut self) {
+        self.reply.closed().await;
+    }
+}
+
+/// What a typed line answers: `y`, `a`, `n`, or `n` and a reason. `None` for anything else.
+///
+/// ```
+/// use annals_cli::host::reply;
+/// use annals_runtime::permission::PermissionAnswer;
+/// assert_eq!(reply("Y"), Some(PermissionAnswer::Once));
+/// assert_eq!(reply("always"), Some(PermissionAnswer::Always));
+/// assert_eq!(reply("n use cargo fmt"), Some(PermissionAnswer::Reject { feedback: Some("use cargo fmt".into()) }));
+/// assert_eq!(reply("perhaps"), None);
+/// ```
+pub fn reply(line: &str) -> Option<PermissionAnswer> {
+    let line = line.trim();
+    let (word, rest) = line.split_once(|c: char| c.is_whitespace() || c == ',').unwrap_or((line, ""));
+    let why = rest.trim();
+    match word.to_lowercase().as_str() {
+        "y" | "yes" | "o" | "once" if why.is_empty() => Some(PermissionAnswer::Once),
+        "a" | "always" if why.is_empty() => Some(PermissionAnswer::Always),
+        "n" | "no" => Some(PermissionAnswer::Reject { feedback: Some(why.to_owned()).filter(|why| !why.is_empty()) }),
+        _ => None,
+    }
+}
+
+/// What a question is about, line by line: the command, the change, or the resources.
+pub(super) fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Tone, String)> {
+    let input: Value = serde_json::from_str(&question.input).unwrap_or(Value::Null);
+    let field = |name: &str| input.get(name).and_then(Value::as_str);
+    if let Some(command) = field("command") {
+        let mut lines: Vec<(Tone, String)> = command.lines().map(|line| (Tone::Strong, line.to_owned())).collect();
+        lines.extend(field("description").map(|why| (Tone::Dim, why.to_owned())));
+        return lines;
+    }
+    let below = |path: &str| match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
+        Some(rest) if !directory.is_empty() => rest.to_owned(),
+        _ => path.to_owned(),
+    };
+    let named = question.resources.iter().filter(|resource| *resource != "*");
+    let mut lines: Vec<(Tone, String)> = named.map(|resource| (Tone::Strong, below(resource))).collect();
+    let change = change(&input);
+    if change.is_empty() && !question.input.is_empty() {
+        // Whatever it is about: what the model gave, as it is.
+        lines.push((Tone::Dim, question.input.clone()));
+    }
+    lines.extend(change);
+    lines
+}
+
+/// What an edit would change, or what would be written.
+fn change(input: &Value) -> Vec<(Tone, String)> {
+    let field = |names: &[&str]| names.iter().find_map(|name| input.get(*name)?.as_str());
+    let (old, new) = match (field(&["old", "old_string", "oldString"]), field(&["new", "new_string", "newString"])) {
+        (Some(old), Some(new)) => (old, new),
+        _ => match field(&["content"]) {
+            Some(content) => ("", content),
+            None => return Vec::new(),
+        },
+    };
+    let diff = TextDiff::from_lines(old, new);
+    let changes = diff.iter_all_changes().map(|change| {
+        let text = change.value().trim_end_matches('\n');
+        match change.tag() {
+            ChangeTag::Insert => (Tone::Good, format!("+ {text}")),
+            ChangeTag::Delete => (Tone::Bad, format!("- {text}")),
+            ChangeTag::Equal => (Tone::Dim, format!("  {text}")),
+        }
+    });
+    let mut lines: Vec<(Tone, String)> = changes.collect();
+    if lines.len() > SHOWN {
+        let more = lines.len() - SHOWN;
+        lines.truncate(SHOWN);
+        lines.push((Tone::Dim, format!("… {}", counted(more as u64, "more line"))));
+    }
+    lines
+}

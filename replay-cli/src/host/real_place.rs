@@ -1,0 +1,72 @@
+//! A Location on this machine: its Context Sources, its tools, its skills, its files.
+
+use super::AtPlace;
+use annals_core::bound::Limits;
+use annals_core::event::Location;
+use annals_runtime::context::instructions::InstructionFiles;
+use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
+use annals_runtime::ports::{RealFilesystem, SystemClock};
+use annals_runtime::settings::{LocationServices, NestedInstructions};
+use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
+use annals_runtime::workbench::{self, Workplace, skills};
+use annals_runtime::worktree::files_kept_in;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// What every Location on this machine has.
+#[derive(Clone, Debug)]
+pub struct RealPlace {
+    /// Which files instruct the model.
+    pub instructions: InstructionFiles,
+    /// Folders with skills, the first to name one winning.
+    pub skills: Vec<PathBuf>,
+    /// Environment variables that no command sees.
+    pub hidden: Vec<String>,
+    /// How much of one call's output a model is shown.
+    pub output: Limits,
+}
+
+impl AtPlace for RealPlace {
+    fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices {
+        let files = Arc::new(RealFilesystem);
+        let mut services = LocationServices { tools, ..LocationServices::default() };
+        let builtins = Builtins {
+            files: files.clone(),
+            clock: Arc::new(SystemClock::local()),
+            platform: std::env::consts::OS.into(),
+            environment: true,
+            date: true,
+        };
+        let instructions = Instructions { files: files.clone(), config: self.instructions.clone() };
+        let registered = [
+            services.registry.register(Builtins::key(), builtins),
+            services.registry.register(Instructions::key(), instructions),
+        ];
+        for registration in registered {
+            registration.expect("a registry that was made just now holds neither").detach();
+        }
+        let directory = Path::new(&location.directory);
+        let mut place = Workplace::at(directory, project(directory))
+            .readable(store.join(super::OUTPUTS))
+            .hiding(self.hidden.iter().cloned())
+            .limits(self.output);
+        for folder in &self.skills {
+            place = place.readable(folder);
+        }
+        // Paths that are no text name nothing that a model could.
+        let folders = self.skills.iter().filter_map(|folder| folder.to_str());
+        let catalogue: Arc<dyn SkillCatalogue> = Arc::new(skills::Folder::new(files.clone(), folders));
+        let mut all = workbench::tools(&place);
+        all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
+        services.tools.register(all).expect("the first tools have valid names, each its own").detach();
+        services.skills = Some(catalogue);
+        services.files = Some(files_kept_in(store, directory));
+        services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
+        services
+    }
+}
+
+/// The nearest folder with `.git`, or the directory itself.
+fn project(directory: &Path) -> &Path {
+    directory.ancestors().find(|above| above.join(".git").exists()).unwrap_or(directory)
+}

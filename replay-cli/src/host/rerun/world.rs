@@ -1,0 +1,250 @@
+//! A world that is as it was recorded: tools give their recorded results, and each boundary finds its recorded context.
+
+use super::Recorded;
+use crate::host::AtPlace;
+use annals_core::bound::Limits;
+use annals_core::event::{Location, ToolDefinition, ToolOutcome, ToolSettled};
+use annals_core::{Blobs, Json, Key, Snapshot};
+use annals_runtime::Boxed;
+use annals_runtime::context::instructions::InstructionFiles;
+use annals_runtime::context::{
+    Boundary, Builtins, ContextSource, Fault, Instructions, Loaded, Producer, Skill, SkillCatalogue, SystemContext,
+    date, environment,
+};
+use annals_runtime::ports::{MemoryFilesystem, SystemClock};
+use annals_runtime::settings::LocationServices;
+use annals_runtime::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput, ToolRegistry};
+use serde::Deserialize;
+use serde_json::Value;
+use std::collections::{BTreeMap, VecDeque};
+use std::path::Path;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// What a model is told of a call that the recorded Session did not make.
+const UNRECORDED: &str = "This call was not made in the recorded Session; nothing runs while it is run again.";
+
+/// The key of skill guidance.
+const SKILLS: &str = "core/skill-guidance";
+
+/// Recorded results were bounded once.
+pub const UNBOUNDED: Limits = Limits { lines: usize::MAX, bytes: usize::MAX };
+
+/// A recorded world.
+pub struct World {
+    told: Arc<Told>,
+    tools: Vec<ToolDefinition>,
+    results: Arc<Results>,
+}
+
+/// The values of a snapshot, resolved.
+type Values = BTreeMap<Key, Value>;
+
+/// What each boundary found, in order. The last one goes on for ever.
+struct Told(Vec<Values>);
+
+impl Told {
+    fn at(&self, boundary: usize, key: &str) -> Option<Value> {
+        let values = self.0.get(boundary).or(self.0.last())?;
+        values.iter().find(|(known, _)| known.as_str() == key).map(|(_, value)| value.clone())
+    }
+}
+
+/// How each recorded call was settled, by tool and input, the first ones first.
+struct Results(Mutex<BTreeMap<(String, String), VecDeque<Result<ToolOutput, ToolError>>>>);
+
+impl World {
+    /// The world that a recorded Session met.
+    pub fn of(recorded: &Recorded, blobs: &dyn Blobs) -> Self {
+        let values = |snapshot: &Snapshot| -> Values {
+            snapshot.0.iter().map(|(key, entry)| (key.clone(), entry.value.value(blobs))).collect()
+        };
+        let mut results: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
+        for (name, input, settled) in &recorded.calls {
+            results.entry((name.clone(), input.clone())).or_default().push_back(result(settled, blobs));
+        }
+        Self {
+            told: Arc::new(Told(recorded.snapshots.iter().map(values).collect())),
+            tools: recorded.tools.clone(),
+            results: Arc::new(Results(Mutex::new(results))),
+        }
+    }
+}
+
+fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Result<ToolOutput, ToolError> {
+    if settled.outcome == ToolOutcome::Failed {
+        let error = settled.error.as_ref().map(|error| error.resolve(blobs).into_owned());
+        return Err(ToolError(error.unwrap_or_default()));
+    }
+    Ok(ToolOutput {
+        text: Some(settled.output.resolve(blobs).into_owned()),
+        structured: settled.structured.as_ref().map(|value| Json::received(value.0.resolve(blobs))),
+        attachments: settled.attachments.clone(),
+        paths: settled.paths.clone(),
+        read: Vec::new(),
+    })
+}
+
+impl AtPlace for World {
+    fn services(&self, _: &Location, tools: ToolRegistry, _: &Path) -> LocationServices {
+        let skills = RecordedSkills { told: self.told.clone(), asked: AtomicUsize::new(0) };
+        // Without a catalogue no guidance was told.
+        let told = self.told.0.iter().any(|values| values.keys().any(|key| key.as_str() == SKILLS));
+        let skills = told.then(|| Arc::new(skills) as Arc<dyn SkillCatalogue>);
+        let services = LocationServices { tools, skills, ..LocationServices::default() };
+        let recorded = self.tools.iter().map(|definition| {
+            let tool = RecordedTool { definition: definition.clone(), results: self.results.clone() };
+            Arc::new(tool) as Arc<dyn Tool>
+        });
+        services
+            .tools
+            .register(recorded)
+            .expect("what was recorded was registered under valid names, each its own")
+            .detach();
+        let registered = [
+            services.registry.register(Builtins::key(), self.told_by(builtins)),
+            services.registry.register(Instructions::key(), self.told_by(instructions)),
+        ];
+        for registration in registered {
+            registration.expect("a registry that was made just now holds neither").detach();
+        }
+        services
+    }
+}
+
+type Telling = fn(&Told, usize, Boundary) -> Boxed<'static, Result<SystemContext, Fault>>;
+
+impl World {
+    fn told_by(&self, telling: Telling) -> Teller {
+        Teller { told: self.told.clone(), asked: AtomicUsize::new(0), telling }
+    }
+}
+
+/// Tells at each boundary what was recorded there.
+struct Teller {
+    told: Arc<Told>,
+    asked: AtomicUsize,
+    telling: Telling,
+}
+
+impl Producer for Teller {
+    fn produce<'a>(&'a self, boundary: &'a Boundary) -> Boxed<'a, Result<SystemContext, Fault>> {
+        let n = self.asked.fetch_add(1, Ordering::AcqRel);
+        (self.telling)(&self.told, n, boundary.clone())
+    }
+}
+
+fn builtins(told: &Told, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
+    let environment = environment(Arc::new(MemoryFilesystem::default()), boundary.location.directory, String::new());
+    let sources = [environment, date(Arc::new(SystemClock::local()))];
+    let recorded = sources.into_iter().filter_map(|source| {
+        let value = told.at(n, source.key().as_str())?;
+        Some(Arc::new(RecordedSource { like: source, value }) as Arc<dyn ContextSource>)
+    });
+    let context = SystemContext::new(recorded).map_err(|error| Fault::Failed(error.to_string()));
+    Box::pin(std::future::ready(context))
+}
+
+#[derive(Deserialize)]
+struct File {
+    path: String,
+    content: String,
+}
+
+fn instructions(told: &Told, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
+    let value = told.at(n, Instructions::key().as_str());
+    Box::pin(async move {
+        let Some(value) = value else { return Ok(SystemContext::default()) };
+        let recorded: Vec<File> = serde_json::from_value(value).map_err(|error| Fault::Codec(error.to_string()))?;
+        let files = MemoryFilesystem::default();
+        recorded.iter().for_each(|file| files.write(&file.path, file.content.as_str()));
+        let config = InstructionFiles {
+            global: Vec::new(),
+            names: Vec::new(),
+            configured: recorded.into_iter().map(|file| file.path).collect(),
+            home: None,
+            project: true,
+        };
+        Instructions { files: Arc::new(files), config }.produce(&Boundary { discovered: Vec::new(), ..boundary }).await
+    })
+}
+
+/// A source that tells as another one does, of a recorded value.
+struct RecordedSource {
+    like: Arc<dyn ContextSource>,
+    value: Value,
+}
+
+impl ContextSource for RecordedSource {
+    fn key(&self) -> &Key {
+        self.like.key()
+    }
+
+    fn load(&self) -> Boxed<'_, Result<Loaded<Value>, Fault>> {
+        Box::pin(std::future::ready(Ok(Loaded::Available(self.value.clone()))))
+    }
+
+    fn render(&self) -> Arc<dyn annals_core::context::Render> {
+        self.like.render()
+    }
+}
+
+/// The skills that were told at each boundary. Their bodies come as recorded results.
+struct RecordedSkills {
+    told: Arc<Told>,
+    asked: AtomicUsize,
+}
+
+#[derive(Deserialize)]
+struct Listed {
+    name: String,
+    description: String,
+}
+
+impl SkillCatalogue for RecordedSkills {
+    fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
+        let n = self.asked.fetch_add(1, Ordering::AcqRel);
+        let listed = self.told.at(n, SKILLS).map(serde_json::from_value::<Vec<Listed>>);
+        Box::pin(async move {
+            match listed {
+                None => Loaded::Available(Vec::new()),
+                Some(Err(error)) => Loaded::unavailable(error.to_string()),
+                Some(Ok(listed)) => {
+                    let skill = |Listed { name, description }| Skill {
+                        name,
+                        description: Some(description),
+                        body: String::new(),
+                    };
+                    Loaded::Available(listed.into_iter().map(skill).collect())
+                }
+            }
+        })
+    }
+}
+
+/// A tool that gives recorded results.
+struct RecordedTool {
+    definition: ToolDefinition,
+    results: Arc<Results>,
+}
+
+impl Tool for RecordedTool {
+    fn definition(&self) -> ToolDefinition {
+        self.definition.clone()
+    }
+
+    fn validate(&self, _: &CallInput) -> Result<(), String> {
+        Ok(())
+    }
+
+    fn execute<'a>(&'a self, input: CallInput, _: CallContext) -> Boxed<'a, Result<ToolOutput, ToolError>> {
+        let key = (self.definition.name.clone(), input.text().to_owned());
+        let mut results = self.results.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let result = results.get_mut(&key).and_then(|results| match results.len() {
+            // One that was made once may be made again.
+            0 | 1 => results.front().cloned(),
+            _ => results.pop_front(),
+        });
+        Box::pin(std::future::ready(result.unwrap_or_else(|| Err(UNRECORDED.into()))))
+    }
+}

@@ -1,0 +1,337 @@
+//! What a person sees while a Session runs.
+//!
+//! On a terminal the answer streams as it comes. Where stdout is no terminal it holds the answer alone: what the model
+//! said after its last tool result, written when the run is over; what was said before goes beside it, to stderr.
+
+use super::screen_tools::Calls;
+use crate::layout::{clip, plain};
+use crate::look::{Look, Tone, counted, duration};
+use crate::remarks::Remarks;
+use crate::tale::one_line;
+use annals_core::event::{Failure, Finish, PermissionReplied, Reply};
+use annals_core::{Blobs, Event, InputId, Record, SessionId, Text};
+use annals_projections::SessionView;
+use annals_runtime::bus::{Delta, Fragment, Notice};
+use annals_runtime::permission::PermissionQuestion;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::{self, Write};
+
+/// Where an answer is shown as it comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Live {
+    /// On stdout, which is a terminal.
+    Answer,
+    /// Beside the answer: stderr is a terminal, stdout is not.
+    Aside,
+    /// Nobody watches.
+    Nowhere,
+}
+
+/// What a person sees.
+pub struct Screen {
+    pub(super) remarks: Remarks,
+    pub(super) look: Look,
+    live: Live,
+    session: Option<SessionId>,
+    pub(super) directory: String,
+    /// Whether the cursor stands behind something on its line.
+    open_line: bool,
+    /// Whether the last thing on the screen is text of the model; `None` for an empty screen.
+    after_text: Option<bool>,
+    /// What streams now.
+    streaming: Option<Fragment>,
+    /// Fragments of the current step of which something was shown.
+    shown: BTreeSet<(bool, u32)>,
+    /// What the model said since the last tool result.
+    answer: String,
+    typed: BTreeSet<InputId>,
+    inputs: BTreeMap<InputId, Text>,
+    pub(super) calls: Calls,
+    /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
+    pub(super) above_a_prompt: bool,
+}
+
+impl Screen {
+    /// A screen; `watched` says whether the answer goes to a terminal, and `look` how it looks there.
+    pub fn new(remarks: Remarks, look: Look, watched: bool) -> Self {
+        let live = match (watched, remarks.are_watched()) {
+            (true, _) => Live::Answer,
+            (false, true) => Live::Aside,
+            (false, false) => Live::Nowhere,
+        };
+        Self {
+            remarks,
+            look,
+            live,
+            session: None,
+            directory: String::new(),
+            open_line: false,
+            after_text: None,
+            streaming: None,
+            shown: BTreeSet::new(),
+            answer: String::new(),
+            typed: BTreeSet::new(),
+            inputs: BTreeMap::new(),
+            calls: Calls::default(),
+            above_a_prompt: false,
+        }
+    }
+
+    /// The same above a line that a person edits.
+    #[must_use]
+    pub fn above_a_prompt(self) -> Self {
+        Self { above_a_prompt: true, ..self }
+    }
+
+    pub(super) fn begin(&mut self, view: &SessionView) {
+        self.session = view.session.id;
+        self.directory = view.session.location.as_ref().map(|location| location.directory.clone()).unwrap_or_default();
+        self.answer.clear();
+    }
+
+    pub(super) fn typed(&mut self, input: InputId) {
+        self.typed.insert(input);
+    }
+
+    pub(super) fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        match notice {
+            Notice::Delta(delta) if Some(delta.session) == self.session => self.delta(delta, out),
+            Notice::Committed(batch) => batch.records().try_for_each(|record| self.record(&record, blobs, out)),
+            Notice::Delta(_) | Notice::Busy(_) | Notice::Idle { .. } => Ok(()),
+        }
+    }
+
+    fn delta(&mut self, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
+        if self.live == Live::Nowhere {
+            return Ok(());
+        }
+        let (reasoning, index) = match &delta.fragment {
+            Fragment::Text(index) => (false, *index),
+            Fragment::Reasoning(index) => (true, *index),
+            Fragment::ToolInput(_) | Fragment::Summary => return Ok(()),
+        };
+        if delta.text.is_empty() {
+            return Ok(());
+        }
+        if self.streaming.as_ref() != Some(&delta.fragment) {
+            self.fresh_line(out)?;
+            self.gap(true, out)?;
+            self.streaming = Some(delta.fragment.clone());
+        }
+        self.shown.insert((reasoning, index));
+        self.piece(&plain(&delta.text), reasoning, out)
+    }
+
+    /// Writes a piece of an answer where it is shown live.
+    fn piece(&mut self, text: &str, reasoning: bool, out: &mut dyn Write) -> io::Result<()> {
+        let tone = if reasoning { Tone::Dim } else { Tone::Plain };
+        self.open_line = !text.ends_with('\n');
+        let aside = self.remarks.look().paint(tone, text);
+        match self.live {
+            Live::Answer => {
+                out.write_all(self.look.paint(tone, text).as_bytes())?;
+                out.flush()?;
+            }
+            Live::Aside => self.remarks.write(&aside),
+            Live::Nowhere => {}
+        }
+        Ok(())
+    }
+
+    /// The cursor stands at the beginning of a line afterwards.
+    pub(super) fn fresh_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.streaming = None;
+        if std::mem::take(&mut self.open_line) {
+            match self.live {
+                Live::Answer => {
+                    out.write_all(b"\n")?;
+                    out.flush()?;
+                }
+                Live::Aside => self.remarks.write("\n"),
+                Live::Nowhere => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A blank line where text of the model and lines beside it meet.
+    fn gap(&mut self, text: bool, out: &mut dyn Write) -> io::Result<()> {
+        if self.after_text.replace(text).is_none_or(|before| before == text) {
+            return Ok(());
+        }
+        match self.live {
+            Live::Answer => out.write_all(b"\n").and_then(|()| out.flush())?,
+            Live::Aside => self.remarks.write("\n"),
+            Live::Nowhere => {}
+        }
+        Ok(())
+    }
+
+    /// A line beside the answer.
+    pub(super) fn line(&mut self, tone: Tone, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        self.fresh_line(out)?;
+        self.gap(false, out)?;
+        self.calls.newest_line_is_no_call();
+        let painted = self.remarks.look().paint(tone, text);
+        self.remarks.write(&format!("{painted}\n"));
+        Ok(())
+    }
+
+    pub(super) fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        self.line(Tone::Dim, text, out)
+    }
+
+    /// Where stdout is no terminal, the answer, whole.
+    pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.fresh_line(out)?;
+        let answer = std::mem::take(&mut self.answer);
+        if self.live != Live::Answer && !answer.is_empty() {
+            out.write_all(answer.as_bytes())?;
+            if !answer.ends_with('\n') {
+                out.write_all(b"\n")?;
+            }
+        }
+        out.flush()
+    }
+
+    pub(super) fn shows(&self, session: SessionId) -> bool {
+        self.session == Some(session)
+    }
+
+    fn record(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        if let Event::ChildStarted(started) = record.event {
+            self.calls.child(started.child, started.agent.as_str());
+        }
+        if !self.shows(record.session) {
+            return self.call_of(record, blobs, out);
+        }
+        let brief = |text: &Text| one_line(&plain(&text.resolve(blobs)));
+        match record.event {
+            Event::InputAdmitted(admitted) => {
+                self.inputs.insert(admitted.input.clone(), admitted.text.clone());
+                Ok(())
+            }
+            Event::InputPromoted(promoted) => match self.inputs.remove(&promoted.input) {
+                Some(text) if !self.typed.remove(&promoted.input) => {
+                    self.line(Tone::User, &format!("› {}", brief(&text)), out)
+                }
+                _ => Ok(()),
+            },
+            Event::EpochStarted(started) if started.cause != annals_core::event::EpochCause::FirstTurn => {
+                self.aside(&format!("a new baseline: {}", started.cause), out)
+            }
+            Event::EpochReplacementBlocked(blocked) => {
+                let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
+                self.line(Tone::Warn, &format!("the baseline cannot be replaced yet: {}", keys.join(", ")), out)
+            }
+            Event::ContextAdmitted(told) => {
+                let keys: Vec<&str> = told.keys.iter().map(|key| key.as_str()).collect();
+                self.aside(&format!("told the model what changed: {}", keys.join(", ")), out)
+            }
+            Event::StepStarted(_) => {
+                self.shown.clear();
+                Ok(())
+            }
+            Event::TextEnded(ended) => self.ended(false, ended.index, &ended.text.resolve(blobs), out),
+            Event::ReasoningEnded(ended) => self.ended(true, ended.index, &ended.text.resolve(blobs), out),
+            Event::ToolCalled(called) => {
+                if !called.hosted {
+                    self.said_before_tools(out)?;
+                }
+                self.call_of(record, blobs, out)
+            }
+            Event::ToolSettled(_) | Event::ToolProgressed(_) => self.call_of(record, blobs, out),
+            Event::StepEnded(ended) => match ended.finish {
+                Finish::Stop | Finish::ToolCalls => Ok(()),
+                Finish::Length => self.line(Tone::Warn, "the answer reached the model's output limit", out),
+                Finish::ContentFilter => self.line(Tone::Warn, "a filter of the provider cut the answer off", out),
+                Finish::Error | Finish::Other => Ok(()),
+            },
+            Event::RetryScheduled(retry) => {
+                let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));
+                let Failure { message, .. } = &retry.error;
+                self.line(Tone::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
+            }
+            Event::PermissionReplied(replied) => self.replied(replied, out),
+            Event::CompactionStarted(started) => {
+                self.aside(&format!("compacting the history ({})", started.reason), out)
+            }
+            Event::CompactionEnded(_) => self.aside("the history was compacted; the log keeps all of it", out),
+            Event::CompactionFailed(failed) => {
+                self.line(Tone::Warn, &format!("the compaction failed: {}", brief(&failed.error.message)), out)
+            }
+            Event::ToolOutputsPruned(pruned) => {
+                let count = counted(pruned.calls.len() as u64, "old tool output");
+                self.aside(&format!("{count} left the model's view; the log keeps them"), out)
+            }
+            Event::RedactionApplied(applied) => {
+                let counts: Vec<String> =
+                    applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
+                self.line(Tone::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
+            }
+            Event::AgentSwitched(switched) => self.aside(&format!("agent {}", switched.agent), out),
+            Event::ModelSwitched(switched) => self.aside(&format!("model {}", switched.model), out),
+            Event::RevertCommitted(_) => self.aside("what was undone has left the history", out),
+            _ => Ok(()),
+        }
+    }
+
+    /// A fragment is whole: what was not shown of it is.
+    fn ended(&mut self, reasoning: bool, index: u32, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        if !reasoning {
+            self.answer.push_str(text);
+            if !text.is_empty() && !text.ends_with('\n') {
+                self.answer.push('\n');
+            }
+        }
+        if !self.shown.contains(&(reasoning, index)) && !text.is_empty() {
+            self.fresh_line(out)?;
+            self.gap(true, out)?;
+            self.piece(&plain(text), reasoning, out)?;
+        }
+        self.fresh_line(out)
+    }
+
+    /// What the model said before it called a tool is not its answer.
+    fn said_before_tools(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        let said = std::mem::take(&mut self.answer);
+        match self.live {
+            Live::Nowhere if !said.is_empty() => self.line(Tone::Plain, plain(said.trim_end()).as_str(), out),
+            _ => Ok(()),
+        }
+    }
+
+    fn replied(&mut self, replied: &PermissionReplied, out: &mut dyn Write) -> io::Result<()> {
+        match (replied.by.as_str(), replied.reply) {
+            ("user" | super::question::RECORDED, _) => Ok(()),
+            ("no terminal", Reply::Reject) => {
+                let text = "rejected, since nobody is there to be asked: `--yes` allows everything that no rule denies, a \
+                            permission rule allows it for good (docs/configuration.md)";
+                self.line(Tone::Warn, text, out)
+            }
+            (by, Reply::Reject) => self.line(Tone::Warn, &format!("rejected ({by})"), out),
+            (by, Reply::Once | Reply::Always) => self.aside(&format!("allowed ({by})"), out),
+        }
+    }
+
+    pub(super) fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        let action = match question.action == question.tool {
+            true => String::new(),
+            false => format!(" ({})", question.action),
+        };
+        self.line(Tone::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
+        let width = self.remarks.look().width.saturating_sub(4);
+        for line in super::question::told(question, &self.directory) {
+            let (tone, text) = line;
+            self.line(tone, &format!("    {}", clip(&plain(&text), width)), out)?;
+        }
+        self.ask_for_reply();
+        Ok(())
+    }
+
+    pub(super) fn ask_for_reply(&mut self) {
+        let choices = "  y once · a always in this Session · n no · n WHY no, and the model is told why › ";
+        let end = if self.above_a_prompt { "\n" } else { "" };
+        self.remarks.write(&(self.remarks.look().paint(Tone::Strong, choices) + end));
+    }
+}

@@ -1,0 +1,94 @@
+//! What is shown while a Session runs: a person's screen, or JSON lines.
+
+use super::{JsonLines, Screen};
+use annals_core::{Blobs, InputId};
+use annals_projections::SessionView;
+use annals_runtime::bus::Notice;
+use annals_runtime::permission::PermissionQuestion;
+use std::io::{self, Write};
+
+/// What is shown while a Session runs.
+pub enum Show {
+    /// To a person.
+    Screen(Box<Screen>),
+    /// To a program.
+    Json(JsonLines),
+}
+
+impl Show {
+    /// A Session begins to be shown as it stands.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn begin(&mut self, view: &SessionView, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => {
+                screen.begin(view);
+                Ok(())
+            }
+            Self::Json(lines) => lines.begin(view, out),
+        }
+    }
+
+    /// This input was typed here: it is not shown to whoever typed it.
+    pub fn typed(&mut self, input: InputId) {
+        if let Self::Screen(screen) = self {
+            screen.typed(input);
+        }
+    }
+
+    /// Shows what happened.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.notice(notice, blobs, out),
+            Self::Json(lines) => lines.notice(notice, out),
+        }
+    }
+
+    /// Asks a person.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.question(question, out),
+            Self::Json(lines) => lines.question(question, out),
+        }
+    }
+
+    /// Asks again for what was not understood.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn not_understood(&mut self) -> io::Result<()> {
+        if let Self::Screen(screen) = self {
+            screen.ask_for_reply();
+        }
+        Ok(())
+    }
+
+    /// Says something beside the answer; programs are told by what they read anyway.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.aside(text, out),
+            Self::Json(_) => Ok(()),
+        }
+    }
+
+    /// The run is over: what was held back is written.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.finish(out),
+            Self::Json(_) => out.flush(),
+        }
+    }
+}

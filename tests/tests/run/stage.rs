@@ -1,0 +1,224 @@
+//! A host over a log in memory, with a scripted model and one tool that needs permission, and what it showed.
+
+use annals_cli::desk::Desk;
+use annals_cli::host::{
+    AtPlace, Ended, Equipment, Goal, Host, JsonLines, Lease, Line, Lines, Manner, Questions, Screen, Show, Stage,
+    conduct,
+};
+use annals_cli::look::Look;
+use annals_cli::place::Place;
+use annals_cli::reader::Reader;
+use annals_cli::remarks::Remarks;
+use annals_core::event::Location;
+use annals_core::{Seq, Time};
+use annals_runtime::ports::ScriptedProvider;
+use annals_runtime::ports::provider::Attempt;
+use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
+use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
+use annals_runtime::{NewInput, NewSession, Session, Settings};
+use annals_store::{EventLog, MemoryLog};
+use jiff::tz::TimeZone;
+use serde_json::{Value, json};
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::{Arc, Mutex, PoisonError};
+use tokio::sync::mpsc;
+
+/// Who watches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Watching {
+    /// stdout and stderr are a terminal.
+    Terminal,
+    /// Neither is.
+    Nobody,
+    /// `--json`.
+    Program,
+}
+
+#[derive(Clone, Default)]
+struct Collected(Arc<Mutex<Vec<u8>>>);
+
+impl Collected {
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.0.lock().unwrap_or_else(PoisonError::into_inner)).into_owned()
+    }
+}
+
+impl Write for Collected {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// One tool at every Location.
+struct Looking;
+
+impl AtPlace for Looking {
+    fn services(&self, _: &Location, tools: ToolRegistry, _: &Path) -> LocationServices {
+        let look = FunctionTool::new("look", "Looks.", &json!({"type": "object"}), |_: Value, _| async {
+            Ok(ToolOutput::text("one\ntwo\nthree"))
+        });
+        tools.register([Arc::new(look) as Arc<dyn Tool>]).expect("one tool").detach();
+        LocationServices { tools, ..LocationServices::default() }
+    }
+}
+
+/// A host and what it showed.
+pub struct Theatre {
+    log: Arc<MemoryLog>,
+    folder: Arc<tempfile::TempDir>,
+    host: Host,
+    session: Session,
+    stage: Stage,
+    typed: mpsc::UnboundedSender<Line>,
+    out: Collected,
+    remarks: Collected,
+}
+
+impl Theatre {
+    /// A Session of its own.
+    pub async fn new(script: Vec<Attempt>, watching: Watching, manner: Manner) -> Self {
+        let (log, folder) = (Arc::new(MemoryLog::new()), Arc::new(tempfile::tempdir().expect("a folder")));
+        let host = |equipment| equipment;
+        let new = NewSession::at("/", "build", "demo/one");
+        Self::at(log, folder, script, watching, manner, host, Some(new)).await
+    }
+
+    async fn at(
+        log: Arc<MemoryLog>,
+        folder: Arc<tempfile::TempDir>,
+        script: Vec<Attempt>,
+        watching: Watching,
+        manner: Manner,
+        adapt: impl FnOnce(Equipment) -> Equipment,
+        new: Option<NewSession>,
+    ) -> Self {
+        let (out, remarks) = (Collected::default(), Collected::default());
+        let look = Look { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(0) };
+        let watched = watching == Watching::Terminal;
+        // On a terminal both are seen as one.
+        let beside = if watched { out.clone() } else { remarks.clone() };
+        let told = Remarks::new(Box::new(beside), look.clone(), watched);
+        let place = Place::of(Some(folder.path()), None).expect("a place");
+        let desk = Desk::new(place, None, None, look.clone(), told.clone());
+        let equipment = adapt(Equipment {
+            provider: Arc::new(ScriptedProvider::new(script)),
+            definitions: Arc::new(FixedDefinitions::default().model(scripted_model(
+                &"demo/one".into(),
+                100_000,
+                4_000,
+            ))),
+            settings: Settings::default(),
+            at_place: Arc::new(Looking),
+            subagents: Vec::new(),
+        });
+        let (put, questions) = Questions::channel();
+        let reader = Reader::new(log.clone(), None, folder.path().to_owned());
+        let host = Host::open(&desk, reader, equipment, put).expect("a host");
+        let session = match new {
+            Some(new) => host.runtime.create(new).await.expect("a Session"),
+            None => {
+                let all = log.sessions().await.expect("a list");
+                host.session(all.first().expect("one").session).await.expect("a Session")
+            }
+        };
+        let show = match watching {
+            Watching::Program => Show::Json(JsonLines::default()),
+            Watching::Terminal | Watching::Nobody => Show::Screen(Box::new(Screen::new(told, look, watched))),
+        };
+        let (typed, lines) = mpsc::unbounded_channel();
+        let mut stage = Stage::new(&host, questions, show, manner, Lines::arriving(lines)).expect("a stage");
+        let view = session.view().await.expect("a view");
+        stage.show.begin(&view, &mut out.clone()).expect("a beginning");
+        Self { log, folder, host, session, stage, typed, out, remarks }
+    }
+
+    /// The same log, looked at by another process.
+    pub fn another_process(&self, script: Vec<Attempt>) -> Guest {
+        Guest { log: self.log.clone(), folder: self.folder.clone(), script, theatre: None }
+    }
+
+    /// The right to run the Session.
+    pub fn lease(&self) -> Lease {
+        self.host.lease(self.session.id()).expect("a folder").expect("nobody else")
+    }
+
+    /// Lines that a person types.
+    pub fn types<'a>(&self, lines: impl IntoIterator<Item = &'a str>) {
+        for line in lines {
+            self.typed.send(Line::Text(line.into())).expect("somebody reads");
+        }
+    }
+
+    /// Gives a prompt and waits for the end.
+    pub async fn play(&mut self, prompt: &str) -> Ended {
+        self.stage.show.typed("typed".into());
+        self.session.admit(NewInput::steer(prompt).named("typed")).await.expect("admitted");
+        conduct(&self.host, &self.session, Goal::Answer, &mut self.stage, &mut self.out.clone()).await.expect("shown")
+    }
+
+    /// Runs the Session and shows nothing.
+    pub async fn run(&self) {
+        self.session.run().await.expect("an answer");
+    }
+
+    /// What stood on stdout.
+    pub fn out(&self) -> String {
+        self.out.text()
+    }
+
+    /// What stood on stderr.
+    pub fn remarks(&self) -> String {
+        self.remarks.text()
+    }
+
+    /// What a terminal was given, with what steers it shown by name.
+    pub fn shown(&self) -> String {
+        self.out.text().replace("\x1b[1A\x1b[2K\r", "[over the line above] ")
+    }
+
+    /// The log, as JSON lines.
+    pub async fn events(&self) -> String {
+        let slices = self.log.read(self.session.id(), Seq::ZERO, 1_000).await.expect("a log");
+        let events = slices.iter().flat_map(|slice| slice.records()).map(|record| record.event.to_json().to_string());
+        events.collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Another process on the same log.
+pub struct Guest {
+    log: Arc<MemoryLog>,
+    folder: Arc<tempfile::TempDir>,
+    script: Vec<Attempt>,
+    theatre: Option<Theatre>,
+}
+
+impl Guest {
+    /// Admits a prompt; gives its id.
+    pub async fn admitted(&mut self, prompt: &str) -> String {
+        let script = std::mem::take(&mut self.script);
+        let (log, folder) = (self.log.clone(), self.folder.clone());
+        let theatre =
+            Theatre::at(log, folder, script, Watching::Nobody, Manner::Deny, |equipment| equipment, None).await;
+        theatre.session.admit(NewInput::steer(prompt).named("from elsewhere")).await.expect("admitted");
+        self.theatre = Some(theatre);
+        "from elsewhere".into()
+    }
+
+    /// Shows the Session until what was admitted is done.
+    pub async fn follow(&mut self) -> Ended {
+        let theatre = self.theatre.as_mut().expect("something was admitted");
+        conduct(&theatre.host, &theatre.session, Goal::Answer, &mut theatre.stage, &mut theatre.out.clone())
+            .await
+            .expect("shown")
+    }
+
+    /// What stood on its stdout.
+    pub fn out(&self) -> String {
+        self.theatre.as_ref().map(Theatre::out).unwrap_or_default()
+    }
+}

@@ -1,0 +1,155 @@
+//! `annals run` as a process, with a model server that follows a script.
+
+#[path = "run/person.rs"]
+mod person;
+
+use annals_tests::model::{Model, Says};
+use person::{KEY, Person};
+use serde_json::json;
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+const CHAT: &str = "openai-chat";
+
+fn model(script: impl IntoIterator<Item = Says>) -> Model {
+    Model::start(script).expect("a port")
+}
+
+#[test]
+fn an_answer_goes_to_stdout_alone() {
+    let model = model([Says::Text("Forty-two, as ever.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "what", "is the answer?"]);
+    assert_eq!((answer.status, answer.out.as_str()), (Some(0), "Forty-two, as ever.\n"), "{}", answer.remarks);
+    insta::assert_snapshot!(answer.shown());
+    assert!(model.heads()[0].contains(&format!("Bearer {KEY}")));
+}
+
+#[test]
+fn a_prompt_may_come_through_a_pipe() {
+    let model = model([Says::Text("An error.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals_reading(&["run", "what is this?"], "error[E0308]: mismatched types\n");
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+    let sent = model.received()[0]["messages"].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
+    assert!(sent.to_string().contains("what is this?\\n\\nerror[E0308]: mismatched types"), "{sent}");
+}
+
+#[test]
+fn tools_run_and_are_told_beside_the_answer() {
+    let read = json!({"path": "notes.md"});
+    let calls = vec![("c1", "read", read), ("c2", "grep", json!({"pattern": "nothing like it"}))];
+    let model = model([Says::Calls("I will look.", calls), Says::Text("It holds a plan.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    person.write("notes.md", "# Plan\n\nMend the clock.\n");
+    let answer = person.annals(&["run", "what do the notes hold?"]);
+    insta::assert_snapshot!(answer.shown());
+    let verified = person.annals(&["verify", "--requests", "--wire"]);
+    assert_eq!(verified.status, Some(0), "{verified:?}");
+}
+
+#[test]
+fn without_a_terminal_what_no_rule_allows_is_rejected_and_how_to_allow_it_is_said() {
+    let calls = || vec![("c1", "bash", json!({"command": "touch made"}))];
+    let model = model([Says::Calls("", calls()), Says::Text("I could not.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    insta::assert_snapshot!(person.annals(&["run", "make a file"]).shown());
+    assert!(!person.project().join("made").exists());
+    model.then([Says::Calls("", calls()), Says::Text("Done.")]);
+    let allowed = person.annals(&["run", "--yes", "make a file"]);
+    assert_eq!((allowed.status, allowed.out.as_str()), (Some(0), "Done.\n"), "{}", allowed.remarks);
+    assert!(person.project().join("made").exists());
+}
+
+#[test]
+fn the_last_session_of_a_directory_goes_on() {
+    let model = model([Says::Text("Hello Ada."), Says::Text("You are Ada.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let nothing = person.annals(&["run", "-c", "who am I?"]);
+    insta::assert_snapshot!(nothing.shown());
+    assert!(!person.store().exists(), "a command that finds nothing makes no store");
+    person.annals(&["run", "I am Ada."]);
+    let again = person.annals(&["run", "-c", "who am I?"]);
+    assert_eq!(again.out, "You are Ada.\n", "{}", again.remarks);
+    let bodies = model.received();
+    assert!(bodies[1].to_string().contains("Hello Ada."), "{}", bodies[1]);
+    assert_eq!(person.json(&["sessions", "--json"]).as_array().map(Vec::len), Some(1));
+}
+
+#[test]
+fn a_program_reads_the_run_as_json_lines() {
+    let model = model([Says::Text("Hello.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "--json", "hello"]);
+    let kinds: Vec<String> = answer
+        .out
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).expect("JSON");
+            line["event"]["type"].as_str().or(line["type"].as_str()).unwrap_or_default().to_owned()
+        })
+        .collect();
+    insta::assert_snapshot!(kinds.join(" "));
+    let end: serde_json::Value = serde_json::from_str(answer.out.lines().last().unwrap_or_default()).expect("JSON");
+    assert_eq!((end["outcome"].as_str(), end["usage"]["output"].as_u64()), (Some("idle"), Some(8)));
+}
+
+#[test]
+fn what_a_newcomer_meets_first_says_what_to_set() {
+    let person = Person::new();
+    let no_model = person.annals(&["run", "hello"]);
+    let no_prompt = person.annals(&["run"]);
+    let unknown = person.annals(&["run", "--model", "anthropic/claude-opus-48", "hello"]);
+    let no_key = person.annals(&["run", "--model", "anthropic/claude-opus-4-8", "hello"]);
+    let no_agent = person.annals(&["run", "--model", "anthropic/claude-opus-4-8", "--agent", "bild", "hello"]);
+    let shown = [no_model, no_prompt, unknown, no_key, no_agent].map(|answer| answer.shown());
+    insta::assert_snapshot!(shown.join("\n\n"));
+    assert!(!person.store().exists(), "nothing was made");
+}
+
+#[test]
+fn a_refused_key_and_a_missing_server_are_told_in_a_sentence() {
+    let model = model([Says::Refuses(401, "Incorrect API key provided")]);
+    let person = Person::with_model(model.url(), CHAT);
+    insta::assert_snapshot!(person.annals(&["run", "hello"]).shown());
+    assert!(!person.annals(&["export", "@last"]).out.contains(KEY));
+}
+
+#[test]
+fn ctrl_c_interrupts_the_turn_and_the_session_goes_on() {
+    let model = model([Says::Begins("I think that "), Says::Text("As I said.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let mut child = person.command(["run", "--json", "think"]).spawn().expect("it runs");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("I think that") {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("a line") > 0, "the answer begins");
+    }
+    let pid = child.id().to_string();
+    std::process::Command::new("kill").args(["-INT", &pid]).stdout(Stdio::null()).status().expect("a signal");
+    let rest: Vec<String> = out.lines().map_while(Result::ok).collect();
+    assert!(rest.iter().any(|line| line.contains("\"outcome\":\"interrupted\"")), "{rest:?}");
+    assert_eq!(person.ended(child).status, Some(1));
+    let again = person.annals(&["run", "-c", "go on"]);
+    assert_eq!((again.status, again.out.as_str()), (Some(0), "As I said.\n"), "{}", again.remarks);
+    assert!(model.received()[1].to_string().contains("I think that"));
+}
+
+#[test]
+fn a_request_to_end_puts_everything_away() {
+    let model = model([Says::Begins("I think that ")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let mut child = person.command(["run", "--json", "think"]).spawn().expect("it runs");
+    let mut out = BufReader::new(child.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("I think that") {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("a line") > 0, "the answer begins");
+    }
+    std::process::Command::new("kill").arg(child.id().to_string()).status().expect("a signal");
+    let rest: Vec<String> = out.lines().map_while(Result::ok).collect();
+    assert!(rest.iter().any(|line| line.contains("step.failed")), "{rest:?}");
+    assert_eq!(person.ended(child).status, Some(1));
+    assert_eq!(person.annals(&["verify"]).status, Some(0));
+}

@@ -1,0 +1,105 @@
+//! What a person and a program see while a Session runs: the host around the real runtime, with a scripted model.
+
+#[path = "run/stage.rs"]
+mod stage;
+
+use annals_cli::host::{Ended, Manner};
+use annals_runtime::ports::provider::{Attempt, Outcome};
+use annals_runtime::ports::{ProviderError, ProviderErrorKind};
+use stage::{Theatre, Watching};
+
+fn call_then_answer() -> Vec<Attempt> {
+    let mut first = Attempt::call("c1", "look", r#"{"path":"/work/notes.md"}"#);
+    first.text = Some("I will look first.".into());
+    vec![first, Attempt::text("It holds **three** lines.\nThat is all.")]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stdout_that_is_no_terminal_holds_the_answer_alone() {
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, Manner::Yes).await;
+    let ended = theatre.play("What is in the notes?").await;
+    assert!(matches!(ended, Ended::Idle));
+    assert_eq!(theatre.out(), "It holds **three** lines.\nThat is all.\n");
+    insta::assert_snapshot!(theatre.remarks());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_terminal_shows_the_answer_and_the_tools_as_they_run() {
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, Manner::Yes).await;
+    theatre.play("What is in the notes?").await;
+    insta::assert_snapshot!(theatre.shown());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_person_answers_questions_and_is_asked_again_for_what_is_not_understood() {
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, Manner::Person).await;
+    theatre.types(["perhaps", "n read the README instead"]);
+    let ended = theatre.play("What is in the notes?").await;
+    assert!(matches!(ended, Ended::Idle));
+    insta::assert_snapshot!(theatre.shown());
+    assert!(theatre.events().await.contains("read the README instead"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_rejection_without_a_reason_ends_the_turn() {
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, Manner::Person).await;
+    theatre.types(["n"]);
+    let ended = theatre.play("What is in the notes?").await;
+    assert!(matches!(ended, Ended::Stopped), "{ended:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_terminal_questions_are_rejected_and_the_model_goes_on() {
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, Manner::Nobody).await;
+    let ended = theatre.play("What is in the notes?").await;
+    assert!(matches!(ended, Ended::Idle));
+    insta::assert_snapshot!(theatre.remarks());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_program_reads_one_object_a_line() {
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Program, Manner::Yes).await;
+    theatre.play("What is in the notes?").await;
+    let lines: Vec<serde_json::Value> =
+        theatre.out().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let told: Vec<String> = lines
+        .iter()
+        .map(|line| match line["type"].as_str() {
+            Some("event") => format!("{} {}", line["seq"], line["event"]["type"].as_str().unwrap_or_default()),
+            Some("delta") => format!("delta of {} {}", line["of"].as_str().unwrap_or_default(), line["text"]),
+            other => other.unwrap_or_default().to_owned(),
+        })
+        .collect();
+    insta::assert_snapshot!(told.join("\n"));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_failed_run_is_told_with_what_to_do() {
+    let error = ProviderError {
+        kind: ProviderErrorKind::Authentication,
+        status: Some(401),
+        retry_after_ms: None,
+        message: "the key was refused".into(),
+    };
+    let script = vec![Attempt { outcome: Outcome::Error(error), ..Attempt::default() }];
+    let mut theatre = Theatre::new(script, Watching::Nobody, Manner::Yes).await;
+    let Ended::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
+    insta::assert_snapshot!(annals_cli::host::advice(&error, "demo/one"));
+    assert_eq!(theatre.out(), "");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_another_process_runs_is_followed_to_its_end() {
+    let mut theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, Manner::Yes).await;
+    let lease = theatre.lease();
+    let mut other = theatre.another_process(Vec::new());
+    let input = other.admitted("Hello").await;
+    let (ended, ()) = tokio::join!(other.follow(), async {
+        // What the other process admitted is run by the one that has the right to.
+        theatre.run().await;
+        drop(lease);
+    });
+    assert!(matches!(ended, Ended::Elsewhere), "{ended:?}");
+    assert_eq!(other.out(), "Hello to you.\n");
+    assert!(theatre.events().await.contains(&input));
+}
