@@ -12,15 +12,20 @@
 //! assert_eq!(redacted.counts["env:DEPLOY_PASSWORD"], 1);
 //! ```
 
+mod batch;
 mod doors;
 mod environment;
 mod formats;
+mod imports;
 mod pattern;
+mod ports;
 
 pub use environment::is_secret_name;
+pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
 pub(crate) use doors::Door;
+pub(crate) use ports::guarded;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use pattern::Pattern;
@@ -136,6 +141,18 @@ impl Redactor {
             redacted.text = Cow::Owned(out);
         }
         redacted
+    }
+
+    /// How often each kind of placeholder stands in a text.
+    fn placeholders(&self, text: &str) -> BTreeMap<String, u64> {
+        let mut counts = BTreeMap::new();
+        for after in text.split("[redacted:").skip(1) {
+            let kind = after.split_once(']').map(|(kind, _)| kind);
+            if let Some(kind) = kind.filter(|kind| self.kinds().any(|known| known == *kind)) {
+                *counts.entry(kind.to_owned()).or_default() += 1;
+            }
+        }
+        counts
     }
 
     /// Where secrets stand, in order and apart from each other, each with its kind.

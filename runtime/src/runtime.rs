@@ -7,6 +7,7 @@ use crate::coordinator::{Coordinator, Ended, Job, Work};
 use crate::drain::drain;
 use crate::lane::Lane;
 use crate::outcome::{LogError, Refusal};
+use crate::redaction::guarded;
 use crate::session::Session;
 use crate::settings::{Ports, Settings};
 use crate::tools::Cancel;
@@ -93,6 +94,10 @@ impl NewSession {
 impl Runtime {
     /// A runtime over some ports.
     pub fn new(ports: Ports, settings: Settings) -> Self {
+        let ports = match &settings.redactor {
+            Some(redactor) => guarded(ports, redactor),
+            None => ports,
+        };
         let bus = Bus::default();
         let coordinator = Coordinator::new(bus.clone());
         let titles = Titles::default();

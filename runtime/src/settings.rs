@@ -5,6 +5,7 @@ use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;
 use crate::ports::{Clock, Filesystem, Ids, OutputFiles, Provider};
+use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
 use annals_core::bound::Limits;
@@ -209,6 +210,8 @@ pub struct Settings {
     pub summary: Option<Arc<dyn SummaryHook>>,
     /// Who is asked for titles; without it nobody is.
     pub title: Option<TitleSettings>,
+    /// What takes secrets out of whatever comes in; without it everything passes as it is.
+    pub redactor: Option<Arc<Redactor>>,
     /// Where views are saved, so that a long Session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
 }

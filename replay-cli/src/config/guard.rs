@@ -22,7 +22,8 @@ pub fn refused(project: &[Setting], without: &Settings, root: &Path) -> Vec<Prob
 
 /// What the key at a path, and every table around it, lets a project do.
 fn strictest(path: &[String]) -> Vec<Project> {
-    (1..=path.len()).filter_map(|length| keys::at(path.get(..length)?)).map(|key| key.project).collect()
+    // The most specific one tells best why.
+    (1..=path.len()).rev().filter_map(|length| keys::at(path.get(..length)?)).map(|key| key.project).collect()
 }
 
 fn objection(project: Project, setting: &Setting, without: &Settings, root: &Path) -> Option<String> {

@@ -1,7 +1,9 @@
 //! What passes a door: texts, JSON and attachments lose their secrets, and it is counted which.
 
 use super::{Redacted, Redactor};
-use annals_core::event::{Attachment, RedactionApplied};
+use crate::tools::ToolOutput;
+use annals_core::context::Observed;
+use annals_core::event::{Attachment, RedactionApplied, RequestOptions, ToolDefinition};
 use annals_core::{Event, Json, NoBlobs, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -11,25 +13,45 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// How often each kind of secret was replaced.
-pub(crate) type Counts = BTreeMap<String, u64>;
-
 /// A door of a runtime, passed by what lands in one Batch. Without a redactor everything passes as it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Door {
     redactor: Option<Arc<Redactor>>,
-    counts: Counts,
+    /// How often each kind of secret was replaced.
+    counts: BTreeMap<String, u64>,
 }
 
 impl Door {
     /// A door that nothing has passed yet.
     pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
-        Self { redactor: redactor.cloned(), counts: Counts::new() }
+        Self { redactor: redactor.cloned(), counts: BTreeMap::new() }
     }
 
     /// The fact that secrets were replaced, if any were. It stands in the Batch of what passed.
     pub(crate) fn applied(&self) -> Option<Event> {
         (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
+    }
+
+    /// How often each kind of secret was replaced.
+    pub(super) fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.counts
+    }
+
+    /// Adds what was counted elsewhere.
+    pub(super) fn count(&mut self, counts: &BTreeMap<String, u64>) {
+        for (kind, count) in counts {
+            *self.counts.entry(kind.clone()).or_default() += count;
+        }
+    }
+
+    /// A text of the System Context, rendered from values that passed already: its placeholders are counted.
+    pub(super) fn told(&mut self, text: &mut Text) {
+        let Some(redactor) = self.redactor.clone() else { return };
+        Self::new(Some(&redactor)).text(text);
+        if let Some(inline) = text.inline() {
+            let counts = redactor.placeholders(inline);
+            self.count(&counts);
+        }
     }
 
     /// A text.
@@ -49,6 +71,35 @@ impl Door {
             None => return,
         };
         *text = redacted.into();
+    }
+
+    /// What a tool gave, before it is bounded: no cut leaves a part of a secret, and no file holds a whole one.
+    pub(crate) fn output(&mut self, output: &mut ToolOutput) {
+        output.text.iter_mut().for_each(|text| self.string(text));
+        output.structured.iter_mut().for_each(|value| self.json(value));
+        output.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
+    }
+
+    /// What a model is told of a tool.
+    pub(crate) fn definition(&mut self, tool: &mut ToolDefinition) {
+        self.text(&mut tool.description);
+        self.json(&mut tool.schema);
+    }
+
+    /// The settings of a request.
+    pub(crate) fn options(&mut self, options: &mut RequestOptions) {
+        let RequestOptions { controls, options, body } = options;
+        for values in [controls, options, body] {
+            values.values_mut().for_each(|value| self.json(value));
+        }
+    }
+
+    /// What was observed, before it is compared: what was told stays what it is.
+    pub(crate) fn observed(&mut self, observed: &mut Observed) {
+        match observed {
+            Observed::Available(value) => self.value(value),
+            Observed::Unavailable => {}
+        }
     }
 
     /// A JSON text, which stays one.
@@ -114,9 +165,7 @@ impl Door {
     fn redacted<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
         let Some(redactor) = &self.redactor else { return Cow::Borrowed(text) };
         let Redacted { text, counts } = redactor.redact(text);
-        for (kind, count) in counts {
-            *self.counts.entry(kind).or_default() += count;
-        }
+        self.count(&counts);
         text
     }
 }

@@ -102,3 +102,32 @@ proptest! {
         prop_assert_eq!(&twice.text, &once.text);
     }
 }
+
+#[test]
+fn facts_lose_what_came_from_the_world_and_keep_what_a_model_wrote() {
+    use annals_core::Event;
+    use annals_core::event::{RedactionApplied, RevertStaged, SessionTitled, ShellRan, SyntheticAdded, TextEnded};
+    let secret = "correct-horse-battery";
+    let redactor = std::sync::Arc::new(Redactor::default().with_variable("DB_PASSWORD", secret));
+    let said = TextEnded { index: 0, text: secret.into(), metadata: None };
+    let mut events: Vec<Event> = vec![
+        ShellRan { command: format!("login {secret}").into(), output: secret.into(), exit: Some(0) }.into(),
+        RedactionApplied { counts: [("jwt".to_owned(), 1)].into() }.into(),
+        said.clone().into(),
+        SyntheticAdded { text: secret.into() }.into(),
+        SessionTitled::given(secret).into(),
+        RevertStaged {
+            first_removed: annals_core::Seq(3),
+            original: None,
+            diff: Some(format!("-{secret}").into()),
+            files: Vec::new(),
+        }
+        .into(),
+    ];
+    super::batch::pass(&redactor, &mut events);
+    let text = events.iter().map(|event| event.to_json().to_string()).collect::<Vec<_>>();
+    assert_eq!(events.get(1), Some(&said.into()));
+    assert_eq!(text.iter().filter(|text| text.contains(secret)).count(), 1, "{text:#?}");
+    let counts = [("env:DB_PASSWORD".to_owned(), 5), ("jwt".to_owned(), 1)].into();
+    assert_eq!(events.last(), Some(&RedactionApplied { counts }.into()), "one fact of it, at the end");
+}

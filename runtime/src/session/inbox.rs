@@ -3,6 +3,7 @@
 use super::Session;
 use crate::lane::Decision;
 use crate::outcome::{Admitted, Refusal};
+use crate::redaction::Door;
 use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn, RevertCommitted};
 use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
@@ -48,8 +49,12 @@ impl Session {
         let NewInput { id, text, attachments, delivery } = input;
         let ports = &self.shared().ports;
         let input = id.unwrap_or_else(|| ports.ids.input(ports.clock.now()));
-        let admitted = InputAdmitted { input, text: text.into(), attachments, delivery };
-        self.lane.decide(|view| admission(view, &admitted)).await
+        let mut admitted = InputAdmitted { input, text: text.into(), attachments, delivery };
+        // Before it is compared with what was admitted under its id.
+        let mut door = Door::new(self.shared().settings.redactor.as_ref());
+        door.text(&mut admitted.text);
+        admitted.attachments.iter_mut().for_each(|attachment| door.attachment(attachment));
+        self.lane.decide(|view| admission(view, &admitted, door.applied())).await
     }
 
     /// Admits an input and lets the Session run, without waiting. An input that is known wakes it again.
@@ -97,7 +102,11 @@ impl Session {
     }
 }
 
-fn admission(view: &SessionView, admitted: &InputAdmitted) -> Result<Decision<Admitted>, Refusal> {
+fn admission(
+    view: &SessionView,
+    admitted: &InputAdmitted,
+    redacted: Option<Event>,
+) -> Result<Decision<Admitted>, Refusal> {
     if let Some(earlier) = view.inbox.used.get(&admitted.input) {
         let same = earlier.delivery == admitted.delivery
             && earlier.content == Admission::content(&admitted.text, &admitted.attachments);
@@ -112,6 +121,7 @@ fn admission(view: &SessionView, admitted: &InputAdmitted) -> Result<Decision<Ad
         events.push(RevertCommitted { first_removed: revert.first_removed }.into());
     }
     events.push(admitted.clone().into());
+    events.extend(redacted);
     Ok(Decision::append(events, Admitted::New))
 }
 

@@ -5,6 +5,7 @@ use super::promotion::promote;
 use super::shape::Shape;
 use super::{Plan, Runner, Selected, Stop};
 use crate::context::{Boundary, Guidance, Observations, compose};
+use crate::redaction::Door;
 use annals_core::event::Switch;
 use annals_projections::SessionView;
 
@@ -64,6 +65,9 @@ impl Runner {
         };
         let observed = self
             .unless_interrupted(async { compose(&self.services.registry, &boundary, guidance).await?.observe().await });
-        Ok(observed.await??)
+        let mut observations: Observations = observed.await??;
+        let mut door = Door::new(self.shared.settings.redactor.as_ref());
+        observations.sources.iter_mut().for_each(|source| door.observed(&mut source.observed));
+        Ok(observations)
     }
 }

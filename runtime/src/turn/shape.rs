@@ -3,6 +3,7 @@
 use super::{Runner, Selected, Stop};
 use crate::lane::{Decision, Lane};
 use crate::outcome::RunError;
+use crate::redaction::Door;
 use crate::settings::bare_agent;
 use crate::tools::Offered;
 use annals_core::event::{
@@ -21,6 +22,8 @@ pub(crate) struct Shape {
     options: RequestOptions,
     tools: ToolsRecorded,
     named: Named,
+    /// What of it was secret.
+    redacted: Option<Event>,
 }
 
 /// The hashes that `request.sent` names them by.
@@ -58,7 +61,7 @@ impl Shape {
 
     fn new(
         runner: &Runner,
-        agent: AgentProfile,
+        mut agent: AgentProfile,
         selected: &Selected,
         offered: Offered,
         last_step: bool,
@@ -66,15 +69,20 @@ impl Shape {
         let definitions = &runner.shared.ports.definitions;
         let model = definitions.model(&selected.model);
         let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
-        let options = definitions.options(&selected.agent, &selected.model);
-        let tools = offered.definitions();
+        let mut options = definitions.options(&selected.agent, &selected.model);
+        let mut tools = offered.definitions();
+        // Before any hash is taken: the log names what the model sees.
+        let mut door = Door::new(runner.shared.settings.redactor.as_ref());
+        agent.system.iter_mut().for_each(|text| door.text(text));
+        tools.tools.iter_mut().for_each(|tool| door.definition(tool));
+        door.options(&mut options);
         let named = Named {
             agent: agent.digest()?,
             model: model.digest()?,
             options: options.digest()?,
             tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
         };
-        Ok(Self { agent, model, offered, last_step, options, tools, named })
+        Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: door.applied() })
     }
 
     /// Records what the log does not hold yet.
@@ -96,6 +104,9 @@ impl Shape {
         }
         if !known.options.contains_key(options) {
             events.push(OptionsRecorded { options: self.options.clone() }.into());
+        }
+        if !events.is_empty() {
+            events.extend(self.redacted.clone());
         }
         events
     }

@@ -3,6 +3,7 @@
 use super::{Runner, Shape, Stop, interrupted};
 use crate::lane::Decision;
 use crate::ports::{ProviderError, ProviderEvent, ProviderRequest};
+use crate::redaction::Door;
 use crate::wire::encode;
 use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};
 use annals_core::{RequestId, Text};
@@ -44,12 +45,14 @@ pub(crate) async fn announce(
     runner: &Runner,
     shape: &Shape,
     purpose: Purpose,
-    prompt: Text,
+    mut prompt: Text,
     mut due: impl FnMut(&SessionView) -> bool,
 ) -> Result<Option<Single>, Stop> {
     let session = runner.lane.session();
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
     let blobs = runner.lane.blobs();
+    let mut door = Door::new(runner.shared.settings.redactor.as_ref());
+    door.text(&mut prompt);
     let decide = |view: &SessionView| {
         if !due(view) {
             return Ok(Decision::nothing(None));
@@ -61,7 +64,8 @@ pub(crate) async fn announce(
         sent.wire = body.as_ref().map(|body| body.digest);
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
         let request = ProviderRequest { session, parent, id, attempt: 1, request: Arc::new(request), body };
-        Ok(Decision::append(vec![sent.into()], Some(Single { id, request })))
+        let events = [sent.into()].into_iter().chain(door.applied()).collect();
+        Ok(Decision::append(events, Some(Single { id, request })))
     };
     runner.lane.decide(decide).await
 }

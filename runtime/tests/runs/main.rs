@@ -3,6 +3,7 @@
 mod compaction;
 mod interruptions;
 mod parallel;
+mod redaction;
 mod stream;
 mod turns;
 mod world;

@@ -3,6 +3,7 @@
 use super::super::calls::{CallEnd, News};
 use super::{Reply, Stop};
 use crate::lane::Decision;
+use crate::redaction::Door;
 use crate::tools::{CallError, ToolOutput};
 use annals_core::event::ToolSettled;
 use annals_core::{CallId, Event};
@@ -62,11 +63,16 @@ impl Reply<'_> {
     }
 
     /// Bounds and records what a call gave: one step that nothing interrupts.
-    async fn settle_call(&mut self, call: CallId, outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
+    async fn settle_call(&mut self, call: CallId, mut outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
+        let mut door = Door::new(self.runner.shared.settings.redactor.as_ref());
+        if let Ok(output) = &mut outcome {
+            door.output(output);
+        }
         let read = outcome.as_ref().map(|output| output.read.clone()).unwrap_or_default();
-        let discovered = self.runner.discovered(&call, &read).await?;
+        let mut then = self.runner.discovered(&call, &read).await?;
+        then.extend(door.applied());
         let settled = self.bounding.settle(call, outcome).await;
-        self.settle_with(settled, discovered).await
+        self.settle_with(settled, then).await
     }
 
     pub(super) async fn settle_hosted(&mut self, error: &CallError) -> Result<(), Stop> {

@@ -1,0 +1,104 @@
+//! Ports that nothing passes with its secrets: whoever in a runtime appends, keeps an output or hears of an error does
+//! it through these.
+
+use super::{Redactor, batch};
+use crate::Boxed;
+use crate::ports::{Answer, OutputFiles, Provider, ProviderError, ProviderRequest};
+use crate::settings::Ports;
+use annals_core::{BlobHash, Blobs, Seq, SessionId, Time};
+use annals_store::{
+    AppendError, Appended, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
+};
+use futures_util::StreamExt;
+use std::io;
+use std::sync::Arc;
+
+/// The same ports, guarded.
+pub(crate) fn guarded(ports: Ports, redactor: &Arc<Redactor>) -> Ports {
+    Ports {
+        log: Arc::new(GuardedLog { log: ports.log, redactor: redactor.clone() }),
+        provider: Arc::new(GuardedProvider { provider: ports.provider, redactor: redactor.clone() }),
+        outputs: Arc::new(GuardedOutputs { files: ports.outputs, redactor: redactor.clone() }),
+        ..ports
+    }
+}
+
+struct GuardedLog {
+    log: Arc<dyn EventLog>,
+    redactor: Arc<Redactor>,
+}
+
+impl EventLog for GuardedLog {
+    fn append(&self, mut draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        batch::pass(&self.redactor, &mut draft.events);
+        self.log.append(draft)
+    }
+
+    fn append_all(&self, mut drafts: Vec<Draft>) -> Boxed<'_, Appended> {
+        drafts.iter_mut().for_each(|draft| batch::pass(&self.redactor, &mut draft.events));
+        self.log.append_all(drafts)
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        self.log.head(session)
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        self.log.sessions()
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        self.log.read(session, from, limit)
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        self.log.read_back(session, before, limit)
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        self.log.follow(scope)
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        let text = self.redactor.redact(&text).text.into_owned();
+        self.log.put_blob(text)
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.log.blobs()
+    }
+}
+
+struct GuardedProvider {
+    provider: Arc<dyn Provider>,
+    redactor: Arc<Redactor>,
+}
+
+impl Provider for GuardedProvider {
+    fn send(&self, request: ProviderRequest) -> Answer {
+        let redactor = self.redactor.clone();
+        let answer = self.provider.send(request);
+        Box::pin(answer.map(move |event| {
+            event.map_err(|error| {
+                let message = redactor.redact(&error.message).text.into_owned();
+                ProviderError { message, ..error }
+            })
+        }))
+    }
+}
+
+struct GuardedOutputs {
+    files: Arc<dyn OutputFiles>,
+    redactor: Arc<Redactor>,
+}
+
+impl OutputFiles for GuardedOutputs {
+    fn keep<'a>(&'a self, name: &'a str, text: &'a str) -> Boxed<'a, io::Result<String>> {
+        let text = self.redactor.redact(text).text;
+        Box::pin(async move { self.files.keep(name, &text).await })
+    }
+
+    fn sweep(&self, before: Time) -> Boxed<'_, io::Result<usize>> {
+        self.files.sweep(before)
+    }
+}
