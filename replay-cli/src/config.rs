@@ -36,10 +36,12 @@ use annals_core::bound::Limits;
 use annals_core::{AgentName, ModelName};
 use annals_runtime::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
+use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::CompactionSettings;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Everything that is configured for work in a directory.
 #[derive(Clone)]
@@ -232,6 +234,28 @@ impl Config {
                 .filter_map(|(kind, value)| Some((kind, value.as_str()?.to_owned())))
                 .collect(),
         }
+    }
+
+    /// What takes secrets out of whatever comes in; `None` when that is switched off. It knows the values that
+    /// environment variables have now, those with providers' keys among them.
+    pub fn redactor(&self) -> Option<Arc<Redactor>> {
+        let RedactionSettings { enabled, mut env, public_env, patterns } = self.redaction();
+        if !enabled {
+            return None;
+        }
+        for provider in self.catalog.providers() {
+            env.extend(provider.env.clone());
+            env.extend(self.settings.text(&["providers", &provider.id, "key_env"]).map(str::to_owned));
+        }
+        let mut redactor = Redactor::default().with_environment(self.variables.all(), &env, &public_env);
+        for (kind, pattern) in patterns {
+            match redactor.clone().with_pattern(&kind, &pattern) {
+                Ok(with) => redactor = with,
+                // Each of them was tried when it was loaded.
+                Err(error) => tracing::warn!(kind, %error, "a pattern of secrets is left out"),
+            }
+        }
+        Some(Arc::new(redactor))
     }
 
     /// The files that there are: the user's, then the project's.

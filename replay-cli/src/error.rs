@@ -253,6 +253,15 @@ pub enum CliError {
     /// A question about the past has no answer.
     #[error(transparent)]
     Ask(#[from] AskError),
+    /// An export of ours is imported as it is, or not at all.
+    #[error(
+        "{}: an export of annals cannot be redacted: its Batches prove each other as they are. Import it without --redact",
+        path.display()
+    )]
+    Unredactable {
+        /// Which.
+        path: PathBuf,
+    },
     /// A host cannot begin, or go on.
     #[error(transparent)]
     Host(#[from] HostError),
@@ -291,6 +300,7 @@ impl CliError {
             | Self::NothingThere { .. }
             | Self::NoStore { .. }
             | Self::Config(_)
+            | Self::Unredactable { .. }
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)

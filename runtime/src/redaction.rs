@@ -16,10 +16,12 @@ mod batch;
 mod doors;
 mod environment;
 mod formats;
+mod imports;
 mod pattern;
 mod ports;
 
 pub use environment::is_secret_name;
+pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
 pub(crate) use doors::Door;

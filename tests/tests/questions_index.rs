@@ -1,18 +1,21 @@
-//! Answers cost what they show: indexes say where to look, agree with reading everything, and are a cache.
+//! The indexes that say where to look agree with reading everything, and are a cache.
 
 #[path = "questions/harness.rs"]
 mod harness;
 #[path = "questions/logs.rs"]
 mod logs;
+#[path = "questions/long.rs"]
+mod long;
 
-use annals_cli::questions::{Past, bisect, diff, when};
+use annals_cli::questions::{Past, diff, when};
 use annals_core::event::*;
-use annals_core::{Blobs, Event, Record, Seq, SessionId, Time};
+use annals_core::{Blobs, Record, Seq};
 use annals_projections::{Body, Messages, Projection, ToJson, Transcript};
+use annals_store::EventLog;
 use annals_store::cache::ViewCache;
-use annals_store::{Draft, EventLog, MemoryLog};
 use harness::{Own, all_of, eventful, imported};
 use logs::{Counting, WithoutBlobs};
+use long::{append, forked, long, past, turn};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -133,127 +136,6 @@ async fn sessions_part_where_all_of_their_records_say_in_pages_of_any_size() {
     }
 }
 
-/// A Session of so many user turns, each with an answer; every hundredth is about a thing of its own.
-async fn long(turns: u64) -> (Arc<dyn EventLog>, SessionId) {
-    let (log, session): (Arc<dyn EventLog>, _) =
-        (Arc::new(MemoryLog::new()), SessionId::from_parts(1_780_488_000_000, 3));
-    let created = SessionCreated {
-        location: Location { directory: "/project".into(), workspace: None },
-        agent: "build".into(),
-        model: "test/alpha".into(),
-        policy: Policy::default(),
-        title: None,
-        parent: None,
-        origin: None,
-    };
-    append(&log, session, vec![created.into()]).await;
-    for n in 0..turns {
-        append(&log, session, turn(n, n.is_multiple_of(100))).await;
-    }
-    (log, session)
-}
-
-fn turn(n: u64, own: bool) -> Vec<Event> {
-    let text = if own { format!("Tell me of thing-{n}.") } else { "Go on as before.".to_owned() };
-    let (input, delivery) = (format!("in-{n}"), Delivery::Steer);
-    let admitted =
-        InputAdmitted { input: input.as_str().into(), text: text.as_str().into(), attachments: vec![], delivery };
-    let started = StepStarted { agent: "build".into(), model: "test/alpha".into(), files: None };
-    let said = TextEnded { index: 0, text: "I went on as before.".into(), metadata: None };
-    let ended = StepEnded { finish: Finish::Stop, usage: None, cost: 0, files: None, changed: vec![] };
-    let promoted = InputPromoted { input: input.as_str().into() };
-    vec![admitted.into(), promoted.into(), started.into(), said.into(), ended.into()]
-}
-
-async fn append(log: &Arc<dyn EventLog>, session: SessionId, events: Vec<Event>) -> Seq {
-    let expected = log.head(session).await.unwrap().map_or(Seq::ZERO, |head| head.next);
-    let draft = Draft { session, expected, at: Time(1_000 + expected.0), events, digest: None };
-    log.append(draft).await.unwrap().batch.next()
-}
-
-/// The same Session, gone on for so many turns after everything that it holds.
-async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: u64) -> SessionId {
-    let head = log.head(parent).await.unwrap().unwrap();
-    let session = SessionId::from_parts(1_780_488_000_001, n);
-    let fork = SessionForked { parent, cut: head.next, parent_digest: head.digest, title: None, origin: None };
-    let draft = Draft { session, expected: head.next, at: Time(2_000_000), events: vec![fork.into()], digest: None };
-    log.append(draft).await.unwrap();
-    for turn_of_fork in 0..turns {
-        let unlike = format!("fork-{n}-{turn_of_fork}");
-        let mut events = turn(turn_of_fork, false);
-        for event in &mut events {
-            match event {
-                Event::InputAdmitted(admitted) => {
-                    (admitted.input, admitted.text) = (unlike.as_str().into(), unlike.as_str().into());
-                }
-                Event::InputPromoted(promoted) => promoted.input = unlike.as_str().into(),
-                _ => {}
-            }
-        }
-        append(log, session, events).await;
-    }
-    session
-}
-
-async fn past(log: &Arc<dyn EventLog>, cache: Option<&Arc<ViewCache>>, session: SessionId) -> Past {
-    let until = log.head(session).await.unwrap().unwrap().next;
-    Past::new(Arc::clone(log), cache.cloned(), session, until)
-}
-
-#[tokio::test]
-async fn when_reads_the_pages_that_hold_a_text_and_what_is_new() {
-    let (log, session) = long(4_000).await;
-    let counting = Counting::new(log);
-    let log: Arc<dyn EventLog> = counting.clone();
-    let cache = Arc::new(ViewCache::in_memory());
-    let all = when::ask_all(&past(&log, None, session).await, "thing-2300").await.unwrap();
-    let (past, _) = (past(&log, Some(&cache), session).await, counting.taken());
-    assert_eq!(when::ask(&past, "thing-2300").await.unwrap(), all);
-    assert!(counting.taken() > 20_000, "nothing was known of the Session: it is read to be indexed");
-    assert_eq!(when::ask(&past, "thing-2300").await.unwrap(), all);
-    let read = counting.taken();
-    assert!(read < 3 * 512, "{read} of 20,001 records were read for a text that stands in one place");
-    assert!(when::ask(&past, "no such thing").await.unwrap().sightings.is_empty());
-    let read = counting.taken();
-    assert!(read < 2 * 512, "{read} of 20,001 records were read for a text that stands nowhere");
-}
-
-#[tokio::test]
-async fn a_diff_of_forks_reads_the_turns_that_differ() {
-    let (log, parent) = long(4_000).await;
-    let (one, other) = (forked(&log, parent, 1, 3).await, forked(&log, parent, 2, 2).await);
-    let counting = Counting::new(log);
-    let log: Arc<dyn EventLog> = counting.clone();
-    let cache = Arc::new(ViewCache::in_memory());
-    let (a, b) = (past(&log, Some(&cache), one).await, past(&log, Some(&cache), other).await);
-    let first = diff::sessions(&a, &b).await.unwrap();
-    assert_eq!((first.inherited, first.first, first.same, first.turns.len()), (20_001, Some(4_001), 4_000, 3));
-    counting.taken();
-    assert_eq!(diff::sessions(&a, &b).await.unwrap(), first);
-    let read = counting.taken();
-    assert!(read < 2 * 512 + 400, "{read} of 40,000 records were read for three turns");
-}
-
-#[tokio::test]
-async fn a_fork_reads_through_the_pages_of_its_parent() {
-    let (log, parent) = long(1_000).await;
-    let fork = forked(&log, parent, 1, 3).await;
-    let counting = Counting::new(log);
-    let log: Arc<dyn EventLog> = counting.clone();
-    let cache = Arc::new(ViewCache::in_memory());
-    let of_parent = past(&log, Some(&cache), parent).await;
-    when::ask(&of_parent, "thing-300").await.unwrap();
-    let of_fork = past(&log, Some(&cache), fork).await;
-    // The index of requests is another one: it is a fork's own.
-    of_fork.steps().await.unwrap();
-    counting.taken();
-    let found = when::ask(&of_fork, "thing-300").await.unwrap();
-    let read = counting.taken();
-    assert!(read < 3 * 512, "{read} of 5,017 records were read");
-    assert_eq!(found, when::ask_all(&of_fork, "thing-300").await.unwrap());
-    assert_eq!(found.sightings[0].fact.inherited, Some(parent));
-}
-
 #[tokio::test]
 async fn a_call_that_was_open_at_the_cut_is_said_otherwise_in_a_fork() {
     let (log, parent) = long(1).await;
@@ -276,24 +158,6 @@ async fn a_call_that_was_open_at_the_cut_is_said_otherwise_in_a_fork() {
         let last = found.turns[0].b.as_ref().unwrap().entries.last().unwrap();
         assert_eq!((last.label, last.text.as_str()), ("error", annals_projections::INTERRUPTED));
     }
-}
-
-#[tokio::test]
-async fn a_bisection_over_what_grows_with_the_log_reads_it_once() {
-    let (log, session) = long(2_000).await;
-    let counting = Counting::new(log);
-    let log: Arc<dyn EventLog> = counting.clone();
-    let past = past(&log, Some(&Arc::new(ViewCache::in_memory())), session).await;
-    let pattern = r#"{"events": {"$contains": {"text": "Tell me of thing-1200."}}, "transcript": {"$not": []}}"#;
-    let judge = bisect::Judge::pattern(pattern).unwrap();
-    past.view(past.until).await.unwrap();
-    counting.taken();
-    let found = bisect::ask(&past, Seq(1), Seq(past.until.0 - 1), &judge).await.unwrap();
-    assert_eq!(found.good, Seq(1 + 1_200 * 5));
-    let read = counting.taken();
-    // Once for the events, once to the bad end, and halves from then on.
-    assert!(read < 10_001 * 3 + 10_001 / 5, "{read} records were read for {} Cuts of 10,001", found.probes);
-    assert!(found.probes > 10);
 }
 
 /// Every file below a folder.
@@ -352,20 +216,6 @@ async fn pages_of_a_log_that_was_set_back_count_up_to_where_it_is_the_same() {
     assert_eq!(when::ask(&of_other, "thing-556").await.unwrap().sightings.len(), 1);
     let read = counting.taken();
     assert!(read < 2 * 512, "{read} of 2,751 records were read: what is no more is not looked at again");
-}
-
-#[tokio::test]
-async fn an_earlier_cut_is_answered_from_the_pages_before_it() {
-    let (log, session) = long(1_000).await;
-    let counting = Counting::new(log);
-    let log: Arc<dyn EventLog> = counting.clone();
-    let cache = Arc::new(ViewCache::in_memory());
-    when::ask(&past(&log, Some(&cache), session).await, "thing-300").await.unwrap();
-    let early = Past::new(Arc::clone(&log), Some(cache), session, Seq(1 + 250 * 5));
-    let expected = when::ask_all(&early, "thing-200").await.unwrap();
-    counting.taken();
-    assert_eq!(when::ask(&early, "thing-200").await.unwrap(), expected);
-    assert!(when::ask(&early, "thing-300").await.unwrap().sightings.is_empty());
 }
 
 #[tokio::test]

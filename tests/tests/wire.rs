@@ -153,3 +153,24 @@ async fn a_fork_is_sent_with_a_cache_key_of_its_own() {
     let answer = run(&annals, &["verify", &file, "--requests", "--wire"]);
     assert_eq!(answer.status, 0, "{}{}", answer.out, answer.remarks);
 }
+
+#[tokio::test]
+async fn every_attempt_records_the_body_that_it_sends() {
+    let mut answers = answers::of(Protocol::OpenAiChat);
+    let half = r#"{"choices":[{"index":0,"delta":{"content":"I will"}}]}"#.to_owned();
+    answers.splice(0..0, [vec!["!transport".to_owned()], vec![half, "!incomplete-stream".to_owned()]]);
+    let world = World::new(Protocol::OpenAiChat, answers);
+    let session = world.begin().await;
+    world.prompt(session, "one", "Read both.").await;
+    let sent = world.sent();
+    // The second attempt is the same request; the third tells what arrived of the second.
+    assert_eq!(sent[0], sent[1]);
+    assert_ne!(sent[1], sent[2]);
+    assert!(String::from_utf8_lossy(&sent[2].bytes).contains("I will"));
+    let recorded = world.wires(session).await;
+    assert_eq!(recorded, sent.iter().map(|body| Some(body.digest)).collect::<Vec<_>>());
+    let annals = Annals::new();
+    let file = world.export(&annals).await;
+    let answer = run(&annals, &["verify", &file, "--requests", "--wire"]);
+    assert!(answer.out.ends_with("✓ 4 bodies encoded again, byte for byte\n"), "{}", answer.out);
+}

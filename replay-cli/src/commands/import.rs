@@ -4,7 +4,7 @@ use crate::bring::{bring, sources};
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::import::{
-    Follower, Homes, ImportReport, Listed, Loss, Options, Outcome, Selection, SessionReport, discover,
+    Follower, Form, Homes, ImportReport, Listed, Loss, Options, Outcome, Selection, SessionReport, Source, discover,
 };
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
@@ -12,10 +12,13 @@ use crate::look::{Look, Tone, counted, size, thousands};
 use crate::progress::Bar;
 use crate::reader::short_ids;
 use annals_core::Time;
-use annals_store::OpenMode;
+use annals_runtime::redaction::{RedactingLog, Redactor};
+use annals_store::{EventLog, OpenMode};
 use serde_json::{Value, json};
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Imports Sessions: what OpenCode, Codex CLI and Claude Code left on disk, or exports of annals.
@@ -49,6 +52,10 @@ pub struct Args {
     /// Keeps every record that could not be mapped whole.
     #[arg(long)]
     keep_originals: bool,
+    /// Replaces keys and other secrets by placeholders such as [redacted:jwt], in all that is imported. Imported so, a
+    /// Session differs from its source, and signatures in it prove nothing any more.
+    #[arg(long)]
+    redact: bool,
     /// Writes everything that could not be mapped to FILE, as JSON.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
@@ -102,12 +109,16 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let options = Options { as_new: args.as_new, keep_originals: args.keep_originals, ..Options::default() };
     let reader = desk.store(OpenMode::Create).await?;
+    let (log, redacting) = redacted(args.redact, reader.log(), &wanted, desk)?;
     let bar = Bar::new(desk.shows_progress(), "importing");
     let mut report = ImportReport::default();
     for source in &wanted {
-        report.extend(bring(reader.log(), source, &options, &bar).await?);
+        report.extend(bring(&log, source, &options, &bar).await?);
     }
     bar.clear();
+    if let Some(redacting) = &redacting {
+        desk.remark(&replaced(&redacting.counts()));
+    }
     if desk.look.json {
         json::object(out, &in_json(&report))?;
     } else if !(args.follow && wanted.is_empty()) {
@@ -125,7 +136,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         let mut follower = Follower::new(homes, files, selection, options);
         desk.remark("following; interrupt to end");
         loop {
-            let report = follower.round(reader.log(), &mut |_| {}).await?;
+            let report = follower.round(&log, &mut |_| {}).await?;
             if report.new_batches() > 0 || report.has_bad_news() {
                 draw(&report, &desk.look, out)?;
                 out.flush()?;
@@ -137,6 +148,35 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         }
     }
     Ok(Verdict::bad_if(report.has_bad_news()))
+}
+
+/// The log that imports append to: one that redacts, if that is wanted.
+fn redacted(
+    wanted: bool,
+    log: &Arc<dyn EventLog>,
+    sources: &[Source],
+    desk: &Desk,
+) -> Result<(Arc<dyn EventLog>, Option<Arc<RedactingLog>>), CliError> {
+    if !wanted {
+        return Ok((log.clone(), None));
+    }
+    // Its Batches prove each other as they are.
+    if let Some(own) = sources.iter().find(|source| source.form == Form::Annals) {
+        return Err(CliError::Unredactable { path: own.path.clone() });
+    }
+    let environment = &desk.environment;
+    let configured = environment.config(&environment.directory)?.redactor();
+    let redactor = configured.unwrap_or_else(|| Arc::new(Redactor::default()));
+    let redacting = Arc::new(RedactingLog::over(log.clone(), redactor));
+    Ok((redacting.clone(), Some(redacting)))
+}
+
+fn replaced(counts: &BTreeMap<String, u64>) -> String {
+    if counts.is_empty() {
+        return "no secrets were found".to_owned();
+    }
+    let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} ({})", thousands(*count))).collect();
+    format!("secrets were replaced: {}", kinds.join(", "))
 }
 
 fn list(listed: &[Listed], desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {

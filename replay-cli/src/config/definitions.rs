@@ -5,6 +5,7 @@ use super::{Config, Problem, Setting, shown};
 use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_runtime::catalog::partition;
+use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::Definitions;
 use annals_runtime::wire::Protocol;
 use serde_json::{Map, Value};
@@ -80,9 +81,9 @@ impl Config {
                     let names: Vec<&str> = self.agents.keys().map(AgentName::as_str).collect();
                     wrong(setting, format!("there is no agent {text:?}; there are {}", names.join(", ")));
                 }
-                ["redaction", "patterns", _] => {
-                    if let Err(error) = regex::Regex::new(text) {
-                        wrong(setting, format!("no regular expression: {error}"));
+                ["redaction", "patterns", kind] => {
+                    if let Err(error) = Redactor::default().with_pattern(kind, text) {
+                        wrong(setting, error.to_string());
                     }
                 }
                 [.., "options", name] => {

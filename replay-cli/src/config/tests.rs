@@ -378,3 +378,22 @@ fn an_agents_text_suits_the_model_it_speaks_to() {
     let plan = text("plan", "openai/gpt-5.5");
     assert!(plan.starts_with(&text("build", "openai/gpt-5.5")) && plan.contains("You are planning"));
 }
+
+#[test]
+fn the_redactor_knows_the_environment_and_what_the_files_add() {
+    let world = World::with(
+        "[redaction]\nenv = [\"MINE\"]\npublic_env = [\"MY_PUBLIC_KEY\"]\npatterns = { employee = \"EMP-[0-9]{6}\" }\n\
+         [providers.own]\nkey_env = \"OWN\"",
+        "",
+    );
+    let named = ["MINE", "MY_PUBLIC_KEY", "OWN", "OPENAI_API_KEY", "EDITOR"];
+    let world = named.into_iter().fold(world, |world, name| world.variable(name, &format!("value-of-{name}")));
+    let redactor = world.config().redactor().expect("it is on");
+    let text = named.map(|name| format!("value-of-{name}")).join(" ") + " EMP-123456";
+    assert_eq!(
+        redactor.redact(&text).text,
+        "[redacted:env:MINE] value-of-MY_PUBLIC_KEY [redacted:env:OWN] [redacted:env:OPENAI_API_KEY] value-of-EDITOR \
+         [redacted:employee]"
+    );
+    assert!(World::with("redaction.enabled = false", "").config().redactor().is_none());
+}

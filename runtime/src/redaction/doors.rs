@@ -32,6 +32,11 @@ impl Door {
         (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
     }
 
+    /// How often each kind of secret was replaced.
+    pub(super) fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.counts
+    }
+
     /// Adds what was counted elsewhere.
     pub(super) fn count(&mut self, counts: &BTreeMap<String, u64>) {
         for (kind, count) in counts {

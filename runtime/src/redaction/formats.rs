@@ -15,7 +15,7 @@ const FORMATS: &[Format] = &[
     (
         "aws-secret-key",
         &["secret"],
-        r#"(?i)aws[a-z_.-]{0,20}secret[a-z_.-]{0,20}["']?\s{0,4}(?:[:=]|=>)\s{0,4}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
+        r#"(?i)aws[a-z_.-]{0,20}secret[a-z_.-]{0,20}\\?["']?\s{0,4}(?:[:=]|=>)\s{0,4}\\?["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
         any,
     ),
     ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b", any),

@@ -53,8 +53,8 @@ fn of_status(status: u16, advice: RetryAdvice, body: &str) -> ProviderErrorKind 
         return ContentFilter;
     }
     match status {
-        401 | 402 | 403 => Authentication,
-        429 if is_quota(body) && !advice.after_ms.is_some_and(|wait| wait <= LONGEST_WAIT_MS) => Authentication,
+        401..=403 => Authentication,
+        429 if is_quota(body) && advice.after_ms.is_none_or(|wait| wait > LONGEST_WAIT_MS) => Authentication,
         429 => RateLimit,
         400 | 413 if body.trim().is_empty() => Overflow,
         _ if is_overflow(body) => Overflow,

@@ -1,4 +1,5 @@
 //! Logs that stand before another one: to count what is read of it, or to lose its blobs.
+#![allow(dead_code, reason = "each story file uses its part")]
 
 use annals_core::{BlobHash, Blobs, NoBlobs, Seq, SessionId};
 use annals_store::{

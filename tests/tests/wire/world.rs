@@ -2,11 +2,12 @@
 
 use crate::command::Annals;
 use annals_core::event::{AgentProfile, ModelProfile, Prices, RequestOptions, RequestSent, SystemMessages};
-use annals_core::{AgentName, Event, Json, ModelName, Record, Seq, SessionId};
+use annals_core::{AgentName, Digest, Event, Json, ModelName, Record, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{
-    Answer, Clock, ManualClock, MemoryOutputs, Provider, ProviderEvent, ProviderRequest, SeededIds,
+    Answer, Clock, ManualClock, MemoryOutputs, Provider, ProviderError, ProviderErrorKind, ProviderEvent,
+    ProviderRequest, SeededIds,
 };
 use annals_runtime::settings::{CompactionSettings, Definitions, LocationServices};
 use annals_runtime::tools::{FunctionTool, Tool, ToolError, ToolOutput};
@@ -42,6 +43,10 @@ impl Provider for Recorded {
         let mut decoder = decoder(self.protocol);
         let mut events: Vec<Result<ProviderEvent, _>> = Vec::new();
         for data in &answer {
+            if let Some(kind) = data.strip_prefix('!') {
+                events.push(Err(failed(kind)));
+                break;
+            }
             match decoder.event("", data) {
                 Ok(decoded) => events.extend(decoded.into_iter().map(Ok)),
                 Err(error) => events.push(Err(error)),
@@ -49,6 +54,12 @@ impl Provider for Recorded {
         }
         stream::iter(events).boxed()
     }
+}
+
+/// A failure of a kind.
+fn failed(kind: &str) -> ProviderError {
+    let kind = ProviderErrorKind::of(kind).unwrap();
+    ProviderError { kind, status: None, retry_after_ms: None, message: kind.to_string() }
 }
 
 #[derive(Clone)]
@@ -173,6 +184,18 @@ impl World {
         let mut view = SessionView::default();
         self.each(session, |record| view.apply(record)).await;
         view
+    }
+
+    /// What each request recorded of its body.
+    pub async fn wires(&self, session: SessionId) -> Vec<Option<Digest>> {
+        let mut wires = Vec::new();
+        let keep = |record: &Record<'_>| {
+            if let Event::RequestSent(sent) = record.event {
+                wires.push(sent.wire);
+            }
+        };
+        self.each(session, keep).await;
+        wires
     }
 
     pub async fn append(&self, session: SessionId, events: Vec<Event>) {

@@ -1,8 +1,8 @@
 //! The present views of a recorded Session as an expectation: what its scenario must lead to.
 
 use super::{Fact, Recording};
-use annals_core::{Key, Seq};
-use annals_projections::{Messages, ToJson};
+use annals_core::{Event, Key, Seq};
+use annals_projections::{Messages, Projection, ToJson, UsageTotals};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
@@ -26,6 +26,10 @@ pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value 
     for fact in facts {
         messages.apply(&fact.record(recording.session));
     }
+    // A scenario asks for no title.
+    let mut usage = UsageTotals::default();
+    let titles = |fact: &&Fact| matches!(fact.event, Event::SessionTitled(_) | Event::TitleFailed(_));
+    facts.iter().filter(|fact| !titles(fact)).for_each(|fact| usage.apply(&fact.record(recording.session)));
 
     let session = json!({
         "agent": view.session.agent,
@@ -46,7 +50,7 @@ pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value 
         "snapshot": snapshot,
         "pending": view.inbox.to_json(blobs),
         "epochs": plain(view.epochs.marks_json()),
-        "usage": plain(view.usage.to_json(blobs)),
+        "usage": plain(usage.to_json(blobs)),
     })
 }
 

@@ -117,7 +117,11 @@ impl<'a> Walk<'a> {
             | Event::InstructionDiscovered(_)
             | Event::TodoUpdated(_)
             | Event::RedactionApplied(_)
+            | Event::TitleFailed(_)
             | Event::FilesCaptured(_)
+            | Event::FilesSummarised(_)
+            | Event::RestoreBegun(_)
+            | Event::RestoreAbandoned(_)
             | Event::ChildStarted(_)
             | Event::ChildSettled(_) => {}
             other => {

@@ -111,7 +111,7 @@ impl Decoder {
     fn added(&mut self, event: &Event<'_>) -> Result<(), ProviderError> {
         let Some(raw) = event.item else { return Err(violation("an item of the answer has no content")) };
         let item: Item = read(raw.get())?;
-        let call = (item.kind == "function_call").then(|| (CallId(item.call_id), item.name));
+        let call = (item.kind == "function_call").then_some((CallId(item.call_id), item.name));
         self.open.insert(event.at(), Open { kind: item.kind, call, ..Open::default() });
         Ok(())
     }

@@ -4,6 +4,7 @@ use super::rich::*;
 use crate::wire::{Body, EncodeError, Protocol, SCRIPTED, encode};
 use annals_core::{Digest, Json};
 use annals_projections::{LAST_STEP, Request, Role};
+use std::collections::BTreeMap;
 
 fn golden(protocol: Protocol) -> Result<String, EncodeError> {
     let body = body(&rich(protocol))?;
@@ -48,6 +49,9 @@ fn nothing_is_encoded_for_a_scripted_model() -> Result<(), EncodeError> {
     Ok(())
 }
 
+/// One of the three lists of a request's options.
+type Listed = fn(&mut Request) -> &mut BTreeMap<String, Json>;
+
 fn refused(protocol: Protocol, spoil: impl FnOnce(&mut Request)) -> String {
     let mut request = rich(protocol);
     spoil(&mut request);
@@ -57,26 +61,22 @@ fn refused(protocol: Protocol, spoil: impl FnOnce(&mut Request)) -> String {
 #[test]
 fn what_a_protocol_cannot_say_is_refused_with_what_it_can() {
     use Protocol::{AnthropicMessages, OpenAiChat, OpenAiResponses};
-    let set = |list: fn(&mut Request) -> &mut std::collections::BTreeMap<String, Json>,
-               name: &'static str,
-               value: &'static str| {
-        move |request: &mut Request| {
+    fn set(name: &'static str, value: &'static str, list: Listed) -> impl FnOnce(&mut Request) {
+        move |request| {
             list(request).insert(name.into(), Json::received(value));
         }
-    };
-    let (controls, options, body): (
-        fn(&mut Request) -> &mut _,
-        fn(&mut Request) -> &mut _,
-        fn(&mut Request) -> &mut _,
-    ) = (|r| &mut r.options.controls, |r| &mut r.options.options, |r| &mut r.options.body);
+    }
+    let controls: Listed = |request| &mut request.options.controls;
+    let options: Listed = |request| &mut request.options.options;
+    let body: Listed = |request| &mut request.options.body;
     let told = [
-        refused(OpenAiResponses, set(controls, "top_k", "5")),
-        refused(OpenAiChat, set(controls, "max_tokens", "0")),
-        refused(OpenAiChat, set(options, "openai.reasoningEfort", "\"low\"")),
-        refused(OpenAiResponses, set(options, "openai.reasoningEffort", "\"extreme\"")),
-        refused(AnthropicMessages, set(options, "openai.whatever", "1")),
-        refused(AnthropicMessages, set(body, "messages", "[]")),
-        refused(OpenAiChat, set(body, "extra", "[missing blob")),
+        refused(OpenAiResponses, set("top_k", "5", controls)),
+        refused(OpenAiChat, set("max_tokens", "0", controls)),
+        refused(OpenAiChat, set("openai.reasoningEfort", "\"low\"", options)),
+        refused(OpenAiResponses, set("openai.reasoningEffort", "\"extreme\"", options)),
+        refused(AnthropicMessages, set("openai.whatever", "1", options)),
+        refused(AnthropicMessages, set("messages", "[]", body)),
+        refused(OpenAiChat, set("extra", "[missing blob", body)),
         refused(OpenAiChat, |request| request.model.id.clear()),
         refused(OpenAiChat, |request| request.model.encoding = 2),
         refused(OpenAiChat, |request| request.model.protocol = "gemini".into()),
@@ -111,5 +111,34 @@ fn a_context_message_stands_natively_only_where_messages_allows_it() -> Result<(
     assert!(!native(vec![user(), system(), message(Role::Assistant, vec![text(LAST_STEP)])])?);
     let wrapped = body(&plain(Protocol::AnthropicMessages, vec![user(), answer(), system(), user()]))?;
     assert!(wrapped.contains(r#""<system-update>\nNow &lt;this&gt; holds.\n</system-update>"#), "{wrapped}");
+    Ok(())
+}
+
+#[test]
+fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), EncodeError> {
+    let shown = |mime: &str, name: Option<&str>, uri: &str| -> Result<String, EncodeError> {
+        let attachment = attachment(mime, name, uri);
+        let media = annals_projections::Block::Media { attachment, seq: None };
+        let body = body(&plain(Protocol::OpenAiChat, vec![message(Role::User, vec![text(""), media])]))?;
+        let start = body.find("[{\"type\"").unwrap_or_default();
+        let part: String = body.chars().skip(start).take_while(|c| *c != ']').take(160).collect();
+        Ok(part)
+    };
+    let large = format!("data:image/png;base64,{}", "AAAA".repeat(7 * 1024 * 1024));
+    let told = [
+        shown("image/png", Some("a.png"), PNG)?,
+        shown("IMAGE/PNG", Some("a.png"), PNG)?,
+        shown("image/jpeg", Some("a.jpg"), PNG)?,
+        shown("image/png", Some("a.png"), "data:image/png;base64,iVBORw0KGgp=")?,
+        shown("image/png", Some("a.png"), "data:image/png,raw")?,
+        shown("image/png", Some("a.png"), "https://example.org/a.png")?,
+        shown("image/svg+xml", None, "data:image/svg+xml;base64,PHN2Zz4=")?,
+        shown("image/png", Some("large.png"), &large)?,
+        shown("text/plain", None, "data:text/plain;charset=utf-8;base64,aGk=")?,
+        shown("text/plain", Some("bin"), "data:text/plain;base64,/w==")?,
+        shown("audio/wav", Some("a.wav"), "data:audio/wav;base64,AAAA")?,
+        shown("text/plain", Some("notes.txt"), "/srv/notes.txt")?,
+    ];
+    insta::assert_snapshot!(told.join("\n"));
     Ok(())
 }

@@ -1,0 +1,96 @@
+//! Redaction of what another agent recorded: everything in it, since its secrets went everywhere long ago.
+
+use super::doors::Door;
+use super::{Redacted, Redactor};
+use crate::Boxed;
+use annals_core::{BlobHash, Blobs, Event, Seq, SessionId};
+use annals_store::{
+    AppendError, Appended, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
+};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A log that imports append to through a redactor: every text of every fact loses its secrets, those that a model wrote
+/// included. No fact is added, so that each stands where its importer put it; what was replaced is counted here.
+///
+/// The same source and the same redactor give the same facts again. With other secrets to find they are others, and the
+/// Session reads as diverged.
+pub struct RedactingLog {
+    log: Arc<dyn EventLog>,
+    redactor: Arc<Redactor>,
+    counts: Mutex<BTreeMap<String, u64>>,
+}
+
+impl RedactingLog {
+    /// Redacts what is appended to a log.
+    pub fn over(log: Arc<dyn EventLog>, redactor: Arc<Redactor>) -> Self {
+        Self { log, redactor, counts: Mutex::default() }
+    }
+
+    /// How often each kind of secret was replaced.
+    pub fn counts(&self) -> BTreeMap<String, u64> {
+        self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn pass(&self, draft: &mut Draft) {
+        let mut door = Door::new(Some(&self.redactor));
+        for event in &mut draft.events {
+            let mut json = event.to_json();
+            door.value(&mut json);
+            // What has no JSON form, or none any more, has no place in a log: it is refused there as it is.
+            if let Ok(redacted) = Event::from_json(json) {
+                *event = redacted;
+            }
+        }
+        self.count(door.counts());
+    }
+
+    fn count(&self, counts: &BTreeMap<String, u64>) {
+        let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
+        for (kind, count) in counts {
+            *all.entry(kind.clone()).or_default() += count;
+        }
+    }
+}
+
+impl EventLog for RedactingLog {
+    fn append(&self, mut draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
+        self.pass(&mut draft);
+        self.log.append(draft)
+    }
+
+    fn append_all(&self, mut drafts: Vec<Draft>) -> Boxed<'_, Appended> {
+        drafts.iter_mut().for_each(|draft| self.pass(draft));
+        self.log.append_all(drafts)
+    }
+
+    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
+        self.log.head(session)
+    }
+
+    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
+        self.log.sessions()
+    }
+
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        self.log.read(session, from, limit)
+    }
+
+    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
+        self.log.read_back(session, before, limit)
+    }
+
+    fn follow(&self, scope: Scope) -> Following {
+        self.log.follow(scope)
+    }
+
+    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
+        let Redacted { text, counts } = self.redactor.redact(&text);
+        self.count(&counts);
+        self.log.put_blob(text.into_owned())
+    }
+
+    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
+        self.log.blobs()
+    }
+}
