@@ -123,7 +123,7 @@ impl Host {
     /// # Errors
     /// When the store's folder cannot be written.
     pub fn lease(&self, session: SessionId) -> Result<Option<Lease>, CliError> {
-        Ok(Lease::take(&self.store.join(RUNNING), session)?)
+        Lease::take(&self.store.join(RUNNING), session)
     }
 }
 

@@ -108,7 +108,7 @@ fn what_a_newcomer_meets_first_says_what_to_set() {
 }
 
 #[test]
-fn a_refused_key_and_a_missing_server_are_told_in_a_sentence() {
+fn a_refused_key_is_told_in_a_sentence() {
     let model = model([Says::Refuses(401, "Incorrect API key provided")]);
     let person = Person::with_model(model.url(), CHAT);
     insta::assert_snapshot!(person.annals(&["run", "hello"]).shown());

@@ -7,10 +7,11 @@ use annals_runtime::ports::ProviderErrorKind;
 pub fn advice(error: &RunError, model: &str) -> String {
     match error {
         RunError::Provider { kind, message } => {
-            let message = message.trim().trim_end_matches('.');
+            let message = message.trim();
+            let stop = if message.ends_with(['.', '?', '!']) { "" } else { "." };
             match hint(*kind) {
-                Some(hint) => format!("{model}: {message}. {hint}"),
-                None => format!("{model}: {message}."),
+                Some(hint) => format!("{model}: {message}{stop} {hint}"),
+                None => format!("{model}: {message}{stop}"),
             }
         }
         RunError::UnknownModel(model) => {
@@ -29,10 +30,7 @@ fn hint(kind: ProviderErrorKind) -> Option<&'static str> {
         ProviderErrorKind::RateLimit | ProviderErrorKind::ProviderInternal => {
             "The provider did not answer after several attempts; `annals run -c` tries again."
         }
-        ProviderErrorKind::Transport => {
-            "Is the network there, and for a local model its server? `annals config show` tells the address; `annals run -c` \
-             tries again."
-        }
+        ProviderErrorKind::Transport => "`annals config show` tells the address; `annals run -c` tries again.",
         ProviderErrorKind::Overflow => {
             "The request does not fit the model: choose a model with a larger context by --model, or begin a new Session."
         }

@@ -51,7 +51,10 @@ impl Told {
 }
 
 /// How each recorded call was settled, by tool and input, the first ones first.
-struct Results(Mutex<BTreeMap<(String, String), VecDeque<Result<ToolOutput, ToolError>>>>);
+struct Results(Mutex<BTreeMap<(String, String), VecDeque<Settled>>>);
+
+/// What a call gave.
+type Settled = Result<ToolOutput, ToolError>;
 
 impl World {
     /// The world that a recorded Session met.
@@ -59,7 +62,7 @@ impl World {
         let values = |snapshot: &Snapshot| -> Values {
             snapshot.0.iter().map(|(key, entry)| (key.clone(), entry.value.value(blobs))).collect()
         };
-        let mut results: BTreeMap<_, VecDeque<_>> = BTreeMap::new();
+        let mut results: BTreeMap<_, VecDeque<Settled>> = BTreeMap::new();
         for (name, input, settled) in &recorded.calls {
             results.entry((name.clone(), input.clone())).or_default().push_back(result(settled, blobs));
         }
@@ -71,7 +74,7 @@ impl World {
     }
 }
 
-fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Result<ToolOutput, ToolError> {
+fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Settled {
     if settled.outcome != ToolOutcome::Completed {
         let error = settled.error.as_ref().map(|error| error.resolve(blobs).into_owned());
         return Err(ToolError(error.unwrap_or_default()));
