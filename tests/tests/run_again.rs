@@ -49,7 +49,7 @@ fn a_recorded_session_runs_again_from_its_cassette_with_nobody_there() {
     let digests = |session: &str| -> Vec<String> {
         let log = person.json(&["log", session, "--kind", "request.sent", "--json"]);
         let events = log.as_array().cloned().unwrap_or_default();
-        events.iter().map(|event| format!("{} {}", event["event"]["digest"], event["event"]["wire"])).collect()
+        events.iter().map(|event| format!("{} {}", event["digest"], event["wire"])).collect()
     };
     let ids: Vec<&str> = sessions.as_array().into_iter().flatten().filter_map(|one| one["id"].as_str()).collect();
     assert_eq!(digests(ids[0]).len(), 4);

@@ -138,8 +138,15 @@ impl Answer {
         let Self { status, out, remarks } = self;
         let status = status.map_or("a signal".to_owned(), |status| status.to_string());
         let told = format!("{out}[stderr]\n{remarks}[exit status {status}]\n");
-        told.lines().map(stable).collect::<Vec<_>>().join("\n")
+        let mut lines: Vec<String> = told.lines().map(stable).collect();
+        // Calls that run at once end in any order.
+        lines.chunk_by_mut(|a, b| is_call(a) && is_call(b)).for_each(<[String]>::sort);
+        lines.join("\n")
     }
+}
+
+fn is_call(line: &str) -> bool {
+    line.starts_with(['✓', '✗'])
 }
 
 /// Ids and ports replaced by names.

@@ -72,7 +72,7 @@ impl World {
 }
 
 fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Result<ToolOutput, ToolError> {
-    if settled.outcome == ToolOutcome::Failed {
+    if settled.outcome != ToolOutcome::Completed {
         let error = settled.error.as_ref().map(|error| error.resolve(blobs).into_owned());
         return Err(ToolError(error.unwrap_or_default()));
     }
