@@ -14,8 +14,8 @@ use annals_core::{BlobHash, Digest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::Ordering;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, SystemTime};
 
 /// What a thorough examination found. Nothing was changed.

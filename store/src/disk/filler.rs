@@ -145,7 +145,8 @@ impl Filler {
     fn take_back(&mut self) -> u64 {
         let shared = self.shared.clone();
         let block = shared.journal.at(self.taken).and_then(|view| {
-            let Some((view, number)) = view.and_then(|view| view.outline.block_of(self.taken).map(|n| (view, n))) else {
+            let Some((view, number)) = view.and_then(|view| view.outline.block_of(self.taken).map(|n| (view, n)))
+            else {
                 return Ok(None);
             };
             let behind = view.outline.blocks.get(number + 1).map_or(view.outline.end, |next| next.first);
