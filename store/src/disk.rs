@@ -235,6 +235,7 @@ impl Stopping {
         shared.closed.store(true, Ordering::Release);
         *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        filler.thread().unpark();
         let written = filler.join().map_err(gone)?;
         // Dropped here: whoever opens it next needs its lock.
         let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();

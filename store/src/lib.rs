@@ -26,4 +26,4 @@ pub use log::{
     SessionHead, Slice,
 };
 pub use memory::MemoryLog;
-pub use shared::{SharedError, SharedLog, Standing};
+pub use shared::{SharedError, SharedLog, Silence, Standing};

@@ -1,5 +1,6 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (DESIGN sections 2, 3 and 7).
 
+use crate::shared::Silence;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
 use std::future::Future;
@@ -172,6 +173,10 @@ pub enum AppendError {
         #[source]
         source: Arc<std::io::Error>,
     },
+    /// The process that owns the store does not answer. It may have written the Batch, or write it when it goes on: then
+    /// append the same Batch again to find out.
+    #[error("{0}; it is unknown whether the batch was written")]
+    Silent(Silence),
     /// The answer was lost after the Batch may have been written: append the same Batch again to find out.
     #[error("it is unknown whether the batch was written; append it again to find out")]
     Unknown,
@@ -203,6 +208,9 @@ pub enum ReadError {
         #[source]
         source: Arc<std::io::Error>,
     },
+    /// The process that owns the store does not answer: let it go on, or end it, and read again.
+    #[error(transparent)]
+    Silent(Silence),
     /// The store was shut down.
     #[error("the store is closed")]
     Closed,

@@ -11,7 +11,7 @@ mod server;
 mod socket;
 mod wire;
 
-pub use client::{ConnectError, RemoteLog};
+pub use client::{ConnectError, RemoteLog, Silence};
 pub use log::{PATIENCE, SharedError, SharedLog, Standing};
 pub use server::{Server, serve};
 pub use socket::SOCKET;

@@ -6,8 +6,10 @@ use annals_core::{BlobRef, Event, Seq, SessionId, Text};
 use annals_store::conformance::{Violation, material};
 use annals_store::disk::{DiskLog, Tuning};
 use annals_store::{Draft, EventLog, Slice};
+use std::num::NonZero;
 use std::path::Path;
-use std::time::Duration;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
 
 /// A store that rotates, packs and checkpoints after little.
 pub fn small() -> Tuning {
@@ -44,6 +46,41 @@ impl Dice {
 /// How many rounds a test does: a default, or the number in an environment variable.
 pub fn rounds(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
+}
+
+/// Does a round for each case, on every core at once, and says on stderr how far it is. A round that panics ends them
+/// all, and the test with it.
+///
+/// # Panics
+/// When a round does, or a runtime cannot be made.
+pub fn in_parallel<T: Sync>(what: &str, cases: &[T], round: impl AsyncFn(&T) + Sync) {
+    let (next, began) = (AtomicUsize::new(0), Instant::now());
+    let work = || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
+        let runtime = runtime.expect("a runtime can be made");
+        loop {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            let Some(case) = cases.get(at) else { return };
+            let failing = Failing(&next);
+            runtime.block_on(round(case));
+            std::mem::forget(failing);
+            if at % 1000 == 999 {
+                let took = began.elapsed();
+                eprintln!("{what}: {} of {} in {:.0} s", at + 1, cases.len(), took.as_secs_f64());
+            }
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(2, NonZero::get);
+    std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
+}
+
+/// Lets no other round begin when one panics.
+struct Failing<'a>(&'a AtomicUsize);
+
+impl Drop for Failing<'_> {
+    fn drop(&mut self) {
+        self.0.store(usize::MAX / 2, Ordering::Relaxed);
+    }
 }
 
 /// The Draft that stands at a Seq of a Session: the same on every run, of 1 to 4 events, now and then with a large text.

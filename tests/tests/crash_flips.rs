@@ -81,38 +81,44 @@ fn flipped(store: &Path, file: &Path, at: usize) -> tempfile::TempDir {
     dir
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flip_in_the_journal_changes_no_answer_and_is_mended_with_a_word() {
+/// Runs before the rounds, on a runtime of its own.
+fn stored(dir: &Path) -> BTreeMap<u64, Vec<Slice>> {
+    tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap().block_on(store(dir))
+}
+
+#[test]
+fn a_flip_in_the_journal_changes_no_answer_and_is_mended_with_a_word() {
     let dir = tempfile::tempdir().unwrap();
-    let wanted = store(dir.path()).await;
+    let wanted = stored(dir.path());
     let places = places(dir.path(), "journal", step(41));
     assert!(places.iter().any(|(file, _)| file.extension().is_some_and(|form| form == "zst")), "nothing was packed");
-    for (file, at) in places {
+    crash::in_parallel("flips in the journal", &places, async |(file, at)| {
         let told = format!("{} byte {at}", file.display());
-        let dir = flipped(dir.path(), &file, at);
+        let dir = flipped(dir.path(), file, *at);
         let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{told}: {error}"));
         assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
         assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
         let examined = log.examine(|_, _| {}).unwrap();
         log.close().await.unwrap();
-        let summary = file.extension().is_some_and(|form| form == "idx");
-        // A summary only says where to look: a damaged one is as good as none.
-        assert!(summary || !report.remarks.is_empty() || !examined.findings.is_empty(), "{told}: nobody noticed");
+        let outline = file.extension().is_some_and(|form| form == "idx");
+        // An outline only says where to look: a damaged one is as good as none.
+        assert!(outline || !report.remarks.is_empty() || !examined.findings.is_empty(), "{told}: nobody noticed");
         let repaired = DiskLog::repair(dir.path(), tiny()).unwrap();
         assert!(!repaired.lost_something(), "{told}: {:?}", repaired.remarks);
         let (log, report) = open(dir.path()).unwrap();
         assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]), "{told}: repaired");
         assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}: repaired");
-    }
+    });
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flip_in_sled_changes_no_answer() {
+#[test]
+fn a_flip_in_sled_changes_no_answer() {
     let dir = tempfile::tempdir().unwrap();
-    let wanted = store(dir.path()).await;
-    for (file, at) in places(dir.path(), "sled", step(293)) {
+    let wanted = stored(dir.path());
+    let places = places(dir.path(), "sled", step(293));
+    crash::in_parallel("flips in sled", &places, async |(file, at)| {
         let told = format!("{} byte {at}", file.display());
-        let dir = flipped(dir.path(), &file, at);
+        let dir = flipped(dir.path(), file, *at);
         let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{told}: {error}"));
         assert!(!report.lost_something(), "{told}: {:?}", report.remarks);
         let said =
@@ -121,38 +127,41 @@ async fn a_flip_in_sled_changes_no_answer() {
         assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
         assert!(log.remarks().iter().all(said), "{told}: {:?}", log.remarks());
         log.close().await.unwrap();
-    }
+    });
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flip_in_a_small_file_of_the_store_is_told_or_changes_nothing() {
+#[test]
+fn a_flip_in_a_small_file_of_the_store_is_told_or_changes_nothing() {
     let dir = tempfile::tempdir().unwrap();
-    let wanted = store(dir.path()).await;
-    for file in ["FORMAT", "heads", "checkpoint"] {
+    let wanted = stored(dir.path());
+    let small = ["FORMAT", "heads", "checkpoint"].map(|file| {
         let length = std::fs::read(dir.path().join(file)).unwrap().len();
-        for at in (0..length).step_by(step(7)) {
-            let told = format!("{file} byte {at}");
-            let dir = flipped(dir.path(), Path::new(file), at);
-            match open(dir.path()) {
-                Err(OpenError::Format { .. }) => assert_eq!(file, "FORMAT", "{told}"),
-                Err(error) => panic!("{told}: {error}"),
-                Ok((log, report)) => {
-                    assert!(matches!(report.remarks[..], [Remark::Reread { .. }]), "{told}: {:?}", report.remarks);
-                    assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
-                }
+        (0..length).step_by(step(7)).map(move |at| (file, at))
+    });
+    let places: Vec<(&str, usize)> = small.into_iter().flatten().collect();
+    crash::in_parallel("flips in small files", &places, async |(file, at)| {
+        let told = format!("{file} byte {at}");
+        let dir = flipped(dir.path(), Path::new(file), *at);
+        match open(dir.path()) {
+            Err(OpenError::Format { .. }) => assert_eq!(*file, "FORMAT", "{told}"),
+            Err(error) => panic!("{told}: {error}"),
+            Ok((log, report)) => {
+                assert!(matches!(report.remarks[..], [Remark::Reread { .. }]), "{told}: {:?}", report.remarks);
+                assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
             }
         }
-    }
+    });
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_flip_in_a_blob_reads_as_missing_and_is_told_until_it_is_put_again() {
+#[test]
+fn a_flip_in_a_blob_reads_as_missing_and_is_told_until_it_is_put_again() {
     let dir = tempfile::tempdir().unwrap();
-    store(dir.path()).await;
-    for (file, at) in places(dir.path(), "blobs", step(977)) {
-        let text = std::fs::read_to_string(dir.path().join(&file)).unwrap();
+    stored(dir.path());
+    let places = places(dir.path(), "blobs", step(977));
+    crash::in_parallel("flips in blobs", &places, async |(file, at)| {
+        let text = std::fs::read_to_string(dir.path().join(file)).unwrap();
         let told = format!("{} byte {at}", file.display());
-        let dir = flipped(dir.path(), &file, at);
+        let dir = flipped(dir.path(), file, *at);
         let (log, _) = open(dir.path()).unwrap();
         let hash = file.file_name().unwrap().to_str().unwrap().parse().unwrap();
         assert_eq!(log.blobs().text(&hash), None, "{told}");
@@ -160,5 +169,5 @@ async fn a_flip_in_a_blob_reads_as_missing_and_is_told_until_it_is_put_again() {
         assert_eq!(log.put_blob(text.clone()).await.unwrap(), hash, "{told}");
         assert_eq!(log.blobs().text(&hash).as_ref(), Some(&text), "{told}");
         assert_eq!(log.remarks(), vec![], "{told}");
-    }
+    });
 }

@@ -79,37 +79,58 @@ async fn check(dir: &Path, acknowledged: &[(u64, Seq)], told: &str) -> OpeningRe
     report
 }
 
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nothing_acknowledged_is_missing_after_a_power_cut() {
+/// One cut: when, what was acknowledged before it, and what it leaves.
+struct Cut {
+    at: usize,
+    acknowledged: usize,
+    names: usize,
+    /// For each write that was not flushed, in order.
+    fates: Vec<Fate>,
+    told: String,
+}
+
+#[test]
+fn nothing_acknowledged_is_missing_after_a_power_cut() {
     let dir = tempfile::tempdir().unwrap();
     let lab = LabDisk::new();
-    let acknowledged = story(dir.path(), &lab).await;
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let acknowledged = runtime.block_on(story(dir.path(), &lab));
     let every = std::env::var("ANNALS_POWER_CUTS").is_ok_and(|cuts| cuts == "all");
     let step = if every { 1 } else { (lab.cuts() / 40).max(1) };
     let mut dice = Dice::new(7);
-    for cut in (0..=lab.cuts()).step_by(step) {
-        let before = usize::try_from(lab.marked(cut).unwrap_or(0)).unwrap();
-        let acknowledged = &acknowledged[..before];
-        let unflushed = lab.unflushed(cut);
+    let mut cuts = Vec::new();
+    for at in (0..=lab.cuts()).step_by(step) {
+        let before = usize::try_from(lab.marked(at).unwrap_or(0)).unwrap();
+        let unflushed = lab.unflushed(at);
         // Every prefix of what was not flushed; the next write is torn in the middle of a page or at its border.
         for kept in 0..=unflushed {
             let torn = [0, 100, 512, 4096][usize::try_from(dice.below(4)).unwrap()];
             let names = if dice.below(2) == 0 { 0 } else { usize::MAX };
-            let image = lab.image(cut, names, |write, _| match write.cmp(&kept) {
+            let fate = |write: usize| match write.cmp(&kept) {
                 Ordering::Less => Fate::Kept,
                 Ordering::Equal => Fate::Torn(torn),
                 Ordering::Greater => Fate::Lost,
-            });
-            let told = format!("cut {cut}, {kept} of {unflushed} kept and {torn} bytes, names {names}");
-            survives(image, dir.path(), acknowledged, &told).await;
+            };
+            let told = format!("cut {at}, {kept} of {unflushed} kept and {torn} bytes, names {names}");
+            cuts.push(Cut { at, acknowledged: before, names, fates: (0..unflushed).map(fate).collect(), told });
         }
         // Writes reach the device in any order, and pages of one write too.
-        let image = lab.image(cut, usize::MAX, |_, length| match dice.below(4) {
-            0 => Fate::Lost,
-            1 => Fate::Kept,
-            2 => Fate::Hole(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
-            _ => Fate::Torn(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
-        });
-        survives(image, dir.path(), acknowledged, &format!("cut {cut}, any of {unflushed}")).await;
+        let mut fates = Vec::new();
+        drop(lab.image(at, usize::MAX, |_, length| {
+            let fate = match dice.below(4) {
+                0 => Fate::Lost,
+                1 => Fate::Kept,
+                2 => Fate::Hole(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
+                _ => Fate::Torn(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
+            };
+            fates.push(fate);
+            fate
+        }));
+        let told = format!("cut {at}, any of {unflushed}");
+        cuts.push(Cut { at, acknowledged: before, names: usize::MAX, fates, told });
     }
+    crash::in_parallel("power cuts", &cuts, async |cut| {
+        let image = lab.image(cut.at, cut.names, |write, _| cut.fates.get(write).copied().unwrap_or(Fate::Lost));
+        survives(image, dir.path(), &acknowledged[..cut.acknowledged], &cut.told).await;
+    });
 }

@@ -3,7 +3,9 @@
 use annals_core::{Event, Seq, SessionId};
 use annals_store::conformance::material::{admitted, begin, draft, next, promoted, session, whole};
 use annals_store::exchange::verify_store;
-use annals_store::{AppendError, EventLog, Followed, OpenMode, Scope, SharedLog, Slice, Standing};
+use annals_store::{
+    AppendError, EventLog, Followed, OpenMode, ReadError, Scope, SharedError, SharedLog, Silence, Slice, Standing,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -198,6 +200,48 @@ fn kill_owners(followed: bool) {
         runtime.block_on(log.close()).unwrap();
     }
     runtime.block_on(is_whole(&dir, &acked, ROUNDS + 1));
+}
+
+/// Sends a signal to a process that this test started.
+fn signal(child: &Child, signal: &str) {
+    let sent = Command::new("kill").args([signal, &child.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+}
+
+#[test]
+fn a_guest_of_an_owner_that_was_stopped_is_told_which_process_it_is_and_goes_on_with_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, runtime) = (folder.path().to_owned(), runtime());
+    runtime.block_on(prepared(&dir));
+    let mut owner = Writer::start(&dir, "owner", 1_000_000);
+    owner.hear(5);
+    let pid = owner.child.id();
+    runtime.block_on(async {
+        let s = session(1);
+        let log = SharedLog::open(&dir, OpenMode::Existing).await.unwrap();
+        assert_eq!(log.standing(), Standing::Guest);
+        let next_seq = log.head(s).await.unwrap().unwrap().next;
+        signal(&owner.child, "-STOP");
+        let mut following = log.follow(Scope::Session { session: s, from: Seq::ZERO });
+        let appending = log.append(draft(s, next_seq, vec![admitted("late", "while it stands still")]));
+        let opening = SharedLog::open(&dir, OpenMode::Existing);
+        let (read, appended, opened, followed) =
+            futures_util::join!(log.head(s), appending, opening, futures_util::StreamExt::next(&mut following));
+        let is_it = |silence: &Silence| assert_eq!((silence.owner, &silence.dir), (Some(pid), &dir));
+        match (read, appended, opened, followed) {
+            (
+                Err(ReadError::Silent(read)),
+                Err(AppendError::Silent(appended)),
+                Err(SharedError::Silent(opened)),
+                Some(Err(ReadError::Silent(followed))),
+            ) => [read, appended, opened, followed].iter().for_each(is_it),
+            other => panic!("{other:?}"),
+        }
+        signal(&owner.child, "-CONT");
+        assert!(log.head(s).await.unwrap().unwrap().next >= next_seq);
+        log.close().await.unwrap();
+    });
+    owner.kill();
 }
 
 /// Follows until told how much there is at least and nothing more comes; gives every input, each seen once.

@@ -15,7 +15,7 @@ const FORMATS: &[Format] = &[
     (
         "aws-secret-key",
         &["secret"],
-        r#"(?i)aws[a-z_.-]{0,20}secret[a-z_.-]{0,20}\\?["']?\s{0,4}(?:[:=]|=>)\s{0,4}\\?["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
+        r#"(?i)aws[a-z_.-]{0,20}secret[a-z_.-]{0,20}\\{0,7}["']?\s{0,4}(?:[:=]|=>)\s{0,4}\\{0,7}["']?([A-Za-z0-9/+]{40})(?:[^A-Za-z0-9/+=]|$)"#,
         any,
     ),
     ("github-token", &["ghp_", "gho_", "ghu_", "ghs_", "ghr_"], r"\bgh[pousr]_[A-Za-z0-9]{36,255}\b", any),
@@ -73,7 +73,7 @@ const FORMATS: &[Format] = &[
     (
         "authorization",
         &["authorization"],
-        r#"(?i)\b(?:proxy-)?authorization\\?["']?\s{0,4}[:=]\s{0,4}\\?["']?(?:bearer|basic|token)\s{1,4}([A-Za-z0-9._~+/=-]{16,})"#,
+        r#"(?i)\b(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=]\s{0,4}\\{0,7}["']?(?:bearer|basic|token)\s{1,4}([A-Za-z0-9._~+/=-]{16,})"#,
         mixed,
     ),
     (
@@ -85,7 +85,7 @@ const FORMATS: &[Format] = &[
     (
         "assigned-secret",
         &["KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD"],
-        r#"\b(?:[A-Z0-9]+_)*(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|SIGNING_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)\s?=\s?\\?["']?([A-Za-z0-9+/=_~!@#%^*-]{16,200})"#,
+        r#"\b(?:[A-Z0-9]+_)*(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|SIGNING_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)\s?=\s?\\{0,7}["']?([A-Za-z0-9+/=_~!@#%^*-]{16,200})"#,
         mixed,
     ),
 ];

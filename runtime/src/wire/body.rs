@@ -44,7 +44,7 @@ impl Fields {
         Ok(())
     }
 
-    /// Sets a field that is there already as text.
+    /// Sets a field, if there is something to say in it.
     pub(super) fn put_if<T: Serialize>(&mut self, name: &str, value: Option<T>) -> Result<(), EncodeError> {
         value.map_or(Ok(()), |value| self.put(name, &value))
     }

@@ -52,7 +52,10 @@ impl Kind {
     }
 }
 
-/// Writes the Generation Controls. `field` may say otherwise what a control is called.
+/// Writes the Generation Controls by a protocol's table of them.
+///
+/// # Errors
+/// When the table lacks one, or its value is none that it can have.
 pub(super) fn controls(
     fields: &mut Fields,
     request: &Request,

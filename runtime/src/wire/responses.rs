@@ -71,8 +71,9 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
             &["auto", "concise", "detailed"],
         )?,
     };
-    let reasons = reasoning.effort.is_some() || reasoning.summary.is_some();
-    fields.put_if("reasoning", reasons.then_some(reasoning))?;
+    let told = reasoning.effort.is_some() || reasoning.summary.is_some();
+    let reasons = told || reasons_untold(&request.model.id);
+    fields.put_if("reasoning", told.then_some(reasoning))?;
     match options.list("include")? {
         // Nothing is stored at the provider: what the next request needs must come with the answer.
         included if included.is_empty() && options.raw("include").is_none() && reasons && !store => {
@@ -88,6 +89,14 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
     controls(&mut fields, request, PROTOCOL, &CONTROLS)?;
     overlay(&mut fields, request, &OWNED)?;
     fields.body()
+}
+
+/// Whether a model reasons without being told to, by its name. Others refuse to be asked for what they reasoned.
+fn reasons_untold(id: &str) -> bool {
+    let name = id.rsplit('/').next().unwrap_or(id);
+    let begins =
+        |start: &&str| name.strip_prefix(*start).is_some_and(|rest| rest.is_empty() || rest.starts_with(['-', '.']));
+    ["o1", "o3", "o4", "gpt-5", "codex"].iter().any(begins) && !name.contains("-chat")
 }
 
 #[derive(Serialize)]

@@ -1,13 +1,11 @@
 //! Compaction: what shapes the summary request, and what becomes of the history.
 
-use crate::world::{Tested, World, history};
+use crate::world::{Tested, World, all_rebuilt, history};
 use annals_core::SessionId;
-use annals_core::event::{Finish, Purpose, RequestSent};
-use annals_projections::rebuild;
+use annals_core::event::{Finish, Purpose};
 use annals_runtime::compaction::SummaryHook;
 use annals_runtime::ports::provider::{Attempt, Outcome as Answer};
 use annals_runtime::settings::{CompactionSettings, scripted_model};
-use annals_runtime::views::Views;
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use std::sync::Arc;
 
@@ -60,22 +58,8 @@ async fn every_request_is_rebuilt_from_the_log_byte_for_byte() -> Tested {
     session.compact().await?;
     session.admit(NewInput::steer("go on")).await?;
     session.run().await?;
-    let sent = world.scripted.received();
-    let marks = session.view().await?.requests.marks.clone();
-    assert_eq!((sent.len(), marks.len()), (3, 3));
-    for (mark, sent) in marks.iter().zip(sent) {
-        let (before, _) = Views::new(world.log.clone(), None).whole(session.id(), mark.seq).await?;
-        let batch = world.log.read(session.id(), mark.seq, 1).await?;
-        let announced: Option<Box<RequestSent>> =
-            batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
-                annals_core::Event::RequestSent(sent) => Some(sent.clone()),
-                _ => None,
-            });
-        let rebuilt = rebuild(&before, &*announced.ok_or("the mark names its event")?, &*session.blobs())?;
-        assert_eq!(rebuilt, *sent.request);
-        assert_eq!(rebuilt.digest(), mark.digest);
-    }
-    Ok(())
+    assert_eq!(world.scripted.received().len(), 3);
+    all_rebuilt(&world, &session).await
 }
 
 #[tokio::test]

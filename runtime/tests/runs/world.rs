@@ -1,12 +1,14 @@
 //! A scripted world around a real runtime and the memory log.
 
-use annals_core::Seq;
-use annals_projections::{Body, Content};
+use annals_core::event::RequestSent;
+use annals_core::{Event, Seq};
+use annals_projections::{Body, Content, rebuild};
 use annals_runtime::permission::{Approver, FixedApprover};
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
+use annals_runtime::views::Views;
 use annals_runtime::{NewSession, Ports, Runtime, Session, Settings};
 use annals_store::{EventLog, MemoryLog};
 use std::sync::Arc;
@@ -126,4 +128,24 @@ pub async fn events(world: &World, session: &Session) -> Result<Vec<&'static str
         .iter()
         .flat_map(|slice| slice.records().map(|record| record.event.kind().name()).collect::<Vec<_>>())
         .collect())
+}
+
+/// Every request that was sent is rebuilt from the log alone.
+pub async fn all_rebuilt(world: &World, session: &Session) -> Tested {
+    let sent = world.scripted.received();
+    let marks = session.view().await?.requests.marks.clone();
+    assert_eq!(sent.len(), marks.len());
+    for (mark, sent) in marks.iter().zip(sent) {
+        let (before, _) = Views::new(world.log.clone(), None).whole(session.id(), mark.seq).await?;
+        let batch = world.log.read(session.id(), mark.seq, 1).await?;
+        let announced: Option<Box<RequestSent>> =
+            batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
+                Event::RequestSent(sent) => Some(sent.clone()),
+                _ => None,
+            });
+        let rebuilt = rebuild(&before, &*announced.ok_or("the mark names its event")?, &*session.blobs())?;
+        assert_eq!(rebuilt, *sent.request);
+        assert_eq!(rebuilt.digest(), mark.digest);
+    }
+    Ok(())
 }

@@ -13,6 +13,7 @@ use std::io;
 use std::ops::Range;
 use std::sync::mpsc::Sender;
 use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
 /// A sealed Batch that waits to become durable.
@@ -56,13 +57,30 @@ pub struct Committer {
 /// How many Batches end a group; the last order may bring it above.
 const GROUP: usize = 1024;
 
+/// How long the committer looks for the next order before it sleeps: who waits for an answer often asks again at once,
+/// and waking up takes longer than that.
+const AWAKE: Duration = Duration::from_micros(50);
+
+/// The next order. While it looks for one, whatever else wants to run does.
+fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
+    let began = Instant::now();
+    loop {
+        match orders.try_recv() {
+            Ok(order) => return Some(order),
+            Err(mpsc::error::TryRecvError::Disconnected) => return None,
+            Err(mpsc::error::TryRecvError::Empty) if began.elapsed() < AWAKE => std::thread::yield_now(),
+            Err(mpsc::error::TryRecvError::Empty) => return orders.blocking_recv(),
+        }
+    }
+}
+
 impl Committer {
     /// Works until it is told to stop.
     pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         let mut group = Vec::new();
         let mut stopping = false;
         while !stopping {
-            let mut order = orders.blocking_recv();
+            let mut order = next(&mut orders);
             let mut bytes = 0;
             loop {
                 match order {

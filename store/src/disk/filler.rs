@@ -10,7 +10,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
 use std::sync::atomic::Ordering;
-use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, PoisonError};
 
 /// A group that is durable in the journal.
@@ -55,9 +55,21 @@ impl Filler {
     pub fn run(mut self, fills: Receiver<Fill>) -> bool {
         let Tuning { checkpoint_idle, lag_quiet, lag_free, .. } = self.shared.tuning;
         loop {
-            match fills.recv_timeout(if self.lag == 0 { checkpoint_idle } else { lag_quiet }) {
+            let first = match self.lag {
+                0 => fills.recv_timeout(checkpoint_idle),
+                // Nobody is made to wake it meanwhile, except who closes the store.
+                _ => {
+                    std::thread::park_timeout(lag_quiet);
+                    fills.try_recv().map_err(|error| match error {
+                        TryRecvError::Empty => RecvTimeoutError::Timeout,
+                        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+                    })
+                }
+            };
+            match first {
                 Ok(fill) => {
                     self.hold(fill);
+                    fills.try_iter().for_each(|fill| self.hold(fill));
                     while self.lag > lag_free && self.take_some() {
                         fills.try_iter().for_each(|fill| self.hold(fill));
                     }

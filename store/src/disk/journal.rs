@@ -139,7 +139,7 @@ impl Journal {
         self.disk.sync_dir(&self.dir)?;
         let segment = Arc::new(Segment::new(first, false, path, file));
         self.push(segment.clone());
-        Ok(Writer { segment, at: segment::HEADER as u64, room: bytes })
+        Ok(Writer::resume(segment, segment::HEADER as u64, bytes))
     }
 
     /// Reserves the next segment ahead of time.
@@ -203,12 +203,20 @@ pub struct Writer {
     segment: Arc<Segment>,
     at: u64,
     room: u64,
+    /// Up to here the file was written to, if only zeros.
+    smooth: u64,
 }
+
+/// How much of a segment is filled with zeros at a time, before frames are written there.
+static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
+
+/// The largest group for which that is worth while.
+const SMALL: usize = 16 * 1024;
 
 impl Writer {
     /// Goes on in a segment whose frames end at `at`.
     pub fn resume(segment: Arc<Segment>, at: u64, room: u64) -> Self {
-        Self { segment, at, room }
+        Self { segment, at, room, smooth: at }
     }
 
     /// Whether `bytes` more fit.
@@ -228,8 +236,17 @@ impl Writer {
     pub fn write(&mut self, frames: &[u8]) -> io::Result<()> {
         let file = self.segment.file();
         file.write_at(frames, self.at)?;
+        let end = self.at + frames.len() as u64;
+        // Space that is reserved only makes each flush one of the file system's own journal as well; space that was
+        // written to does not. So the flush of one small group makes that of the next ones cheap.
+        if end > self.smooth {
+            let ahead = self.room.saturating_sub(end).min(ZEROS.len() as u64) as usize;
+            let ahead = if frames.len() <= SMALL { ahead } else { 0 };
+            file.write_at(&ZEROS[..ahead], end)?;
+            self.smooth = end + ahead as u64;
+        }
         file.sync_data()?;
-        self.at += frames.len() as u64;
+        self.at = end;
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::files::{Disk, read_whole, write_whole};
 use super::report::OpenError;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The number of the store's format.
@@ -128,6 +128,11 @@ impl Layout {
         write_whole(disk, &self.format(), format_text().as_bytes()).map_err(self.io(self.format()))
     }
 
+    /// The process that took the lock last, if it could note that.
+    pub fn owner(&self) -> Option<u32> {
+        std::fs::read_to_string(self.lock()).ok()?.parse().ok()
+    }
+
     /// Makes this process the owner until the file is dropped.
     ///
     /// # Errors
@@ -137,7 +142,15 @@ impl Layout {
         let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
         let file = open.map_err(self.io(path.clone()))?;
         match file.try_lock() {
-            Ok(()) => Ok(file),
+            Ok(()) => {
+                // For who meets an owner that does not answer; the lock is what counts.
+                let noted =
+                    file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
+                if let Err(error) = noted {
+                    tracing::debug!(%error, "the owner of the store could not be noted");
+                }
+                Ok(file)
+            }
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: self.dir.clone() }),
             Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
         }

@@ -2,6 +2,7 @@
 
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, understands};
+use crate::disk::Layout;
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
@@ -13,6 +14,7 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
@@ -43,7 +45,42 @@ pub enum ConnectError {
         /// What this process is.
         ours: String,
     },
+    /// The owner is there and says nothing, as when it was stopped: let it go on, or end it.
+    #[error(transparent)]
+    Silent(#[from] Silence),
 }
+
+/// A process owns a store and does not answer: it was stopped, or hangs. Let it go on, or end it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{} owns the store in {} and does not answer; let it go on, or end it", named(*owner), dir.display())]
+pub struct Silence {
+    /// The store's folder.
+    pub dir: PathBuf,
+    /// The id of the process, if it could be told.
+    pub owner: Option<u32>,
+}
+
+fn named(owner: Option<u32>) -> String {
+    owner.map_or_else(|| "a process".to_owned(), |owner| format!("process {owner}"))
+}
+
+impl Silence {
+    /// The owner of the store in a folder, as it told when it took the lock.
+    pub(super) fn of(dir: &Path) -> Self {
+        Self { dir: dir.to_owned(), owner: Layout::new(dir).owner() }
+    }
+
+    /// What a broken call tells of it, if it broke for that.
+    pub(super) fn told_by(lost: &Lost) -> Option<Self> {
+        lost.get_ref()?.downcast_ref::<Self>().cloned()
+    }
+}
+
+/// How long an answer may take before the owner is asked whether it is there at all.
+const ANSWER: Duration = Duration::from_secs(5);
+
+/// How long the owner may take to say that it is there: a task of its own does that, however busy it is.
+const HELLO: Duration = Duration::from_secs(5);
 
 /// The connection broke while a call was under way: it may have been done or not.
 pub(super) type Lost = io::Error;
@@ -164,12 +201,16 @@ impl RemoteLog {
                 Scope::Session { session, from } => Ask::FollowSession { session, from },
                 Scope::All { from } => Ask::FollowAll { from: from.0 },
             };
-            let mut connection = remote.connect().await.map_err(io::Error::other)?;
+            let mut connection = remote.connect().await.map_err(lost)?;
             connection.send(ask.write()?).await?;
-            Ok::<_, Lost>(stream::unfold(Some(connection), |connection| async move {
-                let mut connection = connection?;
-                match followed(connection.next().await) {
-                    Ok(Ok(followed)) => Some((Ok(Ok(followed)), Some(connection))),
+            Ok::<_, Lost>(stream::unfold(Some((remote, connection)), |following| async move {
+                let (remote, mut connection) = following?;
+                let next = match remote.unless_silent(connection.next()).await {
+                    Ok(next) => followed(next),
+                    Err(lost) => Err(lost),
+                };
+                match next {
+                    Ok(Ok(followed)) => Some((Ok(Ok(followed)), Some((remote, connection)))),
                     ended => Some((ended, None)),
                 }
             }))
@@ -194,6 +235,13 @@ fn followed(frame: Option<io::Result<bytes::BytesMut>>) -> Result<Result<Followe
     }
 }
 
+fn lost(error: ConnectError) -> Lost {
+    match error {
+        ConnectError::Silent(silence) => io::Error::new(io::ErrorKind::TimedOut, silence),
+        other => io::Error::other(other),
+    }
+}
+
 fn unexpected(answer: &Answer) -> Lost {
     io::Error::new(io::ErrorKind::InvalidData, format!("the owner of the store answered something else: {answer:?}"))
 }
@@ -207,9 +255,13 @@ impl Remote {
         });
         let mut connection = Framed::new(opened.map_err(absent)?, frames());
         let ours = hello();
-        connection.send(bytes::Bytes::from(ours.clone())).await.map_err(absent)?;
         let gone = || io::Error::from(io::ErrorKind::ConnectionAborted);
-        let theirs = connection.next().await.unwrap_or_else(|| Err(gone())).map_err(absent)?;
+        let greeting = async {
+            connection.send(bytes::Bytes::from(ours.clone())).await?;
+            connection.next().await.unwrap_or_else(|| Err(gone()))
+        };
+        let theirs =
+            tokio::time::timeout(HELLO, greeting).await.map_err(|_| Silence::of(&self.dir))?.map_err(absent)?;
         let owner = String::from_utf8_lossy(&theirs).into_owned();
         if !understands(&ours, &owner) {
             return Err(ConnectError::Version { dir: self.dir.clone(), owner, ours });
@@ -230,16 +282,35 @@ impl Remote {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(mut connection) = idle {
             // An idle connection may be of an owner that went; asking twice is safe, whatever is asked.
-            if let Ok(answer) = exchange(&mut connection, message.clone()).await {
-                self.keep(connection);
-                return Ok(answer);
+            match self.unless_silent(exchange(&mut connection, message.clone())).await? {
+                Ok(answer) => {
+                    self.keep(connection);
+                    return Ok(answer);
+                }
+                Err(error) => tracing::debug!(%error, "an idle connection to the store's owner had ended"),
             }
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
-        let mut connection = self.connect().await.map_err(io::Error::other)?;
-        let answer = exchange(&mut connection, message).await?;
+        let mut connection = self.connect().await.map_err(lost)?;
+        let answer = self.unless_silent(exchange(&mut connection, message)).await??;
         self.keep(connection);
         Ok(answer)
+    }
+
+    /// Waits for the owner as long as it says that it is there.
+    async fn unless_silent<T>(&self, answer: impl Future<Output = T>) -> Result<T, Lost> {
+        let mut answer = std::pin::pin!(answer);
+        loop {
+            if let Ok(answer) = tokio::time::timeout(ANSWER, &mut answer).await {
+                return Ok(answer);
+            }
+            match self.connect().await {
+                Ok(connection) => self.keep(connection),
+                Err(ConnectError::Silent(silence)) => return Err(lost(silence.into())),
+                // It went, and the call ends with it.
+                Err(error) => tracing::debug!(%error, "the owner of the store was asked whether it is there"),
+            }
+        }
     }
 }
 
@@ -265,6 +336,7 @@ impl Blobs for Remote {
 impl Remote {
     fn blob(&self, hash: &BlobHash) -> io::Result<Option<String>> {
         let mut stream = socket::connect(&self.dir)?;
+        stream.set_read_timeout(Some(ANSWER + HELLO))?;
         send(&mut stream, hello().as_bytes())?;
         receive(&mut stream)?;
         send(&mut stream, &Ask::Blob { hash: *hash }.write()?)?;

@@ -57,7 +57,10 @@ impl Follower {
                 if matches!(error, super::SharedError::Closed) {
                     return None;
                 }
-                return Some(Err(ReadError::Io { source: Arc::new(io::Error::other(error)) }));
+                return Some(Err(match error {
+                    super::SharedError::Silent(silence) => ReadError::Silent(silence),
+                    other => ReadError::Io { source: Arc::new(io::Error::other(other)) },
+                }));
             }
         }
         None

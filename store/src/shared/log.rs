@@ -1,6 +1,6 @@
 //! A store as any process opens it: as its owner, or as a guest of the owner.
 
-use super::client::{ConnectError, Lost, RemoteLog};
+use super::client::{ConnectError, Lost, RemoteLog, Silence};
 use super::following::follow;
 use super::server::{Server, serve};
 use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
@@ -45,12 +45,9 @@ pub enum SharedError {
     /// Its owner cannot be talked to.
     #[error(transparent)]
     Connect(#[from] ConnectError),
-    /// A process holds the store and answers nobody: end it, or wait.
-    #[error("a process has locked the store in {} and does not answer", dir.display())]
-    Silent {
-        /// The store's folder.
-        dir: PathBuf,
-    },
+    /// A process holds the store and answers nobody: let it go on, or end it.
+    #[error(transparent)]
+    Silent(Silence),
     /// The owner answers, and again and again not what was asked: end it.
     #[error("the owner of the store in {} cannot be understood: {told}", dir.display())]
     Garbled {
@@ -164,6 +161,9 @@ impl Shared {
             (number, _) if number != seen => return Ok(()),
             _ => {}
         }
+        if let Some(silence) = Silence::told_by(lost) {
+            return Err(SharedError::Silent(silence));
+        }
         if gone > OWNERS_MAX || matches!(lost.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) {
             return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
         }
@@ -177,11 +177,11 @@ impl Shared {
 async fn find_place(dir: &Path, mode: OpenMode) -> Result<Role, SharedError> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     loop {
-        match tokio::time::timeout(PATIENCE, RemoteLog::connect(dir)).await {
-            Ok(Ok(remote)) => return Ok(Role::Guest(remote)),
-            Ok(Err(ConnectError::Absent { .. })) => {}
-            Ok(Err(other)) => return Err(other.into()),
-            Err(_) => return Err(SharedError::Silent { dir: dir.to_owned() }),
+        match RemoteLog::connect(dir).await {
+            Ok(remote) => return Ok(Role::Guest(remote)),
+            Err(ConnectError::Absent { .. }) => {}
+            Err(ConnectError::Silent(silence)) => return Err(SharedError::Silent(silence)),
+            Err(other) => return Err(other.into()),
         }
         let (folder, path) = (dir.to_owned(), dir.to_owned());
         let opened = tokio::task::spawn_blocking(move || DiskLog::open(&folder, mode)).await;
@@ -189,7 +189,7 @@ async fn find_place(dir: &Path, mode: OpenMode) -> Result<Role, SharedError> {
         match opened.map_err(failed)? {
             Ok((log, report)) => return Ok(Role::Owner(Arc::new(own(log, report, dir)))),
             Err(OpenError::Locked { .. }) if began.elapsed() < PATIENCE => {}
-            Err(OpenError::Locked { dir }) => return Err(SharedError::Silent { dir }),
+            Err(OpenError::Locked { dir }) => return Err(SharedError::Silent(Silence::of(&dir))),
             Err(other) => return Err(other.into()),
         }
         tokio::time::sleep(pause).await;
@@ -220,6 +220,7 @@ fn unavailable(error: SharedError) -> io::Error {
 fn unreadable(error: SharedError) -> ReadError {
     match error {
         SharedError::Closed => ReadError::Closed,
+        SharedError::Silent(silence) => ReadError::Silent(silence),
         other => ReadError::Io { source: Arc::new(unavailable(other)) },
     }
 }
@@ -227,6 +228,7 @@ fn unreadable(error: SharedError) -> ReadError {
 fn unwritable(error: SharedError) -> AppendError {
     match error {
         SharedError::Closed => AppendError::Closed,
+        SharedError::Silent(silence) => AppendError::Silent(silence),
         other => {
             tracing::warn!(error = %other, "the store has no owner; it is unknown what became of the last append");
             AppendError::Unknown

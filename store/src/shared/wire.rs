@@ -227,7 +227,8 @@ impl From<AppendError> for Refusal {
             }
             AppendError::Seal { session, source } => Self::Seal { session, told: source.to_string() },
             AppendError::Io { source } => Self::Io { fault: Fault::of(&source) },
-            AppendError::Unknown => Self::Unknown,
+            // Only a guest knows of silence, and nobody asks a guest.
+            AppendError::Unknown | AppendError::Silent(_) => Self::Unknown,
             AppendError::Closed => Self::Closed,
         }
     }
@@ -262,6 +263,7 @@ impl From<ReadError> for Unreadable {
             ReadError::NoSession(session) => Self::NoSession { session },
             ReadError::Damaged { session, seq, reason } => Self::Damaged { session, seq, reason },
             ReadError::Io { source } => Self::Io { fault: Fault::of(&source) },
+            ReadError::Silent(silence) => Self::Io { fault: Fault::of(&std::io::Error::other(silence)) },
             ReadError::Closed => Self::Closed,
         }
     }

@@ -142,3 +142,23 @@ fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), 
     insta::assert_snapshot!(told.join("\n"));
     Ok(())
 }
+
+#[test]
+fn what_a_model_reasons_is_asked_for_where_it_must_come_back() -> Result<(), EncodeError> {
+    let asks = |id: &str, option: Option<(&str, &str)>| -> Result<bool, EncodeError> {
+        let mut request = plain(Protocol::OpenAiResponses, vec![message(Role::User, vec![text("Go.")])]);
+        request.model.id = id.into();
+        request.options.options.extend(option.map(|(name, value)| (name.to_owned(), Json::received(value))));
+        Ok(body(&request)?.contains("reasoning.encrypted_content"))
+    };
+    for id in ["o3", "o4-mini", "gpt-5", "gpt-5.2-codex", "openai/gpt-5-mini", "codex-mini"] {
+        assert!(asks(id, None)?, "{id}");
+        assert!(!asks(id, Some(("openai.store", "true")))?, "{id}");
+        assert!(!asks(id, Some(("openai.include", "[]")))?, "{id}");
+    }
+    for id in ["gpt-4.1", "gpt-5-chat-latest", "gpt-50", "o30", "codexless"] {
+        assert!(!asks(id, None)?, "{id}");
+        assert!(asks(id, Some(("openai.reasoningSummary", "\"auto\"")))?, "{id}");
+    }
+    Ok(())
+}
