@@ -153,3 +153,46 @@ fn a_request_to_end_puts_everything_away() {
     assert_eq!(person.ended(child).status, Some(1));
     assert_eq!(person.annals(&["verify"]).status, Some(0));
 }
+
+#[test]
+fn a_chat_takes_lines_of_a_pipe_one_after_another() {
+    let model = model([Says::Text("Hello Ada."), Says::Text("You are Ada."), Says::Text("I do not know.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let said =
+        "I am Ada.\nwho am I?\n/undo\n/undo\nwho am I?\n/cost\n/model mock/two\n/nonsense\n/redo\n/quit\nnever\n";
+    let answer = person.annals_reading(&["chat"], said);
+    insta::assert_snapshot!(answer.shown());
+    let bodies = model.received();
+    assert_eq!(bodies.len(), 3);
+    assert!(bodies[1].to_string().contains("Hello Ada.") && !bodies[2].to_string().contains("Ada"), "{}", bodies[2]);
+}
+
+#[test]
+fn a_second_process_joins_what_the_first_one_runs() {
+    let wait = vec![("c1", "bash", json!({"command": "while [ ! -e go ]; do sleep 0.05; done"}))];
+    let model = model([Says::Calls("", wait), Says::Text("Both were heard.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let mut first = person.command(["run", "--yes", "--json", "wait for the other"]).spawn().expect("it runs");
+    let mut out = BufReader::new(first.stdout.take().expect("a pipe"));
+    let mut line = String::new();
+    while !line.contains("tool.called") {
+        line.clear();
+        assert!(out.read_line(&mut line).expect("a line") > 0, "the call begins");
+    }
+    let rest = std::thread::spawn(move || out.lines().map_while(Result::ok).count());
+    let second = person.command(["run", "-c", "here I am"]).spawn().expect("it runs");
+    let admitted = || {
+        let log = person.json(&["log", "@last", "--kind", "input.admitted", "--json"]);
+        log.as_array().map_or(0, Vec::len)
+    };
+    while admitted() < 2 {
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    person.write("go", "");
+    let second = person.ended(second);
+    assert_eq!((second.status, second.out.as_str()), (Some(0), "Both were heard.\n"), "{}", second.remarks);
+    assert!(second.remarks.contains("another process runs this Session"), "{}", second.remarks);
+    assert!(rest.join().expect("it tells") > 0 && first.wait().expect("it ends").success());
+    let bodies = model.received();
+    assert!(bodies.len() == 2 && bodies[1].to_string().contains("here I am"), "{bodies:?}");
+}

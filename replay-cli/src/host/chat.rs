@@ -110,7 +110,7 @@ impl<'a> Chat<'a> {
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
             self.aside(&format!("Session {id} · {}", closing::used(&view)));
-            self.aside(&format!("annals chat -s {id} goes on · annals verify {id} --requests proves it"));
+            self.aside(&format!("annals chat -s {id} goes on · annals verify {id} --requests --wire proves it"));
         }
         Ok(Verdict::Fine)
     }
