@@ -109,7 +109,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let options = Options { as_new: args.as_new, keep_originals: args.keep_originals, ..Options::default() };
     let reader = desk.store(OpenMode::Create).await?;
-    let (log, redacting) = redacted(args.redact, reader.log(), &wanted, desk)?;
+    let redacting = if args.redact { Some(redacting(reader.log(), &wanted, desk)?) } else { None };
+    let log: Arc<dyn EventLog> = redacting.clone().map_or_else(|| reader.log().clone(), |log| log as _);
     let bar = Bar::new(desk.shows_progress(), "importing");
     let mut report = ImportReport::default();
     for source in &wanted {
@@ -150,16 +151,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::bad_if(report.has_bad_news()))
 }
 
-/// The log that imports append to: one that redacts, if that is wanted.
-fn redacted(
-    wanted: bool,
-    log: &Arc<dyn EventLog>,
-    sources: &[Source],
-    desk: &Desk,
-) -> Result<(Arc<dyn EventLog>, Option<Arc<RedactingLog>>), CliError> {
-    if !wanted {
-        return Ok((log.clone(), None));
-    }
+/// A log that redacts what is appended to it.
+fn redacting(log: &Arc<dyn EventLog>, sources: &[Source], desk: &Desk) -> Result<Arc<RedactingLog>, CliError> {
     // Its Batches prove each other as they are.
     if let Some(own) = sources.iter().find(|source| source.form == Form::Annals) {
         return Err(CliError::Unredactable { path: own.path.clone() });
@@ -167,8 +160,7 @@ fn redacted(
     let environment = &desk.environment;
     let configured = environment.config(&environment.directory)?.redactor();
     let redactor = configured.unwrap_or_else(|| Arc::new(Redactor::default()));
-    let redacting = Arc::new(RedactingLog::over(log.clone(), redactor));
-    Ok((redacting.clone(), Some(redacting)))
+    Ok(Arc::new(RedactingLog::over(log.clone(), redactor)))
 }
 
 fn replaced(counts: &BTreeMap<String, u64>) -> String {
