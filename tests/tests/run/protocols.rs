@@ -2,11 +2,8 @@
 //! one that fails, instructions that change, and a kill in the middle. Afterwards it verifies byte for byte, runs again
 //! from its cassette without a server, and no planted secret is anywhere.
 
-#[path = "run/person.rs"]
-mod person;
-
+use crate::person::{KEY, Person};
 use annals_tests::aimock::{Aimock, AimockError, calls, says, says_after_results};
-use person::{KEY, Person};
 use serde_json::{Value, json};
 use std::fs;
 use std::io::{BufRead, BufReader};

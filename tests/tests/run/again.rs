@@ -1,10 +1,7 @@
 //! `annals rerun`: a recorded Session runs again in a fork, with the model, from a cassette, or with another model.
 
-#[path = "run/person.rs"]
-mod person;
-
+use crate::person::Person;
 use annals_tests::model::{Model, Says};
-use person::Person;
 use serde_json::json;
 
 /// Two prompts: parallel calls, one of which fails, a command, and instructions that change in between.

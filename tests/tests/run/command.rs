@@ -1,10 +1,7 @@
 //! `annals run` as a process, with a model server that follows a script.
 
-#[path = "run/person.rs"]
-mod person;
-
+use crate::person::{KEY, Person};
 use annals_tests::model::{Model, Says};
-use person::{KEY, Person};
 use serde_json::json;
 use std::io::{BufRead, BufReader};
 use std::process::Stdio;
