@@ -90,7 +90,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_another_process_runs_is_followed_to_its_end() {
-    let mut theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, Manner::Yes).await;
+    let theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, Manner::Yes).await;
     let lease = theatre.lease();
     let mut other = theatre.another_process(Vec::new());
     let input = other.admitted("Hello").await;
