@@ -47,7 +47,10 @@ mod tests {
     #[test]
     fn a_schema_says_what_the_reader_of_an_event_takes() {
         let schema = event(annals_core::Kind::ToolSettled).unwrap_or_default();
-        assert_eq!(schema["properties"]["outcome"], json!({"enum": ["completed", "failed"]}));
+        assert_eq!(
+            schema["properties"]["outcome"],
+            json!({"enum": ["completed", "failed", "interrupted", "exhausted"]})
+        );
         assert_eq!(schema["properties"]["paths"], json!({"type": "array", "items": {"type": "string"}}));
         assert!(schema["required"].as_array().is_some_and(|names| names.len() == 12), "{schema}");
     }

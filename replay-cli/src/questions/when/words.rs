@@ -47,7 +47,7 @@ struct Open {
 
 impl Page for Words {
     const NAME: &'static str = "words";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn next(&self) -> Self {
         Self { open: self.open.clone(), ..Self::default() }
@@ -204,10 +204,10 @@ impl Seen {
         self.few
     }
 
-    /// A filter of four to eight bits for each run.
+    /// A filter of eight to sixteen bits for each run.
     fn into_filter(self) -> Filter {
         let runs = self.into_runs();
-        let bytes = (runs.len() / 2).next_power_of_two().clamp(8, 1 << 21);
+        let bytes = runs.len().next_power_of_two().clamp(8, 1 << 21);
         let mut filter = Filter { bits: vec![0; bytes] };
         runs.into_iter().for_each(|run| filter.set(run));
         filter
@@ -223,24 +223,33 @@ struct Filter {
 }
 
 impl Filter {
-    fn place(&self, run: u32) -> (usize, u8) {
+    /// The two places of a run: a byte each, and the bit in it.
+    fn places(&self, run: u32) -> [(usize, u8); 2] {
+        // The finaliser of SplitMix64: runs of text differ in few bits, their places must not.
+        let mut mixed = u64::from(run).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
         let width = (self.bits.len() as u64 * 8).trailing_zeros().min(31);
-        let place = run.wrapping_mul(0x9E37_79B1) >> (32 - width);
-        ((place >> 3) as usize, 1 << (place & 7))
+        [mixed >> 32, mixed & u64::from(u32::MAX)].map(|half| {
+            let place = half >> (32 - width);
+            ((place >> 3) as usize, 1 << (place & 7))
+        })
     }
 
     fn set(&mut self, run: u32) {
-        let (byte, bit) = self.place(run);
-        if let Some(byte) = self.bits.get_mut(byte) {
-            *byte |= bit;
+        for (byte, bit) in self.places(run) {
+            if let Some(byte) = self.bits.get_mut(byte) {
+                *byte |= bit;
+            }
         }
     }
 
     /// Whether the texts may hold this one.
     fn may_hold(&self, text: &str) -> bool {
         runs(text).all(|run| {
-            let (byte, bit) = self.place(run);
-            self.bits.get(byte).is_none_or(|byte| byte & bit != 0)
+            let places = self.places(run);
+            places.into_iter().all(|(byte, bit)| self.bits.get(byte).is_none_or(|byte| byte & bit != 0))
         })
     }
 }
