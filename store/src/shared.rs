@@ -8,12 +8,14 @@ mod client;
 mod following;
 mod log;
 mod server;
+mod silence;
 mod socket;
 mod wire;
 
-pub use client::{ConnectError, RemoteLog, Silence};
+pub use client::{ConnectError, RemoteLog};
 pub use log::{PATIENCE, SharedError, SharedLog, Standing};
 pub use server::{Server, serve};
+pub use silence::Silence;
 pub use socket::SOCKET;
 pub use wire::PROTOCOL;
 

@@ -2,7 +2,7 @@
 //! and (b) SQLite in WAL mode with `synchronous=FULL` and a rowid table. Prints ratios: higher is better for us.
 //!
 //! ```text
-//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [screen] [disk] [--appends N] [--events N] [--dir PATH] [--cache MIB]
+//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [verify] [screen] [disk] [--appends N] [--events N] [--dir PATH] [--cache MIB]
 //! ```
 //! Nothing named means everything. `docs/benchmarks.md` has results and what they do not say.
 
@@ -62,7 +62,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 writing::many_writers(size, wanted.appends * 8).await?;
             }
         }
-        if ["replay", "point", "screen", "disk"].iter().any(|name| asked(name)) {
+        if ["replay", "point", "verify", "screen", "disk"].iter().any(|name| asked(name)) {
             reading::all(wanted.events, wanted.tuning, &asked).await?;
         }
         Ok(())

@@ -3,10 +3,11 @@
 use crate::material::draft;
 use crate::rivals::{Record, Rival, Sqlite};
 use crate::{median, rate, timed};
-use annals_core::{Batch, Seq, SessionId, codec};
+use annals_core::{Batch, Digest, Seq, SessionId, codec};
 use annals_store::cache::{Fold, Saved, ViewCache};
 use annals_store::conformance::material::session;
 use annals_store::disk::{Tuning, files::RealDisk};
+use annals_store::exchange::verify_store;
 use annals_store::{DiskLog, EventLog, OpenMode};
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -49,6 +50,9 @@ pub async fn all(events: u64, tuning: Tuning, asked: &dyn Fn(&str) -> bool) -> R
     }
     if asked("point") {
         point(&log, id, &records, &dir.path().join("sqlite")).await?;
+    }
+    if asked("verify") {
+        verify(&log, &records).await?;
     }
     if asked("screen") {
         screen(&log, id, &ViewCache::in_folder(store.join("cache"))).await?;
@@ -169,6 +173,29 @@ async fn point(log: &DiskLog, id: SessionId, records: &[Record], path: &Path) ->
     let ratio = its.as_secs_f64() / ours.as_secs_f64();
     println!("point read: {:.1?} each; SQLite {:.1?}", ours / places.len() as u32, its / places.len() as u32);
     println!("    x SQLite {ratio:.2}");
+    Ok(())
+}
+
+/// Verifying the whole store: every digest made again from the canonical form, every chain followed. The rival is BLAKE3
+/// alone, over the encoded bytes in memory, Batch by Batch.
+async fn verify(log: &DiskLog, records: &[Record]) -> Result<(), Box<dyn Error>> {
+    let (mut ours, mut its, mut events) = (Vec::new(), Vec::new(), 0);
+    for _ in 0..3 {
+        let begin = Instant::now();
+        let report = verify_store(log, &mut |_| {}).await?;
+        ours.push(begin.elapsed());
+        events = report.events as usize;
+        let (_, took) = timed(|| {
+            records.iter().for_each(|(_, _, bytes)| {
+                black_box(Digest::of(bytes));
+            })
+        });
+        its.push(took);
+    }
+    let (ours, its) = (median(ours), median(its));
+    let ratio = its.as_secs_f64() / ours.as_secs_f64();
+    println!("verify: {:.0} events/s; BLAKE3 alone {:.0}/s", rate(events, ours), rate(events, its));
+    println!("    x BLAKE3 {ratio:.2}");
     Ok(())
 }
 

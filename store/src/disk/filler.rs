@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
 use std::sync::{Arc, PoisonError};
+use std::time::Duration;
 
 /// A group that is durable in the journal.
 #[derive(Debug)]
@@ -58,13 +59,17 @@ impl Filler {
             let first = match self.lag {
                 0 => fills.recv_timeout(checkpoint_idle),
                 // Nobody is made to wake it meanwhile, except who closes the store.
-                _ => {
-                    std::thread::park_timeout(lag_quiet);
-                    fills.try_recv().map_err(|error| match error {
-                        TryRecvError::Empty => RecvTimeoutError::Timeout,
-                        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                    })
-                }
+                _ => match fills.try_recv() {
+                    Err(TryRecvError::Empty) => {
+                        std::thread::park_timeout(lag_quiet);
+                        fills.recv_timeout(Duration::ZERO)
+                    }
+                    Err(TryRecvError::Disconnected) => Err(RecvTimeoutError::Disconnected),
+                    Ok(fill) => {
+                        std::thread::park_timeout(lag_quiet);
+                        Ok(fill)
+                    }
+                },
             };
             match first {
                 Ok(fill) => {

@@ -1,8 +1,8 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
+use super::silence::Silence;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, understands};
-use crate::disk::Layout;
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
@@ -48,32 +48,6 @@ pub enum ConnectError {
     /// The owner is there and says nothing, as when it was stopped: let it go on, or end it.
     #[error(transparent)]
     Silent(#[from] Silence),
-}
-
-/// A process owns a store and does not answer: it was stopped, or hangs. Let it go on, or end it.
-#[derive(Clone, Debug, thiserror::Error)]
-#[error("{} owns the store in {} and does not answer; let it go on, or end it", named(*owner), dir.display())]
-pub struct Silence {
-    /// The store's folder.
-    pub dir: PathBuf,
-    /// The id of the process, if it could be told.
-    pub owner: Option<u32>,
-}
-
-fn named(owner: Option<u32>) -> String {
-    owner.map_or_else(|| "a process".to_owned(), |owner| format!("process {owner}"))
-}
-
-impl Silence {
-    /// The owner of the store in a folder, as it told when it took the lock.
-    pub(super) fn of(dir: &Path) -> Self {
-        Self { dir: dir.to_owned(), owner: Layout::new(dir).owner() }
-    }
-
-    /// What a broken call tells of it, if it broke for that.
-    pub(super) fn told_by(lost: &Lost) -> Option<Self> {
-        lost.get_ref()?.downcast_ref::<Self>().cloned()
-    }
 }
 
 /// How long an answer may take before the owner is asked whether it is there at all.

@@ -1,8 +1,9 @@
 //! A store as any process opens it: as its owner, or as a guest of the owner.
 
-use super::client::{ConnectError, Lost, RemoteLog, Silence};
+use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
+use super::silence::Silence;
 use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
