@@ -32,10 +32,11 @@ pub async fn all(events: u64, tuning: Tuning, asked: &dyn Fn(&str) -> bool) -> R
     let open = |mode| DiskLog::open_with(&store, mode, tuning, Arc::new(RealDisk));
     let (log, _) = open(OpenMode::Create)?;
     let (records, payload) = write(&log, id, events).await?;
+    // Closed first: until then sled may lack what was written last.
+    log.close().await?;
     if asked("disk") {
         told_size("live", &store, payload)?;
     }
-    log.close().await?;
     // Everything is read as it lies for good: packed, sled without what it no longer uses.
     let (sealed, took) = timed(|| DiskLog::compact(&store, tuning));
     sealed?;
