@@ -43,6 +43,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+/// A project's own skills, below its folder.
+const OWN_SKILLS: &str = ".annals/skills";
+
 /// Everything that is configured for work in a directory.
 #[derive(Clone)]
 pub struct Config {
@@ -206,11 +209,13 @@ impl Config {
         }
     }
 
-    /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the
-    /// user's `skills` beside the configuration.
+    /// Folders with skills, the first to name one counts: the project's `.annals/skills` unless it is a link out of the
+    /// project (such folders are read without being asked for), those of the files, the user's `skills` beside the
+    /// configuration.
     pub fn skills(&self) -> Vec<PathBuf> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
-        let own = (!opted_out(|name| self.variables.get(name))).then(|| root.join(".annals/skills"));
+        let stays = guard::stays(Path::new(OWN_SKILLS), root);
+        let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
         let named = self.settings.list(&["skills", "folders"]);
         own.into_iter()
             .chain(named.map(|setting| file_of(&self.places, self.project.as_ref(), setting)))

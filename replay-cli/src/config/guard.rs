@@ -1,6 +1,6 @@
 //! What a project's file may not do by itself: name commands, redirect keys, allow more, keep less secret.
 
-use super::keys::{self, Project};
+use super::keys::{self, Project, is_tuning};
 use super::patterns::{covers, overlap};
 use super::problem::Problem;
 use super::reading::{Setting, shown};
@@ -36,9 +36,14 @@ fn objection(project: Project, setting: &Setting, without: &Settings, root: &Pat
         }
         Project::NotOff => (setting.value.as_bool() == Some(false)).then(|| "it would switch this off".to_owned()),
         Project::Inside => {
-            let path = setting.value.as_str().unwrap_or_default();
-            (path.starts_with('~') || !stays(Path::new(path), root))
-                .then(|| format!("{path:?} leads out of the project"))
+            let paths = setting.value.as_array().map_or(std::slice::from_ref(&setting.value), Vec::as_slice);
+            let mut paths = paths.iter().map(|path| path.as_str().unwrap_or_default());
+            let out = paths.find(|path| path.starts_with('~') || !stays(Path::new(path), root))?;
+            Some(format!("{out:?} leads out of the project"))
+        }
+        Project::Tuning(why) => {
+            let name = setting.path.last()?;
+            (!is_tuning(name)).then(|| why.to_owned())
         }
         Project::Stricter => {
             let rule = rule(&setting.value)?;
@@ -49,11 +54,15 @@ fn objection(project: Project, setting: &Setting, without: &Settings, root: &Pat
     }
 }
 
-/// Whether a relative path stays below the root, links included.
-fn stays(path: &Path, root: &Path) -> bool {
+/// Whether a relative path stays below the root, links included. Of one that is not there, or is a pattern, what of it is
+/// there counts.
+pub(super) fn stays(path: &Path, root: &Path) -> bool {
     let plain = path.components().all(|part| matches!(part, Component::Normal(_) | Component::CurDir));
-    let (Ok(real), Ok(root)) = (root.join(path).canonicalize(), root.canonicalize()) else { return plain };
-    plain && real.starts_with(root)
+    let Ok(real_root) = root.canonicalize() else { return plain };
+    let whole = root.join(path);
+    let there =
+        whole.ancestors().take_while(|above| above.starts_with(root)).find_map(|above| above.canonicalize().ok());
+    plain && there.is_none_or(|real| real.starts_with(real_root))
 }
 
 /// Whether a rule after others can allow what they do not. May say yes where the answer is no, never the reverse.

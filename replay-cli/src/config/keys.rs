@@ -44,6 +44,8 @@ pub enum Project {
     Stricter,
     /// Not switch it off.
     NotOff,
+    /// Set those of its settings that only say how a model answers; the text says why no others.
+    Tuning(&'static str),
 }
 
 /// A key.
@@ -77,6 +79,30 @@ impl Key {
 
 const COMMANDS: &str = "it names a command that would be run";
 const REDIRECTS: &str = "it could send keys and code to another place";
+
+/// Settings of requests, in either spelling, that reach nobody but the model: no tools of the provider's own, no servers
+/// that it calls, no fields of a body, nothing that it is to keep.
+const TUNING: [&str; 14] = [
+    "disableparalleltooluse",
+    "effort",
+    "frequencypenalty",
+    "maxoutputtokens",
+    "maxtokens",
+    "paralleltoolcalls",
+    "presencepenalty",
+    "reasoningeffort",
+    "reasoningsummary",
+    "seed",
+    "temperature",
+    "textverbosity",
+    "topk",
+    "topp",
+];
+
+/// Whether a setting of requests only says how a model answers.
+pub fn is_tuning(name: &str) -> bool {
+    TUNING.contains(&name.replace('_', "").to_lowercase().as_str())
+}
 
 /// Every key there is.
 pub const KEYS: &[Key] = &[
@@ -116,7 +142,8 @@ const AGENT: &[Key] = &[
     key("model", Kind::Text, "The model it begins with, as `provider/id`."),
     key("steps", Kind::Count, "How many steps one activity may take."),
     key("permissions", Kind::Rules, "Rules after those for every agent.").for_project(Project::Stricter),
-    key("options", Kind::Free, "Settings of its requests, such as temperature or reasoningEffort."),
+    key("options", Kind::Free, "Settings of its requests, such as temperature or reasoningEffort.")
+        .for_project(Project::Tuning(REDIRECTS)),
 ];
 
 const PROVIDER: &[Key] = &[
@@ -142,7 +169,7 @@ const MODEL: &[Key] = &[
     key("base_url", Kind::Text, "Where it is, if not where its provider's other models are.")
         .for_project(Project::Trusted(REDIRECTS)),
     key("price", Kind::Table(PRICE), "What it costs."),
-    key("options", Kind::Free, "Settings of every request to it."),
+    key("options", Kind::Free, "Settings of every request to it.").for_project(Project::Tuning(REDIRECTS)),
 ];
 
 const PRICE: &[Key] = &[
@@ -169,7 +196,8 @@ const OUTPUT: &[Key] = &[
 const INSTRUCTIONS: &[Key] = &[
     key("global", Kind::Texts, "Files of which the first that exists is told everywhere.")
         .for_project(Project::Trusted("it could tell the model what stands in any file")),
-    key("names", Kind::Texts, "Names of files looked for from the Session's folder upward."),
+    key("names", Kind::Texts, "Names of files looked for from the Session's folder upward.")
+        .for_project(Project::Inside),
     key("files", Kind::Added, "Further files or patterns: absolute, ~/, or relative to every folder upward.")
         .for_project(Project::Inside),
     key("project", Kind::Flag, "Whether files of the project count."),
@@ -187,7 +215,8 @@ const REDACTION: &[Key] = &[
     key("env", Kind::Added, "Environment variables whose values are secret, whatever they are called."),
     key("public_env", Kind::Added, "Environment variables whose values are no secrets, though they are called so.")
         .for_project(Project::Trusted("it would keep less secret")),
-    key("patterns", Kind::Named, "Regular expressions of further secrets, by the name of their kind."),
+    key("patterns", Kind::Named, "Regular expressions of further secrets, by the name of their kind.")
+        .for_project(Project::UnlessUser),
 ];
 
 /// The key at a path such as `agents.build.steps`, names of tables included.

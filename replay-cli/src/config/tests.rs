@@ -211,7 +211,7 @@ fn what_makes_no_sense_together_is_named() {
 }
 
 /// What a project may not do by itself: its lines, and what is said of the first of them.
-const DANGEROUS: [(&str, &str); 14] = [
+const DANGEROUS: [(&str, &str); 18] = [
     (
         "[providers.openai]\nbase_url = \"http://evil\"",
         ":2: `providers.openai.base_url`: it could send keys and code to another place",
@@ -237,6 +237,13 @@ const DANGEROUS: [(&str, &str); 14] = [
     ("[redaction]\npublic_env = [\"A_KEY\"]", ":2: `redaction.public_env`: it would keep less secret"),
     ("[instructions]\nglobal = [\"a\"]", ":2: `instructions.global`: it could tell the model what stands in any file"),
     ("[instructions]\nfiles = [\"../../x\"]", ":2: `instructions.files`: \"../../x\" leads out of the project"),
+    ("[instructions]\nnames = [\"A.md\", \"../.ssh/id\"]", ":2: `instructions.names`: \"../.ssh/id\" leads out"),
+    (
+        "[agents.build.options]\nhostedTools = [{ type = \"mcp\", server_url = \"http://evil\" }]",
+        ":2: `agents.build.options.hostedTools`: it could send keys and code to another place",
+    ),
+    ("[agents.build.options]\nbody = { metadata = \"x\" }", ":2: `agents.build.options.body`: it could send keys"),
+    ("[models.\"openai/x\".options]\nstore = true", ":2: `models.\"openai/x\".options.store`: it could send keys"),
     ("[agents.x]\ntext_file = \"~/.ssh/id\"", ":2: `agents.x.text_file`: \"~/.ssh/id\" leads out of the project"),
 ];
 
@@ -286,6 +293,7 @@ fn a_project_may_be_stricter_and_choose_what_is_harmless() {
         "agent = \"plan\"\nmodel = \"openai/gpt-5\"\ntitles = false\n\
          permissions = [[\"bash\", \"git push *\", \"deny\"], [\"bash\", \"git log *\", \"allow\"], [\"read\", \"secret/*\", \"ask\"]]\n\
          [agents.reviewer]\ntext_file = \"prompts/review.md\"\npermissions = [[\"edit\", \"*\", \"deny\"]]\n\
+         [agents.reviewer.options]\nreasoningEffort = \"high\"\nmax_output_tokens = 9\n\
          [redaction]\nenabled = true\nenv = [\"OUR_ID\"]\npatterns = { id = \"ID-[0-9]+\" }",
     );
     world.write("project/prompts/review.md", "Review.\n");
@@ -304,6 +312,38 @@ fn a_project_may_be_stricter_and_choose_what_is_harmless() {
 fn a_project_does_not_choose_the_agent_over_the_users_choice() {
     let told = World::with("agent = \"plan\"", "agent = \"build\"").refusal();
     assert!(told.starts_with(&format!("{PROJECT}:1: `agent`: {USER}:1 says otherwise")), "{told}");
+}
+
+#[test]
+fn a_project_does_not_change_what_the_user_keeps_secret() {
+    let patterns = |regex: &str| format!("[redaction]\npatterns = {{ id = \"{regex}\" }}");
+    let told = World::with(&patterns("ID-[0-9]+"), &patterns("nothing-like-it")).refusal();
+    assert!(told.starts_with(&format!("{PROJECT}:2: `redaction.patterns.id`: {USER}:2 says otherwise")), "{told}");
+}
+
+#[test]
+fn a_folder_of_skills_that_is_a_link_out_of_the_project_is_left_out() {
+    let world = World::new();
+    world.write("project/.annals/other", "");
+    world.write("project/ours/one/SKILL.md", "text");
+    let link = world.folder.path().join("project/.annals/skills");
+    let skills =
+        || world.config().skills().iter().map(|path| world.stable(&path.to_string_lossy())).collect::<Vec<_>>();
+    for (target, counts) in [(world.folder.path().to_path_buf(), false), ("../ours".into(), true)] {
+        std::os::unix::fs::symlink(&target, &link).expect("a link");
+        assert_eq!(skills().contains(&"/project/.annals/skills".to_owned()), counts, "{}", target.display());
+        fs::remove_file(&link).expect("a link");
+    }
+    assert_eq!(skills().len(), 2, "one that is not there yet may come");
+}
+
+#[test]
+fn a_pattern_does_not_lead_a_project_out_of_itself_by_a_link() {
+    let world = World::with("", "[instructions]\nfiles = [\"link/*\"]");
+    world.write("home/.ssh/id", "private");
+    std::os::unix::fs::symlink(world.folder.path().join("home/.ssh"), world.folder.path().join("project/link"))
+        .expect("a link");
+    assert!(world.refusal().contains("\"link/*\" leads out of the project"));
 }
 
 #[test]

@@ -2,14 +2,13 @@
 
 use super::opening::{Found, here};
 use super::{Equipment, HostError, RealPlace};
-use crate::config::{Config, RedactionSettings, Variables};
+use crate::config::Config;
 use crate::desk::Desk;
 use crate::error::CliError;
 use annals_core::{AgentName, ModelName};
 use annals_runtime::Settings;
 use annals_runtime::ports::{Provider, SystemClock};
 use annals_runtime::providers::{CassettePlayer, CassetteRecorder, Endpoints, HttpProvider, KeySource};
-use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::subagents::Subagent;
 use std::path::{Path, PathBuf};
@@ -72,7 +71,7 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         hidden: hidden.collect(),
         output: config.output(),
     };
-    let redactor = redactor(&config, &desk.environment.variables)?.map(Arc::new);
+    let redactor = config.redactor();
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
     let settings =
         Settings { compaction: config.compaction(), output: config.output(), title, redactor, ..Settings::default() };
@@ -84,20 +83,6 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         subagents: subagents.collect(),
     };
     Ok((equipment, Chosen { agent, model, directory }))
-}
-
-/// What takes secrets out of whatever comes in; `None` where it is switched off.
-fn redactor(config: &Config, variables: &Variables) -> Result<Option<Redactor>, HostError> {
-    let RedactionSettings { enabled, env, public_env, patterns } = config.redaction();
-    if !enabled {
-        return Ok(None);
-    }
-    let mut redactor = Redactor::default().with_environment(variables.all(), &env, &public_env);
-    for (kind, pattern) in &patterns {
-        redactor =
-            redactor.with_pattern(kind, pattern).map_err(|source| HostError::Pattern { kind: kind.clone(), source })?;
-    }
-    Ok(Some(redactor))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.

@@ -1,7 +1,6 @@
 //! Why a host cannot begin, or go on.
 
 use annals_runtime::providers::cassette::CassetteError;
-use annals_runtime::redaction::PatternError;
 use annals_runtime::tools::RegistrationError;
 use annals_runtime::{LogError, Refusal};
 use std::io;
@@ -51,15 +50,6 @@ pub enum HostError {
         model: String,
         /// Why, and what to set.
         why: String,
-    },
-    /// A pattern of the configuration finds no secrets.
-    #[error("`redaction.patterns.{kind}` of the configuration: {source}")]
-    Pattern {
-        /// The name of the kind.
-        kind: String,
-        /// What is wrong with it.
-        #[source]
-        source: PatternError,
     },
     /// The cassette cannot be played.
     #[error(transparent)]
@@ -120,7 +110,6 @@ impl HostError {
             | Self::NotText
             | Self::NoModel { .. }
             | Self::UnknownModel { .. }
-            | Self::Pattern { .. }
             | Self::UnknownAgent { .. }
             | Self::NothingToContinue { .. }
             | Self::NoDirectory { .. }

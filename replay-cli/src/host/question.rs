@@ -1,5 +1,6 @@
 //! Permission questions on their way from a call to whoever answers.
 
+use crate::layout::{clip, plain, wrap};
 use crate::look::{Tone, counted};
 use annals_runtime::Boxed;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
@@ -118,12 +119,26 @@ pub fn reply(line: &str) -> Option<PermissionAnswer> {
     }
 }
 
+/// What a question is about, in lines of at most `width` columns. What is asked for stands whole, wrapped: nothing of a
+/// command is allowed unseen. What is beside it is clipped.
+pub(super) fn shown(question: &PermissionQuestion, directory: &str, width: usize) -> Vec<(Tone, String)> {
+    let lines = told(question, directory).into_iter().flat_map(|(tone, text)| {
+        let text = plain(&text);
+        let lines = if tone == Tone::Strong { wrap(&text, width) } else { vec![clip(&text, width)] };
+        lines.into_iter().map(move |line| (tone, line))
+    });
+    lines.collect()
+}
+
 /// What a question is about, line by line: the command, the change, or the resources.
-pub(super) fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Tone, String)> {
+fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Tone, String)> {
     let input: Value = serde_json::from_str(&question.input).unwrap_or(Value::Null);
     let field = |name: &str| input.get(name).and_then(Value::as_str);
     if let Some(command) = field("command") {
-        let mut lines: Vec<(Tone, String)> = command.lines().map(|line| (Tone::Strong, line.to_owned())).collect();
+        // Where it would run, if that is what is asked.
+        let of_place = question.resources.iter().filter(|_| question.action != question.tool);
+        let mut lines: Vec<(Tone, String)> = of_place.map(|place| (Tone::Strong, place.clone())).collect();
+        lines.extend(command.lines().map(|line| (Tone::Strong, line.to_owned())));
         lines.extend(field("description").map(|why| (Tone::Dim, why.to_owned())));
         return lines;
     }
@@ -168,4 +183,37 @@ fn change(input: &Value) -> Vec<(Tone, String)> {
         lines.push((Tone::Dim, format!("… {}", counted(more as u64, "more line"))));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(action: &str, input: &Value) -> PermissionQuestion {
+        PermissionQuestion {
+            session: annals_core::SessionId::from_parts(1, 1),
+            permission: "p".into(),
+            call: "c".into(),
+            agent: "build".into(),
+            tool: "bash".into(),
+            input: input.to_string(),
+            action: action.into(),
+            resources: vec!["/etc".into()],
+        }
+    }
+
+    #[test]
+    fn nothing_of_a_command_is_asked_for_unseen() {
+        let command = format!("ls {}; rm -r .", "a ".repeat(60));
+        let lines = shown(&asked("bash", &serde_json::json!({"command": command})), "/project", 40);
+        assert!(lines.len() > 2 && lines.iter().all(|(tone, _)| *tone == Tone::Strong), "{lines:?}");
+        let told: Vec<&str> = lines.iter().flat_map(|(_, line)| line.split_whitespace()).collect();
+        assert_eq!(told, command.split_whitespace().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_question_about_a_place_names_it_beside_the_command() {
+        let lines = shown(&asked("external_directory", &serde_json::json!({"command": "ls"})), "/project", 40);
+        assert_eq!(lines, [(Tone::Strong, "/etc".to_owned()), (Tone::Strong, "ls".to_owned())]);
+    }
 }

@@ -4,7 +4,7 @@
 //! said after its last tool result, written when the run is over; what was said before goes beside it, to stderr.
 
 use super::screen_tools::Calls;
-use crate::layout::{clip, plain};
+use crate::layout::plain;
 use crate::look::{Look, Tone, counted, duration};
 use crate::remarks::Remarks;
 use crate::tale::one_line;
@@ -321,9 +321,8 @@ impl Screen {
         };
         self.line(Tone::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
         let width = self.remarks.look().width.saturating_sub(4);
-        for line in super::question::told(question, &self.directory) {
-            let (tone, text) = line;
-            self.line(tone, &format!("    {}", clip(&plain(&text), width)), out)?;
+        for (tone, line) in super::question::shown(question, &self.directory, width) {
+            self.line(tone, &format!("    {line}"), out)?;
         }
         self.ask_for_reply();
         Ok(())

@@ -69,6 +69,13 @@ const FORMATS: &[Format] = &[
         r"-----BEGIN (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----(?:[A-Za-z0-9+/=\s\\:,.()-]*?-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----|[A-Za-z0-9+/=\s\\]{24,})",
         any,
     ),
+    // Without its beginning: a page of a file, the newest part of an output.
+    (
+        "private-key",
+        &["PRIVATE KEY"],
+        r"(?:[A-Za-z0-9+/=]{40,}(?:\\n|\s)+(?:[0-9]{1,9}\t)?)+(?:[A-Za-z0-9+/=]{1,76}(?:\\n|\s)+(?:[0-9]{1,9}\t)?)?-----END (?:[A-Z0-9]+ ){0,3}PRIVATE KEY(?: BLOCK)?-----",
+        any,
+    ),
     ("jwt", &["eyJ"], r"\beyJ[A-Za-z0-9_-]{10,}\.eyJ[A-Za-z0-9_-]{10,}\.[A-Za-z0-9_-]{16,}", any),
     (
         "authorization",

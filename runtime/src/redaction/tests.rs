@@ -36,6 +36,28 @@ fn variables_are_secret_by_name_unless_their_value_is_plainly_none() {
 }
 
 #[test]
+fn the_rest_of_a_private_key_is_one_without_its_beginning() {
+    let line = "MIIEpAIBAAKCAQEA1b2c3D4e5F6g7H8i9J0kLmNoPqRsTuVwXyZ+/abcdefghij";
+    let end = "-----END RSA PRIVATE KEY-----";
+    for text in [
+        format!("{line}\n{line}\nMIIEpA==\n{end}\n"),
+        format!("{line}\r\n{line}\r\n{end}\n"),
+        format!("     8\t{line}\n     9\t{line}\n    10\tMIIEpA==\n    11\t{end}\n"),
+        format!(r"{line}\n{line}\nMIIEpA==\n{end}\n"),
+    ] {
+        let redacted = Redactor::default().redact(&text);
+        assert!(
+            redacted.text.contains("[redacted:private-key]") && !redacted.text.contains("MII"),
+            "{}",
+            redacted.text
+        );
+        assert_eq!(redacted.counts.values().sum::<u64>(), 1, "{}", redacted.text);
+    }
+    let told = "The file ends with -----END RSA PRIVATE KEY-----.";
+    assert_eq!(Redactor::default().redact(told).text, told);
+}
+
+#[test]
 fn overlapping_secrets_are_replaced_together() {
     let key = format!("sk-ant-api03-{}", "aB3".repeat(20));
     let redactor = Redactor::default().with_variable("ANTHROPIC_API_KEY", &key).with_variable("PART_KEY", &key[20..40]);

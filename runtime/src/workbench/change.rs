@@ -80,12 +80,14 @@ pub(super) fn put(
 fn replace(path: &Path, before: Option<&Before>, bytes: &[u8]) -> io::Result<()> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
-    let fresh = Permissions::from_mode(0o666); // less what the user's mask takes
+    // Less what the user's mask takes. Before the content: nobody reads a beginning whom the file would refuse.
+    let mode = before.map_or(0o666, |before| before.permissions.mode() & 0o666);
+    let fresh = Permissions::from_mode(mode);
     let mut file = tempfile::Builder::new().prefix(".annals-").permissions(fresh).tempfile_in(folder)?;
-    file.write_all(bytes)?;
     if let Some(before) = before {
         file.as_file().set_permissions(before.permissions.clone())?;
     }
+    file.write_all(bytes)?;
     file.as_file().sync_data()?;
     file.persist(path).map(drop).map_err(|error| error.error)
 }

@@ -194,7 +194,8 @@ impl Reading {
             self.part.push(blank);
         }
         let mut target = String::new();
-        while let Some(one) = chars.next_if(|one| !one.is_whitespace() && !";|&<>()".contains(*one)) {
+        // Only what shells take for blanks: another space is a part of the name.
+        while let Some(one) = chars.next_if(|one| !" \t\n;|&<>()".contains(*one)) {
             target.push(one);
         }
         let number = !target.is_empty() && target.bytes().all(|byte| byte.is_ascii_digit());
@@ -269,6 +270,8 @@ mod tests {
             "git log >> x",
             "git log >| x",
             "git log >& x",
+            "git log >&1\u{a0}x",
+            "git log >&1\rx",
             "git log 2> x",
             "git log &> x",
             "git log <> x",
