@@ -296,6 +296,8 @@ async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
     }
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
     assert!(all_pages(&log, material::session(1), 1024).await == first, "sled has what the journal lost");
+    let told = log.remarks();
+    assert!(!told.is_empty() && told.iter().all(|remark| matches!(remark, super::Remark::Hurt { .. })), "{told:?}");
     log.close().await.unwrap();
 }
 
