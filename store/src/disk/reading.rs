@@ -115,6 +115,10 @@ impl Shared {
             if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
                 return Ok(Run::Left);
             }
+            // Packed in chunks that are not its blocks, as an earlier version did: that is no damage.
+            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.chunk == (0, 0)) {
+                return Ok(Run::Left);
+            }
             if limit > MANY {
                 self.read_ahead(session, seq, &view);
             }
