@@ -41,12 +41,14 @@ pub struct Filler {
     bytes: u64,
     /// The bytes that sled lacks, in memory or not.
     lag: u64,
+    /// The first position of what could not be read again from the journal: sled is complete only before it.
+    unread: Option<u64>,
 }
 
 impl Filler {
     /// The filler of a store whose sled holds everything before `taken`.
     pub fn new(shared: Arc<Shared>, taken: u64, written: bool) -> Self {
-        Self { shared, taken, written, let_go: taken, waiting: VecDeque::new(), bytes: 0, lag: 0 }
+        Self { shared, taken, written, let_go: taken, waiting: VecDeque::new(), bytes: 0, lag: 0, unread: None }
     }
 
     /// Works until the committer is gone. Gives whether sled was written to.
@@ -158,14 +160,16 @@ impl Filler {
             Ok(Some((shared.journal.block(&view, number)?, behind)))
         });
         let (to, block) = match block {
-            Ok(Some((block, behind))) => (behind.min(self.let_go), Some(block)),
-            // Whoever reads these meets the same, and looks in the other copy; opening compares both.
-            Ok(None) => (self.let_go, None),
+            Ok(Some((block, behind))) => (behind, Some(block)),
+            // The end of the segment is damaged: whoever reads it meets the same, and what follows is whole.
+            Ok(None) => (shared.journal.end_of(self.taken), None),
             Err(error) => {
                 tracing::warn!(%error, "sled lacks what could not be read again from the journal");
-                (self.let_go, None)
+                self.unread.get_or_insert(self.taken);
+                (shared.journal.end_of(self.taken), None)
             }
         };
+        let to = to.min(self.let_go);
         let mut bytes = 0;
         if let Some(block) = &block {
             let frames = block.frames(self.taken..to);
@@ -192,15 +196,16 @@ impl Filler {
     }
 
     fn checkpoint(&mut self) {
-        if self.shared.checkpoint.load(Ordering::Relaxed) == self.taken {
+        let next = self.unread.unwrap_or(self.taken);
+        if self.shared.checkpoint.load(Ordering::Relaxed) == next {
             return;
         }
         let Some(sled) = self.shared.sled() else { return };
         if let Err(error) = sled.checkpoint(&*self.shared.disk) {
             return self.fail(&error);
         }
-        match (Checkpoint { next: self.taken }).save(&*self.shared.disk, &self.shared.layout.checkpoint()) {
-            Ok(()) => self.shared.checkpoint.store(self.taken, Ordering::Relaxed),
+        match (Checkpoint { next }).save(&*self.shared.disk, &self.shared.layout.checkpoint()) {
+            Ok(()) => self.shared.checkpoint.store(next, Ordering::Relaxed),
             // The old one stands: more is compared at the next opening, nothing else.
             Err(error) => tracing::warn!(%error, "the checkpoint could not be written"),
         }
@@ -212,15 +217,21 @@ impl Filler {
         *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Opens sled again and gives it what it may lack.
+    /// Opens sled again and gives it what it may lack; or tries once more to give it what could not be read.
     fn mend(&mut self) {
-        if self.shared.sled().is_some() {
+        if let Some(sled) = self.shared.sled() {
+            let Some(from) = self.unread else { return };
+            self.written = true;
+            match refill(&self.shared, &sled, from, self.taken) {
+                Ok(_) => self.unread = None,
+                Err(error) => tracing::warn!(%error, "sled still lacks what cannot be read from the journal"),
+            }
             return;
         }
         let from = self.shared.checkpoint.load(Ordering::Relaxed);
         match open(&self.shared).and_then(|sled| refill(&self.shared, &sled, from, self.taken).map(|_| sled)) {
             Ok(sled) => {
-                self.written = true;
+                (self.written, self.unread) = (true, None);
                 *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = Some(sled);
                 tracing::info!("sled is in order again");
             }

@@ -3,6 +3,7 @@
 use super::appending;
 use super::journal::Stored;
 use super::reading::{self, decode};
+use super::report::Remark;
 use super::shared::Shared;
 use crate::following::{Page, Pages};
 use crate::log::{Boxed, Followed, Position, ReadError, Slice};
@@ -144,7 +145,9 @@ impl Shared {
                 if next > from {
                     break;
                 }
-                found.push(self.position_in_sled(next).ok_or_else(|| io(gone(next)))?);
+                let stored = self.position_in_sled(next).ok_or_else(|| io(gone(next)))?;
+                self.remark(Remark::Hurt { session: stored.batch.session, seq: stored.batch.first });
+                found.push(stored);
                 next += 1;
             }
         }

@@ -97,6 +97,12 @@ impl Journal {
         holds.map(|(segment, end)| self.view(segment, *end)).transpose()
     }
 
+    /// The position behind the segment of a position; `u64::MAX` in the growing one.
+    pub fn end_of(&self, position: u64) -> u64 {
+        let segments = self.segments();
+        segments.iter().rev().find(|(segment, _)| segment.first <= position).map_or(u64::MAX, |(_, end)| *end)
+    }
+
     /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
     pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
         for (segment, end) in self.segments().iter().rev() {

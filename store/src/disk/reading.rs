@@ -26,6 +26,17 @@ const WORTH_UNPACKING: usize = 48;
 /// The same for a block that is not packed.
 const WORTH_READING: usize = 12;
 
+/// What a block of the journal gave.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Run {
+    /// Some Batches.
+    Given,
+    /// None: it should hold them and does not.
+    Damaged,
+    /// None: it is not worth opening for the little that it holds of the Session, or cannot be read now.
+    Left,
+}
+
 impl Shared {
     /// How a Session reads through to its ancestors.
     pub(super) fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
@@ -61,18 +72,27 @@ impl Shared {
         // Then what it lacks, then the files: what moves from one to the other in between is in both.
         let lacking = self.lacking(session, from, own.head.next, limit);
         let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into() };
-        let (mut found, mut next) = (Vec::with_capacity(limit.min(1024)), from);
+        let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
             if page.records.is_empty() && !page.lacks(next) {
-                if limit > FEW && self.run_in_journal(session, next, wanted, &mut found) {
-                    next = found.last().map_or(next, |stored| stored.batch.next());
-                    continue;
+                if limit > FEW {
+                    match self.run_in_journal(session, next, wanted, &mut found) {
+                        Run::Given => {
+                            next = found.last().map_or(next, |stored| stored.batch.next());
+                            continue;
+                        }
+                        Run::Damaged => hurt = Some(next),
+                        Run::Left => {}
+                    }
                 }
                 page.fetch(next, wanted);
             }
             match page.holding(next) {
                 Ok(Some(stored)) => {
+                    if hurt.take() == Some(next) {
+                        self.remark(Remark::Hurt { session, seq: stored.batch.first });
+                    }
                     next = stored.batch.next();
                     found.push(stored);
                 }
@@ -84,29 +104,32 @@ impl Shared {
         Ok(found)
     }
 
-    /// Gives Batches of a Session from `seq` on out of the block of the journal that holds it, up to `limit`. False when
-    /// it gave none: the block is damaged, or is not worth opening for the little that it holds of the Session.
-    fn run_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> bool {
+    /// Gives Batches of a Session from `seq` on out of the block of the journal that holds it, up to `limit`.
+    fn run_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> Run {
         let mut run = || {
-            let Some(view) = self.journal.holding(session, seq)? else { return Ok(0) };
-            let Some(part) = view.outline.sessions.get(&session) else { return Ok(0) };
-            let Some(span) = part.spans_from(seq).first() else { return Ok(0) };
+            let Some(view) = self.journal.holding(session, seq)? else { return Ok(Run::Left) };
+            let Some(part) = view.outline.sessions.get(&session) else { return Ok(Run::Left) };
+            let Some(span) = part.spans_from(seq).first() else { return Ok(Run::Left) };
             let worth = if view.packed { WORTH_UNPACKING } else { WORTH_READING };
             let number = span.block as usize;
             if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
-                return Ok(0);
+                return Ok(Run::Left);
+            }
+            // Packed in chunks that are not its blocks, as an earlier version did: that is no damage.
+            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.chunk == (0, 0)) {
+                return Ok(Run::Left);
             }
             if limit > MANY {
                 self.read_ahead(session, seq, &view);
             }
             let before = found.len();
             self.journal.block(&view, number)?.run(session, seq, limit, found);
-            Ok(found.len() - before)
+            Ok(if found.len() > before { Run::Given } else { Run::Damaged })
         };
         run().unwrap_or_else(|error: std::io::Error| {
             tracing::warn!(%session, %error, "the journal could not be read; sled serves");
-            0
-        }) > 0
+            Run::Left
+        })
     }
 
     /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.

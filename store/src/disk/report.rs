@@ -130,6 +130,17 @@ pub enum Remark {
         /// The copy that was damaged.
         damaged: Copy,
     },
+    /// A Batch is damaged in the journal, and was read from sled; others behind it may be too. Repair the store to have the
+    /// journal mended.
+    #[error(
+        "session {session}, seq {seq}: is damaged in the journal and was read from sled; repair the store to have it mended"
+    )]
+    Hurt {
+        /// Whose.
+        session: SessionId,
+        /// The first Seq of the Batch.
+        seq: Seq,
+    },
     /// A Batch is damaged in every copy.
     #[error("position {}: the batch there{} is damaged in every copy and lost", position.0, whose.map(|(session, seq)| format!(" (session {session}, seq {seq})")).unwrap_or_default())]
     Lost {

@@ -296,6 +296,8 @@ async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
     }
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
     assert!(all_pages(&log, material::session(1), 1024).await == first, "sled has what the journal lost");
+    let told = log.remarks();
+    assert!(!told.is_empty() && told.iter().all(|remark| matches!(remark, super::Remark::Hurt { .. })), "{told:?}");
     log.close().await.unwrap();
 }
 
@@ -324,4 +326,95 @@ async fn what_sled_was_not_given_yet_is_read_from_the_journal_and_is_no_damage()
     let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
     assert_eq!((report.remarks, report.caught_up), (vec![], 0), "closing gives sled everything");
     assert!(all_pages(&log, session, 1).await == whole);
+}
+
+/// The machine's files, until reading is made to fail.
+#[derive(Clone, Debug, Default)]
+struct Unreadable(Arc<std::sync::atomic::AtomicBool>);
+
+#[derive(Debug)]
+struct UnreadableFile(Unreadable, Arc<dyn super::files::DiskFile>);
+
+impl super::files::Disk for Unreadable {
+    fn open(&self, path: &std::path::Path, how: super::files::How) -> std::io::Result<Arc<dyn super::files::DiskFile>> {
+        Ok(Arc::new(UnreadableFile(self.clone(), super::files::RealDisk.open(path, how)?)))
+    }
+    fn create_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
+        super::files::RealDisk.create_dir(path)
+    }
+    fn list(&self, path: &std::path::Path) -> std::io::Result<Vec<super::files::Listed>> {
+        super::files::RealDisk.list(path)
+    }
+    fn rename(&self, from: &std::path::Path, to: &std::path::Path) -> std::io::Result<()> {
+        super::files::RealDisk.rename(from, to)
+    }
+    fn remove(&self, path: &std::path::Path) -> std::io::Result<()> {
+        super::files::RealDisk.remove(path)
+    }
+    fn sync_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
+        super::files::RealDisk.sync_dir(path)
+    }
+}
+
+impl super::files::DiskFile for UnreadableFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
+        match self.0.0.load(std::sync::atomic::Ordering::Relaxed) {
+            true => Err(std::io::Error::from_raw_os_error(5)),
+            false => self.1.read_at(buffer, offset),
+        }
+    }
+    fn write_at(&self, bytes: &[u8], offset: u64) -> std::io::Result<()> {
+        self.1.write_at(bytes, offset)
+    }
+    fn sync_data(&self) -> std::io::Result<()> {
+        self.1.sync_data()
+    }
+    fn allocate(&self, len: u64) -> std::io::Result<()> {
+        self.1.allocate(len)
+    }
+    fn len(&self) -> std::io::Result<u64> {
+        self.1.len()
+    }
+}
+
+/// Sizes with which sled gets nothing before closing, and most of it only from the journal.
+fn late() -> super::Tuning {
+    super::Tuning {
+        segment_bytes: 256 << 10,
+        lag_memory: 256 << 10,
+        lag_quiet: std::time::Duration::from_secs(3600),
+        pack: false,
+        ..super::Tuning::default()
+    }
+}
+
+#[tokio::test]
+async fn the_checkpoint_does_not_claim_what_could_not_be_read_again_for_sled() {
+    let dir = folder();
+    let disk = Unreadable::default();
+    let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, late(), Arc::new(disk.clone())).unwrap();
+    interleaved(&log, 2, 700).await;
+    disk.0.store(true, std::sync::atomic::Ordering::Relaxed);
+    log.close().await.unwrap();
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!(report.remarks, vec![]);
+    assert!(report.caught_up > 500, "sled had it: {}", report.caught_up);
+    assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
+}
+
+#[tokio::test]
+async fn a_damaged_end_of_a_segment_keeps_nothing_else_from_sled() {
+    let dir = folder();
+    let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, late(), Arc::new(super::files::RealDisk)).unwrap();
+    interleaved(&log, 2, 700).await;
+    let path = super::segment::raw_path(&log.layout().journal(), 0);
+    let mut bytes = std::fs::read(&path).unwrap();
+    let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
+    bytes[last] ^= 1;
+    std::fs::write(&path, bytes).unwrap();
+    log.close().await.unwrap();
+    let (log, _) =
+        DiskLog::open_with(dir.path(), OpenMode::Existing, late(), Arc::new(super::files::RealDisk)).unwrap();
+    let findings = log.examine(|_, _| {}).unwrap().findings;
+    assert!(matches!(findings[..], [super::Finding::Segment { missing: 1, in_sled: 0, .. }]), "{findings:?}");
 }
