@@ -34,7 +34,8 @@ pub fn refusal(protocol: Protocol, status: u16, advice: RetryAdvice, body: &str)
 
 /// An error inside an answer, by its words.
 pub(super) fn in_stream(words: &[&str], message: &str) -> ProviderError {
-    let status: Option<u16> = words.iter().find_map(|word| word.parse().ok()).filter(|status| *status >= 400);
+    let status: Option<u16> =
+        words.iter().find_map(|word| word.parse().ok()).filter(|status| (400..600).contains(status));
     let all = format!("{} {message}", words.join(" ")).to_lowercase();
     let kind = of_words(&all).unwrap_or_else(|| {
         status.map_or(ProviderErrorKind::ProviderInternal, |status| of_status(status, RetryAdvice::default(), &all))
