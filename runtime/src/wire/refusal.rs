@@ -144,10 +144,19 @@ fn is_overflow(text: &str) -> bool {
         "too many tokens",
         "token limit exceeded",
         "request entity too large",
+        // Anthropic, where the room for the answer counts.
+        "exceed context limit",
+        // vLLM, Ollama, LM Studio.
+        "longer than the maximum model length",
+        "model's context length is only",
+        "exceeded max context length",
+        "context length of only",
         // llama.cpp, and servers that lean on it.
         "exceed_context_size",
         "exceeds the available context size",
-        // xAI, Groq, Moonshot and others behind OpenRouter.
+        // xAI, Groq, Moonshot, Google, Mistral and others behind OpenRouter.
+        "exceeds the maximum number of tokens",
+        "too large for model with",
         "maximum prompt length is",
         "reduce the length of the messages",
         "exceeded model token limit",
