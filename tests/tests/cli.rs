@@ -219,6 +219,26 @@ fn an_altered_export_is_bad_news() {
 }
 
 #[test]
+fn of_a_damaged_log_no_request_is_said_to_be_proved_or_missing() {
+    let annals = Annals::with_fixtures();
+    let file = annals.file("altered.annals.jsonl");
+    assert_eq!(annals.run(&["export", "inventory tools", &file.to_string_lossy()]).status, 0);
+    let text = std::fs::read_to_string(&file).expect("an export");
+    std::fs::write(&file, text.replacen("bolts", "bells", 1)).expect("writable");
+    let told = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--wire"]);
+    assert_eq!(told.status, 1);
+    assert!(
+        told.remarks.contains("no request was rebuilt: what a damaged log holds proves nothing"),
+        "{}",
+        told.remarks
+    );
+    assert!(!told.remarks.contains("no request is recorded") && !told.out.contains("rebuilt from"), "{}", told.out);
+    let json = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--json"]);
+    let value: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!((json.status, &value["requests"]), (1, &serde_json::Value::Null));
+}
+
+#[test]
 fn views_are_json_of_their_schemas() {
     let annals = Annals::new();
     let file = fixture("opencode/v2/tools.events.jsonl");

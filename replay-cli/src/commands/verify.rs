@@ -86,6 +86,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
 #[derive(Default)]
 struct Requests {
     count: u64,
+    /// Whether the log is damaged, so that nothing was rebuilt.
+    damaged: bool,
     /// Session, seq and flaw of each that is not proved.
     flaws: Vec<String>,
     /// How many bodies are proved, and how many requests have none.
@@ -97,7 +99,11 @@ struct Requests {
 
 impl Requests {
     async fn prove(&mut self, args: &Args, reader: &Reader, report: &VerifyReport) -> Result<(), CliError> {
-        if !args.requests || !report.is_sound() {
+        if !args.requests {
+            return Ok(());
+        }
+        if !report.is_sound() {
+            self.damaged = true;
             return Ok(());
         }
         for proven in &report.sessions {
@@ -121,7 +127,11 @@ impl Requests {
         self.flaws.is_empty() && self.unknown.is_empty()
     }
 
+    /// `null` when nothing was rebuilt.
     fn to_json(&self, wire: bool) -> serde_json::Value {
+        if self.damaged {
+            return serde_json::Value::Null;
+        }
         let mut json = serde_json::json!({"count": self.count, "flaws": self.flaws});
         if let (true, serde_json::Value::Object(fields)) = (wire, &mut json) {
             let bodies =
@@ -133,6 +143,10 @@ impl Requests {
 
     fn draw(&self, wire: bool, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
         let look = &desk.look;
+        if self.damaged {
+            desk.remark("no request was rebuilt: what a damaged log holds proves nothing");
+            return Ok(());
+        }
         if self.count == 0 {
             desk.remark("no request is recorded: agents that Sessions are imported from do not record theirs");
         } else if self.flaws.is_empty() {

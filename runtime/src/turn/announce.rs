@@ -84,10 +84,14 @@ impl Durable {
         let blobs = runner.lane.blobs();
         let (mut sent, body) = ((*self.sent).clone(), self.body.clone());
         sent.attempt += 1;
+        let this = &*self;
         let next = |view: &SessionView| {
             runner.stays(view)?;
-            // A revert was committed meanwhile: what this turn answers is gone.
-            view.epochs.current.as_ref().ok_or(Stop::Interrupted)?;
+            // A revert was committed meanwhile, so that what this turn answers is gone; or another runner of this log
+            // has taken the turn over, and answers it itself.
+            if view.epochs.current.is_none() || !this.holds(view) {
+                return Err(Stop::Interrupted);
+            }
             let request = rebuild(view, &sent, &*blobs)?;
             let digest = request.digest();
             let (request_id, body) = match digest == sent.digest {

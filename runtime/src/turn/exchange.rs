@@ -70,7 +70,7 @@ pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durabl
         let (usage, cost) = if broke_off { (None, 0) } else { (usage, cost) };
         let scheduled = runner.scheduled(request.sent.attempt, &error, usage, cost);
         let told: Option<Event> = broke_off.then(|| SyntheticAdded { text: CONTINUE.into() }.into());
-        runner.record_retry(&scheduled, told).await?;
+        runner.record_retry(&request, &scheduled, told).await?;
         if let Err(stop) = runner.wait_for(&scheduled).await {
             if !broke_off {
                 fail_unanswered(runner, shape, &request, interrupted(), None).await?;

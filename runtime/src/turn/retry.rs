@@ -1,6 +1,8 @@
 //! Retries: durable, at least two seconds apart, never a crash's leftover (spec 7.6 with its ruling).
 
+use super::announce::Durable;
 use super::{Runner, Stop};
+use crate::lane::Decision;
 use crate::ports::ProviderError;
 use annals_core::Event;
 use annals_core::event::{Failure, RetryScheduled, Usage};
@@ -39,11 +41,21 @@ impl Runner {
         self.unless_interrupted(self.shared.ports.clock.sleep_until(scheduled.at)).await
     }
 
-    /// Records that another attempt follows.
-    pub(super) async fn record_retry(&self, scheduled: &RetryScheduled, then: Option<Event>) -> Result<(), Stop> {
+    /// Records that another attempt of a request follows, unless somebody else has taken the turn from it.
+    pub(super) async fn record_retry(
+        &self,
+        request: &Durable,
+        scheduled: &RetryScheduled,
+        then: Option<Event>,
+    ) -> Result<(), Stop> {
         let mut events: Vec<Event> = vec![scheduled.clone().into()];
         events.extend(then);
-        Ok(self.lane.record(&events).await?)
+        self.lane
+            .decide(|view| match request.holds(view) {
+                true => Ok(Decision::append(events.clone(), ())),
+                false => Err(Stop::Interrupted),
+            })
+            .await
     }
 }
 

@@ -34,7 +34,8 @@ pub fn refusal(protocol: Protocol, status: u16, advice: RetryAdvice, body: &str)
 
 /// An error inside an answer, by its words.
 pub(super) fn in_stream(words: &[&str], message: &str) -> ProviderError {
-    let status: Option<u16> = words.iter().find_map(|word| word.parse().ok()).filter(|status| *status >= 400);
+    let status: Option<u16> =
+        words.iter().find_map(|word| word.parse().ok()).filter(|status| (400..600).contains(status));
     let all = format!("{} {message}", words.join(" ")).to_lowercase();
     let kind = of_words(&all).unwrap_or_else(|| {
         status.map_or(ProviderErrorKind::ProviderInternal, |status| of_status(status, RetryAdvice::default(), &all))
@@ -143,10 +144,19 @@ fn is_overflow(text: &str) -> bool {
         "too many tokens",
         "token limit exceeded",
         "request entity too large",
+        // Anthropic, where the room for the answer counts.
+        "exceed context limit",
+        // vLLM, Ollama, LM Studio.
+        "longer than the maximum model length",
+        "model's context length is only",
+        "exceeded max context length",
+        "context length of only",
         // llama.cpp, and servers that lean on it.
         "exceed_context_size",
         "exceeds the available context size",
-        // xAI, Groq, Moonshot and others behind OpenRouter.
+        // xAI, Groq, Moonshot, Google, Mistral and others behind OpenRouter.
+        "exceeds the maximum number of tokens",
+        "too large for model with",
         "maximum prompt length is",
         "reduce the length of the messages",
         "exceeded model token limit",

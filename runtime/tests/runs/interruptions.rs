@@ -1,13 +1,15 @@
 //! Interrupts, declined permissions, moves and second runners: at every stage the log stays whole.
 
-use crate::world::{Tested, World, history, says};
-use annals_core::event::{Delivery, Location};
+use crate::world::{Tested, World, events, history, says};
+use annals_core::event::{Delivery, Finish, Location};
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
 use annals_runtime::ports::provider::Attempt;
+use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
+use futures_util::{StreamExt, stream};
 use serde_json::{Value, json};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::Notify;
 
 /// A tool that tells when it runs and never ends by itself.
@@ -201,6 +203,43 @@ async fn a_second_runner_of_the_same_log_overtakes_the_first_and_the_log_stays_w
     let view = session.view().await?;
     assert!(view.anomalies().is_empty(), "{:?}", view.anomalies());
     assert_eq!(history(&session).await?.last().map(String::as_str), Some("assistant stop: mine now"));
+    Ok(())
+}
+
+/// A provider that is busy the first time, while another runner takes the Session on to its end.
+#[derive(Default)]
+struct Overtaken(Mutex<Option<Session>>);
+
+impl Provider for Overtaken {
+    fn send(&self, _: ProviderRequest) -> Answer {
+        let other = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let answer = async move {
+            let Some(other) = other else {
+                let text = ProviderEvent::TextDelta { id: "t".into(), text: "mine now".into() };
+                return vec![Ok(text), Ok(ProviderEvent::Finished(Finish::Stop))];
+            };
+            let admitted = other.admit(NewInput::steer("and on")).await;
+            assert!(admitted.is_ok() && matches!(other.run().await, Ok(Outcome::Idle)));
+            let kind = ProviderErrorKind::RateLimit;
+            vec![Err(ProviderError { kind, status: Some(429), retry_after_ms: None, message: "slow".into() })]
+        };
+        stream::once(answer).flat_map(stream::iter).boxed()
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_another_runner_has_overtaken_is_not_tried_again() -> Tested {
+    let provider = Arc::new(Overtaken::default());
+    let world = World::new([]).provider(provider.clone());
+    let (first, second) = (world.runtime(), world.runtime());
+    let session = world.session(&first).await?;
+    session.admit(NewInput::steer("go")).await?;
+    *provider.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(second.session(session.id()).await?);
+    assert_eq!(session.run().await?, Outcome::Interrupted);
+    assert_eq!(history(&session).await?, ["user go", "user and on", "assistant stop: mine now"]);
+    let view = session.view().await?;
+    assert_eq!((view.requests.marks.len(), view.anomalies().len()), (2, 0));
+    assert!(!events(&world, &session).await?.contains(&"retry.scheduled"));
     Ok(())
 }
 

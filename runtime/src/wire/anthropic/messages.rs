@@ -72,7 +72,10 @@ fn is_native(messages: &[RequestMessage], at: usize) -> bool {
     };
     let before = match messages.get(at + 1) {
         None => true,
-        Some(next) => next.role == Role::Assistant && !is_last_word(messages, at + 1),
+        Some(next) => {
+            let is_thought = next.blocks.iter().all(|block| matches!(block, Piece::Reasoning { .. }));
+            next.role == Role::Assistant && !is_thought && !is_last_word(messages, at + 1)
+        }
     };
     after && before
 }
@@ -196,6 +199,10 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Piece]) -> Result<Vec<B
             // An assistant message holds nothing else.
             Piece::Media { .. } | Piece::Result { .. } => {}
         }
+    }
+    // The provider refuses a message that ends in thinking, such as one whose answer was cut at its length.
+    while matches!(blocks.last(), Some(Block::Thinking { .. } | Block::RedactedThinking { .. })) {
+        blocks.pop();
     }
     Ok(blocks)
 }

@@ -47,6 +47,8 @@ struct Chunk<'a> {
     usage: Option<Value>,
     #[serde(default)]
     error: Option<Value>,
+    #[serde(default)]
+    object: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -105,9 +107,17 @@ impl Reading for Decoder {
         if data == "[DONE]" {
             return self.finish(out);
         }
+        if data.is_empty() {
+            // A sign of life.
+            return Ok(());
+        }
         let chunk: Chunk<'_> = read(data)?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
             return Err(told(&error));
+        }
+        if chunk.object.as_deref() == Some("error") {
+            // Servers built on vLLM put the fields of an error beside each other.
+            return Err(told(&read(data)?));
         }
         for choice in chunk.choices.unwrap_or_default() {
             // Only one answer is asked for.
@@ -136,7 +146,8 @@ impl Decoder {
             }
             self.delta(delta, out)?;
         }
-        match choice.finish_reason.as_deref() {
+        // Some servers, such as SGLang and older ones of Ollama, send an empty reason until there is one.
+        match choice.finish_reason.as_deref().filter(|reason| !reason.is_empty()) {
             Some(reason) if self.finish.is_none() => self.ended(reason, out),
             _ => Ok(()),
         }

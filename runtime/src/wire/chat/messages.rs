@@ -202,7 +202,8 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: Reasonin
     let thought = (!thoughts.is_empty() && field != ReasoningField::Nowhere).then(|| thoughts.join("\n\n"));
     let (reasoning_content, reasoning) = if short { (None, thought) } else { (thought, None) };
     let details = (!details.is_empty() && field != ReasoningField::Nowhere).then_some(details);
-    let content = (!texts.is_empty()).then(|| texts.join("\n\n"));
+    // Without calls OpenAI and Ollama want a text, be it empty: an answer may hold nothing but reasoning.
+    let content = (!texts.is_empty() || tool_calls.is_empty()).then(|| texts.join("\n\n"));
     Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
 }
 

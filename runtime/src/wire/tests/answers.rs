@@ -195,3 +195,38 @@ fn what_is_not_the_protocol_is_an_answer_that_broke_off() {
     ];
     insta::assert_snapshot!(answers.join("\n"));
 }
+
+#[test]
+fn a_finish_without_a_reason_is_none_yet_and_an_event_without_data_says_nothing() {
+    let answer = chat(&[
+        r#"{"choices":[{"delta":{"role":"assistant","content":"Hel"},"finish_reason":""}]}"#,
+        "",
+        r#"{"choices":[{"delta":{"content":"lo"},"finish_reason":""}]}"#,
+        r#"{"choices":[{"delta":{"content":""},"finish_reason":"stop"}]}"#,
+        "[DONE]",
+    ]);
+    insta::assert_snapshot!(answer, @r#"
+    text 0 "Hel"
+    text 0 "lo"
+    text 0 ends
+    finished stop
+    "#);
+    // One that ends without ever giving a reason is not complete.
+    assert!(chat(&[r#"{"choices":[{"delta":{"content":"x"},"finish_reason":""}]}"#]).contains("incomplete-stream"));
+}
+
+#[test]
+fn an_error_in_an_answer_is_told_however_a_server_lays_it_out() {
+    let answers = [
+        chat(&[r#"{"object":"error","message":"The engine died.","type":"InternalServerError","code":500}"#]),
+        chat(&[
+            r#"{"object":"error","message":"This model's maximum context length is 8 tokens.","type":"BadRequestError","code":400}"#,
+        ]),
+        chat(&[r#"{"error":{"code":"1302","message":"Too high a frequency."}}"#]),
+    ];
+    insta::assert_snapshot!(answers.join("\n"), @"
+    provider-internal: the provider failed: The engine died.
+    overflow: the request exceeds the model's context: This model's maximum context length is 8 tokens.
+    provider-internal: the provider failed: Too high a frequency.
+    ");
+}

@@ -3,7 +3,7 @@
 use super::rich::*;
 use crate::wire::{Body, EncodeError, Protocol, SCRIPTED, encode};
 use annals_core::{Digest, Json};
-use annals_projections::{LAST_STEP, Request, Role};
+use annals_projections::{Block, LAST_STEP, Request, Role};
 use std::collections::BTreeMap;
 
 fn golden(protocol: Protocol) -> Result<String, EncodeError> {
@@ -160,5 +160,32 @@ fn what_a_model_reasons_is_asked_for_where_it_must_come_back() -> Result<(), Enc
         assert!(!asks(id, None)?, "{id}");
         assert!(asks(id, Some(("openai.reasoningSummary", "\"auto\"")))?, "{id}");
     }
+    Ok(())
+}
+
+#[test]
+fn an_answer_of_reasoning_alone_leaves_no_message_that_providers_refuse() -> Result<(), EncodeError> {
+    let thought = |metadata: &str| Block::Reasoning { text: "Hm.".into(), metadata: Some(metadata.into()), seq: None };
+    let user = || message(Role::User, vec![text("Go.")]);
+    let messages = |blocks| vec![user(), message(Role::Assistant, blocks), user()];
+
+    let field = r#"{"field":"reasoning","reasoning_details":[]}"#;
+    let chat = body(&plain(Protocol::OpenAiChat, messages(vec![thought(field)])))?;
+    assert!(chat.contains(r#"{"role":"assistant","content":"","reasoning":"Hm."}"#), "{chat}");
+    let calls = body(&plain(Protocol::OpenAiChat, messages(vec![call("a", "read", "{}")])))?;
+    assert!(calls.contains(r#"{"role":"assistant","content":null,"tool_calls":"#), "{calls}");
+
+    let (signed, redacted) = (r#"{"signature":"c2ln"}"#, r#"{"type":"redacted_thinking","data":"x+/"}"#);
+    let alone = body(&plain(Protocol::AnthropicMessages, messages(vec![thought(signed), thought(redacted)])))?;
+    assert!(!alone.contains(r#""role":"assistant""#) && !alone.contains("thinking"), "{alone}");
+    let said = vec![thought(signed), text("Done."), thought(signed)];
+    let last = body(&plain(Protocol::AnthropicMessages, messages(said)))?;
+    let kept = r#"[{"type":"thinking","thinking":"Hm.","signature":"c2ln"},{"type":"text","text":"Done."}]"#;
+    assert!(last.contains(kept), "{last}");
+
+    let context = message(Role::System, vec![text("Now this holds.")]);
+    let between = vec![user(), context, message(Role::Assistant, vec![thought(signed)]), user()];
+    let wrapped = body(&plain(Protocol::AnthropicMessages, between))?;
+    assert!(!wrapped.contains(r#""role":"system""#), "{wrapped}");
     Ok(())
 }

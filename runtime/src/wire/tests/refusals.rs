@@ -61,3 +61,23 @@ fn a_body_of_any_length_is_looked_at_only_so_far() {
     assert_eq!(error.kind, ProviderErrorKind::InvalidRequest);
     assert!(error.message.len() < 600, "{}", error.message);
 }
+
+#[test]
+fn the_words_that_servers_have_for_a_full_context_are_understood() {
+    let told = [
+        "input length and `max_tokens` exceed context limit: 184915 + 20000 > 200000, decrease input length or \
+         `max_tokens` and try again",
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "You passed 33000 input tokens and requested 100 output tokens. However, the model's context length is only \
+         32768 tokens",
+        "prompt too long; exceeded max context length by 12 tokens",
+        "the model is loaded with context length of only 4096 tokens, which is not enough",
+        "The input token count (1200000) exceeds the maximum number of tokens allowed (1048576).",
+        "Prompt contains 40000 tokens, too large for model with 32768 maximum context length",
+    ];
+    for words in told {
+        let body = serde_json::json!({"error": {"type": "invalid_request_error", "message": words}}).to_string();
+        let error = refusal(Protocol::OpenAiChat, 400, RetryAdvice::default(), &body);
+        assert_eq!(error.kind, ProviderErrorKind::Overflow, "{words}");
+    }
+}
