@@ -16,6 +16,7 @@ use reqwest::Response;
 use reqwest::header::{CONTENT_TYPE, HeaderValue, LOCATION};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
 /// How much of a refusal's body is read.
@@ -160,10 +161,13 @@ impl Inner {
     }
 }
 
+/// How long the explanation of a refusal may take: its status is known already.
+const EXPLAINING: Duration = Duration::from_secs(10);
+
 /// The beginning of a body that is no stream, as far as it comes.
 async fn beginning(mut response: Response, endpoint: &Endpoint) -> String {
     let mut bytes = Vec::new();
-    let deadline = Instant::now() + endpoint.limits.idle;
+    let deadline = Instant::now() + endpoint.limits.idle.min(EXPLAINING);
     while bytes.len() < REFUSAL {
         match tokio::time::timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),

@@ -95,15 +95,15 @@ impl AtPlace for World {
         let told = self.told.0.iter().any(|values| values.keys().any(|key| key.as_str() == SKILLS));
         let skills = told.then(|| Arc::new(skills) as Arc<dyn SkillCatalogue>);
         let services = LocationServices { tools, skills, ..LocationServices::default() };
-        let recorded = self.tools.iter().map(|definition| {
-            let tool = RecordedTool { definition: definition.clone(), results: self.results.clone() };
-            Arc::new(tool) as Arc<dyn Tool>
-        });
-        services
-            .tools
-            .register(recorded)
-            .expect("what was recorded was registered under valid names, each its own")
-            .detach();
+        for definition in &self.tools {
+            let tool: Arc<dyn Tool> =
+                Arc::new(RecordedTool { definition: definition.clone(), results: self.results.clone() });
+            match services.tools.register([tool]) {
+                Ok(registration) => registration.detach(),
+                // A log from elsewhere may hold what no registry takes: a call of it is then one of an unknown tool.
+                Err(error) => tracing::warn!(%error, "a recorded tool is not offered"),
+            }
+        }
         let registered = [
             services.registry.register(Builtins::key(), self.told_by(builtins)),
             services.registry.register(Instructions::key(), self.told_by(instructions)),

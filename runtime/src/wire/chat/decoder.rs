@@ -276,6 +276,10 @@ impl Decoder {
             "length" => Finish::Length,
             "tool_calls" | "function_call" => Finish::ToolCalls,
             "content_filter" => Finish::ContentFilter,
+            // vLLM and DeepSeek: the answer is not whole.
+            "abort" | "insufficient_system_resource" => {
+                return Err(violation(format!("the server gave the answer up: {reason}")));
+            }
             "error" => return Err(told(&Value::String("the answer ended with an error".into()))),
             _ => Finish::Other,
         });
