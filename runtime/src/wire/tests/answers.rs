@@ -214,7 +214,9 @@ fn a_finish_without_a_reason_is_none_yet_and_an_event_without_data_says_nothing(
     // One that ends without ever giving a reason is not complete.
     assert!(chat(&[r#"{"choices":[{"delta":{"content":"x"},"finish_reason":""}]}"#]).contains("incomplete-stream"));
     // Nor is one that the server itself gave up.
-    assert!(chat(&[r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"abort"}]}"#]).contains("incomplete-stream"));
+    assert!(
+        chat(&[r#"{"choices":[{"delta":{"content":"x"},"finish_reason":"abort"}]}"#]).contains("incomplete-stream")
+    );
 }
 
 #[test]
