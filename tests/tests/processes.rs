@@ -208,6 +208,19 @@ fn signal(child: &Child, signal: &str) {
     assert!(sent.success());
 }
 
+/// Stops a process, and waits until every thread of it stands still: the signal alone does not say so.
+fn stop(child: &Child) {
+    signal(child, "-STOP");
+    let tasks = format!("/proc/{}/task", child.id());
+    let stands = |task: std::fs::DirEntry| {
+        let status = std::fs::read_to_string(task.path().join("status")).unwrap_or_default();
+        status.lines().any(|line| line.starts_with("State:\tT"))
+    };
+    while !std::fs::read_dir(&tasks).unwrap().flatten().all(stands) {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+    }
+}
+
 #[test]
 fn a_guest_of_an_owner_that_was_stopped_is_told_which_process_it_is_and_goes_on_with_it() {
     let folder = tempfile::tempdir().unwrap();
@@ -221,7 +234,7 @@ fn a_guest_of_an_owner_that_was_stopped_is_told_which_process_it_is_and_goes_on_
         let log = SharedLog::open(&dir, OpenMode::Existing).await.unwrap();
         assert_eq!(log.standing(), Standing::Guest);
         let next_seq = log.head(s).await.unwrap().unwrap().next;
-        signal(&owner.child, "-STOP");
+        stop(&owner.child);
         let mut following = log.follow(Scope::Session { session: s, from: Seq::ZERO });
         let appending = log.append(draft(s, next_seq, vec![admitted("late", "while it stands still")]));
         let opening = SharedLog::open(&dir, OpenMode::Existing);
