@@ -23,7 +23,7 @@ pub(super) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
 
 impl Door {
     /// One fact. A new kind is sorted in here, or nothing compiles.
-    fn event(&mut self, event: &mut Event) {
+    pub(super) fn event(&mut self, event: &mut Event) {
         match event {
             Event::SessionCreated(created) => self.optional(&mut created.title),
             Event::SessionForked(forked) => self.optional(&mut forked.title),

@@ -3,7 +3,7 @@
 use super::doors::Door;
 use super::{Redacted, Redactor};
 use crate::Boxed;
-use annals_core::{BlobHash, Blobs, Event, Seq, SessionId};
+use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use annals_store::{
     AppendError, Appended, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
 };
@@ -34,14 +34,7 @@ impl RedactingLog {
 
     fn pass(&self, draft: &mut Draft) {
         let mut door = Door::new(Some(&self.redactor));
-        for event in &mut draft.events {
-            let mut json = event.to_json();
-            door.value(&mut json);
-            // What has no JSON form, or none any more, has no place in a log: it is refused there as it is.
-            if let Ok(redacted) = Event::from_json(json) {
-                *event = redacted;
-            }
-        }
+        draft.events.iter_mut().for_each(|event| door.imported(event));
         self.count(door.counts());
     }
 
