@@ -9,6 +9,7 @@ mod anthropic;
 mod body;
 mod chat;
 mod decode;
+mod halves;
 mod media;
 mod names;
 mod options;

@@ -1,7 +1,9 @@
 //! OpenAI Chat Completions, and what is compatible with it.
 
+mod calls;
 mod decoder;
 mod messages;
+mod thought;
 
 use decoder::Decoder;
 

@@ -51,8 +51,9 @@ struct Event<'a> {
     content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
-    #[serde(default)]
-    message: Option<Start>,
+    /// The beginning of an answer; of an error, in the form of some proxies, what it says.
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -120,7 +121,8 @@ impl Reading for Decoder {
         let kind = event.kind.take().unwrap_or_else(|| name.to_owned());
         match kind.as_str() {
             "message_start" => {
-                self.used(event.message.and_then(|message| message.usage).as_ref(), out);
+                let start: Option<Start> = event.message.map(|raw| read(raw.get())).transpose()?;
+                self.used(start.and_then(|start| start.usage).as_ref(), out);
                 Ok(())
             }
             "content_block_start" => self.start(&event, out),
@@ -135,7 +137,14 @@ impl Reading for Decoder {
                 Ok(())
             }
             "message_stop" => self.finish(out),
-            "error" => Err(told(&event.error.unwrap_or_default())),
+            "error" => Err(told(&match (event.error.filter(|error| !error.is_null()), event.message) {
+                (Some(error), _) => error,
+                (None, Some(message)) => read(message.get())?,
+                (None, None) => Value::Null,
+            })),
+            _ if event.error.as_ref().is_some_and(|error| !error.is_null()) => {
+                Err(told(&event.error.unwrap_or_default()))
+            }
             // Pings, and what later versions add.
             _ => Ok(()),
         }

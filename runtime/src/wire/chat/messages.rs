@@ -1,6 +1,7 @@
 //! Messages of OpenAI Chat Completions.
 
 use super::ReasoningField;
+use super::thought::returned;
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
 use crate::wire::talk::{self, hosted_words, joined, results, results_after, unanswered, unwrapped};
@@ -28,7 +29,7 @@ pub(super) enum Message<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_details: Option<Vec<&'a RawValue>>,
+        reasoning_details: Option<Vec<Detail<'a>>>,
     },
     Tool {
         tool_call_id: Cow<'a, str>,
@@ -74,6 +75,16 @@ pub(super) struct Call<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
     function: Called<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
+}
+
+/// What a router wants back beside reasoning.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Detail<'a> {
+    Received(&'a RawValue),
+    Filled(Box<RawValue>),
 }
 
 #[derive(Serialize)]
@@ -187,13 +198,17 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: Reasonin
                 let native: Native<'_> =
                     metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                 short = short || native.field == Some("reasoning");
-                details.extend(native.reasoning_details);
+                details.extend(native.reasoning_details.into_iter().map(|raw| match returned(raw, text) {
+                    Some(filled) => Detail::Filled(filled),
+                    None => Detail::Received(raw),
+                }));
             }
             Block::Call { hosted: true, .. } | Block::HostedResult { .. } => texts.extend(hosted_words(block, results)),
-            Block::Call { id, tool, input, .. } => tool_calls.push(Call {
+            Block::Call { id, tool, input, metadata, .. } => tool_calls.push(Call {
                 id: names::call(id.as_str()),
                 r#type: "function",
                 function: Called { name: names::tool(tool), arguments: talk::input(input) },
+                extra_content: metadata.as_deref().and_then(extra),
             }),
             // An assistant message holds nothing else.
             Block::Media { .. } | Block::Result { .. } => {}
@@ -214,4 +229,14 @@ struct Native<'a> {
     field: Option<&'a str>,
     #[serde(borrow, default)]
     reasoning_details: Vec<&'a RawValue>,
+}
+
+/// What the provider wants back with a call.
+fn extra(metadata: &str) -> Option<&RawValue> {
+    #[derive(serde::Deserialize)]
+    struct Native<'a> {
+        #[serde(borrow, default)]
+        extra_content: Option<&'a RawValue>,
+    }
+    serde_json::from_str(metadata).ok().and_then(|Native { extra_content }: Native<'_>| extra_content)
 }
