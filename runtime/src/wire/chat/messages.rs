@@ -113,7 +113,8 @@ pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Mess
                 if message.role == Role::System {
                     out.push(Message::System { content: joined(message) });
                 } else {
-                    out.push(assistant(message, results_after(&request.messages, at), reasoning));
+                    let results = results_after(&request.messages, at);
+                    out.push(assistant(message, results, reasoning, &request.model.id));
                 }
                 for id in unanswered(&request.messages, at) {
                     out.push(Message::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
@@ -185,7 +186,7 @@ fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelPr
     Message::Tool { tool_call_id: names::call(result.id.as_str()), content }
 }
 
-fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: ReasoningField) -> Message<'a> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: ReasoningField, model: &str) -> Message<'a> {
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let mut tool_calls = Vec::new();
@@ -218,8 +219,24 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: Reasonin
     let (reasoning_content, reasoning) = if short { (None, thought) } else { (thought, None) };
     let details = (!details.is_empty() && field != ReasoningField::Nowhere).then_some(details);
     // Without calls OpenAI and Ollama want a text, be it empty: an answer may hold nothing but reasoning.
-    let content = (!texts.is_empty() || tool_calls.is_empty()).then(|| texts.join("\n\n"));
+    let mut content = (!texts.is_empty() || tool_calls.is_empty()).then(|| texts.join("\n\n"));
+    if tool_calls.is_empty() && content.as_deref() == Some("") && wants_words(model) {
+        content = Some(EMPTY.into());
+    }
     Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
+}
+
+/// What stands in the place of a text where an empty one is refused.
+const EMPTY: &str = "(empty)";
+
+/// Whether a model's template or API refuses an answer that has neither a text nor a call: that of Mistral, wherever it
+/// runs. No form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message two of the
+/// user's would stand beside each other, which other templates refuse.
+fn wants_words(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    ["mistral", "ministral", "magistral", "mixtral", "codestral", "devstral", "pixtral", "voxtral"]
+        .iter()
+        .any(|family| name.contains(family))
 }
 
 /// What the decoder notes beside reasoning: the field that it came in, and what a router adds.
