@@ -201,7 +201,8 @@ fn free(object: &Map<String, Value>, name: String) -> String {
 
 /// How many fields a JSON text has in all its objects, each name counted once; `None` where that cannot be told.
 fn fields(text: &str) -> Option<usize> {
-    let inner = |values: &mut dyn Iterator<Item = &RawValue>| values.map(|raw| fields(raw.get())).sum::<Option<usize>>();
+    let inner =
+        |values: &mut dyn Iterator<Item = &RawValue>| values.map(|raw| fields(raw.get())).sum::<Option<usize>>();
     match text.trim_start().as_bytes().first()? {
         b'{' => {
             let object: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;

@@ -224,7 +224,8 @@ fn names_of_fields_that_become_one_placeholder_stay_as_many() {
     assert_eq!(json.0.inline(), Some(expected));
     let mut value = serde_json::json!({"correct-horse": 1, "[redacted:env:A_TOKEN]": 2, "battery-x": 3});
     door.value(&mut value);
-    let expected = serde_json::json!({"[redacted:env:A_TOKEN]-2": 1, "[redacted:env:A_TOKEN]": 2, "[redacted:env:Z_TOKEN]": 3});
+    let expected =
+        serde_json::json!({"[redacted:env:A_TOKEN]-2": 1, "[redacted:env:A_TOKEN]": 2, "[redacted:env:Z_TOKEN]": 3});
     assert_eq!(value, expected);
     door.value(&mut value);
     assert_eq!(value, expected, "redacting again changes nothing");

@@ -160,9 +160,13 @@ fn what_the_provider_behind_a_router_said_is_told() {
 
 #[test]
 fn responses_whose_items_all_have_one_place_are_told_apart() {
-    let item = |event: &str, item: &str| format!(r#"{{"type":"response.output_item.{event}","output_index":0,"item":{item}}}"#);
+    let item = |event: &str, item: &str| {
+        format!(r#"{{"type":"response.output_item.{event}","output_index":0,"item":{item}}}"#)
+    };
     let text = |id: &str, delta: &str| {
-        format!(r#"{{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"{id}","delta":"{delta}"}}"#)
+        format!(
+            r#"{{"type":"response.output_text.delta","output_index":0,"content_index":0,"item_id":"{id}","delta":"{delta}"}}"#
+        )
     };
     let message = |id: &str| format!(r#"{{"type":"message","id":"{id}"}}"#);
     let call = |arguments: &str| {
@@ -199,7 +203,9 @@ fn an_incomplete_response_ends_with_its_length_also_within_a_call() {
     let ends = r#"{"type":"response.incomplete","response":{"incomplete_details":{"reason":"max_output_tokens"}}}"#;
     assert_eq!(responses(&[added, piece, ends]), "input of c (ls) \"{\\\"p\"\nfinished length");
     let complete = r#"{"type":"response.completed","response":{}}"#;
-    assert!(responses(&[added, piece, complete]).contains("incomplete-stream: the answer ended within a function_call"));
+    assert!(
+        responses(&[added, piece, complete]).contains("incomplete-stream: the answer ended within a function_call")
+    );
 }
 
 #[test]
