@@ -295,6 +295,7 @@ fn finish(reason: &str) -> Finish {
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "tool_use" => Finish::ToolCalls,
         "refusal" => Finish::ContentFilter,
+        "pause_turn" => Finish::Paused,
         _ => Finish::Other,
     }
 }
