@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 /// Reads one answer.
 #[derive(Default)]
 pub(in crate::wire) struct Decoder {
-    /// Open blocks by their place in the content.
-    open: BTreeMap<u64, Open>,
+    /// Open blocks by their place in the content, each with its number: blocks are counted as they begin, since some
+    /// proxies give all of them one place.
+    open: BTreeMap<u64, (u64, Open)>,
+    begun: u64,
     usage: Usage,
     finish: Option<Finish>,
 }
@@ -164,7 +166,9 @@ impl Decoder {
         let at = event.index.unwrap_or(0);
         let raw = event.content_block.ok_or_else(|| violation("a block of the answer has no content"))?;
         let block: Block<'_> = read(raw.get())?;
-        let id = at.to_string();
+        let number = self.begun;
+        self.begun += 1;
+        let id = number.to_string();
         let open = match block.kind.as_str() {
             "text" => {
                 out.push(ProviderEvent::TextDelta { id, text: block.text.unwrap_or_default() });
@@ -185,7 +189,7 @@ impl Decoder {
             }
             _ => Open::Whole,
         };
-        match self.open.insert(at, open) {
+        match self.open.insert(at, (number, open)) {
             None => Ok(()),
             Some(_) => Err(violation(format!("block {at} of the answer began twice"))),
         }
@@ -195,9 +199,9 @@ impl Decoder {
         let at = event.index.unwrap_or(0);
         let Some(raw) = event.delta else { return Ok(()) };
         let delta: Delta<'_> = read(raw.get())?;
-        let open =
+        let (number, open) =
             self.open.get_mut(&at).ok_or_else(|| violation(format!("a piece of block {at} came before it began")))?;
-        let id = at.to_string();
+        let id = number.to_string();
         match (delta.kind.as_deref().unwrap_or_default(), open) {
             ("text_delta", Open::Text { .. }) => {
                 out.push(ProviderEvent::TextDelta { id, text: delta.text.unwrap_or_default() });
@@ -227,8 +231,9 @@ impl Decoder {
     }
 
     fn stop(&mut self, at: u64, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        let open = self.open.remove(&at).ok_or_else(|| violation(format!("block {at} ended before it began")))?;
-        let id = at.to_string();
+        let (number, open) =
+            self.open.remove(&at).ok_or_else(|| violation(format!("block {at} ended before it began")))?;
+        let id = number.to_string();
         match open {
             Open::Text { citations } => {
                 let metadata = (!citations.is_empty()).then(|| format!(r#"{{"citations":[{}]}}"#, citations.join(",")));

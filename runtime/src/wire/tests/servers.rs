@@ -222,3 +222,29 @@ fn an_error_is_one_in_whatever_form_a_proxy_puts_it() {
         assert_eq!(responses(&[event]).lines().next(), Some(told), "{event}");
     }
 }
+
+#[test]
+fn messages_whose_blocks_all_have_one_place_are_told_apart() {
+    let text = |said: &str| {
+        [
+            r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":""}}"#.to_owned(),
+            format!(r#"{{"type":"content_block_delta","index":0,"delta":{{"type":"text_delta","text":"{said}"}}}}"#),
+            r#"{"type":"content_block_stop","index":0}"#.to_owned(),
+        ]
+    };
+    let ends = [
+        r#"{"type":"message_delta","delta":{"stop_reason":"pause_turn"}}"#.to_owned(),
+        r#"{"type":"message_stop"}"#.to_owned(),
+    ];
+    let events: Vec<String> = text("one").into_iter().chain(text("two")).chain(ends).collect();
+    let events: Vec<&str> = events.iter().map(String::as_str).collect();
+    insta::assert_snapshot!(messages(&events), @r#"
+    text 0 ""
+    text 0 "one"
+    text 0 ends
+    text 1 ""
+    text 1 "two"
+    text 1 ends
+    finished paused
+    "#);
+}
