@@ -130,9 +130,10 @@ impl Door {
                     .into_iter()
                     .map(|(before, inner)| (self.redacted(&before).into_owned(), before, inner))
                     .partition(|(name, before, _)| name == before);
+                let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
                 for (name, _, mut inner) in kept.into_iter().chain(renamed) {
                     self.named(&name, &mut inner);
-                    let name = free(object, name);
+                    let name = free(object, &mut numbers, name);
                     object.insert(name, inner);
                 }
             }
@@ -190,13 +191,15 @@ impl Door {
     }
 }
 
-/// A name that no field has: two names that became the same placeholder stay two.
-fn free(object: &Map<String, Value>, name: String) -> String {
-    if !object.contains_key(&name) {
-        return name;
+/// A name that no field has: names that became the same placeholder stay as many, each with a number of its own.
+fn free(object: &Map<String, Value>, numbers: &mut BTreeMap<String, u64>, name: String) -> String {
+    let mut free = name.clone();
+    while object.contains_key(&free) {
+        let number = numbers.entry(name.clone()).or_insert(1);
+        *number += 1;
+        free = format!("{name}-{number}");
     }
-    let mut numbered = (2u64..).map(|n| format!("{name}-{n}"));
-    numbered.find(|name| !object.contains_key(name)).unwrap_or(name)
+    free
 }
 
 /// How many fields a JSON text has in all its objects, each name counted once; `None` where that cannot be told.
