@@ -182,7 +182,7 @@ impl CatalogModel {
     /// What its server wants to be asked otherwise than others of its protocol, in the shape of the AI SDK: the lowest
     /// layer of a request's settings ([`partition`]).
     pub fn habits(&self) -> Map<String, Value> {
-        self.route.as_ref().map(habits::settings).unwrap_or_default()
+        self.route.as_ref().map(|route| habits::settings(&self.provider, route)).unwrap_or_default()
     }
 }
 

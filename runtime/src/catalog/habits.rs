@@ -1,25 +1,39 @@
-//! What servers want to be asked otherwise than others of their protocol: settings under those of the configuration, by the
-//! address that they answer at. They are recorded with a request's options like any other.
+//! What servers want to be asked otherwise than others of their protocol: settings under those of the configuration. They
+//! are recorded with a request's options like any other.
 
 use super::Route;
 use crate::wire::Protocol;
 use serde_json::{Map, Value, json};
 
-/// Protocol, address, settings.
-fn known() -> [(Protocol, &'static str, Value); 2] {
+/// What a server is known by.
+enum Server {
+    /// The provider's id in the Catalog: a server of one's own may be anywhere.
+    Named(&'static str),
+    /// The beginning of its address.
+    At(&'static str),
+}
+
+fn known() -> [(Protocol, Server, Value); 3] {
+    use Server::{At, Named};
+    let chat = Protocol::OpenAiChat;
     [
         // Its models that reason refuse `max_tokens`.
-        (Protocol::OpenAiChat, "https://api.openai.com/", json!({"maxTokensField": "max_completion_tokens"})),
+        (chat, At("https://api.openai.com/"), json!({"maxTokensField": "max_completion_tokens"})),
         // It refuses fields that it does not know, and reports usage without being asked to.
-        (Protocol::OpenAiChat, "https://api.mistral.ai/", json!({"streamUsage": false, "reasoningField": "none"})),
+        (chat, At("https://api.mistral.ai/"), json!({"streamUsage": false, "reasoningField": "none"})),
+        // LM Studio refuses `null`, which others want, in the place of a text.
+        (chat, Named("lmstudio"), json!({"emptyContent": "text"})),
     ]
 }
 
-/// The settings that suit a server.
-pub(super) fn settings(route: &Route) -> Map<String, Value> {
+/// The settings that suit a provider's server.
+pub(super) fn settings(provider: &str, route: &Route) -> Map<String, Value> {
     let base = format!("{}/", route.base_url.trim_end_matches('/'));
-    let mut known = known().into_iter();
-    match known.find(|(protocol, at, _)| *protocol == route.protocol && base.starts_with(at)) {
+    let is_it = |server: &Server| match server {
+        Server::Named(name) => *name == provider,
+        Server::At(address) => base.starts_with(address),
+    };
+    match known().into_iter().find(|(protocol, server, _)| *protocol == route.protocol && is_it(server)) {
         Some((_, _, Value::Object(settings))) => settings,
         _ => Map::new(),
     }

@@ -22,7 +22,8 @@ const PROTOCOL: Protocol = Protocol::OpenAiChat;
 /// What the protocol says itself.
 const OWNED: [&str; 6] = ["model", "messages", "tools", "tool_choice", "stream", "stream_options"];
 
-const OPTIONS: [&str; 9] = [
+const OPTIONS: [&str; 10] = [
+    "emptyContent",
     "maxTokensField",
     "parallelToolCalls",
     "promptCacheKey",
@@ -39,6 +40,16 @@ pub(super) const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high
 pub(super) const EFFORT: &str = "one of none, minimal, low, medium, high, xhigh, max";
 pub(super) const VERBOSITIES: [&str; 3] = ["low", "medium", "high"];
 pub(super) const VERBOSITY: &str = "one of low, medium, high";
+
+/// What servers want to have otherwise in messages.
+#[derive(Clone, Copy)]
+struct Dialect {
+    reasoning: ReasoningField,
+    /// Whether an answer of calls alone has an empty text; without it, it has `null`.
+    empty_text: bool,
+    /// Whether an answer of neither text nor calls has words in its place.
+    words: bool,
+}
 
 /// Which field of an answer reasoning is sent back in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -62,9 +73,12 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
         Some("none") => ReasoningField::Nowhere,
         _ => ReasoningField::Content,
     };
+    let empty = options.word("emptyContent", "one of null, text", &["null", "text"])?;
+    let words = messages::wants_words(&request.model.id);
+    let dialect = Dialect { reasoning, empty_text: empty == Some("text"), words };
     let mut fields = Fields::default();
     fields.put("model", &request.model.id)?;
-    fields.put("messages", &messages::messages(request, reasoning))?;
+    fields.put("messages", &messages::messages(request, dialect))?;
     if !request.tools.is_empty() {
         let tools: Vec<Tool> = described(request)?.into_iter().map(Tool::from).collect();
         fields.put("tools", &tools)?;

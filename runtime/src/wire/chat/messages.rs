@@ -1,7 +1,7 @@
 //! Messages of OpenAI Chat Completions.
 
-use super::ReasoningField;
 use super::thought::returned;
+use super::{Dialect, ReasoningField};
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
 use crate::wire::talk::{self, hosted_words, joined, results, results_after, unanswered, unwrapped};
@@ -94,7 +94,7 @@ pub(super) struct Called<'a> {
 }
 
 /// All messages of a request, the system texts first, as one.
-pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Message<'_>> {
+pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<Message<'_>> {
     let mut out = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         let texts: Vec<&str> = request.system.iter().map(|system| system.text.as_str()).collect();
@@ -114,7 +114,7 @@ pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Mess
                     out.push(Message::System { content: joined(message) });
                 } else {
                     let results = results_after(&request.messages, at);
-                    out.push(assistant(message, results, reasoning, &request.model.id));
+                    out.push(assistant(message, results, dialect));
                 }
                 for id in unanswered(&request.messages, at) {
                     out.push(Message::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
@@ -186,7 +186,8 @@ fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelPr
     Message::Tool { tool_call_id: names::call(result.id.as_str()), content }
 }
 
-fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: ReasoningField, model: &str) -> Message<'a> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialect) -> Message<'a> {
+    let field = dialect.reasoning;
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let mut tool_calls = Vec::new();
@@ -219,8 +220,8 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: Reasonin
     let (reasoning_content, reasoning) = if short { (None, thought) } else { (thought, None) };
     let details = (!details.is_empty() && field != ReasoningField::Nowhere).then_some(details);
     // Without calls OpenAI and Ollama want a text, be it empty: an answer may hold nothing but reasoning.
-    let mut content = (!texts.is_empty() || tool_calls.is_empty()).then(|| texts.join("\n\n"));
-    if tool_calls.is_empty() && content.as_deref() == Some("") && wants_words(model) {
+    let mut content = (!texts.is_empty() || tool_calls.is_empty() || dialect.empty_text).then(|| texts.join("\n\n"));
+    if tool_calls.is_empty() && content.as_deref() == Some("") && dialect.words {
         content = Some(EMPTY.into());
     }
     Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
@@ -232,7 +233,7 @@ const EMPTY: &str = "(empty)";
 /// Whether a model's template or API refuses an answer that has neither a text nor a call: that of Mistral, wherever it
 /// runs. No form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message two of the
 /// user's would stand beside each other, which other templates refuse.
-fn wants_words(model: &str) -> bool {
+pub(super) fn wants_words(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     ["mistral", "ministral", "magistral", "mixtral", "codestral", "devstral", "pixtral", "voxtral"]
         .iter()

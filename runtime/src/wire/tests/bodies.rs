@@ -221,6 +221,15 @@ fn an_answer_of_reasoning_alone_has_words_where_an_empty_text_is_refused() -> Re
 }
 
 #[test]
+fn an_answer_of_calls_alone_has_null_for_its_text_or_an_empty_one_where_that_is_refused() -> Result<(), EncodeError> {
+    let mut request = plain(Protocol::OpenAiChat, vec![message(Role::Assistant, vec![call("c", "read", "{}")])]);
+    assert!(body(&request)?.contains(r#"{"role":"assistant","content":null,"tool_calls""#));
+    request.options.options.insert("openai.emptyContent".into(), Json::received(r#""text""#));
+    assert!(body(&request)?.contains(r#"{"role":"assistant","content":"","tool_calls""#));
+    Ok(())
+}
+
+#[test]
 fn two_tools_never_have_one_name() -> Result<(), EncodeError> {
     for protocol in Protocol::ALL {
         let mut request = rich(protocol);
