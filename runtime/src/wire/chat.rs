@@ -47,8 +47,8 @@ struct Dialect {
     reasoning: ReasoningField,
     /// Whether an answer of calls alone has an empty text; without it, it has `null`.
     empty_text: bool,
-    /// Whether an answer of neither text nor calls has words in its place.
-    words: bool,
+    /// Whether messages follow each other as models of Mistral want them.
+    mistral: bool,
 }
 
 /// Which field of an answer reasoning is sent back in.
@@ -74,8 +74,8 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
         _ => ReasoningField::Content,
     };
     let empty = options.word("emptyContent", "one of null, text", &["null", "text"])?;
-    let words = messages::wants_words(&request.model.id);
-    let dialect = Dialect { reasoning, empty_text: empty == Some("text"), words };
+    let mistral = messages::is_mistral(&request.model.id);
+    let dialect = Dialect { reasoning, empty_text: empty == Some("text"), mistral };
     let mut fields = Fields::default();
     fields.put("model", &request.model.id)?;
     fields.put("messages", &messages::messages(request, dialect))?;

@@ -4,9 +4,9 @@ use super::thought::returned;
 use super::{Dialect, ReasoningField};
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
-use crate::wire::talk::{self, hosted_words, joined, results, results_after, unanswered, unwrapped};
+use crate::wire::talk::{self, hosted_words, is_last_word, joined, results, results_after, unanswered, unwrapped};
 use annals_core::event::ModelProfile;
-use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult};
+use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -106,12 +106,14 @@ pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<Message<'_>> 
         match message.role {
             Role::User => {
                 let before = std::mem::take(&mut waiting);
-                out.push(Message::User { content: user(message, before, &request.model) });
+                push(&mut out, Message::User { content: user(message, before, &request.model) }, dialect);
             }
             Role::System | Role::Assistant => {
-                flush(&mut out, &mut waiting);
+                flush(&mut out, &mut waiting, dialect);
                 if message.role == Role::System {
-                    out.push(Message::System { content: joined(message) });
+                    push(&mut out, Message::System { content: joined(message) }, dialect);
+                } else if dialect.mistral && is_last_word(&request.messages, at) {
+                    push(&mut out, Message::User { content: Content::Text(wrapped(&joined(message))) }, dialect);
                 } else {
                     let results = results_after(&request.messages, at);
                     out.push(assistant(message, results, dialect));
@@ -127,14 +129,28 @@ pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<Message<'_>> 
             }
         }
     }
-    flush(&mut out, &mut waiting);
+    flush(&mut out, &mut waiting, dialect);
     out
 }
 
-fn flush<'a>(out: &mut Vec<Message<'a>>, waiting: &mut Vec<Part<'a>>) {
+fn flush<'a>(out: &mut Vec<Message<'a>>, waiting: &mut Vec<Part<'a>>, dialect: Dialect) {
     if !waiting.is_empty() {
-        out.push(Message::User { content: Content::Parts(std::mem::take(waiting)) });
+        push(out, Message::User { content: Content::Parts(std::mem::take(waiting)) }, dialect);
     }
+}
+
+/// Adds what is told to the model; an answer stands before it where results may only be answered.
+fn push<'a>(out: &mut Vec<Message<'a>>, told: Message<'a>, dialect: Dialect) {
+    if dialect.mistral && matches!(out.last(), Some(Message::Tool { .. })) {
+        out.push(Message::Assistant {
+            content: Some(EMPTY.into()),
+            tool_calls: Vec::new(),
+            reasoning_content: None,
+            reasoning: None,
+            reasoning_details: None,
+        });
+    }
+    out.push(told);
 }
 
 fn user<'a>(message: &'a RequestMessage, before: Vec<Part<'a>>, model: &ModelProfile) -> Content<'a> {
@@ -221,7 +237,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
     let details = (!details.is_empty() && field != ReasoningField::Nowhere).then_some(details);
     // Without calls OpenAI and Ollama want a text, be it empty: an answer may hold nothing but reasoning.
     let mut content = (!texts.is_empty() || tool_calls.is_empty() || dialect.empty_text).then(|| texts.join("\n\n"));
-    if tool_calls.is_empty() && content.as_deref() == Some("") && dialect.words {
+    if tool_calls.is_empty() && content.as_deref() == Some("") && dialect.mistral {
         content = Some(EMPTY.into());
     }
     Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
@@ -230,10 +246,12 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
 /// What stands in the place of a text where an empty one is refused.
 const EMPTY: &str = "(empty)";
 
-/// Whether a model's template or API refuses an answer that has neither a text nor a call: that of Mistral, wherever it
-/// runs. No form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message two of the
-/// user's would stand beside each other, which other templates refuse.
-pub(super) fn wants_words(model: &str) -> bool {
+/// Whether a model is of Mistral, whose templates and API refuse what others take, wherever it runs: an answer that has
+/// neither a text nor a call, a message of the user right after results, an answer at the end.
+///
+/// Of an empty answer no form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message
+/// two of the user's would stand beside each other, which other templates refuse.
+pub(super) fn is_mistral(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     ["mistral", "ministral", "magistral", "mixtral", "codestral", "devstral", "pixtral", "voxtral"]
         .iter()

@@ -221,6 +221,27 @@ fn an_answer_of_reasoning_alone_has_words_where_an_empty_text_is_refused() -> Re
 }
 
 #[test]
+fn a_model_of_mistral_answers_its_results_before_it_is_told_anything_and_never_has_the_last_word()
+-> Result<(), EncodeError> {
+    let roles = |id: &str| {
+        let messages = vec![
+            message(Role::Assistant, vec![call("c", "read", "{}")]),
+            message(Role::Tool, vec![result("c", Ok("seen"), Vec::new())]),
+            message(Role::User, vec![text("And now?")]),
+            message(Role::Assistant, vec![text(LAST_STEP)]),
+        ];
+        let mut request = plain(Protocol::OpenAiChat, messages);
+        request.model.id = id.into();
+        let body: serde_json::Value = serde_json::from_str(&body(&request)?).unwrap_or_default();
+        let roles = body["messages"].as_array().into_iter().flatten();
+        Ok::<_, EncodeError>(roles.filter_map(|message| message["role"].as_str()).collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(roles("devstral-medium-latest")?, "assistant tool assistant user user");
+    assert_eq!(roles("qwen3:8b")?, "assistant tool user assistant");
+    Ok(())
+}
+
+#[test]
 fn an_answer_of_calls_alone_has_null_for_its_text_or_an_empty_one_where_that_is_refused() -> Result<(), EncodeError> {
     let mut request = plain(Protocol::OpenAiChat, vec![message(Role::Assistant, vec![call("c", "read", "{}")])]);
     assert!(body(&request)?.contains(r#"{"role":"assistant","content":null,"tool_calls""#));
