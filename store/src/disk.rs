@@ -28,6 +28,7 @@ mod outline;
 mod packed;
 mod reading;
 mod rebuild;
+mod record;
 mod recovery;
 mod report;
 mod segment;

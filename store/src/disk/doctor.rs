@@ -100,8 +100,8 @@ impl DiskLog {
         let mut examination = Examination { batches: seen.batches, voids: seen.voids, findings: Vec::new() };
         let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
         let broken = self.shared.sled().and_then(|sled| {
-            sled.every(|key, value| {
-                if let Some((frame, header)) = super::sled_tree::checked(key, value) {
+            sled.every(|key, frame| {
+                if let Some((frame, header)) = super::sled_tree::checked(key, frame) {
                     in_sled.insert(frame.position, header.digest);
                 }
             })
@@ -177,8 +177,8 @@ impl DiskLog {
         let mut named = seen.blobs;
         // Archive segments may have been dropped: then only sled knows what their Batches name.
         let broken = self.shared.sled().and_then(|sled| {
-            sled.every(|_, value| {
-                named.extend(decode(value).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));
+            sled.every(|_, frame| {
+                named.extend(decode(frame).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));
             })
         });
         if broken.is_some() || self.shared.sled().is_none() {

@@ -3,6 +3,7 @@
 
 use super::frame;
 use super::journal::Stored;
+use super::record;
 use super::report::{Copy, Remark};
 use super::sessions::Own;
 use super::shared::Shared;
@@ -71,7 +72,8 @@ impl Shared {
         let filled = self.filled.load(Ordering::Acquire);
         // Then what it lacks, then the files: what moves from one to the other in between is in both.
         let lacking = self.lacking(session, from, own.head.next, limit);
-        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into() };
+        let mut page =
+            Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into(), room: Vec::new() };
         let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
@@ -150,7 +152,7 @@ impl Shared {
             true => (Vec::new(), None),
             false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
         };
-        let mut page = Page { shared: self, session, filled, records: records.into(), lacking };
+        let mut page = Page { shared: self, session, filled, records: records.into(), lacking, room: Vec::new() };
         let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
         while found.len() < limit && end > first {
             match page.ending(Seq(end.0 - 1)) {
@@ -216,6 +218,8 @@ struct Page<'a> {
     filled: u64,
     records: VecDeque<(sled::IVec, sled::IVec)>,
     lacking: VecDeque<Stored>,
+    /// Where records are unpacked.
+    room: Vec<u8>,
 }
 
 impl Page<'_> {
@@ -256,7 +260,7 @@ impl Page<'_> {
     fn take(&mut self, seq: Seq, before: impl Fn(Seq) -> bool) -> Result<Option<Stored>, ReadError> {
         while let Some((key, value)) = self.records.pop_front() {
             let first = first_of(&key);
-            let whole = decode(&value);
+            let whole = decode(record::frame(&value, &mut self.room));
             match whole.filter(|stored| *key == sled_tree::key(self.session, stored.batch.first)) {
                 Some(stored) if stored.batch.first <= seq && seq < stored.batch.next() => return Ok(Some(stored)),
                 _ if first.is_some_and(&before) => {}

@@ -209,11 +209,11 @@ impl Recovery<'_> {
     fn look_in_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
         let mut found = BTreeMap::new();
         let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return found };
-        let broken = sled.every(|key, value| {
-            if let Some((frame, _)) = sled_tree::checked(key, value)
+        let broken = sled.every(|key, frame| {
+            if let Some((frame, _)) = sled_tree::checked(key, frame)
                 && missing.contains(&frame.position)
             {
-                found.insert(frame.position, value.to_vec());
+                found.insert(frame.position, frame.bytes.to_vec());
             }
         });
         if let Some(error) = broken {
