@@ -35,6 +35,7 @@ mod segment;
 mod sessions;
 mod shared;
 mod sled_tree;
+mod trail;
 
 pub mod files;
 pub mod lab;

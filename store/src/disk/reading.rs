@@ -75,11 +75,17 @@ impl Shared {
         let mut page =
             Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into(), room: Vec::new() };
         let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
+        // What sled has in memory it gives at once. What it must read it reads a leaf at a time, the journal a chunk.
+        let sled_is_large = self.journal.sealed_room(self.tuning.segment_bytes) > self.tuning.sled_cache;
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
             if page.records.is_empty() && !page.lacks(next) {
-                if limit > FEW {
-                    match self.run_in_journal(session, next, wanted, &mut found) {
+                if limit > FEW || sled_is_large {
+                    let run = match limit > FEW {
+                        true => self.run_in_journal(session, next, wanted, &mut found),
+                        false => self.few_in_journal(session, next, wanted, &mut found),
+                    };
+                    match run {
                         Run::Given => {
                             next = found.last().map_or(next, |stored| stored.batch.next());
                             continue;
@@ -117,8 +123,8 @@ impl Shared {
             if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
                 return Ok(Run::Left);
             }
-            // Packed in chunks that are not its blocks, as an earlier version did: that is no damage.
-            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.chunk == (0, 0)) {
+            // Where it lies is not known: its directory and its outline are both damaged.
+            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.packed == (0, 0)) {
                 return Ok(Run::Left);
             }
             if limit > MANY {
@@ -132,6 +138,22 @@ impl Shared {
             tracing::warn!(%session, %error, "the journal could not be read; sled serves");
             Run::Left
         })
+    }
+
+    /// The same for who wants a few: out of one chunk of a packed segment.
+    fn few_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> Run {
+        match self.journal.few(session, seq, limit) {
+            Ok(Some(few)) if few.is_empty() => Run::Damaged,
+            Ok(Some(few)) => {
+                found.extend(few);
+                Run::Given
+            }
+            Ok(None) => Run::Left,
+            Err(error) => {
+                tracing::warn!(%session, %error, "the journal could not be read; sled serves");
+                Run::Left
+            }
+        }
     }
 
     /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.

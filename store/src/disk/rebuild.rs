@@ -109,7 +109,12 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
     let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
     remove_folder(&beside).map_err(failed)?;
     let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
-    let mut batches = filler::refill(shared, &new, 0, next)?;
+    filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
+    let mut batches = 0;
+    filler::each_batch(shared, 0..next, |session, first, frame| {
+        batches += 1;
+        new.replace(session, first, frame)
+    })?;
     if let Some(old) = old {
         let broken = old.every(|key, frame| {
             let Some((_, header)) = sled_tree::checked(key, frame) else { return };

@@ -47,7 +47,7 @@ pub fn raw_path(journal: &Path, first: u64) -> PathBuf {
 
 /// Where a packed segment lies.
 pub fn packed_path(journal: &Path, first: u64) -> PathBuf {
-    journal.join(format!("{first:020}.zst"))
+    journal.join(format!("{first:020}.pack"))
 }
 
 /// Where the outline of a packed segment lies.
@@ -60,7 +60,7 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
     let (first, form) = name.split_once('.')?;
     let packed = match form {
         "seg" => false,
-        "zst" => true,
+        "pack" => true,
         _ => return None,
     };
     Some((first.parse().ok().filter(|_| first.len() == 20)?, packed))
@@ -131,9 +131,9 @@ impl Segment {
         Ok(match told {
             Some(outline) => outline,
             None => {
-                let (raw, chunks) = packed::unpack(&read_file(file)?);
+                let (raw, places) = packed::unpack(&read_file(file)?);
                 let mut outline = Outline::of(self.first, &raw, until);
-                outline.lay(&chunks);
+                outline.lay(&places);
                 outline
             }
         })

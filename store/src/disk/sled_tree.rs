@@ -100,6 +100,12 @@ impl SledTree {
         guarded(|| self.db.insert(key(session, first), &*record::of(frame))).map(drop)
     }
 
+    /// Makes the place of a record that [`SledTree::replace`] will put there. sled writes a leaf anew whenever it splits; when
+    /// the leaves are there before what they hold, each record is written once.
+    pub fn reserve(&self, session: SessionId, first: Seq) -> Result<(), SledError> {
+        guarded(|| self.db.insert(key(session, first), &[])).map(drop)
+    }
+
     /// The last record of a Session's own log that begins at `at` or before.
     pub fn at_or_before(&self, session: SessionId, at: Seq) -> Result<Option<(sled::IVec, sled::IVec)>, SledError> {
         let range = key(session, Seq::ZERO)..=key(session, at);

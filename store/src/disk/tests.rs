@@ -288,7 +288,7 @@ async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
     log.close().await.unwrap();
     let segments = std::fs::read_dir(dir.path().join("journal")).unwrap().map(|entry| entry.unwrap().path());
-    for path in segments.filter(|path| path.extension().is_some_and(|form| form == "zst")) {
+    for path in segments.filter(|path| path.extension().is_some_and(|form| form == "pack")) {
         let mut bytes = std::fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
