@@ -6,6 +6,7 @@ use super::journal::Stored;
 use super::outline::{Block, Outline};
 use super::packed::{self, Directories, Directory};
 use annals_core::{Seq, SessionId, codec};
+use std::cell::RefCell;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -73,26 +74,37 @@ impl View {
         Ok(packed::directory(&read(&*self.file, u64::from(at), len as usize)?))
     }
 
-    /// The Batches of a Session, from the one that holds `seq` on, that stand in the same chunk of a packed block:
-    /// for who wants a few and not the whole block. None when they are damaged.
+    /// Gives up to `limit` Batches of a Session, from the one that holds `seq` on, that stand in the same chunk of a packed
+    /// block: for who wants a few and not the whole block. None when they are damaged.
     pub fn few(
         &self,
         directories: &Directories,
         number: u32,
         (session, seq): (SessionId, Seq),
         limit: usize,
-    ) -> io::Result<Vec<Stored>> {
-        let Some(directory) = directories.get(self, number)? else { return Ok(Vec::new()) };
+        out: &mut Vec<Stored>,
+    ) -> io::Result<()> {
+        let Some(directory) = directories.get(self, number)? else { return Ok(()) };
         let block = self.outline.blocks.get(number as usize).map_or(0, |block| block.packed.0);
-        let Some(chunk) = directory.chunk_of(session, seq) else { return Ok(Vec::new()) };
-        let bytes = read(&*self.file, u64::from(block) + u64::from(chunk.start), chunk.len())?;
-        let Some(raw) = packed::unpack_chunk(&bytes) else { return Ok(Vec::new()) };
-        let decoded = packed::run(&raw, session, seq, limit).map_while(|frame| {
-            let batch = codec::decode(frame.payload).ok()?;
-            Some(Stored { batch: Arc::new(batch), position: frame.position })
-        });
-        Ok(decoded.collect())
+        let Some((at, len)) = directory.chunk_of(session, seq) else { return Ok(()) };
+        ROOM.with_borrow_mut(|(packed, raw)| {
+            packed.resize(packed.len().max(len as usize), 0);
+            let read = self.file.read_at(&mut packed[..len as usize], u64::from(block) + u64::from(at))?;
+            if let Some(raw) = packed::unpack_chunk(&packed[..read], raw) {
+                let decoded = packed::run(raw, session, seq).take(limit).map_while(|frame| {
+                    let batch = codec::decode(frame.payload).ok()?;
+                    Some(Stored { batch: Arc::new(batch), position: frame.position })
+                });
+                out.extend(decoded);
+            }
+            Ok(())
+        })
     }
+}
+
+thread_local! {
+    /// Where a chunk is read and unpacked.
+    static ROOM: RefCell<(Vec<u8>, Vec<u8>)> = const { RefCell::new((Vec::new(), Vec::new())) };
 }
 
 /// How many bytes of a packed block are read to find its directory.

@@ -139,13 +139,14 @@ impl Journal {
         segments.saturating_sub(1).saturating_mul(segment_bytes)
     }
 
-    /// Up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment: none when
-    /// they are damaged, `None` when the segment is not packed.
-    pub fn few(&self, session: SessionId, seq: Seq, limit: usize) -> io::Result<Option<Vec<Stored>>> {
-        let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(None) };
+    /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
+    /// when they are damaged. False when the segment is not packed.
+    pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {
+        let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(false) };
         let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
-        let Some(span) = spans.first() else { return Ok(None) };
-        view.few(&self.directories, span.block, (session, seq), limit).map(Some)
+        let Some(span) = spans.first() else { return Ok(false) };
+        view.few(&self.directories, span.block, (session, seq), limit, out)?;
+        Ok(true)
     }
 
     /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.

@@ -15,6 +15,7 @@ use super::frame::{self, Found, Kind};
 use super::segment;
 use super::sessions::{number, take};
 use annals_core::{Seq, SessionId, codec};
+use directory::Contents;
 use lz4_flex::block;
 use std::io;
 use std::ops::Range;
@@ -61,7 +62,7 @@ pub fn pack(raw: &[u8], cuts: &[u64]) -> io::Result<(Vec<u8>, Vec<Placed>)> {
 }
 
 fn write_block(out: &mut Vec<u8>, raw: &[u8], range: Range<usize>) {
-    let (mut cuts, mut directory, mut chunks) = (vec![range.start], Directory::default(), Vec::new());
+    let (mut cuts, mut contents, mut chunks) = (vec![range.start], Contents::default(), Vec::new());
     let within = raw.get(..range.end).unwrap_or_default();
     for found in frame::scan(within, range.start.max(segment::HEADER)) {
         let Found::Frame(at, frame) = found else { continue };
@@ -72,15 +73,15 @@ fn write_block(out: &mut Vec<u8>, raw: &[u8], range: Range<usize>) {
         if frame.kind == Kind::Batch
             && let Ok(header) = codec::decode_header(frame.payload)
         {
-            directory.add(header.session, header.first, cuts.len() - 1);
+            contents.add(header.session, header.first, cuts.len() - 1);
         }
     }
     cuts.push(range.end);
     for cut in cuts.windows(2) {
-        directory.begin_chunk(chunks.len());
+        contents.chunks.push(chunks.len() as u32);
         write_chunk(&mut chunks, cut[0] as u64, within.get(cut[0]..cut[1]).unwrap_or_default());
     }
-    directory.write(out, range, chunks.len());
+    contents.write(out, range, chunks.len());
     out.extend_from_slice(&chunks);
 }
 
@@ -160,11 +161,14 @@ fn chunks(bytes: &[u8]) -> impl Iterator<Item = Chunk<'_>> {
     })
 }
 
-/// What the chunk at the start of `bytes` holds.
-pub fn unpack_chunk(bytes: &[u8]) -> Option<Vec<u8>> {
+/// The frames of the chunk at the start of `bytes`, put into `room`.
+pub fn unpack_chunk<'a>(bytes: &[u8], room: &'a mut Vec<u8>) -> Option<&'a [u8]> {
     let chunk = Chunk::parse(bytes)?;
-    let mut raw = vec![0; chunk.raw.len()];
-    chunk.unpack(&mut raw).then_some(raw)
+    room.resize(room.len().max(chunk.raw.len()), 0);
+    let raw = &mut room[..chunk.raw.len()];
+    // The segment's own header stands in its first chunk.
+    let skip = if chunk.raw.start == 0 { segment::HEADER } else { 0 };
+    chunk.unpack(raw).then_some(raw)?.get(skip..)
 }
 
 /// A part of a segment, out of the packed block that holds it. What is damaged reads as zeros.
@@ -209,21 +213,17 @@ pub fn directory(block: &[u8]) -> Option<Directory> {
 }
 
 /// The Batches of a Session in an unpacked chunk, from the one that holds `seq` on, as far as they follow each other.
-pub fn run(raw: &[u8], session: SessionId, mut seq: Seq, limit: usize) -> impl Iterator<Item = frame::Frame<'_>> {
-    let frames = frame::scan(raw, 0).filter_map(|found| match found {
-        Found::Frame(_, frame) if frame.kind == Kind::Batch => Some(frame),
-        _ => None,
+pub fn run(raw: &[u8], session: SessionId, mut seq: Seq) -> impl Iterator<Item = frame::Frame<'_>> {
+    let own = frame::unchecked(raw).filter_map(move |(at, payload)| {
+        let header = codec::decode_header(payload).ok().filter(|header| header.session == session)?;
+        (header.next() > seq).then_some((header, at))
     });
-    let own = frames.filter_map(move |frame| {
-        let header = codec::decode_header(frame.payload).ok().filter(|header| header.session == session)?;
-        (header.next() > seq).then_some((header, frame))
-    });
-    own.map_while(move |(header, frame)| {
+    own.map_while(move |(header, at)| {
         let follows = header.first <= seq;
         seq = header.next();
-        follows.then_some(frame)
+        let frame = frame::parse(raw.get(at..)?).ok()?;
+        (follows && frame.kind == Kind::Batch).then_some(frame)
     })
-    .take(limit)
 }
 
 #[cfg(test)]

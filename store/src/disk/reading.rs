@@ -8,7 +8,7 @@ use super::report::{Copy, Remark};
 use super::sessions::Own;
 use super::shared::Shared;
 use super::sled_tree;
-use crate::lineage::{Birth, Lineage};
+use crate::lineage::{Birth, Lineage, slice};
 use crate::log::{ReadError, Slice};
 use annals_core::{Seq, SessionId, codec};
 use std::collections::VecDeque;
@@ -50,6 +50,15 @@ impl Shared {
 
     /// See [`crate::EventLog::read`].
     pub(super) fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
+        if self.is_closed() {
+            return Err(ReadError::Closed);
+        }
+        let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        if from >= own.birth.first {
+            // Nothing of it is inherited.
+            let found = self.from_on(session, own, from, limit)?;
+            return Ok(found.into_iter().map(|stored| slice(stored.batch, from, Seq(u64::MAX))).collect());
+        }
         let lineage = self.lineage(session)?;
         lineage.read(from, limit, |session, from, limit| Ok(batches(self.own_from(session, from, limit)?)))
     }
@@ -64,6 +73,10 @@ impl Shared {
     /// which is an error when it stands first.
     pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        self.from_on(session, own, from, limit)
+    }
+
+    fn from_on(&self, session: SessionId, own: Own, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let from = from.max(own.birth.first);
         if from >= own.head.next || limit == 0 {
             return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
@@ -142,13 +155,11 @@ impl Shared {
 
     /// The same for who wants a few: out of one chunk of a packed segment.
     fn few_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> Run {
-        match self.journal.few(session, seq, limit) {
-            Ok(Some(few)) if few.is_empty() => Run::Damaged,
-            Ok(Some(few)) => {
-                found.extend(few);
-                Run::Given
-            }
-            Ok(None) => Run::Left,
+        let before = found.len();
+        match self.journal.few(session, seq, limit, found) {
+            Ok(true) if found.len() > before => Run::Given,
+            Ok(true) => Run::Damaged,
+            Ok(false) => Run::Left,
             Err(error) => {
                 tracing::warn!(%session, %error, "the journal could not be read; sled serves");
                 Run::Left

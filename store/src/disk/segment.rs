@@ -85,17 +85,17 @@ impl Segment {
 
     /// Where it lies now.
     pub fn path(&self) -> PathBuf {
-        self.form().path
+        self.form.read().unwrap_or_else(PoisonError::into_inner).path.clone()
     }
 
     /// Whether it is packed.
     pub fn is_packed(&self) -> bool {
-        self.form().packed
+        self.form.read().unwrap_or_else(PoisonError::into_inner).packed
     }
 
     /// The file of a growing segment.
     pub fn file(&self) -> Arc<dyn DiskFile> {
-        self.form().file
+        self.form.read().unwrap_or_else(PoisonError::into_inner).file.clone()
     }
 
     /// From here on it is read in another form.
@@ -108,7 +108,10 @@ impl Segment {
     /// # Errors
     /// When its file cannot be read.
     pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<View> {
-        let Form { packed, file, outline, .. } = self.form();
+        let (packed, file, outline) = {
+            let form = self.form.read().unwrap_or_else(PoisonError::into_inner);
+            (form.packed, form.file.clone(), form.outline.clone())
+        };
         let told = match outline {
             Some(outline) if outline.until >= until => return Ok(View { outline, file, packed }),
             Some(outline) if !packed => grown((*outline).clone(), &*file, until)?,

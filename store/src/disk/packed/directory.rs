@@ -13,6 +13,15 @@ const MAGIC: [u8; 4] = *b"\xFFAnd";
 /// The bytes before the chunks' places.
 const HEADER: usize = 36;
 
+/// What a directory is made from.
+#[derive(Clone, Debug, Default)]
+pub struct Contents {
+    /// Where each chunk begins behind the directory.
+    pub chunks: Vec<u32>,
+    /// For each Session the chunks that hold something of it, each with the first Seq.
+    pub sessions: BTreeMap<SessionId, Vec<(Seq, u16)>>,
+}
+
 /// Tells for a packed block which of its chunks holds which Batches.
 ///
 /// ```text
@@ -25,16 +34,17 @@ const HEADER: usize = 36;
 /// A span is what one chunk holds of one Session. The checksum covers everything behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Directory {
-    /// Where each chunk begins in the packed block.
-    chunks: Vec<u32>,
-    /// Where the last one ends.
-    end: u32,
-    sessions: BTreeMap<SessionId, Vec<(Seq, u16)>>,
+    /// Sorted; each with its first Seq and its spans.
+    sessions: Vec<(SessionId, Seq, Range<u32>)>,
+    /// For each span how far its first Seq lies behind that of its Session.
+    firsts: Vec<u32>,
+    /// For each span where its chunk lies in the packed block.
+    places: Vec<(u32, u32)>,
 }
 
-impl Directory {
+impl Contents {
     /// A Batch goes into a chunk.
-    pub(super) fn add(&mut self, session: SessionId, first: Seq, chunk: usize) {
+    pub fn add(&mut self, session: SessionId, first: Seq, chunk: usize) {
         let Ok(chunk) = u16::try_from(chunk) else { return };
         let spans = self.sessions.entry(session).or_default();
         if spans.last().is_none_or(|(_, last)| *last != chunk) {
@@ -42,13 +52,8 @@ impl Directory {
         }
     }
 
-    /// The next chunk begins `at` bytes behind the directory.
-    pub(super) fn begin_chunk(&mut self, at: usize) {
-        self.chunks.push(at as u32);
-    }
-
     /// Writes the directory of a block, whose chunks take `packed` bytes.
-    pub(super) fn write(&self, out: &mut Vec<u8>, raw: Range<usize>, packed: usize) {
+    pub fn write(&self, out: &mut Vec<u8>, raw: Range<usize>, packed: usize) {
         let begin = out.len();
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&[0; 8]);
@@ -72,39 +77,44 @@ impl Directory {
         let sum = crc32c::crc32c(&out[begin + 12..]);
         out[begin + 8..begin + 12].copy_from_slice(&sum.to_le_bytes());
     }
+}
 
+impl Directory {
     /// The directory at the start of `bytes`, and where its block lies as far as it tells.
     pub(super) fn parse(bytes: &[u8]) -> Option<(Self, Placed)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
-        let mut next = || take(&mut rest).map(u32::from_le_bytes);
-        let (length, sum) = (next()?, next()?);
+        let (length, sum) = (short(&mut rest)?, short(&mut rest)?);
         let whole = bytes.get(..length as usize).filter(|whole| whole.len() >= HEADER)?;
         if crc32c::crc32c(&whole[12..]) != sum {
             return None;
         }
         let mut rest = &whole[12..];
         let start = number(&mut rest)?;
-        let mut next = || take(&mut rest).map(u32::from_le_bytes);
-        let (raw, packed, chunks, sessions) = (next()?, next()?, next()?, next()?);
-        let at = |at: u32| length.checked_add(at);
-        let mut directory = Self { end: at(packed)?, ..Self::default() };
-        for _ in 0..chunks {
-            directory.chunks.push(at(u32::from_le_bytes(take(&mut rest)?))?);
-        }
+        let (raw, packed) = (short(&mut rest)?, short(&mut rest)?);
+        let (chunks, sessions) = (short(&mut rest)?, short(&mut rest)?);
+        let len = length.checked_add(packed)?;
+        let begins = (0..chunks).map(|_| short(&mut rest)?.checked_add(length));
+        let begins: Vec<u32> = begins.chain([Some(len)]).collect::<Option<_>>()?;
+        let mut directory = Self::default();
         let mut before = 0;
-        let mut counts = Vec::new();
         for _ in 0..sessions {
-            let session = SessionId(take(&mut rest)?);
-            let behind = u32::from_le_bytes(take(&mut rest)?);
-            counts.push((session, behind.checked_sub(before)?));
+            let (session, behind) = (SessionId(take(&mut rest)?), short(&mut rest)?);
+            directory.sessions.push((session, Seq::ZERO, before..behind));
             before = behind;
         }
-        for (session, count) in counts {
-            let mut span = || Some((Seq(number(&mut rest)?), u16::from_le_bytes(take(&mut rest)?)));
-            let spans = (0..count).map(|_| span()).collect::<Option<Vec<_>>>()?;
-            directory.sessions.insert(session, spans);
+        for (_, base, spans) in &mut directory.sessions {
+            for span in spans.clone() {
+                let first = Seq(number(&mut rest)?);
+                if span == spans.start {
+                    *base = first;
+                }
+                let chunk = usize::from(u16::from_le_bytes(take(&mut rest)?));
+                let (at, end) = (*begins.get(chunk)?, *begins.get(chunk + 1)?);
+                directory.firsts.push(u32::try_from(first.0.checked_sub(base.0)?).ok()?);
+                directory.places.push((at, end.checked_sub(at)?));
+            }
         }
-        Some((directory, Placed { start, raw, at: 0, len: length.checked_add(packed)? }))
+        Some((directory, Placed { start, raw, at: 0, len }))
     }
 
     /// Where the blocks of a packed segment lie, as their directories tell.
@@ -117,21 +127,25 @@ impl Directory {
         told.collect()
     }
 
-    /// Where in the packed block the chunk lies that holds `seq` of a Session, if any does.
-    pub fn chunk_of(&self, session: SessionId, seq: Seq) -> Option<Range<u32>> {
-        let spans = self.sessions.get(&session)?;
-        let behind = spans.partition_point(|(first, _)| *first <= seq);
-        let (_, chunk) = spans.get(behind.checked_sub(1)?)?;
-        let chunk = usize::from(*chunk);
-        let end = self.chunks.get(chunk + 1).copied().unwrap_or(self.end);
-        Some(*self.chunks.get(chunk)?..end).filter(|range| !range.is_empty())
+    /// Where in the packed block the chunk begins that holds `seq` of a Session, if any does, and how long it is.
+    pub fn chunk_of(&self, session: SessionId, seq: Seq) -> Option<(u32, u32)> {
+        let at = self.sessions.binary_search_by_key(&session, |(session, ..)| *session).ok()?;
+        let (_, base, spans) = self.sessions.get(at)?;
+        let behind = u32::try_from(seq.0.checked_sub(base.0)?).unwrap_or(u32::MAX);
+        let spans = spans.start as usize..spans.end as usize;
+        let before = self.firsts.get(spans.clone())?.partition_point(|first| *first <= behind);
+        self.places.get(spans)?.get(before.checked_sub(1)?).copied()
     }
 
     /// About how many bytes it takes in memory.
     fn weight(&self) -> usize {
-        let spans: usize = self.sessions.values().map(|spans| 64 + spans.len() * 16).sum();
-        64 + self.chunks.len() * 4 + spans
+        128 + self.sessions.len() * 32 + self.firsts.len() * 12
     }
+}
+
+/// The next short number.
+fn short(rest: &mut &[u8]) -> Option<u32> {
+    take(rest).map(u32::from_le_bytes)
 }
 
 /// The directories that were read last.

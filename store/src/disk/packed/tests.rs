@@ -48,8 +48,9 @@ fn a_directory_leads_to_the_chunk_of_each_batch() {
             let (session, seq) = (SessionId([(n % 2) as u8; 16]), Seq(n / 2));
             let within = (n >= 50) == (number == 1);
             let chunk = directory.chunk_of(session, seq);
-            let raw = chunk.and_then(|chunk| unpack_chunk(&bytes[chunk.start as usize..chunk.end as usize]));
-            let found = raw.as_ref().and_then(|raw| run(raw, session, seq, 1).next());
+            let mut room = Vec::new();
+            let raw = chunk.and_then(|(at, len)| unpack_chunk(&bytes[at as usize..(at + len) as usize], &mut room));
+            let found = raw.and_then(|raw| run(raw, session, seq).next());
             assert_eq!(found.map(|frame| frame.position), within.then_some(n), "batch {n} in block {number}");
         }
     }
