@@ -42,8 +42,8 @@ pub enum Finding {
         /// How many of them sled has.
         in_sled: u64,
     },
-    /// A segment's header is damaged; every Batch in it can be read.
-    #[error("{}: the header is damaged: it will be written again", segment.display())]
+    /// A segment's header, or the directory of a packed one, is damaged.
+    #[error("{}: a header is damaged: it will be written again", segment.display())]
     Header {
         /// Which.
         segment: PathBuf,
@@ -224,7 +224,7 @@ impl DiskLog {
         let next = self.shared.lock().sessions.next;
         for (index, (segment, end)) in segments.iter().enumerate() {
             progress(index, segments.len());
-            let bytes = segment.load()?;
+            let (bytes, header_holds) = segment.load_checked()?;
             let end = (*end).min(next);
             let mut missing: BTreeSet<u64> = (segment.first..end).collect();
             for found in frame::scan(&bytes, segment::HEADER) {
@@ -242,7 +242,7 @@ impl DiskLog {
                     missing.insert(frame.position);
                 }
             }
-            seen.segments.push((segment.path(), segment.header_holds(&bytes), missing));
+            seen.segments.push((segment.path(), header_holds, missing));
         }
         progress(segments.len(), segments.len());
         Ok(seen)

@@ -144,9 +144,28 @@ impl Segment {
 
     /// All of it, unpacked: the header, then frames. What is damaged in a packed segment reads as zeros.
     pub fn load(&self) -> io::Result<Vec<u8>> {
+        self.load_checked().map(|(bytes, _)| bytes)
+    }
+
+    /// All of it, as [`Segment::load`] gives it, and whether what is no frame holds as well: its header, and the directories
+    /// of a packed one.
+    pub fn load_checked(&self) -> io::Result<(Vec<u8>, bool)> {
         let form = self.form();
         let bytes = read_file(&*form.file)?;
-        Ok(if form.packed { packed::unpack(&bytes).0 } else { bytes })
+        if !form.packed {
+            let holds = self.header_holds(&bytes);
+            return Ok((bytes, holds));
+        }
+        let (raw, places) = packed::unpack(&bytes);
+        let (mut packed, mut unpacked) = (0u64, 0u64);
+        let follow = places.iter().all(|place| {
+            let follows = u64::from(place.at) == packed && place.start == unpacked;
+            packed += u64::from(place.len);
+            unpacked += u64::from(place.raw);
+            follows
+        });
+        let holds = self.header_holds(&raw) && follow && packed == bytes.len() as u64;
+        Ok((raw, holds))
     }
 
     /// Whether the header says what the name says.
