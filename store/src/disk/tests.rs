@@ -8,12 +8,12 @@ fn folder() -> tempfile::TempDir {
     tempfile::tempdir().expect("a temporary folder")
 }
 
-async fn conforms() {
+async fn conforms(tuning: super::Tuning) {
     let kept = Mutex::new(Vec::new());
     conformance::run_all(async || {
         let dir = tempfile::tempdir().map_err(|error| Violation(error.to_string()))?;
-        let (log, report) =
-            DiskLog::open(dir.path(), OpenMode::Create).map_err(|error| Violation(error.to_string()))?;
+        let (log, report) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(super::files::RealDisk))
+            .map_err(|error| Violation(error.to_string()))?;
         assert!(report.created);
         kept.lock().unwrap().push(dir);
         Ok(Arc::new(log) as Arc<dyn EventLog>)
@@ -24,12 +24,27 @@ async fn conforms() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_log_on_disk_conforms() {
-    conforms().await;
+    conforms(super::Tuning::default()).await;
 }
 
 #[tokio::test]
 async fn the_log_on_disk_conforms_on_one_thread() {
-    conforms().await;
+    conforms(super::Tuning::default()).await;
+}
+
+/// Segments of some Batches, packed as soon as nobody writes, and more than sled is taken to have in memory.
+fn tiny() -> super::Tuning {
+    super::Tuning {
+        segment_bytes: 4 << 10,
+        sled_cache: 8 << 10,
+        quiet: std::time::Duration::from_millis(1),
+        ..super::Tuning::default()
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_log_on_disk_conforms_in_many_small_segments() {
+    conforms(tiny()).await;
 }
 
 #[tokio::test]
@@ -264,7 +279,16 @@ async fn all_pages(log: &DiskLog, session: annals_core::SessionId, page: usize) 
 #[tokio::test]
 async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
     let dir = folder();
-    let tuning = super::Tuning { segment_bytes: 1 << 20, read_room: 600 << 10, ..super::Tuning::default() };
+    // With little memory for sled, single places are read from packed segments as well.
+    for sled_cache in [64 << 20, 64 << 10] {
+        let tuning =
+            super::Tuning { segment_bytes: 256 << 10, read_room: 600 << 10, sled_cache, ..super::Tuning::default() };
+        both_copies_serve(tuning).await;
+    }
+}
+
+async fn both_copies_serve(tuning: super::Tuning) {
+    let dir = folder();
     let disk = || Arc::new(super::files::RealDisk);
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, disk()).unwrap();
     interleaved(&log, 3, 1200).await;
@@ -277,7 +301,7 @@ async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
         }
         let (log, report) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
         assert_eq!(report.remarks, vec![]);
-        for page in [33, 200, 1024] {
+        for page in [1, 5, 33, 200, 1024] {
             assert!(all_pages(&log, material::session(1), page).await == first, "pages of {page}, packed: {packed}");
         }
         assert_eq!(log.remarks(), vec![]);
@@ -288,14 +312,16 @@ async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
     log.close().await.unwrap();
     let segments = std::fs::read_dir(dir.path().join("journal")).unwrap().map(|entry| entry.unwrap().path());
-    for path in segments.filter(|path| path.extension().is_some_and(|form| form == "zst")) {
+    for path in segments.filter(|path| path.extension().is_some_and(|form| form == "pack")) {
         let mut bytes = std::fs::read(&path).unwrap();
         let middle = bytes.len() / 2;
         bytes[middle] ^= 1;
         std::fs::write(path, bytes).unwrap();
     }
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
-    assert!(all_pages(&log, material::session(1), 1024).await == first, "sled has what the journal lost");
+    for page in [1, 1024] {
+        assert!(all_pages(&log, material::session(1), page).await == first, "sled has what the journal lost");
+    }
     let told = log.remarks();
     assert!(!told.is_empty() && told.iter().all(|remark| matches!(remark, super::Remark::Hurt { .. })), "{told:?}");
     log.close().await.unwrap();
