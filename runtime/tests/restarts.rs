@@ -8,16 +8,14 @@ mod place;
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
+use annals_core::SessionId;
 use annals_core::event::Location;
-use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::settings::{LocationServices, Locations};
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
 use annals_runtime::worktree::{Capture, Changes, Files, FilesError, Plan, Transfer, Tree, Undo, files_at};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Ports, Runtime, Session};
-use annals_store::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-};
+use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer};
 use place::{Place, git, git_is_here};
 use serde_json::json;
 use std::collections::BTreeMap;
@@ -67,7 +65,11 @@ struct DyingLog {
     death: Arc<Death>,
 }
 
-impl EventLog for DyingLog {
+impl LogLayer for DyingLog {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.inner
+    }
+
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         Box::pin(async move {
             let number = self.death.appends.fetch_add(1, Ordering::SeqCst);
@@ -76,27 +78,6 @@ impl EventLog for DyingLog {
             self.death.passes(Point::Append(number, When::After)).await;
             Ok(committed)
         })
-    }
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.inner.head(session)
-    }
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.inner.sessions()
-    }
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.inner.read(session, from, limit)
-    }
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.inner.read_back(session, before, limit)
-    }
-    fn follow(&self, scope: Scope) -> Following {
-        self.inner.follow(scope)
-    }
-    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        self.inner.put_blob(text)
-    }
-    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.inner.blobs()
     }
 }
 
