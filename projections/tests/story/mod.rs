@@ -466,18 +466,9 @@ fn pick<T>(list: &mut Vec<T>, n: u8) -> Option<T> {
 }
 
 pub fn settled(call: &CallId, fail: bool) -> ToolSettled {
-    ToolSettled {
-        call: call.clone(),
-        outcome: if fail { ToolOutcome::Failed } else { ToolOutcome::Completed },
-        output: if fail { Text::default() } else { "seen".into() },
-        error: fail.then(|| "no".into()),
-        structured: None,
-        attachments: Vec::new(),
-        paths: Vec::new(),
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
+    match fail {
+        true => ToolSettled { error: Some("no".into()), ..ToolSettled::bare(call.clone(), ToolOutcome::Failed) },
+        false => ToolSettled { output: "seen".into(), ..ToolSettled::bare(call.clone(), ToolOutcome::Completed) },
     }
 }
 
