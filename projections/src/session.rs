@@ -107,6 +107,9 @@ pub struct SessionInfo {
     pub updated: Time,
     /// The Seq that the next event gets.
     pub next: Seq,
+    /// From here on nothing was recorded but titles and what they are asked with: whatever was planned from this Seq on
+    /// still holds.
+    pub untouched: Seq,
     /// Whether the log ends inside a turn. A running process knows better.
     pub running: bool,
     /// Nested instruction files discovered at this Location, in order.
@@ -121,7 +124,7 @@ pub struct SessionInfo {
 
 impl Projection for SessionInfo {
     const NAME: &'static str = "session";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -130,6 +133,9 @@ impl Projection for SessionInfo {
         }
         self.next = seq.plus(1);
         self.updated = record.at;
+        if !is_of_a_title(record.event) {
+            self.untouched = self.next;
+        }
         if self.id.is_none() && !matches!(record.event, Event::SessionCreated(_) | Event::SessionForked(_)) {
             self.anomalies.note(seq, "the log does not begin with the creation of its Session");
             self.id = Some(record.session);
@@ -241,5 +247,19 @@ impl Projection for SessionInfo {
                 MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured FilesSummarised
             ) => {}
         }
+    }
+}
+
+/// Whether an event is of a title, or only records a profile that some request is sent with.
+fn is_of_a_title(event: &Event) -> bool {
+    match event {
+        Event::RequestSent(sent) => sent.purpose == Purpose::Title,
+        Event::SessionTitled(_)
+        | Event::TitleFailed(_)
+        | Event::AgentProfileRecorded(_)
+        | Event::ModelProfileRecorded(_)
+        | Event::ToolsRecorded(_)
+        | Event::OptionsRecorded(_) => true,
+        _ => false,
     }
 }

@@ -191,6 +191,27 @@ async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() 
 }
 
 #[tokio::test]
+async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_the_plan_depends_on() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, session) = worked().await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    session.entitle("Meanwhile").await?;
+    session.stage(&plan).await?;
+    assert_eq!(place.read("a")?, "two\n");
+    let talk = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    session.entitle("Again").await?;
+    session.stage(&talk).await?;
+    assert_eq!(place.read("a")?, "one\n");
+    let log = events(&world, &session).await?;
+    let last = ["session.titled", "restore.begun", "revert.staged", "session.titled", "restore.begun", "revert.staged"];
+    assert_eq!(log[log.len() - 6..], last);
+    assert_eq!(session.view().await?.session.title.as_deref(), Some("Again"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
     if !git_is_here() {
         return Ok(());

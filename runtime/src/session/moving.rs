@@ -1,6 +1,7 @@
 //! Moves: to another Location, with or without the uncommitted changes (spec 12).
 
 use super::Session;
+use super::undo::still_holds;
 use crate::lane::Decision;
 use crate::outcome::Refusal;
 use crate::worktree::{Checkout, Files, FilesError, Plan, Transfer};
@@ -80,9 +81,7 @@ impl Session {
 
     async fn moved(&self, plan: MovePlan) -> Result<Option<Arc<FilesError>>, Refusal> {
         let view = self.view().await?;
-        if view.cut().next != plan.at {
-            return Err(Refusal::Outdated);
-        }
+        still_holds(&view, plan.at)?;
         let (source, _) = self.place(view.session.location.as_ref())?;
         let (destination, _) = self.place(Some(&plan.location))?;
         let moved = SessionMoved { location: plan.location.clone() };

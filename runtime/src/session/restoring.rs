@@ -38,23 +38,23 @@ impl Session {
         }
         let _restoring = Restoring::of(self.shared(), self.id());
         let (from, to) = (plan.from.clone().into(), plan.to.clone().into());
-        self.recorded(at, RestoreBegun { location, from, to }.into()).await?;
+        let begun = self.recorded(at, RestoreBegun { location, from, to }.into()).await?;
         match files.restore(plan).await {
             Ok(()) => {}
             // What stands half done is moved back by the next look at the files: until then the restore has no end.
             Err(error @ FilesError::Torn { .. }) => return Err(error.into()),
             Err(error) => {
-                self.abandoned(at, "files", &error.to_string()).await?;
+                self.abandoned(begun, "files", &error.to_string()).await?;
                 return Err(error.into());
             }
         }
-        let refusal = match self.recorded(at.plus(1), event).await {
+        let refusal = match self.recorded(begun.plus(1), event).await {
             Ok(seq) => return Ok(seq),
             Err(refusal) => refusal,
         };
         match taken_back(&*files, &plan.from, &plan.to).await {
             Ok(()) => {
-                self.abandoned(at, refusal.kind(), &refusal.to_string()).await?;
+                self.abandoned(begun, refusal.kind(), &refusal.to_string()).await?;
                 Err(refusal)
             }
             Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),

@@ -194,16 +194,14 @@ impl Session {
         }))
     }
 
-    /// Records a decision that was made when the Session ended at `at`.
+    /// Records a decision that was made when the Session ended at `at`, and gives where.
     pub(super) async fn recorded(&self, at: Seq, event: Event) -> Result<Seq, Refusal> {
         let decide = |view: &SessionView| {
             if self.is_running() {
                 return Err(Refusal::Busy);
             }
-            match view.cut().next == at {
-                true => Ok(Decision::append(vec![event.clone()], at)),
-                false => Err(Refusal::Outdated),
-            }
+            still_holds(view, at)?;
+            Ok(Decision::append(vec![event.clone()], view.cut().next))
         };
         self.lane.decide(decide).await
     }
@@ -215,15 +213,22 @@ impl Session {
         let work = tokio::spawn(async move {
             let view = session.view().await?;
             let files = session.files(&view)?;
-            if view.cut().next != at {
-                return Err(Refusal::Outdated);
-            }
+            still_holds(&view, at)?;
             // Without a Location there would be no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
             session.restored((files, location), &plan, at, event).await
         });
         work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
     }
+}
+
+/// Whether what was planned when the Session ended at `at` still holds. A title that came meanwhile changes nothing that a plan
+/// depends on.
+///
+/// # Errors
+/// [`Refusal::Outdated`].
+pub(super) fn still_holds(view: &SessionView, at: Seq) -> Result<(), Refusal> {
+    if view.session.untouched <= at { Ok(()) } else { Err(Refusal::Outdated) }
 }
 
 /// Why there is no plan for the files.
