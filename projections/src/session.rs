@@ -35,7 +35,7 @@ pub struct Revert {
     pub files: Vec<FileChange>,
 }
 
-/// A restore of files that was begun and has not ended.
+/// A restore of files, or a departure, that was begun and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restoring {
     /// Where it was begun.
@@ -97,6 +97,8 @@ pub struct SessionInfo {
     pub revert: Option<Revert>,
     /// A restore of files that has not ended.
     pub restoring: Option<Restoring>,
+    /// A departure of changes that a move took along, if it has not ended.
+    pub departing: Option<Restoring>,
     /// Title requests.
     pub titling: Titling,
     /// What it changed in its project's files.
@@ -167,7 +169,7 @@ impl Projection for SessionInfo {
                 self.fork = Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest });
                 self.revert = None;
                 self.running = false;
-                self.restoring = None;
+                (self.restoring, self.departing) = (None, None);
                 self.titling = Titling::default();
                 self.children.clear();
             }
@@ -207,6 +209,15 @@ impl Projection for SessionInfo {
                 });
             }
             Event::RestoreAbandoned(_) => self.restoring = None,
+            Event::DepartureBegun(begun) => {
+                self.departing = Some(Restoring {
+                    seq,
+                    location: begun.location.clone(),
+                    from: begun.from.clone(),
+                    to: begun.to.clone(),
+                });
+            }
+            Event::DepartureEnded(_) => self.departing = None,
             Event::RevertStaged(staged) => {
                 self.restoring = None;
                 self.revert = Some(Revert {

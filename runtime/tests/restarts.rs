@@ -4,33 +4,35 @@
 #[path = "worktree/place.rs"]
 #[allow(dead_code, reason = "shared with the tests of the worktree itself")]
 mod place;
+#[path = "worktree/watched.rs"]
+#[allow(dead_code, reason = "shared with other tests of files")]
+mod watched;
 #[path = "runs/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
-use annals_core::SessionId;
-use annals_core::event::Location;
+use annals_core::{Event, Seq, SessionId};
 use annals_runtime::ports::provider::Attempt;
-use annals_runtime::settings::{LocationServices, Locations};
+use annals_runtime::settings::LocationServices;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
-use annals_runtime::worktree::{Capture, Changes, Files, FilesError, Plan, Transfer, Tree, Undo, files_at};
+use annals_runtime::worktree::{FilesError, files_at};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Ports, Runtime, Session};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer};
 use place::{Place, git, git_is_here};
 use serde_json::json;
-use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::Notify;
+use watched::{Moment, Places, Watch, Watched, at};
 use world::{Tested, World, events, history};
 
-/// Where a process dies: at the n-th append or restore since it was armed, before or after it.
+/// Where a process dies: at the n-th append or the n-th restore since it was armed, before or after it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Point {
     Append(usize, When),
-    Restore(When),
+    Restore(usize, When),
     Never,
 }
 
@@ -44,12 +46,14 @@ enum When {
 struct Death {
     point: Point,
     appends: AtomicUsize,
+    restores: AtomicUsize,
     died: Notify,
 }
 
 impl Death {
     fn at(point: Point) -> Arc<Self> {
-        Arc::new(Self { point, appends: AtomicUsize::new(0), died: Notify::new() })
+        let (appends, restores) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        Arc::new(Self { point, appends, restores, died: Notify::new() })
     }
 
     async fn passes(&self, here: Point) {
@@ -81,54 +85,30 @@ impl LogLayer for DyingLog {
     }
 }
 
-/// Files of a process that dies, or whose departures fail.
-struct DyingFiles {
-    inner: Arc<dyn Files>,
+/// A process that dies at its files, or whose departures fail.
+struct Dying {
     death: Arc<Death>,
     departs: bool,
 }
 
-impl Files for DyingFiles {
-    fn talk_only(&self) -> Option<&str> {
-        self.inner.talk_only()
-    }
-    fn checkout(&self) -> Option<annals_runtime::worktree::Checkout> {
-        self.inner.checkout()
-    }
-    fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>> {
-        self.inner.capture()
-    }
-    fn changes<'a>(&'a self, from: &'a Tree, to: Option<&'a Tree>) -> Boxed<'a, Result<Changes, FilesError>> {
-        self.inner.changes(from, to)
-    }
-    fn plan<'a>(&'a self, undo: &'a Undo) -> Boxed<'a, Result<Plan, FilesError>> {
-        self.inner.plan(undo)
-    }
-    fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>> {
+impl Watch for Dying {
+    fn at(&self, moment: Moment) -> Boxed<'_, Result<(), FilesError>> {
         Box::pin(async move {
-            self.death.passes(Point::Restore(When::Before)).await;
-            self.inner.restore(plan).await?;
-            self.death.passes(Point::Restore(When::After)).await;
+            let restores = &self.death.restores;
+            match moment {
+                Moment::Restores => {
+                    let number = restores.load(Ordering::SeqCst);
+                    self.death.passes(Point::Restore(number, When::Before)).await;
+                }
+                Moment::Restored => {
+                    let number = restores.fetch_add(1, Ordering::SeqCst);
+                    self.death.passes(Point::Restore(number, When::After)).await;
+                }
+                Moment::Departs if !self.departs => return Err(FilesError::Changed { path: "app/a".into() }),
+                Moment::Departs => {}
+            }
             Ok(())
         })
-    }
-    fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
-        self.inner.plan_take_back(from, to)
-    }
-    fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {
-        self.inner.uncommitted(below)
-    }
-    fn plan_arrival<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>> {
-        self.inner.plan_arrival(transfer)
-    }
-    fn plan_departure<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>> {
-        match self.departs {
-            true => self.inner.plan_departure(transfer),
-            false => Box::pin(async { Err(FilesError::Changed { path: "app/a".into() }) }),
-        }
-    }
-    fn tidy(&self) -> Boxed<'_, Result<(), FilesError>> {
-        self.inner.tidy()
     }
 }
 
@@ -136,37 +116,24 @@ impl Files for DyingFiles {
 const POINTS: [Point; 6] = [
     Point::Append(0, When::Before),
     Point::Append(0, When::After),
-    Point::Restore(When::Before),
-    Point::Restore(When::After),
+    Point::Restore(0, When::Before),
+    Point::Restore(0, When::After),
     Point::Append(1, When::Before),
     Point::Append(1, When::After),
 ];
 
-/// Services by directory.
-struct Places(BTreeMap<String, LocationServices>);
-
-impl Locations for Places {
-    fn at(&self, location: &Location) -> LocationServices {
-        self.0.get(&location.directory).cloned().unwrap_or_default()
-    }
-}
-
 /// A process over the world that dies at a point.
 fn process(world: &World, places: &[(&Path, &Path)], death: &Arc<Death>, departs: bool) -> Runtime {
     let services = places.iter().map(|(root, shadow)| {
-        let files = DyingFiles { inner: files_at(root, shadow), death: death.clone(), departs };
+        let watch = Dying { death: death.clone(), departs };
+        let files = Watched { inner: files_at(root, shadow), watch };
         let services = LocationServices { files: Some(Arc::new(files)), ..world.services.clone() };
         (root.to_string_lossy().into_owned(), services)
     });
     let ports = Ports {
         log: Arc::new(DyingLog { inner: world.log.clone(), death: death.clone() }),
-        provider: world.provider.clone(),
-        clock: world.clock.clone(),
-        ids: world.ids.clone(),
-        outputs: Arc::new(annals_runtime::ports::MemoryOutputs::new(world.clock.clone())),
-        approver: world.approver.clone(),
         locations: Arc::new(Places(services.collect())),
-        definitions: Arc::new(world.definitions.clone()),
+        ..world.ports()
     };
     Runtime::new(ports, world.settings.clone())
 }
@@ -281,7 +248,7 @@ async fn a_run_takes_a_restore_back_before_its_first_turn_and_keeps_what_the_use
     }
     for edited in [false, true] {
         let (world, place, id) = worked().await?;
-        let death = Death::at(Point::Restore(When::After));
+        let death = Death::at(Point::Restore(0, When::After));
         dies(&process(&world, &[(&place.root, &place.folder)], &death, true), &death, id, undo).await?;
         assert_eq!(place.read("a")?, "one\n", "restored, and nobody knows");
         if edited {
@@ -308,6 +275,7 @@ async fn moving() -> Result<(World, Place, PathBuf, SessionId), Box<dyn std::err
     let other = place.folder.join("other");
     git(&place.root, &["worktree", "add", "-q", "-b", "other", &other.to_string_lossy()])?;
     place.write("app/a", "2\n")?;
+    place.write("app/new", "new\n")?;
     let world = World::new([Attempt::text("hi")]);
     let runtime = two(&world, &place, &other, &Death::at(Point::Never), true);
     let session = runtime.create(NewSession::at(place.root.to_string_lossy(), "build", "test/alpha")).await?;
@@ -321,38 +289,100 @@ fn two(world: &World, place: &Place, other: &Path, death: &Arc<Death>, departs: 
     process(world, &[(&place.root, &shadows.0), (other, &shadows.1)], death, departs)
 }
 
-fn at(path: &Path) -> Location {
-    Location { directory: path.to_string_lossy().into_owned(), workspace: None }
-}
+/// Every point that a move with uncommitted changes passes: the arrival, the record, the departure, its end.
+const POINTS_OF_A_MOVE: [Point; 10] = [
+    Point::Append(0, When::Before),
+    Point::Append(0, When::After),
+    Point::Restore(0, When::Before),
+    Point::Restore(0, When::After),
+    Point::Append(1, When::Before),
+    Point::Append(1, When::After),
+    Point::Restore(1, When::Before),
+    Point::Restore(1, When::After),
+    Point::Append(2, When::Before),
+    Point::Append(2, When::After),
+];
 
 #[tokio::test]
-async fn a_move_whose_process_dies_has_happened_with_its_changes_or_not_at_all() -> Tested {
+async fn a_move_whose_process_dies_at_any_point_leaves_the_changes_at_one_place() -> Tested {
     if !git_is_here() {
         return Ok(());
     }
-    for point in POINTS {
+    for (number, point) in POINTS_OF_A_MOVE.into_iter().enumerate() {
         let (world, place, other, id) = moving().await?;
-        let death = Death::at(point);
-        let there = at(&other);
-        dies(&two(&world, &place, &other, &death, true), &death, id, move |session| async move {
-            let plan = session.plan_move(there).await?;
-            session.move_with_changes(&plan).await.map(drop)
-        })
-        .await?;
+        moves_and_dies(&world, &place, &other, id, point).await?;
         let runtime = two(&world, &place, &other, &Death::at(Point::Never), true);
         let session = runtime.session(id).await?;
+        // Whoever looks at the files next finds out, once.
         session.plan_clear().await?;
+        let log = events(&world, &session).await?;
+        session.plan_clear().await?;
+        assert_eq!(events(&world, &session).await?, log, "{point:?}");
         let view = session.view().await?;
-        assert_eq!(view.session.restoring, None, "{point:?}");
-        let moved = point == Point::Append(1, When::After);
+        assert_eq!((&view.session.restoring, &view.session.departing), (&None, &None), "{point:?}");
+        let moved = number >= 5;
         let expected = if moved { at(&other) } else { at(&place.root) };
         assert_eq!(view.session.location, Some(expected), "{point:?}");
-        let there = fs::read_to_string(other.join("app/a"))?;
-        assert_eq!(there, if moved { "2\n" } else { "1\n" }, "{point:?}");
-        // What was to leave the source is still there: nothing is lost.
-        assert_eq!(place.read("app/a")?, "2\n", "{point:?}");
+        let (here, there) = (place.read("app/a")?, fs::read_to_string(other.join("app/a"))?);
+        let (stays, leaves) = ("1\n", "2\n");
+        let expected = if moved { (stays, leaves) } else { (leaves, stays) };
+        assert_eq!((here.as_str(), there.as_str()), expected, "{point:?}");
+        assert_eq!((place.read("app/new").is_err(), other.join("app/new").exists()), (moved, moved), "{point:?}");
     }
     Ok(())
+}
+
+#[tokio::test]
+async fn a_departure_that_is_finished_later_leaves_what_the_user_changed_since() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, other, id) = moving().await?;
+    moves_and_dies(&world, &place, &other, id, Point::Append(1, When::After)).await?;
+    place.write("app/new", "the user's own\n")?;
+    let runtime = two(&world, &place, &other, &Death::at(Point::Never), true);
+    let session = runtime.session(id).await?;
+    session.admit(NewInput::steer("on")).await?;
+    session.run().await?;
+    assert_eq!((place.read("app/a")?.as_str(), place.read("app/new")?.as_str()), ("1\n", "the user's own\n"));
+    assert_eq!(fs::read_to_string(other.join("app/new"))?, "new\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_departure_keeps_nobody_from_working_and_ends_with_what_keeps_the_changes() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, other, id) = moving().await?;
+    moves_and_dies(&world, &place, &other, id, Point::Append(1, When::After)).await?;
+    // Who knows nothing of the source leaves it to somebody else.
+    let runtime = process(&world, &[(&other, &place.folder.join("shadow-2"))], &Death::at(Point::Never), true);
+    let session = runtime.session(id).await?;
+    session.plan_clear().await?;
+    assert_eq!(session.view().await?.session.departing.as_ref().map(|open| &open.location), Some(&at(&place.root)));
+    // At the source there is no project any more.
+    fs::rename(place.root.join(".git"), place.folder.join("no-project-any-more"))?;
+    let runtime = two(&world, &place, &other, &Death::at(Point::Never), true);
+    let session = runtime.session(id).await?;
+    session.plan_clear().await?;
+    assert_eq!(session.view().await?.session.departing, None);
+    let log = world.log.read(id, Seq::ZERO, 1_000).await?;
+    let last = log.last().and_then(|slice| slice.records().last().map(|record| record.event.clone()));
+    let Some(Event::DepartureEnded(ended)) = last else { return Err(format!("{last:?}").into()) };
+    assert_eq!(ended.error.ok_or("it says why")?.kind, "files");
+    assert_eq!((place.read("app/a")?.as_str(), fs::read_to_string(other.join("app/a"))?.as_str()), ("2\n", "2\n"));
+    Ok(())
+}
+
+/// Moves a Session with its changes, in a process that dies at a point.
+async fn moves_and_dies(world: &World, place: &Place, other: &Path, id: SessionId, point: Point) -> Tested {
+    let (death, there) = (Death::at(point), at(other));
+    dies(&two(world, place, other, &death, true), &death, id, move |session| async move {
+        let plan = session.plan_move(there).await?;
+        session.move_with_changes(&plan).await.map(drop)
+    })
+    .await
 }
 
 #[tokio::test]
