@@ -25,7 +25,7 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl Session {
     /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands. Gives
-    /// where the first of the events stands.
+    /// where the first of the events stands. As long as the mark is there, nobody settles what is open.
     ///
     /// # Errors
     /// [`Refusal::Outdated`], [`Refusal::Busy`] or [`Refusal::Files`]: files are as before. [`Refusal::Unrecorded`] when they

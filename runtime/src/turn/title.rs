@@ -138,6 +138,7 @@ pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
         let _asking = asking;
         let cancelled = cancel.watch();
         let _pass = tokio::select! {
+            biased;
             pass = begins => pass,
             () = cancelled.cancelled() => return,
         };
