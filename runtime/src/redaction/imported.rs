@@ -58,6 +58,7 @@ impl Door {
             Event::RevertStaged(staged) => self.files(&mut staged.files),
             Event::FilesSummarised(summarised) => self.files(&mut summarised.files),
             Event::RestoreBegun(begun) => self.location(&mut begun.location),
+            Event::DepartureBegun(begun) => self.location(&mut begun.location),
             // All that they hold passed above.
             Event::SessionForked(_)
             | Event::InputAdmitted(_)
@@ -67,6 +68,7 @@ impl Door {
             | Event::CompactionFailed(_)
             | Event::TitleFailed(_)
             | Event::RestoreAbandoned(_)
+            | Event::DepartureEnded(_)
             | Event::ToolProgressed(_)
             | Event::SyntheticAdded(_)
             | Event::ShellRan(_)
