@@ -38,8 +38,7 @@ async fn all_pages(log: &DiskLog, session: annals_core::SessionId, page: usize) 
 async fn long_pages_from_the_journal_are_what_single_places_from_sled_are() {
     // With little memory for sled, single places are read from packed segments as well.
     for sled_cache in [64 << 20, 64 << 10] {
-        let tuning =
-            Tuning { segment_bytes: 256 << 10, read_room: 600 << 10, sled_cache, ..Tuning::default() };
+        let tuning = Tuning { segment_bytes: 256 << 10, read_room: 600 << 10, sled_cache, ..Tuning::default() };
         both_copies_serve(tuning).await;
     }
 }
