@@ -6,6 +6,7 @@
 //! the time the call runs is refused. This is no sandbox: what `bash` is allowed to run may do anything.
 
 mod bash;
+mod carry;
 mod change;
 mod command;
 mod edit;
