@@ -57,7 +57,8 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
 }
 
 fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let Loaded { config, refused } = desk.environment.examined(&desk.environment.directory(at.directory.as_deref()))?;
+    let Loaded { config, refused, .. } =
+        desk.environment.examined(&desk.environment.directory(at.directory.as_deref()))?;
     let settings: Vec<&Setting> =
         config.settings.all().iter().filter(|setting| says_something(setting, &config.settings)).collect();
     let mut settings = settings;
@@ -159,11 +160,11 @@ fn path(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> 
 
 fn trust(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, desk)?;
-    let text = text(&project)?;
-    // What is trusted is at least understood.
-    let examined = desk.environment.examined(&project.root)?;
+    // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
+    let Loaded { refused, text, .. } = desk.environment.examined(&project.root)?;
+    let text = text.ok_or_else(|| ConfigError::NoProject { directory: project.root.clone() })?;
     Trust::kept_in(&places.trust).give(&project, &text)?;
-    for problem in &examined.refused {
+    for problem in &refused {
         writeln!(out, "{}  {}", desk.look.paint(Tone::Warn, "allowed"), plain(&problem.to_string()))?;
     }
     writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;
