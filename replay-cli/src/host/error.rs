@@ -2,6 +2,7 @@
 
 use annals_runtime::providers::cassette::CassetteError;
 use annals_runtime::tools::RegistrationError;
+use annals_runtime::workbench::AttachError;
 use annals_runtime::{LogError, Refusal};
 use std::io;
 use std::path::PathBuf;
@@ -18,6 +19,25 @@ pub enum HostError {
     /// What came through the pipe is no text.
     #[error("what came through stdin is no UTF-8 text; name a file in the prompt instead, and the model will read it")]
     NotText,
+    /// Files without a word on what is to be done with them.
+    #[error("say in a prompt what is to be done with the file: annals run --file PATH \"what does this show?\"")]
+    FilesAlone,
+    /// A file cannot be given with a prompt.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The model takes no media of this type.
+    #[error(
+        "{}: {model} takes no {mime}; choose another model by --model, or say `models.\"{model}\".media` in your \
+         configuration if it does", file.display()
+    )]
+    NotTaken {
+        /// Which file.
+        file: PathBuf,
+        /// Its media type.
+        mime: String,
+        /// Which model.
+        model: String,
+    },
     /// stdin cannot be read.
     #[error("stdin cannot be read: {0}")]
     Stdin(#[source] io::Error),
@@ -107,6 +127,9 @@ impl HostError {
     pub fn status(&self) -> u8 {
         match self {
             Self::NoPrompt
+            | Self::FilesAlone
+            | Self::Attach(_)
+            | Self::NotTaken { .. }
             | Self::NotText
             | Self::NoModel { .. }
             | Self::UnknownModel { .. }

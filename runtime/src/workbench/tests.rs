@@ -7,3 +7,5 @@ mod paths;
 mod reading;
 mod running;
 mod searching;
+
+pub(super) use bench::pipe;

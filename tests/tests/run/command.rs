@@ -33,6 +33,35 @@ fn a_prompt_may_come_through_a_pipe() {
 }
 
 #[test]
+fn files_go_with_the_prompt_and_what_cannot_is_told_before_anything_is_made() {
+    let model = model([Says::Text("A red dot, and a plan.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    person.write("plan.md", "# Plan\n\nMend the clock.\n");
+    std::fs::write(person.project().join("dot.png"), b"\x89PNG\r\n\x1a\nnot really\0").expect("a file");
+    let prompt = ["run", "--file", "plan.md", "--file", "../project/dot.png", "what is this?"];
+    let refused = [
+        person.annals(&prompt),
+        person.annals(&["run", "--file", "gone", "what is this?"]),
+        person.annals(&["run", "--file", ".", "what is this?"]),
+        person.annals(&["run", "--file", "plan.md"]),
+    ];
+    insta::assert_snapshot!(refused.map(|answer| answer.shown()).join("\n\n"));
+    assert!(!person.store().exists(), "nothing was made");
+    let file = person.home().join(".config/annals/config.toml");
+    let with_images =
+        std::fs::read_to_string(&file).expect("a file") + "\n[models.\"mock/one\"]\nmedia = [\"image\"]\n";
+    person.configure(&with_images);
+    let answer = person.annals(&prompt);
+    assert_eq!((answer.status, answer.out.as_str()), (Some(0), "A red dot, and a plan.\n"), "{}", answer.remarks);
+    let sent = model.received()[0]["messages"].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
+    let sent = sent.to_string();
+    assert!(sent.contains("what is this?") && sent.contains("Attached file: plan.md\\n# Plan"), "{sent}");
+    assert!(sent.contains("data:image/png;base64,iVBORw0KGgpub3QgcmVhbGx5AA=="), "{sent}");
+    let verified = person.annals(&["verify", "--requests", "--wire"]);
+    assert_eq!(verified.status, Some(0), "{verified:?}");
+}
+
+#[test]
 fn tools_run_and_are_told_beside_the_answer() {
     let read = json!({"path": "notes.md"});
     let calls = vec![("c1", "read", read), ("c2", "grep", json!({"pattern": "nothing like it"}))];

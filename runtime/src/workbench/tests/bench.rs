@@ -133,7 +133,7 @@ pub(super) fn put(path: &Path, content: impl AsRef<[u8]>) -> std::io::Result<()>
 }
 
 /// Makes a named pipe.
-pub(super) fn pipe(path: &Path) -> std::io::Result<()> {
+pub(in crate::workbench) fn pipe(path: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?)
 }
