@@ -55,6 +55,15 @@ pub enum HostError {
         /// What was perhaps meant.
         meant: Vec<String>,
     },
+    /// The model that a Session stands on is defined nowhere here.
+    #[error(
+        "the Session was answered by {name:?}, and no model is called so here: choose another one by --model \
+         (`annals models` lists what there is), or describe this one in `models.{name:?}` of your configuration"
+    )]
+    RecordedModel {
+        /// Which.
+        name: String,
+    },
     /// Nobody defined the agent.
     #[error("no agent is called {name:?}; there are {}", known.join(", "))]
     UnknownAgent {
@@ -133,6 +142,7 @@ impl HostError {
             | Self::NotText
             | Self::NoModel { .. }
             | Self::UnknownModel { .. }
+            | Self::RecordedModel { .. }
             | Self::UnknownAgent { .. }
             | Self::NothingToContinue { .. }
             | Self::NoDirectory { .. }

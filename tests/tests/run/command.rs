@@ -62,6 +62,27 @@ fn files_go_with_the_prompt_and_what_cannot_is_told_before_anything_is_made() {
 }
 
 #[test]
+fn a_link_out_of_a_project_is_not_told_to_the_model_and_the_person_is_told_so() {
+    let model = model([Says::Text("Hello."), Says::Text("Hello again."), Says::Text("And again.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    std::fs::write(person.home().join("private"), "The word is mockingbird.").expect("a file");
+    std::os::unix::fs::symlink("../home/private", person.project().join("AGENTS.md")).expect("a link");
+    let answer = person.annals(&["run", "hello"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+    let told = "AGENTS.md is a link out of the project, to TMP/home/private: it is not read";
+    assert!(answer.remarks.contains(told), "{}", answer.remarks);
+    assert!(!model.received()[0].to_string().contains("mockingbird"));
+    std::fs::create_dir(person.project().join(".annals")).expect("a folder");
+    person.write(".annals/config.toml", "");
+    assert!(person.annals(&["run", "-c", "hello"]).remarks.contains(told), "nobody trusted it yet");
+    assert_eq!(person.annals(&["config", "trust"]).status, Some(0));
+    let trusted = person.annals(&["run", "-c", "hello"]);
+    assert!(!trusted.remarks.contains("is a link"), "{}", trusted.remarks);
+    assert!(!model.received()[1].to_string().contains("mockingbird"));
+    assert!(model.received()[2].to_string().contains("mockingbird"));
+}
+
+#[test]
 fn tools_run_and_are_told_beside_the_answer() {
     let read = json!({"path": "notes.md"});
     let calls = vec![("c1", "read", read), ("c2", "grep", json!({"pattern": "nothing like it"}))];
