@@ -6,7 +6,8 @@ use crate::host::{
     Chosen, Ended, Goal, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice,
     closing, conduct, configured, opening,
 };
-use annals_core::event::{Attachment, ModelProfile};
+use annals_core::event::{Attachment, Finish, ModelProfile};
+use annals_projections::{Body, SessionView};
 use annals_runtime::NewInput;
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_runtime::wire::is_sent;
@@ -109,14 +110,17 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     };
     let host = Host::open(desk, reader, equipment, put)?;
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
+    let before = session.view().await.map_err(HostError::from)?;
+    if prompt.is_none() && is_done(&before) {
+        return Err(HostError::NothingWaits.into());
+    }
     let person = std::io::stdin().is_terminal() && desk.shows_progress();
     let show = match desk.look.json {
         true => Show::Json(JsonLines::default()),
         false => Show::Screen(Box::new(Screen::new(desk.remarks.clone(), desk.look.clone(), desk.watched))),
     };
     let mut stage = Stage::new(&host, questions, show, args.with.manner(person), Lines::of_stdin())?;
-    let view = session.view().await.map_err(HostError::from)?;
-    stage.show.begin(&view, out)?;
+    stage.show.begin(&before, out)?;
     if let Some(prompt) = prompt {
         let input = SeededIds::from_entropy()?.input(desk.look.now);
         stage.show.typed(input.clone());
@@ -139,6 +143,15 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         desk.remarks.say(crate::look::Tone::Bad, &advice(error, view.session.model.as_str()));
     }
     Ok(Verdict::bad_if(!matches!(ended, Ended::Idle | Ended::Elsewhere)))
+}
+
+/// Whether the last turn came to its end and nothing waits: to ask again would ask for an answer to an answer.
+fn is_done(view: &SessionView) -> bool {
+    let answered = view.history.selected().last().is_some_and(|message| match &message.body {
+        Body::Assistant(answer) => answer.finish == Some(Finish::Stop),
+        _ => false,
+    });
+    answered && view.inbox.pending.is_empty() && !view.session.running
 }
 
 /// The files that go with the prompt, each called as the model's tools would call it.

@@ -16,6 +16,9 @@ pub enum HostError {
          `-c` alone goes on with what was interrupted"
     )]
     NoPrompt,
+    /// The Session is at rest: there is nothing to go on with.
+    #[error("the last turn of this Session is done, and nothing waits; say what comes next: `annals run -c \"...\"`")]
+    NothingWaits,
     /// What came through the pipe is no text.
     #[error("what came through stdin is no UTF-8 text; name a file in the prompt instead, and the model will read it")]
     NotText,
@@ -136,6 +139,7 @@ impl HostError {
     pub fn status(&self) -> u8 {
         match self {
             Self::NoPrompt
+            | Self::NothingWaits
             | Self::FilesAlone
             | Self::Attach(_)
             | Self::NotTaken { .. }

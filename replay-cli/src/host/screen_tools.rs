@@ -15,6 +15,9 @@ use std::time::Instant;
 /// How many lines of a diff are shown.
 const DIFF: usize = 12;
 
+/// How many columns of a call's words stand before what it shows.
+const TOLD: usize = 32;
+
 /// The calls that run, and the children whose calls are shown.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -52,6 +55,8 @@ impl Calls {
             1 => first.told.clone(),
             calls => format!("{} · {}", counted(calls as u64, "call"), spoke.told),
         };
+        // What it shows must not be pushed out of sight by what was asked of it.
+        let told = if newest.is_empty() { told } else { clip(&told, TOLD) };
         Some((format!("{told}{newest}"), first.seen))
     }
 
