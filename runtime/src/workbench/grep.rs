@@ -1,8 +1,8 @@
 //! The tool `grep`.
 
 use super::open;
-use super::place::{Access, Workplace};
-use super::read::{Read, path_is_one};
+use super::place::Workplace;
+use super::read::Read;
 use super::stop::{Stop, blocking};
 use super::typed::{Work, Worked};
 use super::walk::{self, Shape};
@@ -58,13 +58,12 @@ impl Work for Grep {
         searched; hidden files are. Files that may not be read without asking are left out and named.";
 
     fn check(&self, input: &Input) -> Result<(), String> {
-        limited(input.limit, MOST)?;
-        input.path.as_deref().map_or(Ok(()), path_is_one)
+        walk::check(input.path.as_deref(), input.limit, MOST)
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
         let path = input.path.as_deref().unwrap_or(".");
-        let mut demands = self.0.demands(Self::ACTION, path, Access::Look);
+        let mut demands = walk::demands(&self.0, Self::ACTION, input.path.as_deref());
         // Whoever searches a file sees what it holds. In a directory each file is judged when it is found.
         if self.0.resolve(path).is_ok_and(|real| !real.is_dir())
             && let Some(searched) = demands.pop()
@@ -112,14 +111,6 @@ impl Work for Grep {
             Ok(search.told(complete))
         })
         .await
-    }
-}
-
-/// Whether a limit is one.
-pub(super) fn limited(limit: Option<u64>, most: u64) -> Result<(), String> {
-    match limit {
-        Some(limit) if !(1..=most).contains(&limit) => Err(format!("`limit` must be between 1 and {most}")),
-        _ => Ok(()),
     }
 }
 
