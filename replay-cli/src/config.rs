@@ -38,6 +38,7 @@ use annals_runtime::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::CompactionSettings;
+use annals_runtime::workbench::skills::Root;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -57,6 +58,8 @@ pub struct Config {
     pub catalog: Catalog,
     /// The project's file, if there is one.
     pub project: Option<ProjectFile>,
+    /// Whether the user trusts the project's file as it is.
+    trusted: bool,
     places: Places,
     directory: PathBuf,
     variables: Variables,
@@ -66,6 +69,8 @@ pub struct Config {
 pub struct Loaded {
     /// What the files say together. While anything is refused, without the project's file.
     pub config: Config,
+    /// The text of the project's file that was judged.
+    pub text: Option<String>,
     /// What of the project's file only a trusted one may do.
     pub refused: Vec<Problem>,
 }
@@ -89,7 +94,7 @@ impl Config {
     /// # Errors
     /// When a file is wrong, cannot be read, or does what only a trusted one may.
     pub fn load(places: &Places, directory: &Path, variables: Variables) -> Result<Self, ConfigError> {
-        let Loaded { config, refused } = Self::examine(places, directory, variables)?;
+        let Loaded { config, refused, .. } = Self::examine(places, directory, variables)?;
         match &config.project {
             Some(project) if !refused.is_empty() => Err(ConfigError::Untrusted {
                 problems: refused,
@@ -114,14 +119,16 @@ impl Config {
             problems.extend(reading.problems);
             settings.lay(reading.settings);
         }
-        let mut refused = Vec::new();
+        let (mut refused, mut trusted, mut text) = (Vec::new(), false, None);
         let project = ProjectFile::find(&directory, &variables);
-        if let Some(project) = &project
-            && let Some(text) = read(&project.file)?
-        {
-            let reading = reading::read(Layer::Project, project.file.clone(), &text);
+        if let Some(project) = &project {
+            text = read(&project.file)?;
+        }
+        if let (Some(project), Some(text)) = (&project, &text) {
+            let reading = reading::read(Layer::Project, project.file.clone(), text);
             problems.extend(reading.problems);
-            if !Trust::kept_in(&places.trust).holds(project, &text)? {
+            trusted = Trust::kept_in(&places.trust).holds(project, text)?;
+            if !trusted {
                 refused = guard::refused(&reading.settings, &settings, &project.root);
             }
             if refused.is_empty() {
@@ -136,9 +143,9 @@ impl Config {
             agents.insert(AgentName::from(name), Agent::read(&settings, name, file, &mut problems)?);
         }
         let places = places.clone();
-        let config = Self { settings, agents, catalog, project, places, directory, variables };
+        let config = Self { settings, agents, catalog, project, trusted, places, directory, variables };
         config.check(&mut problems);
-        if problems.is_empty() { Ok(Loaded { config, refused }) } else { Err(ConfigError::Wrong(problems)) }
+        if problems.is_empty() { Ok(Loaded { config, text, refused }) } else { Err(ConfigError::Wrong(problems)) }
     }
 
     /// The agent that a new Session begins with.
@@ -206,21 +213,37 @@ impl Config {
             configured: files.filter_map(|setting| setting.value.as_str().map(str::to_owned)).collect(),
             home: self.places.home.as_ref().map(|home| home.to_string_lossy().into_owned()),
             project: project && !opted_out(|name| self.variables.get(name)),
+            links_out: self.trusted,
         }
     }
 
-    /// Folders with skills, the first to name one counts: the project's `.annals/skills` unless it is a link out of the
-    /// project (such folders are read without being asked for), those of the files, the user's `skills` beside the
-    /// configuration.
-    pub fn skills(&self) -> Vec<PathBuf> {
+    /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the user's
+    /// `skills` beside the configuration. They are read without being asked for; those of a project that nobody trusts are
+    /// left out if they lead out of it, and bounded by it.
+    pub fn skills(&self) -> Vec<Root> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
-        let stays = guard::stays(Path::new(OWN_SKILLS), root);
+        let stays = self.trusted || guard::stays(Path::new(OWN_SKILLS), root);
         let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
-        let named = self.settings.list(&["skills", "folders"]);
-        own.into_iter()
-            .chain(named.map(|setting| file_of(&self.places, self.project.as_ref(), setting)))
-            .chain([self.places.user_dir.join("skills")])
+        let bound = (!self.trusted).then(|| self.bound().to_string_lossy().into_owned());
+        let of = |path: PathBuf, within: Option<String>| {
+            // Paths that are no text name nothing that a model could.
+            Some(Root { path: path.into_os_string().into_string().ok()?, within })
+        };
+        let named = self.settings.list(&["skills", "folders"]).filter_map(|setting| {
+            let own = matches!(setting.origin, Origin::File { layer: Layer::Project, .. });
+            of(file_of(&self.places, self.project.as_ref(), setting), bound.clone().filter(|_| own))
+        });
+        own.and_then(|own| of(own, bound.clone()))
+            .into_iter()
+            .chain(named)
+            .chain(of(self.places.user_dir.join("skills"), None))
             .collect()
+    }
+
+    /// The folder that links of an untrusted project may not lead out of: the one with `.git`, else the project's own.
+    fn bound(&self) -> &Path {
+        let own = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
+        own.ancestors().find(|folder| folder.join(".git").exists()).unwrap_or(own)
     }
 
     /// What redaction is to do.

@@ -13,9 +13,11 @@ mod conduct;
 mod configured;
 mod equipment;
 mod error;
+mod held;
 mod json_lines;
 mod lease;
 mod lines;
+mod meter;
 pub mod opening;
 mod places;
 mod question;
@@ -43,7 +45,9 @@ pub use signals::{Signal, Signals};
 
 use crate::desk::Desk;
 use crate::error::CliError;
+use crate::look::Tone;
 use crate::reader::Reader;
+use crate::remarks::Remarks;
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock};
@@ -61,6 +65,7 @@ pub struct Host {
     pub reader: Reader,
     places: Arc<Places>,
     store: PathBuf,
+    remarks: Remarks,
 }
 
 impl Host {
@@ -90,7 +95,7 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        Ok(Self { runtime, reader, places, store })
+        Ok(Self { runtime, reader, places, store, remarks: desk.remarks.clone() })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -106,7 +111,7 @@ impl Host {
         Ok(session)
     }
 
-    /// Looks at a Location beforehand: it runs git, which takes its time.
+    /// Looks at a Location beforehand: it runs git, which takes its time. Says what a person should know of it.
     ///
     /// # Errors
     /// When there is no such directory.
@@ -115,6 +120,9 @@ impl Host {
             return Err(HostError::NoDirectory { directory: location.directory.clone() }.into());
         }
         self.places.prepare(location).await;
+        for remark in self.places.remarks(location).await {
+            self.remarks.say(Tone::Warn, &remark);
+        }
         Ok(())
     }
 

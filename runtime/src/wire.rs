@@ -19,6 +19,7 @@ mod talk;
 
 pub use body::Body;
 pub use decode::{Decoder, decoder};
+pub use media::is_sent;
 pub use refusal::{RetryAdvice, refusal};
 
 use annals_core::SessionId;

@@ -5,7 +5,9 @@
 //! `external_directory` on its directory before it is judged as what is done to it; and a path that leads elsewhere by
 //! the time the call runs is refused. This is no sandbox: what `bash` is allowed to run may do anything.
 
+mod attach;
 mod bash;
+mod carry;
 mod change;
 mod command;
 mod edit;
@@ -31,6 +33,7 @@ mod write;
 #[cfg(test)]
 mod tests;
 
+pub use attach::{AttachError, attachment};
 pub use place::{EXTERNAL_DIRECTORY, Workplace};
 
 use crate::tools::Tool;

@@ -4,14 +4,15 @@
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
-use annals_core::event::{AgentProfile, ChildOutcome, Effect, Rule};
-use annals_core::{Event, Seq, SessionId};
+use annals_core::event::{AgentProfile, ChildOutcome, Effect, Location, Parent, Rule, SessionCreated};
+use annals_core::{Event, Seq, SessionId, Time};
 use annals_runtime::ports::provider::Answer;
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
 use annals_runtime::subagents::{Subagent, Subagents, TaskTool};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
-use annals_runtime::{NewInput, Outcome, Runtime, Session};
+use annals_runtime::{NewInput, NewSession, Outcome, Runtime, Session};
+use annals_store::Draft;
 use serde_json::{Value, json};
 use std::sync::Arc;
 use tokio::sync::Notify;
@@ -167,6 +168,59 @@ async fn a_child_may_do_nothing_that_its_parent_is_denied_and_no_tasks_unless_it
     let expected = "assistant tool-calls: edit=error(Unknown tool: edit) | look=completed(seen) | \
                     task=error(Unknown tool: task) | todowrite=error(Unknown tool: todowrite)";
     assert_eq!(history(&child).await?[1], expected);
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_a_parent_was_denied_holds_for_its_child_when_nobody_defines_the_parents_agent_any_more() -> Tested {
+    let attempts = [
+        task("c1", json!({})),
+        Attempt::text("four"),
+        Attempt::text("done"),
+        Attempt::call("d1", "edit", "{}"),
+        Attempt::text("tried"),
+    ];
+    let mut world = World::new(attempts).tool(says("edit", "edited"));
+    let everything = agent("explore", vec![rule("*", Effect::Allow)]);
+    let careful = vec![rule("*", Effect::Allow), rule("edit", Effect::Deny)];
+    let without = world.definitions.clone().agent(everything);
+    world.definitions = without.clone().agent(agent("build", careful));
+    let (_before, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    let id = child_of(&session).await?;
+    // Another process, whose configuration lacks the agent.
+    world.definitions = without;
+    assert!(!world.definitions.agents.contains_key(&"build".into()));
+    let runtime = world.runtime();
+    let child = runtime.session(id).await?;
+    prompted(&child, "now change it").await?;
+    assert_eq!(history(&child).await?[3], "assistant tool-calls: edit=error(Unknown tool: edit)");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_child_of_an_agent_of_which_nothing_is_known_may_do_nothing() -> Tested {
+    let attempts = [Attempt::call("d1", "look", "{}"), Attempt::text("tried")];
+    let mut world = World::new(attempts).tool(says("look", "seen"));
+    world.definitions = world.definitions.agent(agent("explore", vec![rule("*", Effect::Allow)]));
+    let runtime = world.runtime();
+    let parent = NewSession::at("/project", "gone", "test/alpha");
+    let parent = runtime.create(parent).await?;
+    let child = SessionCreated {
+        location: Location { directory: "/project".into(), workspace: None },
+        agent: "explore".into(),
+        model: "test/alpha".into(),
+        policy: parent.view().await?.session.policy,
+        title: None,
+        parent: Some(Parent { session: parent.id(), call: None }),
+        origin: None,
+    };
+    let id = SessionId::from_parts(7, 7);
+    let draft = Draft { session: id, expected: Seq::ZERO, at: Time(7), events: vec![child.into()], digest: None };
+    world.log.append(draft).await?;
+    let child = runtime.session(id).await?;
+    prompted(&child, "look").await?;
+    assert_eq!(history(&child).await?[1], "assistant tool-calls: look=error(Unknown tool: look)");
     Ok(())
 }
 

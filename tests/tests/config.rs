@@ -37,16 +37,18 @@ fn config_show_says_where_every_value_comes_from() {
     for line in [
         "agent = \"plan\"  # $ANNALS_AGENT\n",
         "compaction.buffer = 20000  # built in\n",
-        "model = \"openai/gpt-5\"  # TMP/home/.config/annals/config.toml:1\n",
+        "model = \"openai/gpt-5\"  # ~/.config/annals/config.toml:1\n",
         "permissions = [\"read\",\"*\",\"allow\"]  # built in\n",
-        "permissions = [\"bash\",\"rm *\",\"deny\"]  # TMP/work/.annals/config.toml:2\n",
-        "titles = false  # TMP/work/.annals/config.toml:1\n",
+        "permissions = [\"bash\",\"rm *\",\"deny\"]  # .annals/config.toml:2 (project)\n",
+        "titles = false  # .annals/config.toml:1 (project)\n",
+        "agents.plan.note = \"You are planning: read and search as you need, change\n    nothing, and end",
         "providers.mine.base_url = \"http://user:[redacted:url-password]@host/v1\"",
         "providers.mine.headers.X-Key = \"[hidden]\"",
     ] {
         assert!(shown.contains(line), "{line}\nin\n{shown}");
     }
     assert!(!shown.contains("hunter22") && !shown.contains("abc"), "{shown}");
+    assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     let json: serde_json::Value = serde_json::from_str(&annals.run(&["config", "show", "--json"]).out).expect("JSON");
     let values = json["values"].as_array().expect("a list");
     let titles = values.iter().find(|value| value["key"][0] == "titles").expect("it is there");
@@ -104,10 +106,11 @@ fn models_lists_what_can_be_used_and_which_key_is_missing() {
     for line in [
         "OpenAI\n",
         "* openai/gpt-5.5 ",
-        "context 1,050,000, $5.00 in, $30.00 out per million\n",
+        "context 1,050,000, $5.00 in, $30.00 out\n",
+        "Prices are in dollars per million tokens.\n",
         "  openai/next           context unknown, price unknown\n",
         "  ollama/NAME  any model that the server at http://localhost:11434/v1 has\n",
-        "cannot be used: provider odd: nobody says where it is; give it a `base_url`\n",
+        "cannot be used: provider odd: nobody says\n      where it is; give it a `base_url`\n",
         "Without a key (--all lists their models)\n",
         "set ANTHROPIC_API_KEY\n",
         "set GEMINI_API_KEY\n",
@@ -115,6 +118,9 @@ fn models_lists_what_can_be_used_and_which_key_is_missing() {
         assert!(shown.contains(line), "{line}\nin\n{shown}");
     }
     assert!(!shown.contains("claude") && !shown.contains("planted"), "{shown}");
+    let all = annals.show(&["models", "--all"]);
+    assert!(all.lines().all(|line| line.chars().count() <= 80), "{all}");
+    assert!(all.contains("\n  openrouter/deepseek/deepseek-v4-flash\n      context 1,048,575, "), "{all}");
     let all = annals.show(&["models", "opus", "--all"]);
     assert!(all.contains("Anthropic  set ANTHROPIC_API_KEY\n") && all.contains("anthropic/claude-opus-4-8"), "{all}");
     let json: Vec<serde_json::Value> =

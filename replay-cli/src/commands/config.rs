@@ -4,13 +4,16 @@ use crate::config::{ConfigError, Layer, Loaded, Origin, Places, ProjectFile, Set
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json::object;
-use crate::layout::plain;
+use crate::layout::{columns, plain, wrap};
 use crate::look::{Look, Tone};
 use annals_runtime::redaction::Redactor;
 use clap::Subcommand;
 use serde_json::{Value, json};
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// What stands before what does not fit on a line.
+const BELOW: &str = "    ";
 
 /// Shows what is configured and where each value comes from; trusts the configuration of a project.
 ///
@@ -57,7 +60,8 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
 }
 
 fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let Loaded { config, refused } = desk.environment.examined(&desk.environment.directory(at.directory.as_deref()))?;
+    let Loaded { config, refused, .. } =
+        desk.environment.examined(&desk.environment.directory(at.directory.as_deref()))?;
     let settings: Vec<&Setting> =
         config.settings.all().iter().filter(|setting| says_something(setting, &config.settings)).collect();
     let mut settings = settings;
@@ -69,10 +73,12 @@ fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> 
         object(out, &json!({"values": values, "refused": refused}))?;
         return Ok(Verdict::bad_if(!refused.is_empty()));
     }
-    let lines: Vec<(String, &Origin)> = settings.iter().map(|setting| (line(setting), &setting.origin)).collect();
-    for (line, origin) in lines {
-        let tone = if *origin == Origin::BuiltIn { Tone::Dim } else { Tone::Plain };
-        writeln!(out, "{}  {}", desk.look.paint(tone, &line), desk.look.paint(Tone::Dim, &format!("# {origin}")))?;
+    let places = desk.environment.places()?;
+    let root = config.project.as_ref().map(|project| project.root.as_path());
+    for setting in settings {
+        let tone = if setting.origin == Origin::BuiltIn { Tone::Dim } else { Tone::Plain };
+        let from = format!("# {}", plain(&from(&setting.origin, places.home.as_deref(), root)));
+        draw(&line(setting), tone, &from, &desk.look, out)?;
     }
     if refused.is_empty() {
         return Ok(Verdict::Fine);
@@ -86,6 +92,30 @@ fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> 
         desk.remarks.say(Tone::Bad, &untrusted.to_string());
     }
     Ok(Verdict::BadNews)
+}
+
+/// A value and where it comes from: on one line, or below one another, indented.
+fn draw(line: &str, tone: Tone, from: &str, look: &Look, out: &mut dyn Write) -> std::io::Result<()> {
+    let from_painted = look.paint(Tone::Dim, from);
+    if columns(line) + 2 + columns(from) <= look.width {
+        return writeln!(out, "{}  {from_painted}", look.paint(tone, line));
+    }
+    let lines = wrap(line, look.width.saturating_sub(BELOW.len()));
+    for (at, part) in lines.iter().enumerate() {
+        writeln!(out, "{}{}", if at == 0 { "" } else { BELOW }, look.paint(tone, part))?;
+    }
+    writeln!(out, "{BELOW}{from_painted}")
+}
+
+/// Where a value comes from, in brief: a file of the project's by its place in that, one of the user's by its place at home.
+fn from(origin: &Origin, home: Option<&Path>, project: Option<&Path>) -> String {
+    let Origin::File { layer, path, line } = origin else { return origin.to_string() };
+    let within = |folder: Option<&Path>| path.strip_prefix(folder?).ok();
+    match layer {
+        Layer::Project => within(project).map(|within| format!("{}:{line} (project)", within.display())),
+        Layer::User => within(home).map(|within| format!("~/{}:{line}", within.display())),
+    }
+    .unwrap_or_else(|| origin.to_string())
 }
 
 /// A table that only says that it is there, while others say what stands in it, says nothing.
@@ -159,11 +189,11 @@ fn path(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> 
 
 fn trust(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, desk)?;
-    let text = text(&project)?;
-    // What is trusted is at least understood.
-    let examined = desk.environment.examined(&project.root)?;
+    // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
+    let Loaded { refused, text, .. } = desk.environment.examined(&project.root)?;
+    let text = text.ok_or_else(|| ConfigError::NoProject { directory: project.root.clone() })?;
     Trust::kept_in(&places.trust).give(&project, &text)?;
-    for problem in &examined.refused {
+    for problem in &refused {
         writeln!(out, "{}  {}", desk.look.paint(Tone::Warn, "allowed"), plain(&problem.to_string()))?;
     }
     writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;

@@ -4,7 +4,7 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json::List;
-use crate::layout::{columns, plain};
+use crate::layout::{columns, pad, plain, wrap};
 use crate::look::{Tone, money, thousands};
 use annals_core::event::Prices;
 use annals_runtime::catalog::{CatalogModel, CatalogProvider};
@@ -12,6 +12,9 @@ use annals_runtime::providers::KeySource;
 use annals_runtime::redaction::Redactor;
 use serde_json::{Value, json};
 use std::io::Write;
+
+/// What stands before what is said below a name.
+const BELOW: &str = "      ";
 
 /// Lists the models that can be used, with their limits and prices.
 ///
@@ -51,6 +54,7 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
         listed.iter().filter(|model| model.provider == provider.id).cloned().collect::<Vec<_>>()
     };
     let selected = config.default_model(&config.default_agent());
+    let mut priced = false;
     for provider in providers.iter().filter(|provider| args.all || usable(provider)) {
         let models = of(provider);
         let named = provider.open && provider.id.contains(&word);
@@ -69,10 +73,21 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
         let width = models.iter().map(|model| columns(model.model.as_str())).max().unwrap_or(0);
         for model in &models {
             let mark = if Some(&model.model) == selected.as_ref() { "*" } else { " " };
-            let name = plain(model.model.as_str());
-            let blanks = " ".repeat(width.saturating_sub(columns(&name)));
-            writeln!(out, "{mark} {name}{blanks}  {}", desk.look.paint(Tone::Dim, &plain(&about(model))))?;
+            let (name, about) = (plain(model.model.as_str()), plain(&about(model)));
+            priced |= model.prices.is_some();
+            // One line, or what there is to say below the name.
+            if 4 + width + columns(&about) <= desk.look.width {
+                writeln!(out, "{mark} {}  {}", pad(&name, width), desk.look.paint(Tone::Dim, &about))?;
+                continue;
+            }
+            writeln!(out, "{mark} {name}")?;
+            for line in wrap(&about, desk.look.width.saturating_sub(BELOW.len())) {
+                writeln!(out, "{BELOW}{}", desk.look.paint(Tone::Dim, &line))?;
+            }
         }
+    }
+    if priced {
+        writeln!(out, "{}", desk.look.paint(Tone::Dim, "Prices are in dollars per million tokens."))?;
     }
     let mut rest: Vec<String> = Vec::new();
     for provider in providers.iter().filter(|provider| !args.all && !usable(provider)) {
@@ -104,7 +119,7 @@ fn about(model: &CatalogModel) -> String {
         tokens => format!("{what} {}", thousands(tokens)),
     };
     let price = match model.prices {
-        Some(Prices { input, output, .. }) => format!("{} in, {} out per million", money(input), money(output)),
+        Some(Prices { input, output, .. }) => format!("{} in, {} out", money(input), money(output)),
         None => "price unknown".to_owned(),
     };
     let route = match &model.route {

@@ -3,14 +3,18 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::host::{
-    Ended, Goal, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice, closing,
-    conduct, configured, opening,
+    Chosen, Ended, Goal, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice,
+    closing, conduct, configured, opening,
 };
+use annals_core::event::{Attachment, Finish, ModelProfile};
+use annals_projections::{Body, SessionView};
 use annals_runtime::NewInput;
 use annals_runtime::ports::{Ids, SeededIds};
+use annals_runtime::wire::is_sent;
+use annals_runtime::workbench::attachment;
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Read, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Gives a prompt to a model, with tools to work in this directory, and shows its answer.
 ///
@@ -29,6 +33,9 @@ pub struct Args {
     /// Goes on with this Session: its id, the beginning of it, words of its title, or @last.
     #[arg(long, short = 's', value_name = "SESSION")]
     session: Option<String>,
+    /// Gives a file with the prompt: text, an image, a PDF or a sound. May be said again.
+    #[arg(long = "file", short = 'f', value_name = "PATH")]
+    files: Vec<PathBuf>,
     #[command(flatten)]
     with: With,
 }
@@ -87,9 +94,15 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if prompt.is_none() && !args.go_on && args.session.is_none() {
         return Err(HostError::NoPrompt.into());
     }
+    if prompt.is_none() && !args.files.is_empty() {
+        return Err(HostError::FilesAlone.into());
+    }
     let options = args.with.options();
     let found = opening::find(args.go_on, args.session.as_deref(), desk).await?;
     let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
+    // Before anything is made.
+    let profile = equipment.definitions.model(&chosen.model);
+    let attachments = attached(&args.files, &desk.environment.directory, &chosen, profile.as_ref())?;
     let (put, questions) = Questions::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
@@ -97,18 +110,22 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     };
     let host = Host::open(desk, reader, equipment, put)?;
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
+    let before = session.view().await.map_err(HostError::from)?;
+    if prompt.is_none() && is_done(&before) {
+        return Err(HostError::NothingWaits.into());
+    }
     let person = std::io::stdin().is_terminal() && desk.shows_progress();
     let show = match desk.look.json {
         true => Show::Json(JsonLines::default()),
         false => Show::Screen(Box::new(Screen::new(desk.remarks.clone(), desk.look.clone(), desk.watched))),
     };
     let mut stage = Stage::new(&host, questions, show, args.with.manner(person), Lines::of_stdin())?;
-    let view = session.view().await.map_err(HostError::from)?;
-    stage.show.begin(&view, out)?;
+    stage.show.begin(&before, out)?;
     if let Some(prompt) = prompt {
         let input = SeededIds::from_entropy()?.input(desk.look.now);
         stage.show.typed(input.clone());
-        session.admit(NewInput::steer(prompt).named(input.as_str())).await.map_err(HostError::from)?;
+        let input = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
+        session.admit(input).await.map_err(HostError::from)?;
     }
     let ended = conduct(&host, &session, Goal::Answer, &mut stage, out).await?;
     if !matches!(ended, Ended::Left) {
@@ -126,6 +143,38 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         desk.remarks.say(crate::look::Tone::Bad, &advice(error, view.session.model.as_str()));
     }
     Ok(Verdict::bad_if(!matches!(ended, Ended::Idle | Ended::Elsewhere)))
+}
+
+/// Whether the last turn came to its end and nothing waits: to ask again would ask for an answer to an answer.
+fn is_done(view: &SessionView) -> bool {
+    let answered = view.history.selected().last().is_some_and(|message| match &message.body {
+        Body::Assistant(answer) => answer.finish == Some(Finish::Stop),
+        _ => false,
+    });
+    answered && view.inbox.pending.is_empty() && !view.session.running
+}
+
+/// The files that go with the prompt, each called as the model's tools would call it.
+fn attached(
+    files: &[PathBuf],
+    here: &Path,
+    chosen: &Chosen,
+    model: Option<&ModelProfile>,
+) -> Result<Vec<Attachment>, HostError> {
+    let attached = files.iter().map(|file| {
+        let path = here.join(file);
+        let within = path.canonicalize().ok();
+        let within = within.as_deref().and_then(|real| real.strip_prefix(&chosen.directory).ok());
+        let name = within.or(file.file_name().map(Path::new)).unwrap_or(file).to_string_lossy();
+        let attached = attachment(&path, &name)?;
+        match model.is_none_or(|model| is_sent(model, &attached.mime)) {
+            true => Ok(attached),
+            false => {
+                Err(HostError::NotTaken { file: file.clone(), mime: attached.mime, model: chosen.model.to_string() })
+            }
+        }
+    });
+    attached.collect()
 }
 
 /// The words of the prompt, and what comes through stdin; `None` when there is neither.

@@ -13,6 +13,9 @@ use toml_edit::{Document, Item, TableLike, Value};
 /// How far a key may be from a known one and still pass for a slip.
 const NEAR: f64 = 0.7;
 
+/// How long something wrong may be to be shown as it is written, in bytes.
+const WRITTEN: usize = 60;
+
 /// Names under which people would write down a key.
 const SECRETS: [&str; 5] = ["key", "api_key", "apikey", "apiKey", "token"];
 
@@ -87,15 +90,15 @@ impl Reader<'_> {
     fn entry(&mut self, path: &[String], key: &'static Key, item: &Item) {
         match key.kind {
             Kind::Table(keys) => {
-                if let Some(table) = self.as_table(path, item) {
+                if let Some(table) = self.as_table(path, key.kind, item) {
                     self.table(path, keys, table);
                 }
             }
             Kind::Each(keys) => {
-                let Some(named) = self.as_table(path, item) else { return };
+                let Some(named) = self.as_table(path, key.kind, item) else { return };
                 for (name, item) in named.iter() {
                     let path = joined(path, name);
-                    if let Some(table) = self.as_table(&path, item) {
+                    if let Some(table) = self.as_table(&path, Kind::Table(keys), item) {
                         // One that says nothing is there all the same.
                         self.setting(&path, Json::Object(Map::new()), item.span());
                         self.table(&path, keys, table);
@@ -103,18 +106,20 @@ impl Reader<'_> {
                 }
             }
             Kind::Named | Kind::Free => {
-                let Some(named) = self.as_table(path, item) else { return };
+                let Some(named) = self.as_table(path, key.kind, item) else { return };
                 for (name, item) in named.iter() {
                     let path = joined(path, name);
                     match (key.kind, self.json(&path, item)) {
                         (_, None) => {}
-                        (Kind::Named, Some(value)) if !value.is_string() => self.expected(&path, "a text", item),
+                        (Kind::Named, Some(value)) if !value.is_string() => {
+                            self.expected(&path, Kind::Text, "a text", item);
+                        }
                         (_, Some(value)) => self.setting(&path, value, item.span()),
                     }
                 }
             }
             Kind::Added | Kind::Rules => {
-                let Some(list) = item.as_array() else { return self.expected(path, "a list", item) };
+                let Some(list) = item.as_array() else { return self.expected(path, key.kind, "a list", item) };
                 for element in list {
                     self.element(path, key, element);
                 }
@@ -122,7 +127,7 @@ impl Reader<'_> {
             Kind::Text | Kind::Flag | Kind::Count | Kind::Word(_) | Kind::Price | Kind::Texts => {
                 match self.scalar(key.kind, item) {
                     Ok(value) => self.setting(path, value, item.span()),
-                    Err(expected) => self.expected(path, &expected, item),
+                    Err(expected) => self.expected(path, key.kind, &expected, item),
                 }
             }
         }
@@ -145,8 +150,8 @@ impl Reader<'_> {
                     Kind::Rules => "rules such as [\"bash\", \"git *\", \"allow\"] (allow, ask or deny)",
                     _ => "a list of texts",
                 };
-                let message = format!("`{}`: expected {expected}", shown(path));
-                self.problem(element.span(), message);
+                let found = self.found(element.span(), element.type_name());
+                self.problem(element.span(), format!("`{}`: expected {expected}, found {found}", shown(path)));
             }
         }
     }
@@ -186,27 +191,28 @@ impl Reader<'_> {
         }
     }
 
-    fn as_table<'i>(&mut self, path: &[String], item: &'i Item) -> Option<&'i dyn TableLike> {
+    fn as_table<'i>(&mut self, path: &[String], kind: Kind, item: &'i Item) -> Option<&'i dyn TableLike> {
         let table = item.as_table_like();
         if table.is_none() {
-            self.expected(path, "a table", item);
+            self.expected(path, kind, "a table", item);
         }
         table
     }
 
-    fn expected(&mut self, path: &[String], expected: &str, item: &Item) {
-        let found = match item.type_name() {
-            "string" => "a text",
-            "integer" => "a whole number",
-            "float" => "a number",
-            "boolean" => "true or false",
-            "datetime" => "a date",
-            "array" => "a list",
-            "inline table" | "table" => "a table",
-            _ => "something else",
+    fn expected(&mut self, path: &[String], kind: Kind, expected: &str, item: &Item) {
+        let found = match item {
+            Item::Value(_) => self.found(item.span(), item.type_name()),
+            Item::None | Item::Table(_) | Item::ArrayOfTables(_) => kind_of(item.type_name()).to_owned(),
         };
-        let found = item.as_str().map_or_else(|| found.to_owned(), |text| format!("{text:?}"));
-        self.problem(item.span(), format!("`{}`: expected {expected}, found {found}", shown(path)));
+        let (path, example) = (shown(path), example(path, kind));
+        self.problem(item.span(), format!("`{path}`: expected {expected}, found {found}; write {example}"));
+    }
+
+    /// What stands where something else was expected: as it is written, if that is short.
+    fn found(&self, span: Option<Range<usize>>, type_name: &str) -> String {
+        let written = span.and_then(|span| self.text.get(span)).map(str::trim).unwrap_or_default();
+        let short = !written.is_empty() && written.len() <= WRITTEN && !written.contains('\n');
+        if short { written.to_owned() } else { kind_of(type_name).to_owned() }
     }
 
     /// A free value as JSON.
@@ -223,6 +229,36 @@ impl Reader<'_> {
             self.problem(item.span(), format!("`{}`: dates and endless numbers have no place here", shown(path)));
         }
         converted
+    }
+}
+
+fn kind_of(type_name: &str) -> &'static str {
+    match type_name {
+        "string" => "a text",
+        "integer" => "a whole number",
+        "float" => "a number",
+        "boolean" => "true or false",
+        "datetime" => "a date",
+        "array" => "a list",
+        "inline table" | "table" => "a table",
+        "array of tables" => "tables in double brackets",
+        _ => "nothing",
+    }
+}
+
+/// How a key of a kind is written.
+fn example(path: &[String], kind: Kind) -> String {
+    let name = path.last().map(std::slice::from_ref).map(shown).unwrap_or_default();
+    match kind {
+        Kind::Text => format!("`{name} = \"...\"`"),
+        Kind::Flag => format!("`{name} = true` or `{name} = false`"),
+        Kind::Count => format!("`{name} = 1000`"),
+        Kind::Word(words) => format!("`{name} = {:?}`", words.first().copied().unwrap_or_default()),
+        Kind::Price => format!("`{name} = \"2.50\"`"),
+        Kind::Texts | Kind::Added => format!("`{name} = [\"...\", \"...\"]`"),
+        Kind::Rules => format!("`{name} = [[\"bash\", \"git *\", \"allow\"]]`"),
+        Kind::Table(_) | Kind::Named | Kind::Free => format!("`[{}]` and its keys below that", shown(path)),
+        Kind::Each(_) => format!("`[{}.NAME]` and its keys below that", shown(path)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! A failed run in words: what happened, and what to do.
 
-use annals_runtime::RunError;
 use annals_runtime::ports::ProviderErrorKind;
+use annals_runtime::{LogError, RunError};
 
 /// One or two sentences: what happened to a run on `model`, and what to do about it.
 pub fn advice(error: &RunError, model: &str) -> String {
@@ -20,6 +20,9 @@ pub fn advice(error: &RunError, model: &str) -> String {
         RunError::Reconcile(_) | RunError::AgentReplacementBlocked { .. } => {
             format!("{error}; the input waits in the Session, and `annals run -c` tries again")
         }
+        RunError::Log(LogError::Append(_)) => format!(
+            "{error}; what was shown as done stands in the log. Once it can be written again, `annals run -c` goes on"
+        ),
         other => other.to_string(),
     }
 }

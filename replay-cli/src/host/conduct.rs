@@ -1,5 +1,6 @@
 //! A run in front of a person: notices are shown, questions answered, signals obeyed, until the Session is idle.
 
+use super::held::Held;
 use super::question::reply;
 use super::{Host, HostError, Line, Lines, Manner, Question, Show, Signal, Signals};
 use crate::error::CliError;
@@ -130,8 +131,17 @@ pub async fn conduct(
     let elsewhere = Elsewhere::default();
     let running = run(host, session, goal, &elsewhere);
     tokio::pin!(running);
-    let mut scene =
-        Scene { host, session, stage, out, elsewhere: &elsewhere, open: None, interrupted: false, left: false };
+    let mut scene = Scene {
+        host,
+        session,
+        stage,
+        out,
+        elsewhere: &elsewhere,
+        open: None,
+        held: Held::default(),
+        interrupted: false,
+        left: false,
+    };
     let mut ended = None;
     while ended.is_none() && !scene.left {
         let happened = tokio::select! {
@@ -154,8 +164,10 @@ struct Scene<'a> {
     stage: &'a mut Stage,
     out: &'a mut (dyn Write + Send),
     elsewhere: &'a Elsewhere,
-    /// The question that waits for its answer. Nothing is shown meanwhile: it would push the question away.
+    /// The question that waits for its answer.
     open: Option<Question>,
+    /// What a person is not shown meanwhile: it would push the question away.
+    held: Held,
     /// Whether a person interrupted it.
     interrupted: bool,
     /// Whether a person left it.
@@ -166,11 +178,13 @@ impl Scene<'_> {
     async fn next(&mut self) -> Happened {
         let Stage { notices, questions, lines, signals, steers, .. } = &mut *self.stage;
         let (listens, types) = (self.open.is_none(), self.open.is_some() || *steers);
+        let held = &mut self.held;
         tokio::select! {
             biased;
             signal = signals.next() => Happened::Signal(signal),
             () = withdrawn(&mut self.open) => Happened::Withdrawn,
-            Some(notice) = notices.recv(), if listens => Happened::Notice(notice),
+            Some(notice) = async { held.next() }, if listens => Happened::Notice(notice),
+            Some(notice) = notices.recv() => Happened::Notice(notice),
             Some(question) = questions.recv(), if listens => Happened::Asked(question),
             () = self.elsewhere.found.notified() => Happened::RunsElsewhere,
             line = lines.next(), if types => Happened::Typed(line),
@@ -183,6 +197,9 @@ impl Scene<'_> {
             Happened::Withdrawn => {
                 self.open = None;
                 self.stage.show.aside("the question was withdrawn", self.out)?;
+            }
+            Happened::Notice(notice) if self.open.is_some() && self.stage.show.waits_for_answers() => {
+                self.held.keep(notice);
             }
             Happened::Notice(notice) => self.stage.show.notice(&notice, &*self.session.blobs(), self.out)?,
             Happened::Asked(question) => match self.stage.manner.answer() {
@@ -263,8 +280,11 @@ impl Scene<'_> {
     }
 
     /// Shows what is left to be shown.
-    fn end(self, ended: Option<Ended>) -> Result<Ended, CliError> {
+    fn end(mut self, ended: Option<Ended>) -> Result<Ended, CliError> {
         let blobs = self.session.blobs();
+        while let Some(notice) = self.held.next() {
+            self.stage.show.notice(&notice, &*blobs, self.out)?;
+        }
         while let Ok(notice) = self.stage.notices.try_recv() {
             self.stage.show.notice(&notice, &*blobs, self.out)?;
         }

@@ -108,7 +108,11 @@ fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&F
     let said = options.model.as_deref().map(ModelName::from);
     let wanted = said.or_else(|| found.map(|found| found.model.clone())).or_else(|| config.default_model(agent));
     let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
-    let known = config.catalog.model(&model).ok_or_else(|| unknown(config, &model))?;
+    let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {
+        // Nobody asked for it now: it was chosen when it was known.
+        (None, Some(_)) => HostError::RecordedModel { name: model.to_string() },
+        _ => unknown(config, &model),
+    })?;
     match known.profile() {
         Ok(_) => Ok(model),
         Err(error) => Err(HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }),

@@ -1,11 +1,11 @@
 //! What a host is made of beside the store: what configuration, environment and options decide.
 
 use annals_core::event::Location;
-use annals_runtime::Settings;
 use annals_runtime::ports::Provider;
 use annals_runtime::settings::{Definitions, LocationServices};
 use annals_runtime::subagents::Subagent;
 use annals_runtime::tools::ToolRegistry;
+use annals_runtime::{Boxed, Settings};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,4 +28,10 @@ pub trait AtPlace: Send + Sync {
     /// The services of a Location; its own tools are registered in `tools`. `store` is where captures of files lie. May
     /// block.
     fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices;
+
+    /// What a person should know of a Location before anything runs there: nothing, as a rule.
+    fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
+        let _ = location;
+        Box::pin(std::future::ready(Vec::new()))
+    }
 }

@@ -2,6 +2,7 @@
 
 use annals_runtime::providers::cassette::CassetteError;
 use annals_runtime::tools::RegistrationError;
+use annals_runtime::workbench::AttachError;
 use annals_runtime::{LogError, Refusal};
 use std::io;
 use std::path::PathBuf;
@@ -15,9 +16,31 @@ pub enum HostError {
          `-c` alone goes on with what was interrupted"
     )]
     NoPrompt,
+    /// The Session is at rest: there is nothing to go on with.
+    #[error("the last turn of this Session is done, and nothing waits; say what comes next: `annals run -c \"...\"`")]
+    NothingWaits,
     /// What came through the pipe is no text.
     #[error("what came through stdin is no UTF-8 text; name a file in the prompt instead, and the model will read it")]
     NotText,
+    /// Files without a word on what is to be done with them.
+    #[error("say in a prompt what is to be done with the file: annals run --file PATH \"what does this show?\"")]
+    FilesAlone,
+    /// A file cannot be given with a prompt.
+    #[error(transparent)]
+    Attach(#[from] AttachError),
+    /// The model takes no media of this type.
+    #[error(
+        "{}: {model} takes no {mime}; choose another model by --model, or say `models.\"{model}\".media` in your \
+         configuration if it does", file.display()
+    )]
+    NotTaken {
+        /// Which file.
+        file: PathBuf,
+        /// Its media type.
+        mime: String,
+        /// Which model.
+        model: String,
+    },
     /// stdin cannot be read.
     #[error("stdin cannot be read: {0}")]
     Stdin(#[source] io::Error),
@@ -34,6 +57,15 @@ pub enum HostError {
         name: String,
         /// What was perhaps meant.
         meant: Vec<String>,
+    },
+    /// The model that a Session stands on is defined nowhere here.
+    #[error(
+        "the Session was answered by {name:?}, and no model is called so here: choose another one by --model \
+         (`annals models` lists what there is), or describe this one in `models.{name:?}` of your configuration"
+    )]
+    RecordedModel {
+        /// Which.
+        name: String,
     },
     /// Nobody defined the agent.
     #[error("no agent is called {name:?}; there are {}", known.join(", "))]
@@ -107,9 +139,14 @@ impl HostError {
     pub fn status(&self) -> u8 {
         match self {
             Self::NoPrompt
+            | Self::NothingWaits
+            | Self::FilesAlone
+            | Self::Attach(_)
+            | Self::NotTaken { .. }
             | Self::NotText
             | Self::NoModel { .. }
             | Self::UnknownModel { .. }
+            | Self::RecordedModel { .. }
             | Self::UnknownAgent { .. }
             | Self::NothingToContinue { .. }
             | Self::NoDirectory { .. }

@@ -23,6 +23,11 @@ impl Places {
         Self { application, at_place, store, known: Mutex::default() }
     }
 
+    /// What a person should know of a Location before anything runs there.
+    pub(super) async fn remarks(&self, location: &Location) -> Vec<String> {
+        self.at_place.remarks(location).await
+    }
+
     /// Looks at a Location on a thread where that may take its time.
     pub(super) async fn prepare(self: &Arc<Self>, location: &Location) {
         let (places, location) = (self.clone(), location.clone());

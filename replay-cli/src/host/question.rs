@@ -6,10 +6,15 @@ use annals_runtime::Boxed;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
+use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
 /// How many lines of a change are shown.
 const SHOWN: usize = 40;
+
+/// How long is thought about the best way to show a change. A person waits for the question, and the first way found is
+/// as true.
+const THOUGHT: Duration = Duration::from_millis(500);
 
 /// Who answers permission questions that no rule answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -167,8 +172,10 @@ fn change(input: &Value) -> Vec<(Tone, String)> {
             None => return Vec::new(),
         },
     };
-    let diff = TextDiff::from_lines(old, new);
-    let changes = diff.iter_all_changes().map(|change| {
+    let mut differ = TextDiff::configure();
+    let diff = differ.timeout(THOUGHT).diff_lines(old, new);
+    let mut changes = diff.iter_all_changes();
+    let shown = changes.by_ref().take(SHOWN).map(|change| {
         let text = change.value().trim_end_matches('\n');
         match change.tag() {
             ChangeTag::Insert => (Tone::Good, format!("+ {text}")),
@@ -176,10 +183,9 @@ fn change(input: &Value) -> Vec<(Tone, String)> {
             ChangeTag::Equal => (Tone::Dim, format!("  {text}")),
         }
     });
-    let mut lines: Vec<(Tone, String)> = changes.collect();
-    if lines.len() > SHOWN {
-        let more = lines.len() - SHOWN;
-        lines.truncate(SHOWN);
+    let mut lines: Vec<(Tone, String)> = shown.collect();
+    let more = changes.count();
+    if more > 0 {
         lines.push((Tone::Dim, format!("… {}", counted(more as u64, "more line"))));
     }
     lines
@@ -209,6 +215,17 @@ mod tests {
         assert!(lines.len() > 2 && lines.iter().all(|(tone, _)| *tone == Tone::Strong), "{lines:?}");
         let told: Vec<&str> = lines.iter().flat_map(|(_, line)| line.split_whitespace()).collect();
         assert_eq!(told, command.split_whitespace().collect::<Vec<_>>());
+    }
+
+    #[test]
+    fn a_large_change_is_shown_by_its_first_lines_with_how_many_more_there_are() {
+        let lines =
+            |seed: u64| (0..20_000_u64).map(|n| format!("{}\n", (n * 7_919 + seed) * 104_729 % 1_000)).collect();
+        let (old, new): (String, String) = (lines(1), lines(2));
+        let shown = shown(&asked("edit", &serde_json::json!({"old_string": old, "new_string": new})), "/project", 40);
+        let told: Vec<&str> = shown.iter().map(|(_, line)| line.as_str()).collect();
+        assert_eq!((told.len(), told[0]), (SHOWN + 2, "/etc"));
+        assert!(told[SHOWN + 1].starts_with("… ") && told[SHOWN + 1].ends_with(" more lines"), "{}", told[SHOWN + 1]);
     }
 
     #[test]

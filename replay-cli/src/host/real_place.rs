@@ -1,16 +1,19 @@
 //! A Location on this machine: its Context Sources, its tools, its skills, its files.
 
 use super::AtPlace;
+use crate::layout::plain;
 use annals_core::bound::Limits;
 use annals_core::event::Location;
-use annals_runtime::context::instructions::InstructionFiles;
+use annals_runtime::Boxed;
+use annals_runtime::context::instructions::{InstructionFiles, LinkOut};
 use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
 use annals_runtime::ports::{RealFilesystem, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
-use annals_runtime::workbench::{self, Workplace, skills};
+use annals_runtime::workbench::skills::{self, Root};
+use annals_runtime::workbench::{self, Workplace};
 use annals_runtime::worktree::files_kept_in;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// What every Location on this machine has.
@@ -19,7 +22,7 @@ pub struct RealPlace {
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
     /// Folders with skills, the first to name one winning.
-    pub skills: Vec<PathBuf>,
+    pub skills: Vec<Root>,
     /// Environment variables that no command sees.
     pub hidden: Vec<String>,
     /// How much of one call's output a model is shown.
@@ -51,11 +54,9 @@ impl AtPlace for RealPlace {
             .hiding(self.hidden.iter().cloned())
             .limits(self.output);
         for folder in &self.skills {
-            place = place.readable(folder);
+            place = place.readable(&folder.path);
         }
-        // Paths that are no text name nothing that a model could.
-        let folders = self.skills.iter().filter_map(|folder| folder.to_str());
-        let catalogue: Arc<dyn SkillCatalogue> = Arc::new(skills::Folder::new(files.clone(), folders));
+        let catalogue: Arc<dyn SkillCatalogue> = Arc::new(self.catalogue());
         let mut all = workbench::tools(&place);
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
         services.tools.register(all).expect("the first tools have valid names, each its own").detach();
@@ -64,6 +65,33 @@ impl AtPlace for RealPlace {
         services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
         services
     }
+
+    /// Links out of a project that nobody trusts, which are not followed.
+    fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {
+        Box::pin(async move {
+            let directory = &location.directory;
+            let instructions = Instructions { files: Arc::new(RealFilesystem), config: self.instructions.clone() };
+            let catalogue = self.catalogue();
+            let (instructions, skills) = tokio::join!(instructions.links_out(directory), catalogue.links_out());
+            // What cannot be looked at is told when it is to be read.
+            let links = instructions.into_iter().chain(skills).flatten();
+            links.map(|link| not_followed(&link, Path::new(directory))).collect()
+        })
+    }
+}
+
+impl RealPlace {
+    fn catalogue(&self) -> skills::Folder {
+        skills::Folder::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
+    }
+}
+
+fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path) -> String {
+    let path = Path::new(path).strip_prefix(directory).unwrap_or(Path::new(path)).display();
+    plain(&format!(
+        "{path} is a link out of the project, to {target}: it is not read, since the project may be anybody's. If it is to \
+         be, say `annals config trust`; that needs a file .annals/config.toml, which may be empty"
+    ))
 }
 
 /// The nearest folder with `.git`, or the directory itself.

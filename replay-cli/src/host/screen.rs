@@ -3,6 +3,7 @@
 //! On a terminal the answer streams as it comes. Where stdout is no terminal it holds the answer alone: what the model
 //! said after its last tool result, written when the run is over; what was said before goes beside it, to stderr.
 
+use super::meter::Meter;
 use super::screen_tools::Calls;
 use crate::layout::plain;
 use crate::look::{Look, Tone, counted, duration};
@@ -47,6 +48,7 @@ pub struct Screen {
     typed: BTreeSet<InputId>,
     inputs: BTreeMap<InputId, Text>,
     pub(super) calls: Calls,
+    meter: Meter,
     /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
     pub(super) above_a_prompt: bool,
 }
@@ -73,6 +75,7 @@ impl Screen {
             typed: BTreeSet::new(),
             inputs: BTreeMap::new(),
             calls: Calls::default(),
+            meter: Meter::default(),
             above_a_prompt: false,
         }
     }
@@ -95,9 +98,27 @@ impl Screen {
 
     pub(super) fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         match notice {
-            Notice::Delta(delta) if Some(delta.session) == self.session => self.delta(delta, out),
-            Notice::Committed(batch) => batch.records().try_for_each(|record| self.record(&record, blobs, out)),
-            Notice::Delta(_) | Notice::Busy(_) | Notice::Idle { .. } => Ok(()),
+            Notice::Delta(delta) if Some(delta.session) == self.session => {
+                self.meter.clear();
+                self.delta(delta, out)?;
+            }
+            Notice::Committed(batch) => {
+                self.meter.clear();
+                batch.records().try_for_each(|record| self.record(&record, blobs, out))?;
+            }
+            Notice::Delta(_) | Notice::Busy(_) | Notice::Idle { .. } => return Ok(()),
+        }
+        self.draw_what_runs();
+        Ok(())
+    }
+
+    /// A line about what runs, where it disturbs nothing that is written or typed.
+    fn draw_what_runs(&mut self) {
+        if self.open_line || self.above_a_prompt || !self.remarks.are_watched() {
+            return;
+        }
+        if let Some((what, since)) = self.calls.in_brief() {
+            self.meter.draw(&what, since);
         }
     }
 
@@ -178,11 +199,13 @@ impl Screen {
     }
 
     pub(super) fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        self.meter.clear();
         self.line(Tone::Dim, text, out)
     }
 
     /// Where stdout is no terminal, the answer, whole.
     pub(super) fn finish(&mut self, out: &mut dyn Write) -> io::Result<()> {
+        self.meter.clear();
         self.fresh_line(out)?;
         let answer = std::mem::take(&mut self.answer);
         if self.live != Live::Answer && !answer.is_empty() {
@@ -315,6 +338,7 @@ impl Screen {
     }
 
     pub(super) fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        self.meter.clear();
         let action = match question.action == question.tool {
             true => String::new(),
             false => format!(" ({})", question.action),

@@ -5,14 +5,18 @@ use super::Screen;
 use crate::layout::{clip, plain};
 use crate::look::{Tone, counted, duration};
 use crate::tale::{input_in_brief, one_line};
-use annals_core::event::{ToolOutcome, ToolSettled};
+use annals_core::event::{ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
+use std::time::Instant;
 
 /// How many lines of a diff are shown.
 const DIFF: usize = 12;
+
+/// How many columns of a call's words stand before what it shows.
+const TOLD: usize = 32;
 
 /// The calls that run, and the children whose calls are shown.
 #[derive(Debug, Default)]
@@ -21,6 +25,8 @@ pub(super) struct Calls {
     children: BTreeMap<SessionId, String>,
     /// The call whose line is the last on the screen.
     newest: Option<(SessionId, CallId)>,
+    /// The call that showed something last.
+    spoke: Option<(SessionId, CallId)>,
 }
 
 #[derive(Clone, Debug)]
@@ -28,11 +34,40 @@ struct Running {
     /// `bash  cargo test`
     told: String,
     since: Time,
+    /// When it was seen to begin.
+    seen: Instant,
+    /// The last line that it showed.
+    newest: String,
 }
 
 impl Calls {
     pub(super) fn child(&mut self, child: SessionId, agent: &str) {
         self.children.insert(child, agent.to_owned());
+    }
+
+    /// What runs, in a line, and since when it was seen to: the one call with what it showed last, or how many there are
+    /// with the one that showed something last.
+    pub(super) fn in_brief(&self) -> Option<(String, Instant)> {
+        let first = self.running.values().min_by_key(|call| call.seen)?;
+        let spoke = self.spoke.as_ref().and_then(|key| self.running.get(key)).unwrap_or(first);
+        let newest = if spoke.newest.is_empty() { String::new() } else { format!(" │ {}", spoke.newest) };
+        let told = match self.running.len() {
+            1 => first.told.clone(),
+            calls => format!("{} · {}", counted(calls as u64, "call"), spoke.told),
+        };
+        // What it shows must not be pushed out of sight by what was asked of it.
+        let told = if newest.is_empty() { told } else { clip(&told, TOLD) };
+        Some((format!("{told}{newest}"), first.seen))
+    }
+
+    /// What a call shows so far.
+    fn progressed(&mut self, session: SessionId, progressed: &ToolProgressed, blobs: &dyn Blobs) {
+        let key = (session, progressed.call.clone());
+        let (Some(call), Some(output)) = (self.running.get_mut(&key), &progressed.output) else { return };
+        let output = output.resolve(blobs);
+        let newest = output.lines().rev().map(str::trim).find(|line| !line.is_empty());
+        call.newest = newest.map(plain).unwrap_or_default();
+        self.spoke = Some(key);
     }
 
     /// Something else was written.
@@ -54,12 +89,18 @@ impl Screen {
                 let about = input_in_brief(&called.input, &self.directory, blobs);
                 let told = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
                 let key = (record.session, called.call.clone());
-                self.calls.running.insert(key.clone(), Running { told: told.clone(), since: record.at });
+                let (seen, newest) = (Instant::now(), String::new());
+                let running = Running { told: told.clone(), since: record.at, seen, newest };
+                self.calls.running.insert(key.clone(), running);
                 if self.remarks.are_watched() {
                     let line = clip(&format!("· {told}"), self.remarks.look().width);
                     self.line(Tone::Tool, &line, out)?;
                     self.calls.newest = Some(key).filter(|_| !self.above_a_prompt);
                 }
+                Ok(())
+            }
+            Event::ToolProgressed(progressed) => {
+                self.calls.progressed(record.session, progressed, blobs);
                 Ok(())
             }
             Event::ToolSettled(settled) => self.settled(record, settled, blobs, out),
@@ -76,7 +117,7 @@ impl Screen {
     ) -> io::Result<()> {
         let key = (record.session, settled.call.clone());
         // A call that began before this process looked has no line.
-        let Some(Running { told, since }) = self.calls.running.remove(&key) else { return Ok(()) };
+        let Some(Running { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
         let (mark, tone, rest) = match failed {
@@ -138,5 +179,32 @@ impl Screen {
             Some(more @ 1..) => self.aside(&format!("    … {}", counted(more as u64, "more line")), out),
             _ => Ok(()),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use annals_core::NoBlobs;
+
+    #[test]
+    fn what_runs_is_told_with_what_it_showed_last() {
+        let mut calls = Calls::default();
+        let session = SessionId::from_parts(1, 1);
+        assert_eq!(calls.in_brief(), None);
+        let begin = |calls: &mut Calls, call: &str, told: &str| {
+            let running = Running { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
+            calls.running.insert((session, call.into()), running);
+        };
+        let told = |calls: &Calls| calls.in_brief().map(|(told, _)| told).unwrap_or_default();
+        begin(&mut calls, "c1", "bash  cargo test");
+        assert_eq!(told(&calls), "bash  cargo test");
+        let shows = |text: &str| ToolProgressed { call: "c1".into(), output: Some(text.into()), structured: None };
+        calls.progressed(session, &shows("one\n\x1b[1mtwo\n\n"), &NoBlobs);
+        assert_eq!(told(&calls), "bash  cargo test │ ␛[1mtwo");
+        begin(&mut calls, "c0", "read  a.rs");
+        assert_eq!(told(&calls), "2 calls · bash  cargo test │ ␛[1mtwo");
+        calls.running.remove(&(session, "c1".into()));
+        assert_eq!(told(&calls), "read  a.rs");
     }
 }

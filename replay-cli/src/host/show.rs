@@ -37,6 +37,11 @@ impl Show {
         }
     }
 
+    /// Whether nothing is shown while somebody is asked: a person's question must stay in sight; a program reads on.
+    pub fn waits_for_answers(&self) -> bool {
+        matches!(self, Self::Screen(_))
+    }
+
     /// Shows what happened.
     ///
     /// # Errors

@@ -2,7 +2,8 @@
 //!
 //! In order: the global file, the project's files from the Location up to the project root, configured files (seed
 //! 004), nested files that a read discovered (seed 002). A file that is missing is left out; one that exists and
-//! cannot be read makes the whole source unavailable, and the reason names it (ruling 6).
+//! cannot be read makes the whole source unavailable, and the reason names it (ruling 6). A file of the project that is a
+//! link out of it is none, unless the user trusts the project: that is a decision, which stands, and no passing failure.
 
 mod discovery;
 mod pattern;
@@ -48,11 +49,21 @@ pub struct InstructionFiles {
     pub home: Option<String>,
     /// Whether files of the project count. See [`opted_out`].
     pub project: bool,
+    /// Whether files of the project may be links that lead out of it. Whoever wrote the project chose what they lead to, and
+    /// it is the user's: only where the user trusts the project.
+    pub links_out: bool,
 }
 
 impl Default for InstructionFiles {
     fn default() -> Self {
-        Self { global: Vec::new(), names: vec!["AGENTS.md".into()], configured: Vec::new(), home: None, project: true }
+        Self {
+            global: Vec::new(),
+            names: vec!["AGENTS.md".into()],
+            configured: Vec::new(),
+            home: None,
+            project: true,
+            links_out: false,
+        }
     }
 }
 
@@ -69,6 +80,7 @@ impl Default for InstructionFiles {
 ///     configured: vec!["docs/rules/*.md".into(), "~/rules.md".into()],
 ///     home: Some("/home/me".into()),
 ///     project: !opted_out(|name| std::env::var(name).ok()),
+///     links_out: false,
 /// };
 /// let registry = Registry::default();
 /// registry.register(Instructions::key(), Instructions { files: Arc::new(RealFilesystem), config })?.detach();
@@ -116,11 +128,28 @@ impl Producer for Instructions {
     }
 }
 
+/// A link of a project that leads out of it and is not followed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LinkOut {
+    /// Where it is.
+    pub path: String,
+    /// Where it leads.
+    pub target: String,
+}
+
 impl Instructions {
+    /// Files at a Location that would be told if they were no links out of the project: for a word to the user.
+    ///
+    /// # Errors
+    /// When a file cannot be looked at.
+    pub async fn links_out(&self, directory: &str) -> std::io::Result<Vec<LinkOut>> {
+        Ok(discovery::find(self.files.as_ref(), &self.config, directory, &[]).await?.links_out)
+    }
+
     async fn load(&self, boundary: &Boundary) -> std::io::Result<Vec<Instruction>> {
         let files = self.files.as_ref();
-        let found = discovery::find(files, &self.config, &boundary.location.directory, &boundary.discovered).await?;
-        let read = join_all(found.into_iter().map(|Found { path, listed }| async move {
+        let scan = discovery::find(files, &self.config, &boundary.location.directory, &boundary.discovered).await?;
+        let read = join_all(scan.found.into_iter().map(|Found { path, listed }| async move {
             match files.read(&path).await {
                 Ok(content) => Ok(Some(Instruction { path, content })),
                 // It was only heard of, not seen: it is gone. One seen a moment ago must not pass for removed.

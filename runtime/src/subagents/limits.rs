@@ -18,8 +18,8 @@ const NOT_FOR_CHILDREN: [&str; 2] = [TASK, "todo*"];
 pub(crate) struct Limits(Vec<Vec<Rule>>);
 
 impl Limits {
-    /// Those of a Session; none for one that no other began. The agent that counts is that of the turn whose call began
-    /// or last resumed the child.
+    /// Those of a Session; none for one that no other began, or whose parent is not in this store, as after an import. The
+    /// agent that counts is that of the turn whose call began or last resumed the child.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -28,13 +28,13 @@ impl Limits {
         let (mut child, mut parent) = (view.session.id, view.session.parent.clone());
         let mut seen: BTreeSet<SessionId> = child.into_iter().collect();
         while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
-            // An imported child's parent may not be in this store.
+            // An imported child's parent may not be in this store; whoever goes on with the child is a person.
             if shared.ports.log.head(above.session).await?.is_none() {
                 break;
             }
             let view = shared.lane(above.session).view().await?;
             let agent = child.map_or_else(|| view.session.agent.clone(), |child| caller(&view, child));
-            limits.extend(shared.ports.definitions.agent(&agent).map(|profile| profile.permissions));
+            limits.push(rules(shared, &view, &agent));
             (child, parent) = (view.session.id, view.session.parent.clone());
         }
         Ok(Self(limits))
@@ -48,6 +48,16 @@ impl Limits {
     /// Whether somebody above is not even told of it.
     pub(crate) fn hide(&self, action: &str) -> bool {
         self.0.iter().any(|rules| hides(rules, action))
+    }
+}
+
+/// The rules of an agent above: as it is defined now; once nobody defines it any more, as the log recorded it last; and
+/// where that is not known either, everything is denied. What it was denied is never allowed because it was forgotten.
+fn rules(shared: &Arc<Shared>, parent: &SessionView, agent: &AgentName) -> Vec<Rule> {
+    let recorded = || parent.profiles.agents.get(parent.profiles.agent.get(agent)?).cloned();
+    match shared.ports.definitions.agent(agent).or_else(recorded) {
+        Some(profile) => profile.permissions,
+        None => vec![Rule { action: "*".into(), resource: "*".into(), effect: Effect::Deny }],
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::{CallInput, Cancellation, ToolError};
 use crate::Boxed;
-use annals_core::event::{Attachment, ToolDefinition, ToolProgressed};
+use crate::subagents::Limits;
+use annals_core::event::{Attachment, Effect, Rule, ToolDefinition, ToolProgressed};
+use annals_core::permission::authorise;
 use annals_core::{AgentName, CallId, Json, Seq, SessionId};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
@@ -72,10 +74,39 @@ pub struct CallContext {
     pub call: CallId,
     /// What it was allowed to do: a tool whose resources can change between the question and the answer does no more.
     pub authorised: Vec<Demand>,
+    /// What else it may do without asking, for a tool that finds out while it runs what it would touch.
+    pub permits: Permits,
     /// Learns of an interruption, for a tool that has something to put away.
     pub cancellation: Cancellation,
     /// Shows what there is so far.
     pub progress: Progress,
+}
+
+/// What the rules of a call allow without asking anybody: those of its agent, of the agents above it, and what was
+/// answered before the call began. The default allows nothing.
+#[derive(Clone, Debug, Default)]
+pub struct Permits {
+    rules: Vec<Rule>,
+    approved: Vec<Rule>,
+    limits: Limits,
+}
+
+impl Permits {
+    /// What these rules allow.
+    pub fn by(rules: Vec<Rule>) -> Self {
+        Self { rules, ..Self::default() }
+    }
+
+    /// The same with what was approved in the Session, and within what the agents above are denied.
+    pub(crate) fn within(self, approved: Vec<Rule>, limits: Limits) -> Self {
+        Self { approved, limits, ..self }
+    }
+
+    /// Whether doing something to one resource is allowed, so that nobody has to be asked.
+    pub fn allow(&self, action: &str, resource: &str) -> bool {
+        !self.limits.deny(action, &[resource])
+            && authorise(&self.rules, &self.approved, action, &[resource]) == Effect::Allow
+    }
 }
 
 /// Where a running tool shows what it has so far.

@@ -25,6 +25,7 @@ fn context(cancel: &Cancel) -> CallContext {
         step: Seq(3),
         call: "c1".into(),
         authorised: Vec::new(),
+        permits: Permits::default(),
         cancellation: cancel.watch(),
         progress: Progress::default(),
     }

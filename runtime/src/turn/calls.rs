@@ -7,7 +7,9 @@ use crate::outcome::LogError;
 use crate::runtime::Shared;
 use crate::settings::CallOrder;
 use crate::subagents::Limits;
-use crate::tools::{CallContext, CallError, CallInput, Cancellation, Offered, Progress, ToolOutput, ToolRegistry};
+use crate::tools::{
+    CallContext, CallError, CallInput, Cancellation, Offered, Permits, Progress, ToolOutput, ToolRegistry,
+};
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
 use annals_projections::SessionView;
@@ -173,12 +175,15 @@ impl Issuer {
             Err(Unauthorised::Refused(error)) => return Err(error.into()),
             Err(Unauthorised::Declined) => return Err(CallEnd::Declined),
         };
+        let approved = self.lane.view().await?.permissions.rules.clone();
+        let permits = Permits::by(self.rules.clone()).within(approved, self.limits.clone());
         let context = CallContext {
             session: self.lane.session(),
             agent: self.agent.clone(),
             step: issued.step,
             call: issued.call,
             authorised,
+            permits,
             cancellation: self.cancellation.clone(),
             progress,
         };

@@ -60,7 +60,7 @@ pub(super) fn medium<'a>(attachment: &'a Attachment, model: &ModelProfile) -> Me
         return Medium::Words(note(attachment, Some("its data is not base64")));
     };
     let textual = is_text(&attachment.mime);
-    if !textual && !takes(model, &attachment.mime) {
+    if !is_sent(model, &attachment.mime) {
         return Medium::Words(note(attachment, None));
     }
     match checked(attachment, mime, data) {
@@ -104,6 +104,11 @@ fn native<'a>(attachment: &'a Attachment, place: Place<'a>) -> Medium<'a> {
         ("audio/mpeg" | "audio/mp3", Place::Inline { data, .. }) => Medium::Audio { format: "mp3", data },
         _ => Medium::Words(note(attachment, None)),
     }
+}
+
+/// Whether a model is sent what an attachment of a type holds, and not only told that it is there.
+pub fn is_sent(model: &ModelProfile, mime: &str) -> bool {
+    is_text(mime) || takes(model, mime)
 }
 
 /// Whether a model takes media of a type.

@@ -77,9 +77,9 @@ impl Work for Edit {
             let (text, count) = replaced(text, &input.old_string, &input.new_string, all)
                 .map_err(|reason| format!("{shown} was not changed: {reason}"))?;
             let new = format!("{mark}{text}");
-            change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
+            let lost = change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
             let did = if count == 1 { "Edited".into() } else { format!("Replaced {count} occurrences in") };
-            Ok(change::told(&place, &path, &did, Some(old), &new))
+            Ok(change::told(&place, &path, &did, (Some(old), &new), &lost))
         })
         .await
     }

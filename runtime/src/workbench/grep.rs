@@ -2,10 +2,11 @@
 
 use super::open;
 use super::place::Workplace;
+use super::read::Read;
 use super::stop::{Stop, blocking};
 use super::typed::{Work, Worked};
 use super::walk::{self, Shape};
-use crate::tools::{CallContext, Demand, ToolError, ToolOutput};
+use crate::tools::{CallContext, Demand, Permits, ToolError, ToolOutput};
 use annals_core::Json;
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
 use grep_searcher::sinks::Bytes;
@@ -21,6 +22,12 @@ const MOST: u64 = 1_000;
 
 /// How many characters of a line are shown.
 const CHARACTERS: usize = 300;
+
+/// What a file whose lines are shown is judged as, as when it is read.
+const READ: &str = <Read as Work>::ACTION;
+
+/// How many files that were not searched are named.
+const NAMED: usize = 5;
 
 /// How long a line may be to be searched, in bytes. A file with a longer one is searched up to there.
 const LINE: usize = 16 * 1024 * 1024;
@@ -48,32 +55,52 @@ impl Work for Grep {
     const NAME: &str = "grep";
     const ABOUT: &str = "Searches the contents of files for a regular expression and gives the matching lines with their \
         numbers, by file, in the order of paths. Files that `.gitignore` names, `.git` and binary files are not \
-        searched; hidden files are.";
+        searched; hidden files are. Files that may not be read without asking are left out and named.";
 
     fn check(&self, input: &Input) -> Result<(), String> {
         walk::check(input.path.as_deref(), input.limit, MOST)
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        walk::demands(&self.0, Self::ACTION, input.path.as_deref())
+        let path = input.path.as_deref().unwrap_or(".");
+        let mut demands = walk::demands(&self.0, Self::ACTION, input.path.as_deref());
+        // Whoever searches a file sees what it holds. In a directory each file is judged when it is found.
+        if self.0.resolve(path).is_ok_and(|real| !real.is_dir())
+            && let Some(searched) = demands.pop()
+        {
+            demands.push(Demand { action: READ.into(), ..searched.clone() });
+            demands.push(searched);
+        }
+        demands
     }
 
-    async fn run(&self, input: Input, _: CallContext) -> Worked {
-        let place = self.0.clone();
+    async fn run(&self, input: Input, context: CallContext) -> Worked {
+        let (place, permits) = (self.0.clone(), context.permits);
         blocking(move |stop| {
             let root = walk::root(&place, input.path.as_deref())?;
             let matcher = matcher(&input.pattern)?;
             let shape = input.include.as_ref().map(|include| Shape::of(include, &root)).transpose()?;
             let limit = usize::try_from(input.limit.unwrap_or(USUAL)).unwrap_or(usize::MAX);
             let (searcher, text) = (searcher(), String::new());
-            let mut search =
-                Search { place: &place, stop, matcher, searcher, limit, text, matches: 0, files: 0, left_out: 0 };
+            let withheld = Withheld::default();
+            let mut search = Search {
+                place: &place,
+                stop,
+                matcher,
+                searcher,
+                limit,
+                text,
+                matches: 0,
+                files: 0,
+                left_out: 0,
+                withheld,
+            };
             let complete = if root.is_dir() {
                 walk::through(&root, None, stop, |entry| {
                     let file = entry.file_type().is_some_and(|kind| kind.is_file());
                     let within = entry.path().strip_prefix(&root).unwrap_or(entry.path());
                     if file && shape.as_ref().is_none_or(|shape| shape.has(within)) {
-                        search.file(entry.path());
+                        search.found(entry.path(), &permits);
                     }
                 })
             } else {
@@ -108,9 +135,30 @@ struct Search<'a> {
     files: usize,
     /// Files that were not searched, or not to their end.
     left_out: usize,
+    withheld: Withheld,
+}
+
+/// Files that may not be read without asking.
+#[derive(Default)]
+struct Withheld {
+    /// The first of them.
+    first: Vec<String>,
+    count: usize,
 }
 
 impl Search<'_> {
+    /// Searches a file that nobody named, if it may be read without asking.
+    fn found(&mut self, path: &Path, permits: &Permits) {
+        let resource = self.place.resource(path);
+        if [READ, Grep::NAME].into_iter().all(|action| permits.allow(action, &resource)) {
+            return self.file(path);
+        }
+        self.withheld.count += 1;
+        if self.withheld.first.len() < NAMED {
+            self.withheld.first.push(self.place.shown(path));
+        }
+    }
+
     /// Searches one file. What cannot be read is left out, as is the rest of one with a line too long.
     fn file(&mut self, path: &Path) {
         let Ok((file, _)) = open::regular(self.place, path) else {
@@ -148,7 +196,17 @@ impl Search<'_> {
         if self.left_out > 0 && complete {
             text.push_str(&format!("\n(Files that could not be searched to their end: {}.)", self.left_out));
         }
-        let structured = json!({"matches": self.matches, "shown": shown, "files": self.files, "complete": complete});
+        let Withheld { first, count } = self.withheld;
+        if count > 0 {
+            let more = if count > first.len() { format!(" and {} more", count - first.len()) } else { String::new() };
+            text.push_str(&format!(
+                "\n(Not searched without permission: {}{more}. Name one as `path` to ask for it.)",
+                first.join(", ")
+            ));
+        }
+        let structured = json!({
+            "matches": self.matches, "shown": shown, "files": self.files, "complete": complete, "withheld": count,
+        });
         ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
     }
 }

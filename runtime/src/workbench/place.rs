@@ -140,7 +140,7 @@ impl Workplace {
     }
 
     /// A resolved path as permission rules name it: relative to the project, `.` for the project itself, or absolute.
-    fn resource(&self, real: &Path) -> String {
+    pub(super) fn resource(&self, real: &Path) -> String {
         match real.strip_prefix(&self.project) {
             Ok(inside) if inside.as_os_str().is_empty() => ".".into(),
             Ok(inside) => literal(&inside.to_string_lossy()),

@@ -3,8 +3,9 @@
 mod front;
 
 use crate::Boxed;
+use crate::context::instructions::LinkOut;
 use crate::context::{Loaded, Skill, SkillCatalogue};
-use crate::ports::filesystem::{FileKind, Filesystem, join};
+use crate::ports::filesystem::{FileKind, Filesystem, join, within};
 use front::{Front, divided};
 use std::io;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ const DEPTH: usize = 2;
 ///
 /// A folder that is not there holds none. One that cannot be looked at, or a skill that cannot be read, makes the skills
 /// unavailable for the moment: a passing failure removes nothing that the model was told (system-context 6.3). A skill
-/// whose file is no text is left out.
+/// whose file is no text is left out, and so is one of a project that nobody trusts, if a link leads out of that to it.
 ///
 /// ```
 /// # use annals_runtime::context::{Loaded, SkillCatalogue};
@@ -38,19 +39,59 @@ const DEPTH: usize = 2;
 #[derive(Clone)]
 pub struct Folder {
     files: Arc<dyn Filesystem>,
-    roots: Vec<String>,
+    roots: Vec<Root>,
+}
+
+/// A folder in which skills are looked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Root {
+    /// An absolute path.
+    pub path: String,
+    /// The project that it belongs to, if nobody trusts that one: links that lead out of there are not followed.
+    pub within: Option<String>,
+}
+
+impl From<&str> for Root {
+    fn from(path: &str) -> Self {
+        Self { path: path.into(), within: None }
+    }
+}
+
+impl From<String> for Root {
+    fn from(path: String) -> Self {
+        Self { path, within: None }
+    }
+}
+
+/// What was found: folders with skills, and links that are not followed.
+#[derive(Default)]
+struct Scan {
+    folders: Vec<String>,
+    links_out: Vec<LinkOut>,
 }
 
 impl Folder {
-    /// The skills below these absolute paths, the first ones winning.
-    pub fn new(files: Arc<dyn Filesystem>, roots: impl IntoIterator<Item = impl Into<String>>) -> Self {
+    /// The skills below these folders, the first ones winning.
+    pub fn new(files: Arc<dyn Filesystem>, roots: impl IntoIterator<Item = impl Into<Root>>) -> Self {
         Self { files, roots: roots.into_iter().map(Into::into).collect() }
+    }
+
+    /// What would be looked at if it were no link out of a project: for a word to the user.
+    ///
+    /// # Errors
+    /// When a folder cannot be looked at.
+    pub async fn links_out(&self) -> io::Result<Vec<LinkOut>> {
+        let mut all = Vec::new();
+        for root in &self.roots {
+            all.extend(self.scan(root).await?.links_out);
+        }
+        Ok(all)
     }
 
     async fn all(&self) -> io::Result<Vec<Skill>> {
         let mut skills: Vec<Skill> = Vec::new();
         for root in &self.roots {
-            for folder in self.folders(root).await? {
+            for folder in self.scan(root).await?.folders {
                 let skill = match self.skill(&folder).await {
                     Ok(skill) => skill,
                     // That will not pass by itself.
@@ -69,27 +110,47 @@ impl Folder {
     }
 
     /// The folders with a skill below a root, by path. A skill's own folders are searched for no others.
-    async fn folders(&self, root: &str) -> io::Result<Vec<String>> {
-        let mut found = Vec::new();
-        let mut level = vec![root.to_string()];
+    async fn scan(&self, root: &Root) -> io::Result<Scan> {
+        let mut scan = Scan::default();
+        let within = match &root.within {
+            Some(within) => Some(self.files.canonicalise(within).await?),
+            None => None,
+        };
+        let mut level = vec![root.path.clone()];
         for _ in 0..DEPTH {
             let mut below = Vec::new();
             for folder in level {
+                if !self.is_inside(&folder, within.as_deref(), &mut scan).await? {
+                    continue;
+                }
                 for (name, kind) in self.files.list(&folder).await? {
                     let path = join(&folder, &name);
-                    match kind {
-                        FileKind::Directory if self.files.kind(&join(&path, FILE)).await? == Some(FileKind::File) => {
-                            found.push(path);
-                        }
-                        FileKind::Directory => below.push(path),
-                        FileKind::File => {}
+                    let file = join(&path, FILE);
+                    if kind == FileKind::File || !self.is_inside(&path, within.as_deref(), &mut scan).await? {
+                        continue;
+                    }
+                    if self.files.kind(&file).await? != Some(FileKind::File) {
+                        below.push(path);
+                    } else if self.is_inside(&file, within.as_deref(), &mut scan).await? {
+                        scan.folders.push(path);
                     }
                 }
             }
             level = below;
         }
-        found.sort();
-        Ok(found)
+        scan.folders.sort();
+        Ok(scan)
+    }
+
+    /// Whether a path does not lead out of the project that holds it.
+    async fn is_inside(&self, path: &str, project: Option<&str>, scan: &mut Scan) -> io::Result<bool> {
+        let Some(project) = project else { return Ok(true) };
+        let target = self.files.canonicalise(path).await?;
+        if within(&target, project) {
+            return Ok(true);
+        }
+        scan.links_out.push(LinkOut { path: path.to_string(), target });
+        Ok(false)
     }
 
     async fn skill(&self, folder: &str) -> io::Result<Skill> {

@@ -8,3 +8,5 @@ mod process;
 mod reading;
 mod running;
 mod searching;
+
+pub(super) use bench::pipe;

@@ -47,8 +47,8 @@ impl Work for Write {
             let _changing = place.seen().changing();
             let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
             let Some(before) = change::before(&place, &path, stop)? else {
-                change::put(&place, context.session, &path, None, input.content.as_bytes())?;
-                return Ok(change::told(&place, &path, "Made", None, &input.content));
+                let lost = change::put(&place, context.session, &path, None, input.content.as_bytes())?;
+                return Ok(change::told(&place, &path, "Made", (None, &input.content), &lost));
             };
             let old = before.bytes().map(|bytes| from_utf8(bytes));
             if before.known(&place, context.session, &path) == Known::Unread && before.bytes() != Some(b"") {
@@ -61,8 +61,8 @@ impl Work for Write {
                 Some(old) if change::is_crlf(old) => change::to_crlf(&input.content),
                 _ => input.content,
             };
-            change::put(&place, context.session, &path, Some(&before), content.as_bytes())?;
-            Ok(change::told(&place, &path, "Replaced", Some(old.unwrap_or_default()), &content))
+            let lost = change::put(&place, context.session, &path, Some(&before), content.as_bytes())?;
+            Ok(change::told(&place, &path, "Replaced", (Some(old.unwrap_or_default()), &content), &lost))
         })
         .await
     }

@@ -78,3 +78,19 @@ fn a_cassette_that_lacks_a_request_says_what_differs() {
     let none = person.annals(&["run", "--replay", "nowhere", "hello"]);
     insta::assert_snapshot!(none.shown());
 }
+
+#[test]
+fn a_session_whose_model_is_unknown_here_says_that_another_one_may_be_chosen() {
+    let (model, person) = record("cassette");
+    person.configure("titles = false\n");
+    for args in [["rerun", "@last", "--recorded"].as_slice(), &["run", "-c", "and now?"]] {
+        let answer = person.annals(args);
+        assert_eq!(answer.status, Some(2));
+        assert!(
+            answer.remarks.contains("\"mock/one\", and no model is called so here: choose another one by --model"),
+            "{}",
+            answer.remarks
+        );
+    }
+    assert_eq!(model.received().len(), 4, "nobody was asked");
+}

@@ -33,6 +33,56 @@ fn a_prompt_may_come_through_a_pipe() {
 }
 
 #[test]
+fn files_go_with_the_prompt_and_what_cannot_is_told_before_anything_is_made() {
+    let model = model([Says::Text("A red dot, and a plan.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    person.write("plan.md", "# Plan\n\nMend the clock.\n");
+    std::fs::write(person.project().join("dot.png"), b"\x89PNG\r\n\x1a\nnot really\0").expect("a file");
+    let prompt = ["run", "--file", "plan.md", "--file", "../project/dot.png", "what is this?"];
+    let refused = [
+        person.annals(&prompt),
+        person.annals(&["run", "--file", "gone", "what is this?"]),
+        person.annals(&["run", "--file", ".", "what is this?"]),
+        person.annals(&["run", "--file", "plan.md"]),
+    ];
+    insta::assert_snapshot!(refused.map(|answer| answer.shown()).join("\n\n"));
+    assert!(!person.store().exists(), "nothing was made");
+    let file = person.home().join(".config/annals/config.toml");
+    let with_images =
+        std::fs::read_to_string(&file).expect("a file") + "\n[models.\"mock/one\"]\nmedia = [\"image\"]\n";
+    person.configure(&with_images);
+    let answer = person.annals(&prompt);
+    assert_eq!((answer.status, answer.out.as_str()), (Some(0), "A red dot, and a plan.\n"), "{}", answer.remarks);
+    let sent = model.received()[0]["messages"].as_array().and_then(|all| all.last().cloned()).unwrap_or_default();
+    let sent = sent.to_string();
+    assert!(sent.contains("what is this?") && sent.contains("Attached file: plan.md\\n# Plan"), "{sent}");
+    assert!(sent.contains("data:image/png;base64,iVBORw0KGgpub3QgcmVhbGx5AA=="), "{sent}");
+    let verified = person.annals(&["verify", "--requests", "--wire"]);
+    assert_eq!(verified.status, Some(0), "{verified:?}");
+}
+
+#[test]
+fn a_link_out_of_a_project_is_not_told_to_the_model_and_the_person_is_told_so() {
+    let model = model([Says::Text("Hello."), Says::Text("Hello again."), Says::Text("And again.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    std::fs::write(person.home().join("private"), "The word is mockingbird.").expect("a file");
+    std::os::unix::fs::symlink("../home/private", person.project().join("AGENTS.md")).expect("a link");
+    let answer = person.annals(&["run", "hello"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+    let told = "AGENTS.md is a link out of the project, to TMP/home/private: it is not read";
+    assert!(answer.remarks.contains(told), "{}", answer.remarks);
+    assert!(!model.received()[0].to_string().contains("mockingbird"));
+    std::fs::create_dir(person.project().join(".annals")).expect("a folder");
+    person.write(".annals/config.toml", "");
+    assert!(person.annals(&["run", "-c", "hello"]).remarks.contains(told), "nobody trusted it yet");
+    assert_eq!(person.annals(&["config", "trust"]).status, Some(0));
+    let trusted = person.annals(&["run", "-c", "hello"]);
+    assert!(!trusted.remarks.contains("is a link"), "{}", trusted.remarks);
+    assert!(!model.received()[1].to_string().contains("mockingbird"));
+    assert!(model.received()[2].to_string().contains("mockingbird"));
+}
+
+#[test]
 fn tools_run_and_are_told_beside_the_answer() {
     let read = json!({"path": "notes.md"});
     let calls = vec![("c1", "read", read), ("c2", "grep", json!({"pattern": "nothing like it"}))];
@@ -68,7 +118,11 @@ fn the_last_session_of_a_directory_goes_on() {
     person.annals(&["run", "I am Ada."]);
     let again = person.annals(&["run", "-c", "who am I?"]);
     assert_eq!(again.out, "You are Ada.\n", "{}", again.remarks);
+    let idle = person.annals(&["run", "-c"]);
+    assert_eq!(idle.status, Some(2));
+    assert!(idle.remarks.contains("nothing waits; say what comes next"), "{}", idle.remarks);
     let bodies = model.received();
+    assert_eq!(bodies.len(), 2, "nobody is asked to answer an answer");
     assert!(bodies[1].to_string().contains("Hello Ada."), "{}", bodies[1]);
     assert_eq!(person.json(&["sessions", "--json"]).as_array().map(Vec::len), Some(1));
 }

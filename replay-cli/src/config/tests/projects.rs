@@ -119,8 +119,7 @@ fn a_folder_of_skills_that_is_a_link_out_of_the_project_is_left_out() {
     world.write("project/.annals/other", "");
     world.write("project/ours/one/SKILL.md", "text");
     let link = world.folder.path().join("project/.annals/skills");
-    let skills =
-        || world.config().skills().iter().map(|path| world.stable(&path.to_string_lossy())).collect::<Vec<_>>();
+    let skills = || world.config().skills().iter().map(|root| world.stable(&root.path)).collect::<Vec<_>>();
     for (target, counts) in [(world.folder.path().to_path_buf(), false), ("../ours".into(), true)] {
         std::os::unix::fs::symlink(&target, &link).expect("a link");
         assert_eq!(skills().contains(&"/project/.annals/skills".to_owned()), counts, "{}", target.display());
@@ -163,4 +162,36 @@ fn the_projects_file_is_the_nearest_one_up_to_the_folder_with_git() {
     let outside = world.folder.path().join("elsewhere/sub");
     assert!(environment.config(&outside).is_ok_and(|config| config.project.is_none()));
     assert!(World::with("", "nonsense = 1").variable("ANNALS_DISABLE_PROJECT_CONFIG", "1").config().project.is_none());
+}
+
+#[test]
+fn links_out_of_a_project_count_only_where_it_is_trusted() {
+    let world = World::with("[skills]\nfolders = [\"mine\"]", "[skills]\nfolders = [\"theirs\"]");
+    let told = |config: &Config| {
+        let roots = config.skills();
+        let within = |root: &Root| format!("{} {}", root.path, root.within.as_deref().unwrap_or("-"));
+        (config.instructions().links_out, roots.iter().map(|root| world.stable(&within(root))).collect::<Vec<_>>())
+    };
+    let untrusted = [
+        "/project/.annals/skills /project",
+        "/home/.config/annals/mine -",
+        "/project/theirs /project",
+        "/home/.config/annals/skills -",
+    ];
+    assert_eq!(told(&world.config()), (false, untrusted.map(str::to_owned).to_vec()));
+    world.trust();
+    let (links_out, roots) = told(&world.config());
+    assert!(links_out && roots.iter().all(|root| root.ends_with(" -")), "{roots:?}");
+    world.write("project/.annals/config.toml", "titles = false");
+    assert!(!world.config().instructions().links_out, "trust is of the file as it was");
+}
+
+#[test]
+fn what_is_trusted_is_the_text_that_was_judged() {
+    let world = World::with("", "permissions = [[\"bash\", \"*\", \"allow\"]]");
+    let environment = world.environment();
+    let examined = environment.examined(&environment.directory).unwrap_or_else(|error| panic!("{error}"));
+    world.write("project/.annals/config.toml", "permissions = [[\"*\", \"*\", \"allow\"]]");
+    assert_eq!(examined.text.as_deref(), Some("permissions = [[\"bash\", \"*\", \"allow\"]]"));
+    assert_eq!(examined.refused.len(), 1);
 }

@@ -44,7 +44,7 @@ fn a_projects_file_is_laid_over_the_users_key_by_key() {
         ("~/rules.md docs/*.md".into(), "B.md".into())
     );
     assert_eq!(world.stable(&instructions.global.join(" ")), "/home/.config/annals/AGENTS.md");
-    let skills: Vec<String> = config.skills().iter().map(|path| world.stable(&path.to_string_lossy())).collect();
+    let skills: Vec<String> = config.skills().iter().map(|root| world.stable(&root.path)).collect();
     assert_eq!(skills, ["/project/.annals/skills", "/project/skills", "/home/.config/annals/skills"]);
 }
 
@@ -102,21 +102,29 @@ fn a_value_of_another_kind_is_named_with_what_was_expected() {
     assert_eq!(
         lines,
         [
-            ":1: `titles`: expected true or false, found \"yes\"",
-            ":2: `agent`: expected a text, found a whole number",
-            ":3: `catalog`: expected a list, found \"x\"",
-            ":4: `permissions`: expected rules such as [\"bash\", \"git *\", \"allow\"] (allow, ask or deny)",
-            ":6: `compaction.buffer`: expected a whole number, 0 or more, found a whole number",
-            ":8: `agents.build.mode`: expected one of primary, subagent, all, found \"boss\"",
-            ":9: `agents.build.options`: expected a table, found a whole number",
+            ":1: `titles`: expected true or false, found \"yes\"; write `titles = true` or `titles = false`",
+            ":2: `agent`: expected a text, found 3; write `agent = \"...\"`",
+            ":3: `catalog`: expected a list, found \"x\"; write `catalog = [\"...\", \"...\"]`",
+            ":4: `permissions`: expected rules such as [\"bash\", \"git *\", \"allow\"] (allow, ask or deny), \
+             found [\"read\", \"*\", \"maybe\"]",
+            ":6: `compaction.buffer`: expected a whole number, 0 or more, found -1; write `buffer = 1000`",
+            ":8: `agents.build.mode`: expected one of primary, subagent, all, found \"boss\"; write `mode = \"primary\"`",
+            ":9: `agents.build.options`: expected a table, found 3; write `[agents.build.options]` and its keys \
+             below that",
             ":11: `models.\"a/b\".price.input`: expected an amount of dollars: finer than a nano-dollar (nine decimal \
-             places), found a number",
+             places), found 0.1234567891; write `input = \"2.50\"`",
             ":11: `models.\"a/b\".price.output`: expected an amount of dollars: not an amount of dollars such as 0.25, \
-             found \"x\"",
+             found \"x\"; write `output = \"2.50\"`",
             ":12: `models.\"a/b\".options.when`: dates and endless numbers have no place here",
         ]
     );
     assert!(World::with("model = ", "").refusal().starts_with(&format!("{USER}:1: ")));
+    let tables = World::with("[[permissions]]\naction = \"bash\"", "").refusal();
+    let expected = "`permissions`: expected a list, found tables in double brackets; \
+                    write `permissions = [[\"bash\", \"git *\", \"allow\"]]`";
+    assert_eq!(tables, format!("{USER}:1: {expected}"));
+    let text = World::with("[agents]\nreviewer = \"strict\"", "").refusal();
+    assert!(text.ends_with("found \"strict\"; write `[agents.reviewer]` and its keys below that"), "{text}");
 }
 
 #[test]

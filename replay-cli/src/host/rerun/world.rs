@@ -167,6 +167,7 @@ fn instructions(told: &Told, n: usize, boundary: Boundary) -> Boxed<'static, Res
             configured: recorded.into_iter().map(|file| file.path).collect(),
             home: None,
             project: true,
+            links_out: false,
         };
         Instructions { files: Arc::new(files), config }.produce(&Boundary { discovered: Vec::new(), ..boundary }).await
     })

@@ -1,7 +1,7 @@
 //! Which instruction files there are.
 
-use super::{InstructionFiles, pattern};
-use crate::ports::filesystem::{FileKind, Filesystem, join, parent, project, within};
+use super::{InstructionFiles, LinkOut, pattern};
+use crate::ports::filesystem::{FileKind, Filesystem, join, lexical, parent, project, within};
 use std::collections::BTreeSet;
 use std::io;
 
@@ -13,13 +13,21 @@ pub(super) struct Found {
     pub(super) listed: bool,
 }
 
-/// Every instruction file, each once, in the order of telling.
+/// What was found.
+pub(super) struct Scan {
+    /// Every instruction file, each once, in the order of telling.
+    pub(super) found: Vec<Found>,
+    /// Links out of the project, which are not told.
+    pub(super) links_out: Vec<LinkOut>,
+}
+
+/// Looks for instruction files.
 pub(super) async fn find(
     files: &dyn Filesystem,
     config: &InstructionFiles,
     directory: &str,
     discovered: &[String],
-) -> io::Result<Vec<Found>> {
+) -> io::Result<Scan> {
     let mut paths = Vec::new();
     for path in &config.global {
         if files.kind(path).await?.is_some() {
@@ -27,15 +35,19 @@ pub(super) async fn find(
             break;
         }
     }
-    let upward = if config.project { upward(files, directory).await? } else { Vec::new() };
-    paths.extend(named(files, config, &upward).await?.into_iter().map(|path| (path, true)));
+    let mut own = Own::at(files, config, directory).await?;
+    paths.extend(own.named().await?.into_iter().map(|path| (path, true)));
     for configured in &config.configured {
-        for path in configured_files(files, config, &upward, configured).await? {
+        for path in own.configured(configured).await? {
             paths.push((path, true));
         }
     }
     if config.project {
-        paths.extend(discovered.iter().map(|path| (path.clone(), false)));
+        for path in discovered {
+            if own.is_inside(path).await? {
+                paths.push((path.clone(), false));
+            }
+        }
     }
     let mut found: Vec<Found> = Vec::new();
     let mut seen = BTreeSet::new();
@@ -45,54 +57,99 @@ pub(super) async fn find(
             found.push(Found { path, listed });
         }
     }
-    Ok(found)
+    Ok(Scan { found, links_out: own.links_out })
 }
 
-/// The directories from the Location up to its project's root.
-async fn upward(files: &dyn Filesystem, directory: &str) -> io::Result<Vec<String>> {
-    let start = files.canonicalise(directory).await?;
-    let (root, _) = project(files, &start).await?;
-    let above = std::iter::successors(Some(start.as_str()), |at| parent(at));
-    Ok(above.take_while(|at| within(at, &root)).map(str::to_string).collect())
+/// The files of a project.
+struct Own<'a> {
+    files: &'a dyn Filesystem,
+    config: &'a InstructionFiles,
+    root: String,
+    /// The directories from the Location up to the project's root; none where its files do not count.
+    upward: Vec<String>,
+    links_out: Vec<LinkOut>,
 }
 
-/// The files of the first name that is found in any of the directories.
-async fn named(files: &dyn Filesystem, config: &InstructionFiles, upward: &[String]) -> io::Result<Vec<String>> {
-    for name in &config.names {
-        let mut paths = Vec::new();
-        for directory in upward {
-            let path = join(directory, name);
-            if files.kind(&path).await?.is_some() {
-                paths.push(path);
+impl<'a> Own<'a> {
+    async fn at(files: &'a dyn Filesystem, config: &'a InstructionFiles, directory: &str) -> io::Result<Self> {
+        let mut own = Self { files, config, root: String::new(), upward: Vec::new(), links_out: Vec::new() };
+        if config.project {
+            let start = files.canonicalise(directory).await?;
+            let (root, _) = project(files, &start).await?;
+            let above = std::iter::successors(Some(start.as_str()), |at| parent(at));
+            own.upward = above.take_while(|at| within(at, &root)).map(str::to_string).collect();
+            own.root = root;
+        }
+        Ok(own)
+    }
+
+    /// Whether a path in the project leads to something in it, or may lead out.
+    async fn is_inside(&mut self, path: &str) -> io::Result<bool> {
+        match leads_out(self.files, self.config, &self.root, path).await? {
+            None => Ok(true),
+            Some(target) => {
+                let link = LinkOut { path: path.to_string(), target };
+                if !self.links_out.contains(&link) {
+                    self.links_out.push(link);
+                }
+                Ok(false)
             }
         }
-        if !paths.is_empty() {
-            return Ok(paths);
-        }
     }
-    Ok(Vec::new())
+
+    /// The files of the first name that is found in any of the directories.
+    async fn named(&mut self) -> io::Result<Vec<String>> {
+        for name in &self.config.names {
+            let mut paths = Vec::new();
+            for directory in self.upward.clone() {
+                let path = join(&directory, name);
+                if self.files.kind(&path).await?.is_some() && self.is_inside(&path).await? {
+                    paths.push(path);
+                }
+            }
+            if !paths.is_empty() {
+                return Ok(paths);
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    async fn configured(&mut self, configured: &str) -> io::Result<Vec<String>> {
+        // What is named from the root or from home is the user's own wish.
+        if let Some(rest) = configured.strip_prefix("~/") {
+            return match &self.config.home {
+                Some(home) => pattern::expand(self.files, home, rest).await,
+                None => Ok(Vec::new()),
+            };
+        }
+        if let Some(rest) = configured.strip_prefix('/') {
+            return pattern::expand(self.files, "/", rest).await;
+        }
+        let mut paths = Vec::new();
+        for directory in self.upward.clone() {
+            for path in pattern::expand(self.files, &directory, configured).await? {
+                // And so is what climbs out of the project by its name.
+                if !within(&lexical(&path), &self.root) || self.is_inside(&path).await? {
+                    paths.push(path);
+                }
+            }
+        }
+        Ok(paths)
+    }
 }
 
-async fn configured_files(
+/// Where a path in a project leads, if that is out of the project and is not to be followed.
+async fn leads_out(
     files: &dyn Filesystem,
     config: &InstructionFiles,
-    upward: &[String],
-    configured: &str,
-) -> io::Result<Vec<String>> {
-    if let Some(rest) = configured.strip_prefix("~/") {
-        return match &config.home {
-            Some(home) => pattern::expand(files, home, rest).await,
-            None => Ok(Vec::new()),
-        };
+    root: &str,
+    path: &str,
+) -> io::Result<Option<String>> {
+    if config.links_out {
+        return Ok(None);
     }
-    if let Some(rest) = configured.strip_prefix('/') {
-        return pattern::expand(files, "/", rest).await;
-    }
-    let mut paths = Vec::new();
-    for directory in upward {
-        paths.extend(pattern::expand(files, directory, configured).await?);
-    }
-    Ok(paths)
+    let target = files.canonicalise(path).await?;
+    Ok(Some(target).filter(|target| !within(target, root)))
 }
 
 /// The instruction files that a successful read of `read` brings to light: in its directory and above, up to the
@@ -121,6 +178,10 @@ pub async fn discover(
         for name in &config.names {
             let path = join(directory, name);
             if files.kind(&path).await? == Some(FileKind::File) {
+                if let Some(target) = leads_out(files, config, &root, &path).await? {
+                    tracing::warn!(path, target, "instructions that are a link out of the project are not told");
+                    continue;
+                }
                 let path = files.canonicalise(&path).await?;
                 if !known.contains(&path) && !found.contains(&path) {
                     found.push(path);

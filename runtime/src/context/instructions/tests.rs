@@ -154,6 +154,50 @@ async fn a_link_to_a_told_file_is_told_once_under_its_real_path() -> Outcome {
     Ok(())
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_out_of_a_project_is_told_only_where_the_user_trusts_it() -> Outcome {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir()?;
+    let top = folder.path().canonicalize()?.to_str().ok_or("temporary path")?.to_string();
+    let root = format!("{top}/project");
+    for directory in ["project/.git", "project/a/in", "project/docs", "home/notes"] {
+        std::fs::create_dir_all(format!("{top}/{directory}"))?;
+    }
+    std::fs::write(format!("{top}/home/key"), "private")?;
+    std::fs::write(format!("{top}/home/notes/x.md"), "notes")?;
+    std::fs::write(format!("{root}/AGENTS.md"), "rules")?;
+    std::fs::write(format!("{root}/docs/x.md"), "docs")?;
+    symlink(format!("{top}/home/key"), format!("{root}/a/AGENTS.md"))?;
+    symlink("../../../home/key", format!("{root}/a/in/AGENTS.md"))?;
+    symlink(format!("{top}/home/notes"), format!("{root}/docs/out"))?;
+    let config = InstructionFiles { configured: vec!["docs/**/x.md".into()], ..InstructionFiles::default() };
+    let files = Arc::new(RealFilesystem);
+    let told = async |config: &InstructionFiles, at: &Boundary| {
+        let context = Instructions { files: files.clone(), config: config.clone() }.produce(at).await?;
+        baseline(&context).await
+    };
+    let mut at = boundary(&format!("{root}/a"));
+    // As an earlier version recorded it.
+    at.discovered = vec![format!("{top}/home/key")];
+    let own = format!("Instructions from: {root}/AGENTS.md\nrules\n\nInstructions from: {root}/docs/x.md\ndocs");
+    assert_eq!(told(&config, &at).await?, own);
+    let links = Instructions { files: files.clone(), config: config.clone() }.links_out(&format!("{root}/a")).await?;
+    let link =
+        |path: &str, target: &str| LinkOut { path: format!("{root}/{path}"), target: format!("{top}/home/{target}") };
+    assert_eq!(links, [link("a/AGENTS.md", "key"), link("docs/out/x.md", "notes/x.md")]);
+    let read = format!("{root}/a/in/x.rs");
+    assert!(discover(files.as_ref(), &config, &root, &read, &[]).await?.is_empty());
+    let trusted = InstructionFiles { links_out: true, ..config.clone() };
+    let all = told(&trusted, &at).await?;
+    assert!(all.contains("private") && all.contains("notes"), "{all}");
+    assert_eq!(discover(files.as_ref(), &trusted, &root, &read, &[]).await?, [format!("{top}/home/key")]);
+    // What the user names himself is no link of the project's.
+    let wished = InstructionFiles { configured: vec!["../home/notes/*.md".into()], ..config };
+    assert!(told(&wished, &boundary(&root)).await?.contains("notes"));
+    Ok(())
+}
+
 #[tokio::test]
 async fn other_names_count_only_when_the_first_is_found_nowhere() -> Outcome {
     let config = || InstructionFiles { names: vec!["AGENTS.md".into(), "CLAUDE.md".into()], ..global() };

@@ -49,3 +49,34 @@ async fn a_passing_failure_makes_skills_unavailable_and_removes_none() {
     let told = told(&Folder::new(files, ["/s"])).await;
     assert!(told.as_ref().is_err_and(|reason| reason.contains("/s/other/SKILL.md")), "{told:?}");
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_out_of_a_project_that_nobody_trusts_is_no_skill() -> Result<(), Box<dyn std::error::Error>> {
+    use crate::ports::RealFilesystem;
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir()?;
+    let top = folder.path().canonicalize()?.to_str().ok_or("temporary path")?.to_string();
+    let root = format!("{top}/project/skills");
+    for directory in ["project/skills/own", "project/skills/odd", "project/more/linked", "home/secret"] {
+        std::fs::create_dir_all(format!("{top}/{directory}"))?;
+    }
+    for path in ["project/skills/own/SKILL.md", "project/more/linked/SKILL.md", "home/secret/SKILL.md"] {
+        std::fs::write(format!("{top}/{path}"), "---\ndescription: one\n---\nText.")?;
+    }
+    symlink(format!("{top}/home/secret/SKILL.md"), format!("{root}/odd/SKILL.md"))?;
+    symlink(format!("{top}/home/secret"), format!("{root}/out"))?;
+    symlink(format!("{top}/home"), format!("{root}/wide"))?;
+    symlink("../more/linked", format!("{root}/linked"))?;
+    let names = async |within: Option<String>| {
+        let folder = Folder::new(Arc::new(RealFilesystem), [Root { path: root.clone(), within }]);
+        let names: Vec<String> = told(&folder).await?.into_iter().map(|(name, _)| name).collect();
+        let links = folder.links_out().await.map_err(|error| error.to_string())?;
+        Ok::<_, String>((names.join(" "), links.into_iter().map(|link| link.path).collect::<Vec<_>>()))
+    };
+    let (names_within, links) = names(Some(format!("{top}/project"))).await?;
+    assert_eq!(names_within, "linked own");
+    assert_eq!(links, [format!("{root}/odd/SKILL.md"), format!("{root}/out"), format!("{root}/wide")]);
+    assert_eq!(names(None).await?, ("linked odd out own secret".into(), Vec::new()));
+    Ok(())
+}

@@ -1,7 +1,8 @@
 //! A project in a temporary folder, and calls of the tools in it.
 
-use crate::tools::{CallContext, CallError, CallInput, Cancel, Demand, Progress, ToolOutput, ToolRegistry};
+use crate::tools::{CallContext, CallError, CallInput, Cancel, Demand, Permits, Progress, ToolOutput, ToolRegistry};
 use crate::workbench::{Workplace, tools};
+use annals_core::event::{Effect, Rule};
 use annals_core::{NoBlobs, Seq, SessionId};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -16,7 +17,14 @@ pub(super) struct Bench {
     registry: ToolRegistry,
     pub(super) cancel: Cancel,
     pub(super) progress: Progress,
+    /// What is allowed without asking while a call runs; everything, unless a test says otherwise.
+    pub(super) rules: Vec<Rule>,
     session: SessionId,
+}
+
+/// A rule.
+pub(super) fn rule(action: &str, resource: &str, effect: Effect) -> Rule {
+    Rule { action: action.into(), resource: resource.into(), effect }
 }
 
 impl Bench {
@@ -34,7 +42,8 @@ impl Bench {
         let registered = registry.register(tools(&change(Workplace::at(&project, &project))));
         registered.map_err(std::io::Error::other)?.detach();
         let session = SessionId::from_parts(0, 1);
-        Ok(Self { folder, registry, cancel: Cancel::default(), progress: Progress::default(), session })
+        let (cancel, progress, rules) = (Cancel::default(), Progress::default(), vec![rule("*", "*", Effect::Allow)]);
+        Ok(Self { folder, registry, cancel, progress, rules, session })
     }
 
     /// The same project for another Session.
@@ -96,6 +105,7 @@ impl Bench {
             step: Seq(1),
             call: "c1".into(),
             authorised,
+            permits: Permits::by(self.rules.clone()),
             cancellation: self.cancel.watch(),
             progress: self.progress.clone(),
         };
@@ -123,7 +133,7 @@ pub(super) fn put(path: &Path, content: impl AsRef<[u8]>) -> std::io::Result<()>
 }
 
 /// Makes a named pipe.
-pub(super) fn pipe(path: &Path) -> std::io::Result<()> {
+pub(in crate::workbench) fn pipe(path: &Path) -> std::io::Result<()> {
     use rustix::fs::{CWD, FileType, Mode, mknodat};
     Ok(mknodat(CWD, path, FileType::Fifo, Mode::from_raw_mode(0o600), 0)?)
 }

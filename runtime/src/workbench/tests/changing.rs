@@ -1,6 +1,7 @@
 //! The tools `write` and `edit`.
 
 use super::bench::{Bench, Tested, pipe, structured};
+use crate::workbench::{Workplace, change};
 use serde_json::json;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
@@ -86,6 +87,42 @@ async fn line_ends_marks_and_modes_are_kept() -> Tested {
     bench.call("write", json!({"path": "new.txt", "content": ""})).await?;
     std::fs::write(bench.at("usual.txt"), "")?;
     assert_eq!(bench.at("new.txt").metadata()?.mode(), bench.at("usual.txt").metadata()?.mode());
+    Ok(())
+}
+
+#[cfg(target_os = "linux")]
+#[tokio::test]
+async fn a_changed_file_keeps_its_owner_its_mode_and_what_users_attached_to_it() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("a.txt", "one\n")?;
+    let file = std::fs::File::open(bench.at("a.txt"))?;
+    // Only root can give a file away; anybody can give it to a group of theirs.
+    let given = std::os::unix::fs::chown(bench.at("a.txt"), Some(1234), Some(4321)).is_ok();
+    let mode = if given { 0o4750 } else { 0o750 };
+    std::fs::set_permissions(bench.at("a.txt"), std::fs::Permissions::from_mode(mode))?;
+    let flags = rustix::fs::XattrFlags::empty();
+    let attached = rustix::fs::fsetxattr(&file, "user.note", b"mine", flags).is_ok();
+    let before = bench.at("a.txt").metadata()?;
+    let said = bench.said("edit", json!({"path": "a.txt", "old_string": "one", "new_string": "two"})).await;
+    assert_eq!(said, "Edited a.txt (+1 -1 lines).");
+    let after = bench.at("a.txt").metadata()?;
+    assert_ne!(before.ino(), after.ino(), "another file stands in its place");
+    assert_eq!((after.uid(), after.gid(), after.mode()), (before.uid(), before.gid(), before.mode()));
+    let mut value = [0; 8];
+    let length = rustix::fs::getxattr(bench.at("a.txt"), "user.note", &mut value[..]).unwrap_or(0);
+    assert_eq!(&value[..length], if attached { b"mine".as_slice() } else { b"" });
+    Ok(())
+}
+
+#[test]
+fn what_the_system_does_not_let_be_kept_is_said() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("a.txt", "one\n")?;
+    let place = Workplace::at(bench.at(""), bench.at(""));
+    let told =
+        change::told(&place, &bench.at("a.txt"), "Edited", (Some("one\n"), "two\n"), &vec!["its owner", "its group"]);
+    let expected = "Edited a.txt (+1 -1 lines). The system did not let it keep its owner and its group.";
+    assert_eq!(told.text.as_deref(), Some(expected));
     Ok(())
 }
 

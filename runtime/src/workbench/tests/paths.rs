@@ -63,7 +63,10 @@ fn a_readable_folder_outside_is_read_without_asking_and_changed_with() -> Tested
     let folder = kept.path().canonicalize()?.display().to_string();
     let path = kept.path().join("tool_1").display().to_string();
     assert_eq!(bench.demands("read", json!({"path": path})), [format!("read {folder}/tool_1")]);
-    assert_eq!(bench.demands("grep", json!({"path": path, "pattern": "x"})), [format!("grep {folder}/tool_1")]);
+    assert_eq!(
+        bench.demands("grep", json!({"path": path, "pattern": "x"})),
+        [format!("read {folder}/tool_1"), format!("grep {folder}/tool_1")]
+    );
     assert_eq!(
         bench.demands("write", json!({"path": path, "content": ""})),
         [format!("external_directory {folder}"), format!("edit {folder}/tool_1"),]

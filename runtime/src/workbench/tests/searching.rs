@@ -1,6 +1,7 @@
 //! The tools `grep`, `glob` and `ls`.
 
-use super::bench::{Bench, Tested, pipe, put, structured};
+use super::bench::{Bench, Tested, pipe, put, rule, structured};
+use annals_core::event::Effect;
 use serde_json::json;
 use std::fs::File;
 use std::os::unix::fs::symlink;
@@ -30,7 +31,7 @@ async fn grep_shows_lines_by_file_in_the_order_of_paths() -> Tested {
     let expected = ".hidden/a.rs\n     1\tneedle hidden\n\nsrc/b.rs\n     2\tneedle one\n     4\tneedle three\n\n\
                     src/sp ace ü.txt\n     1\ta needle\n";
     assert_eq!(output.text.as_deref(), Some(expected));
-    assert_eq!(structured(&output), json!({"matches": 4, "shown": 4, "files": 3, "complete": true}));
+    assert_eq!(structured(&output), json!({"matches": 4, "shown": 4, "files": 3, "complete": true, "withheld": 0}));
     let said = bench.said("grep", json!({"pattern": "(?i)NEEDLE T", "include": "*.rs"})).await;
     assert_eq!(said, "src/b.rs\n     3\tNeedle two\n     4\tneedle three\n");
     assert_eq!(bench.said("grep", json!({"pattern": "absent"})).await, "No matches.");
@@ -38,6 +39,37 @@ async fn grep_shows_lines_by_file_in_the_order_of_paths() -> Tested {
     assert_eq!(one, "src/b.rs\n     2\tneedle one\n\n(1 of 2 matches shown; 1 more. Narrow the search.)");
     let ignored = bench.said("grep", json!({"pattern": "needle", "path": "ignored"})).await;
     assert_eq!(ignored, "ignored/a.rs\n     1\tneedle ignored\n", "what is named is searched");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_search_shows_no_file_that_reading_would_ask_for() -> Tested {
+    let mut bench = Bench::new()?;
+    for name in [".env", "a.txt", "deep/.env.local", "deep/secret", "deep/b.txt"] {
+        bench.put(name, "needle\n")?;
+    }
+    bench.rules.extend([
+        rule("read", "*.env", Effect::Ask),
+        rule("read", "*.env.*", Effect::Deny),
+        rule("grep", "deep/secret", Effect::Ask),
+    ]);
+    let output = bench.call("grep", json!({"pattern": "needle"})).await?;
+    let withheld =
+        "\n(Not searched without permission: .env, deep/.env.local, deep/secret. Name one as `path` to ask for it.)";
+    let expected = format!("a.txt\n     1\tneedle\n\ndeep/b.txt\n     1\tneedle\n{withheld}");
+    assert_eq!(output.text, Some(expected));
+    assert_eq!(structured(&output)["withheld"], json!(3));
+    let none = bench.said("grep", json!({"pattern": "needle", "include": ".env"})).await;
+    assert_eq!(none, "No matches.\n(Not searched without permission: .env. Name one as `path` to ask for it.)");
+    // One that is named is asked for, as a read of it would be.
+    assert_eq!(bench.demands("grep", json!({"pattern": "x", "path": ".env"})), ["read .env", "grep .env"]);
+    assert_eq!(bench.demands("grep", json!({"pattern": "x", "path": "deep"})), ["grep deep"]);
+    let named = bench.said("grep", json!({"pattern": "needle", "path": ".env"})).await;
+    assert_eq!(named, ".env\n     1\tneedle\n");
+    // Without rules nothing is allowed.
+    bench.rules.clear();
+    let said = bench.said("grep", json!({"pattern": "needle", "path": "deep", "include": "b.txt"})).await;
+    assert!(said.starts_with("No matches.\n(Not searched without permission: deep/b.txt."), "{said}");
     Ok(())
 }
 

@@ -1,0 +1,45 @@
+//! What runs now, on a line below everything else: on a terminal only, and taken away before anything is written.
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::time::{Duration, Instant};
+
+/// How often the line moves.
+const TICK: Duration = Duration::from_millis(250);
+
+/// The line. Where stderr is no terminal it is never there.
+#[derive(Debug, Default)]
+pub(super) struct Meter {
+    drawn: Option<ProgressBar>,
+}
+
+impl Meter {
+    /// Draws the line: what runs, since when, and what it showed last.
+    pub(super) fn draw(&mut self, what: &str, since: Instant) {
+        self.clear();
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+        if bar.is_hidden() {
+            return;
+        }
+        // The template is ours and known to be sound; without it the line shows itself plainly.
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg:.dim}") {
+            bar.set_style(style);
+        }
+        let bar = bar.with_elapsed(since.elapsed());
+        bar.set_message(what.to_owned());
+        bar.enable_steady_tick(TICK);
+        self.drawn = Some(bar);
+    }
+
+    /// Takes the line away.
+    pub(super) fn clear(&mut self) {
+        if let Some(bar) = self.drawn.take() {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+impl Drop for Meter {
+    fn drop(&mut self) {
+        self.clear();
+    }
+}
