@@ -107,8 +107,10 @@ pub enum SealError {
 pub struct Sealed {
     /// Ready to append.
     pub batch: Batch,
-    /// What it refers to.
+    /// What it refers to and brings along.
     pub blobs: Vec<(BlobHash, String)>,
+    /// What it refers to and does not bring along, in order, repetitions included: it must be stored already.
+    pub needed: Vec<BlobHash>,
     /// The codec form of the Batch, at most [`RECORD_MAX`] bytes.
     pub encoded: Vec<u8>,
 }
@@ -152,8 +154,15 @@ impl Batch {
         if events.is_empty() {
             return Err(SealError::Empty);
         }
-        let mut blobs = Vec::new();
-        events.iter_mut().for_each(|event| event.texts(&mut |text| blobs.extend(text.spill(INLINE_MAX))));
+        let (mut blobs, mut needed) = (Vec::new(), Vec::new());
+        events.iter_mut().for_each(|event| {
+            event.texts(&mut |text| {
+                if let crate::Text::Blob(named) = text {
+                    needed.push(named.blob);
+                }
+                blobs.extend(text.spill(INLINE_MAX));
+            });
+        });
         let mut batch = Self { session, first, at, prev, events, digest: Digest([0; 32]) };
         let mut encoded = codec::encode(&batch)?;
         if encoded.len() > RECORD_MAX {
@@ -165,7 +174,8 @@ impl Batch {
         }
         batch.digest = batch.digest_of_about(encoded.len() + encoded.len() / 8 + JSON_HEADER)?;
         codec::set_digest(&mut encoded, &batch);
-        Ok(Sealed { batch, blobs, encoded })
+        needed.retain(|named| blobs.iter().all(|(brought, _)| brought != named));
+        Ok(Sealed { batch, blobs, needed, encoded })
     }
 
     /// The digest that this Batch must carry.
