@@ -9,6 +9,7 @@ use crate::lineage::Birth;
 use crate::log::{AppendError, Position};
 use annals_core::codec::Header;
 use annals_core::{Batch, Seq, SessionId};
+use bytes::{Bytes, BytesMut};
 use std::io;
 use std::ops::Range;
 use std::sync::mpsc::Sender;
@@ -46,6 +47,8 @@ pub struct Committer {
     pub writer: Option<Writer>,
     /// The next position.
     pub next: u64,
+    /// Where the next frames go. They live until sled has them, many groups in one allocation.
+    pub room: BytesMut,
     /// To sled's thread.
     pub fill: Sender<Fill>,
     /// To the keeper.
@@ -54,6 +57,9 @@ pub struct Committer {
 
 /// How many Batches end a group; the last order may bring it above.
 const GROUP: usize = 1024;
+
+/// How many bytes of frames are allocated at a time.
+const ROOM: usize = 256 * 1024;
 
 /// How long the committer looks for the next order before it sleeps: who waits for an answer often asks again at once,
 /// and waking up takes longer than that.
@@ -127,18 +133,24 @@ impl Committer {
         }
     }
 
-    fn commit(&mut self, group: Group) {
+    fn commit(&mut self, mut group: Group) {
         if group.batches == 0 {
             return;
         }
-        let mut frames = Vec::with_capacity(group.bytes);
-        let mut places = Vec::with_capacity(group.batches);
-        for (index, (batch, encoded)) in group.batches().enumerate() {
-            let start = frames.len();
-            let in_group = u16::try_from(index).unwrap_or(u16::MAX);
-            frame::write(&mut frames, Kind::Batch, in_group, self.next + index as u64, encoded);
-            places.push((start..frames.len(), (batch.session, batch.first)));
+        if self.room.capacity() < group.bytes {
+            self.room = BytesMut::with_capacity(ROOM.max(group.bytes));
         }
+        let mut places = Vec::with_capacity(group.batches);
+        let batches = group.requests.iter_mut().flat_map(|request| &mut request.batches);
+        for (index, (batch, encoded)) in batches.enumerate() {
+            let start = self.room.len();
+            let in_group = u16::try_from(index).unwrap_or(u16::MAX);
+            // Freed while nobody who waits for an answer wants memory of the same arena.
+            let encoded = std::mem::take(encoded);
+            frame::write(&mut self.room, Kind::Batch, in_group, self.next + index as u64, &encoded);
+            places.push((start..self.room.len(), (batch.session, batch.first)));
+        }
+        let frames = self.room.split().freeze();
         match self.write(&frames) {
             Ok(()) => self.publish(group, frames, places),
             Err((error, certain)) => {
@@ -187,7 +199,7 @@ impl Committer {
         Ok(())
     }
 
-    fn publish(&mut self, mut group: Group, frames: Vec<u8>, places: Vec<(Range<usize>, (SessionId, Seq))>) {
+    fn publish(&mut self, mut group: Group, frames: Bytes, places: Vec<(Range<usize>, (SessionId, Seq))>) {
         let shared = self.shared.clone();
         let first = self.next;
         self.next += group.batches as u64;
