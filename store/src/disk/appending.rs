@@ -1,6 +1,6 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
-use super::committer::{Order, Request};
+use super::committer::{Durable, Order, Request};
 use super::shared::{Reservation, Shared};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use crate::placing::{self, Place};
@@ -127,7 +127,6 @@ impl Shared {
             chain = Chain { refused: Some(error), ..Chain::default() };
         }
         if !chain.batches.is_empty() {
-            let sealed: Vec<Arc<Batch>> = chain.batches.iter().map(|(batch, _)| batch.clone()).collect();
             let (reply, answer) = oneshot::channel();
             let request = Request { batches: chain.batches, reservation, reply };
             if orders.send(Order::Append(request)).await.is_err() {
@@ -135,14 +134,15 @@ impl Shared {
                 return;
             }
             match answer.await.unwrap_or(Err(AppendError::Unknown)) {
-                Ok(Position(first)) => {
-                    let positions = (first..).map(Position);
-                    let committed = sealed.into_iter().zip(positions);
-                    appended.committed.extend(committed.map(|(batch, position)| Committed {
-                        batch,
-                        position,
-                        known: false,
-                    }));
+                Ok(Durable { first, batches }) => {
+                    let positions = (first.0..).map(Position);
+                    appended.committed.extend(
+                        batches.into_iter().zip(positions).map(|((batch, _), position)| Committed {
+                            batch,
+                            position,
+                            known: false,
+                        }),
+                    );
                 }
                 Err(error) => {
                     appended.refused = Some(error);

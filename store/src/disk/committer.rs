@@ -24,8 +24,17 @@ pub struct Request {
     pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
     /// Keeps their place, and that of those behind them, until it is answered.
     pub reservation: Reservation,
-    /// Where the answer goes: the position of the first.
-    pub reply: oneshot::Sender<Result<Position, AppendError>>,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Result<Durable, AppendError>>,
+}
+
+/// What became durable.
+#[derive(Debug)]
+pub struct Durable {
+    /// The position of the first Batch; the others follow densely.
+    pub first: Position,
+    /// What was asked for. Memory goes back to the thread that it came from, which frees it without waiting for others.
+    pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
 }
 
 /// What the committer is told.
@@ -133,7 +142,7 @@ impl Committer {
         }
     }
 
-    fn commit(&mut self, mut group: Group) {
+    fn commit(&mut self, group: Group) {
         if group.batches == 0 {
             return;
         }
@@ -141,13 +150,10 @@ impl Committer {
             self.room = BytesMut::with_capacity(ROOM.max(group.bytes));
         }
         let mut places = Vec::with_capacity(group.batches);
-        let batches = group.requests.iter_mut().flat_map(|request| &mut request.batches);
-        for (index, (batch, encoded)) in batches.enumerate() {
+        for (index, (batch, encoded)) in group.batches().enumerate() {
             let start = self.room.len();
             let in_group = u16::try_from(index).unwrap_or(u16::MAX);
-            // Freed while nobody who waits for an answer wants memory of the same arena.
-            let encoded = std::mem::take(encoded);
-            frame::write(&mut self.room, Kind::Batch, in_group, self.next + index as u64, &encoded);
+            frame::write(&mut self.room, Kind::Batch, in_group, self.next + index as u64, encoded);
             places.push((start..self.room.len(), (batch.session, batch.first)));
         }
         let frames = self.room.split().freeze();
@@ -227,9 +233,10 @@ impl Committer {
         }
         let mut position = first;
         for Request { batches, reply, .. } in group.requests {
-            // Whoever asked may have gone: the Batches are durable all the same.
-            let _ = reply.send(Ok(Position(position)));
+            let first = Position(position);
             position += batches.len() as u64;
+            // Whoever asked may have gone: the Batches are durable all the same.
+            let _ = reply.send(Ok(Durable { first, batches }));
         }
         let bytes = frames.len() as u64;
         self.fill(Fill { frames, places, next: self.next }, bytes);
