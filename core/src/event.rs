@@ -33,7 +33,10 @@ pub use profile::{
     AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, RequestOptions,
     SystemMessages, ToolDefinition, ToolsRecorded,
 };
-pub use revert::{FileChange, RestoreAbandoned, RestoreBegun, RevertCleared, RevertCommitted, RevertStaged};
+pub use revert::{
+    DepartureBegun, DepartureEnded, FileChange, RestoreAbandoned, RestoreBegun, RevertCleared, RevertCommitted,
+    RevertStaged,
+};
 pub use session::{
     AgentSwitched, Location, ModelSwitched, Origin, Parent, Policy, SessionCreated, SessionForked, SessionMoved,
     SessionTitled, Switch, TitleFailed,
@@ -236,6 +239,8 @@ catalogue! {
     92 "revert.committed" RevertCommitted () "A message and all that followed it left the Session."
     93 "restore.begun" RestoreBegun () "Files are about to be restored."
     94 "restore.abandoned" RestoreAbandoned () "A restore that was begun came to nothing; files are as before it."
+    95 "departure.begun" DepartureBegun () "Changes that a move took along are about to leave the source."
+    96 "departure.ended" DepartureEnded () "Changes that a move took along left the source, or stay there."
     100 "child.started" ChildStarted () "A child Session began."
     101 "child.settled" ChildSettled () "A child Session gave its result."
 }

@@ -182,7 +182,7 @@ impl Projection for Epochs {
                 OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
                 ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted
                 CompactionFailed ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated
-                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
+                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
             ) => {}
         }
     }

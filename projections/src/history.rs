@@ -186,7 +186,7 @@ impl Projection for History {
                 InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded
                 RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled
                 ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionFailed
-                SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared
+                SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared
                 ChildStarted ChildSettled
             ) => {}
         }

@@ -142,7 +142,7 @@ impl Projection for Inbox {
                 RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked
                 PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
                 ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged RevertCleared ChildStarted ChildSettled
+                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
             ) => {}
         }
     }

@@ -66,7 +66,7 @@ impl Projection for Profiles {
                 SnapshotAdvanced InstructionDiscovered RequestSent StepStarted StepEnded StepFailed RetryScheduled
                 TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied
                 CompactionStarted CompactionEnded CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned RevertStaged
+                MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged
                 RevertCleared RevertCommitted ChildStarted ChildSettled
             ) => {}
         }

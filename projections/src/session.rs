@@ -35,7 +35,7 @@ pub struct Revert {
     pub files: Vec<FileChange>,
 }
 
-/// A restore of files that was begun and has not ended.
+/// A restore of files, or a departure, that was begun and has not ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Restoring {
     /// Where it was begun.
@@ -97,6 +97,8 @@ pub struct SessionInfo {
     pub revert: Option<Revert>,
     /// A restore of files that has not ended.
     pub restoring: Option<Restoring>,
+    /// A departure of changes that a move took along, if it has not ended.
+    pub departing: Option<Restoring>,
     /// Title requests.
     pub titling: Titling,
     /// What it changed in its project's files.
@@ -107,6 +109,9 @@ pub struct SessionInfo {
     pub updated: Time,
     /// The Seq that the next event gets.
     pub next: Seq,
+    /// From here on nothing was recorded but titles and what they are asked with: whatever was planned from this Seq on
+    /// still holds.
+    pub untouched: Seq,
     /// Whether the log ends inside a turn. A running process knows better.
     pub running: bool,
     /// Nested instruction files discovered at this Location, in order.
@@ -121,7 +126,7 @@ pub struct SessionInfo {
 
 impl Projection for SessionInfo {
     const NAME: &'static str = "session";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -130,6 +135,9 @@ impl Projection for SessionInfo {
         }
         self.next = seq.plus(1);
         self.updated = record.at;
+        if !is_of_a_title(record.event) {
+            self.untouched = self.next;
+        }
         if self.id.is_none() && !matches!(record.event, Event::SessionCreated(_) | Event::SessionForked(_)) {
             self.anomalies.note(seq, "the log does not begin with the creation of its Session");
             self.id = Some(record.session);
@@ -161,7 +169,7 @@ impl Projection for SessionInfo {
                 self.fork = Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest });
                 self.revert = None;
                 self.running = false;
-                self.restoring = None;
+                (self.restoring, self.departing) = (None, None);
                 self.titling = Titling::default();
                 self.children.clear();
             }
@@ -201,6 +209,15 @@ impl Projection for SessionInfo {
                 });
             }
             Event::RestoreAbandoned(_) => self.restoring = None,
+            Event::DepartureBegun(begun) => {
+                self.departing = Some(Restoring {
+                    seq,
+                    location: begun.location.clone(),
+                    from: begun.from.clone(),
+                    to: begun.to.clone(),
+                });
+            }
+            Event::DepartureEnded(_) => self.departing = None,
             Event::RevertStaged(staged) => {
                 self.restoring = None;
                 self.revert = Some(Revert {
@@ -241,5 +258,19 @@ impl Projection for SessionInfo {
                 MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured FilesSummarised
             ) => {}
         }
+    }
+}
+
+/// Whether an event is of a title, or only records a profile that some request is sent with.
+fn is_of_a_title(event: &Event) -> bool {
+    match event {
+        Event::RequestSent(sent) => sent.purpose == Purpose::Title,
+        Event::SessionTitled(_)
+        | Event::TitleFailed(_)
+        | Event::AgentProfileRecorded(_)
+        | Event::ModelProfileRecorded(_)
+        | Event::ToolsRecorded(_)
+        | Event::OptionsRecorded(_) => true,
+        _ => false,
     }
 }

@@ -165,7 +165,7 @@ impl Projection for Transcript {
                 EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered
                 AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled
                 PermissionReplied CompactionStarted CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned ChildStarted ChildSettled
+                MessageUnpinned TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded ChildStarted ChildSettled
             ) => {}
         }
     }

@@ -49,7 +49,7 @@ impl Projection for UsageTotals {
                 SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent StepStarted TextEnded ReasoningEnded ToolCalled ToolProgressed
                 ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionUndone ToolOutputsPruned
-                MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned
+                MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded
                 RevertStaged RevertCleared RevertCommitted ChildStarted ChildSettled
             ) => {}
         }

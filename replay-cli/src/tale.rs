@@ -107,7 +107,7 @@ impl Tale {
                 if let Some(activity) = &mut self.activity {
                     activity.changed.extend(ended.changed.iter().cloned());
                 }
-                if ended.finish != Finish::ToolCalls {
+                if !matches!(ended.finish, Finish::ToolCalls | Finish::Paused) {
                     self.answered();
                 }
             }

@@ -14,6 +14,7 @@
 
 mod entry;
 mod family;
+mod habits;
 mod media;
 mod options;
 mod price;
@@ -28,6 +29,7 @@ pub use routing::{Route, UnsupportedApi};
 use crate::wire::Protocol;
 use annals_core::ModelName;
 use annals_core::event::{ModelProfile, Prices, SystemMessages};
+use serde_json::{Map, Value};
 use std::collections::BTreeMap;
 use std::sync::OnceLock;
 
@@ -173,6 +175,14 @@ impl CatalogModel {
             protocol: route.protocol.as_str().to_owned(),
             encoding: route.protocol.encoding(),
         })
+    }
+}
+
+impl CatalogModel {
+    /// What its server wants to be asked otherwise than others of its protocol, in the shape of the AI SDK: the lowest
+    /// layer of a request's settings ([`partition`]).
+    pub fn habits(&self) -> Map<String, Value> {
+        self.route.as_ref().map(|route| habits::settings(&self.provider, route)).unwrap_or_default()
     }
 }
 

@@ -16,6 +16,7 @@ mod batch;
 mod doors;
 mod environment;
 mod formats;
+mod imported;
 mod imports;
 mod pattern;
 mod ports;

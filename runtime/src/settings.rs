@@ -1,5 +1,10 @@
 //! What a runtime is made of: ports, Locations, agents, models and limits.
 
+mod beside;
+
+pub(crate) use beside::begins;
+pub use beside::{Beside, Pace, Pass};
+
 use crate::compaction::SummaryHook;
 use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
@@ -210,6 +215,8 @@ pub struct Settings {
     pub summary: Option<Arc<dyn SummaryHook>>,
     /// Who is asked for titles; without it nobody is.
     pub title: Option<TitleSettings>,
+    /// When work beside the turns begins; without it, at once.
+    pub pace: Option<Arc<dyn Pace>>,
     /// What takes secrets out of whatever comes in; without it everything passes as it is.
     pub redactor: Option<Arc<Redactor>>,
     /// Where views are saved, so that a long Session is resumed at the cost of what is new.

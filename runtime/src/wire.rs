@@ -9,6 +9,7 @@ mod anthropic;
 mod body;
 mod chat;
 mod decode;
+mod halves;
 mod media;
 mod names;
 mod options;
@@ -119,6 +120,16 @@ pub enum EncodeError {
     /// Fields that say what the protocol itself says: they cannot be laid over the body.
     #[error("http.body cannot overlay protocol-owned field(s): {}", .0.join(", "))]
     OwnedFields(Vec<String>),
+    /// Two tools whose names differ in what providers do not take: rename one of them.
+    #[error("the tools {first} and {second} would both be called {name}: rename one of them")]
+    SameName {
+        /// One tool.
+        first: String,
+        /// Another.
+        second: String,
+        /// What both would be called.
+        name: String,
+    },
     /// Something that must be JSON is not, or its blob is missing: correct the definition, or restore the blob.
     #[error("{what} is not JSON: {why}")]
     NotJson {

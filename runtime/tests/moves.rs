@@ -4,34 +4,24 @@
 #[path = "worktree/place.rs"]
 #[allow(dead_code, reason = "shared with the tests of the worktree itself")]
 mod place;
+#[path = "worktree/watched.rs"]
+#[allow(dead_code, reason = "shared with other tests of files")]
+mod watched;
 #[path = "runs/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
-use annals_core::event::Location;
 use annals_runtime::ports::provider::Attempt;
-use annals_runtime::settings::{LocationServices, Locations};
+use annals_runtime::settings::LocationServices;
 use annals_runtime::worktree::files_at;
 use annals_runtime::{NewInput, NewSession, Ports, Refusal, Runtime, Session};
 use place::{Place, git, git_is_here};
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
+use watched::{Places, at};
 use world::{Tested, World, events};
-
-/// Services by directory.
-struct Places(BTreeMap<String, LocationServices>);
-
-impl Locations for Places {
-    fn at(&self, location: &Location) -> LocationServices {
-        self.0.get(&location.directory).cloned().unwrap_or_default()
-    }
-}
-
-fn at(path: &Path) -> Location {
-    Location { directory: path.to_string_lossy().into_owned(), workspace: None }
-}
 
 /// A Session in `app` of a project with uncommitted changes, a second worktree of it, and another project.
 async fn begin() -> Result<(World, Place, PathBuf, Place, Session), Box<dyn std::error::Error>> {
@@ -50,19 +40,8 @@ async fn begin() -> Result<(World, Place, PathBuf, Place, Session), Box<dyn std:
         services.insert(path.to_string_lossy().into_owned(), LocationServices { files, ..LocationServices::default() });
     }
     let world = World::new([Attempt::text("hi")]);
-    let runtime = Runtime::new(
-        Ports {
-            log: world.log.clone(),
-            provider: world.provider.clone(),
-            clock: world.clock.clone(),
-            ids: world.ids.clone(),
-            outputs: Arc::new(annals_runtime::ports::MemoryOutputs::new(world.clock.clone())),
-            approver: world.approver.clone(),
-            locations: Arc::new(Places(services)),
-            definitions: Arc::new(world.definitions.clone()),
-        },
-        world.settings.clone(),
-    );
+    let ports = Ports { locations: Arc::new(Places(services)), ..world.ports() };
+    let runtime = Runtime::new(ports, world.settings.clone());
     let app = place.root.join("app").to_string_lossy().into_owned();
     let session = runtime.create(NewSession::at(app, "build", "test/alpha")).await?;
     session.admit(NewInput::steer("go")).await?;

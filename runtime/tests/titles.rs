@@ -10,7 +10,7 @@ use annals_projections::{Projection, Role, SessionView, rebuild};
 use annals_runtime::ports::provider::{Answer, Attempt};
 use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
 use annals_runtime::settings::{TitleSettings, scripted_model};
-use annals_runtime::{NewInput, NewSession, Outcome, Session};
+use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Outcome, Refusal, Session};
 use futures_util::StreamExt;
 use std::sync::Arc;
 use tokio::sync::Semaphore;
@@ -253,5 +253,23 @@ async fn titled_sessions_children_and_hosts_that_want_none_ask_for_none() -> Tes
     session.title_settled().await;
     assert_eq!(asked(), 0);
     assert_eq!(session.view().await?.session.title, None);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_title_request_from_its_beginning_to_its_end_outdates_no_plan_and_a_prompt_does() -> Tested {
+    let (world, titling) = titled(vec![Attempt::text("hi")], vec![title("Mend the clock")], 0);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("mend the clock")).await?;
+    session.run().await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::Talk).await?;
+    titling.gate.add_permits(1);
+    session.title_settled().await;
+    assert_eq!(session.view().await?.session.title.as_deref(), Some("Mend the clock"));
+    session.stage(&plan).await?;
+    assert!(session.clear_revert().await?);
+    session.admit(NewInput::steer("and now")).await?;
+    assert!(matches!(session.stage(&plan).await, Err(Refusal::Outdated)));
     Ok(())
 }

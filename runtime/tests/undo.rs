@@ -4,6 +4,9 @@
 #[path = "worktree/place.rs"]
 #[allow(dead_code, reason = "shared with the tests of the worktree itself")]
 mod place;
+#[path = "worktree/watched.rs"]
+#[allow(dead_code, reason = "shared with other tests of files")]
+mod watched;
 #[path = "runs/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
@@ -12,7 +15,7 @@ use annals_core::event::Location;
 use annals_projections::FileTotals;
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
-use annals_runtime::worktree::{Files, WhyLeft, files_at};
+use annals_runtime::worktree::{FilesError, WhyLeft, files_at};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Refusal, RevertFiles, Session};
 use annals_store::Boxed;
 use place::{Place, brief, git_is_here};
@@ -20,6 +23,7 @@ use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
+use watched::{Moment, Watch, Watched};
 use world::{Tested, World, events, history};
 
 #[derive(serde::Deserialize)]
@@ -191,6 +195,27 @@ async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() 
 }
 
 #[tokio::test]
+async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_the_plan_depends_on() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, session) = worked().await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    session.entitle("Meanwhile").await?;
+    session.stage(&plan).await?;
+    assert_eq!(place.read("a")?, "two\n");
+    let talk = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    session.entitle("Again").await?;
+    session.stage(&talk).await?;
+    assert_eq!(place.read("a")?, "one\n");
+    let log = events(&world, &session).await?;
+    let last = ["session.titled", "restore.begun", "revert.staged", "session.titled", "restore.begun", "revert.staged"];
+    assert_eq!(log[log.len() - 6..], last);
+    assert_eq!(session.view().await?.session.title.as_deref(), Some("Again"));
+    Ok(())
+}
+
+#[tokio::test]
 async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
     if !git_is_here() {
         return Ok(());
@@ -198,7 +223,7 @@ async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
     let (mut world, place, session) = worked().await?;
     let before = place.world()?;
     // Somebody prompts while the files are restored.
-    let overtaking = Overtaking { inner: files_at(&place.root, &place.folder), session: session.clone() };
+    let overtaking = Watched { inner: files_at(&place.root, &place.folder), watch: Overtaking(session.clone()) };
     world.services.files = Some(Arc::new(overtaking));
     let runtime = world.runtime();
     let other = runtime.session(session.id()).await?;
@@ -210,51 +235,18 @@ async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
     Ok(())
 }
 
-/// Files during whose restore somebody else prompts.
-struct Overtaking {
-    inner: Arc<dyn Files>,
-    session: Session,
-}
+/// Somebody else who prompts while files are restored.
+struct Overtaking(Session);
 
-mod overtaking {
-    use super::{Boxed, Files, NewInput, Overtaking};
-    use annals_runtime::worktree::{Capture, Changes, FilesError, Plan, Transfer, Tree, Undo};
-
-    impl Files for Overtaking {
-        fn talk_only(&self) -> Option<&str> {
-            self.inner.talk_only()
-        }
-        fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>> {
-            self.inner.capture()
-        }
-        fn changes<'a>(&'a self, from: &'a Tree, to: Option<&'a Tree>) -> Boxed<'a, Result<Changes, FilesError>> {
-            self.inner.changes(from, to)
-        }
-        fn plan<'a>(&'a self, undo: &'a Undo) -> Boxed<'a, Result<Plan, FilesError>> {
-            self.inner.plan(undo)
-        }
-        fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>> {
-            Box::pin(async move {
+impl Watch for Overtaking {
+    fn at(&self, moment: Moment) -> Boxed<'_, Result<(), FilesError>> {
+        Box::pin(async move {
+            if moment == Moment::Restores {
                 let prompt = NewInput::steer("meanwhile").named("meanwhile");
-                self.session.admit(prompt).await.map_err(|_| FilesError::CutShort)?;
-                self.inner.restore(plan).await
-            })
-        }
-        fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
-            self.inner.plan_take_back(from, to)
-        }
-        fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {
-            self.inner.uncommitted(below)
-        }
-        fn plan_arrival<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>> {
-            self.inner.plan_arrival(transfer)
-        }
-        fn plan_departure<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>> {
-            self.inner.plan_departure(transfer)
-        }
-        fn tidy(&self) -> Boxed<'_, Result<(), FilesError>> {
-            self.inner.tidy()
-        }
+                self.0.admit(prompt).await.map_err(|_| FilesError::CutShort)?;
+            }
+            Ok(())
+        })
     }
 }
 

@@ -1,5 +1,7 @@
 //! The first tools in real turns: judged by rules, asked for, interrupted, and seen in the log.
 
+#[path = "../src/workbench/tests/process.rs"]
+mod process;
 #[path = "runs/world.rs"]
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
@@ -15,9 +17,9 @@ use annals_runtime::settings::NestedInstructions;
 use annals_runtime::tools::{SkillTool, Tool};
 use annals_runtime::workbench::{Workplace, skills, tools};
 use annals_runtime::{Boxed, NewInput, NewSession, Outcome, Runtime, Session};
-use rustix::process::{Pid, test_kill_process};
+use process::{is_gone, process};
 use serde_json::{Value, json};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tempfile::TempDir;
@@ -105,22 +107,6 @@ impl Asked {
     fn all(&self) -> Vec<String> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
-}
-
-async fn process(file: &Path) -> Result<Pid, Error> {
-    loop {
-        if let Some(id) = std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok()) {
-            return Pid::from_raw(id).ok_or_else(|| "no process".into());
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-fn is_gone(process: Pid) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    let dead =
-        status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')));
-    dead || test_kill_process(process).is_err()
 }
 
 #[tokio::test]

@@ -28,12 +28,14 @@ mod outline;
 mod packed;
 mod reading;
 mod rebuild;
+mod record;
 mod recovery;
 mod report;
 mod segment;
 mod sessions;
 mod shared;
 mod sled_tree;
+mod trail;
 
 pub mod files;
 pub mod lab;

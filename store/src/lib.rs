@@ -2,9 +2,9 @@
 //!
 //! [`SharedLog`] is the store in a folder as every process uses it: one of them owns the [`DiskLog`] and serves the
 //! others. [`MemoryLog`] keeps a log in memory. [`exchange`] writes Sessions to files, reads them back, and proves that
-//! nothing was altered. Every backend passes the public [`conformance`] suite, and shares what does not
-//! depend on where Batches lie: [`placing`] (what may stand where), [`lineage`] (how a fork reads through to its
-//! ancestors) and [`following`] (replay, one marker, then live).
+//! nothing was altered. A [`LogLayer`] stands before a log and says only where it differs. Every backend passes the
+//! public [`conformance`] suite, and shares what does not depend on where Batches lie: [`placing`] (what may stand where),
+//! [`lineage`] (how a fork reads through to its ancestors) and [`following`] (replay, one marker, then live).
 //!
 //! DESIGN sections 2 and 3.
 #![warn(missing_docs)]
@@ -14,6 +14,7 @@ pub mod conformance;
 pub mod disk;
 pub mod exchange;
 pub mod following;
+mod layer;
 pub mod lineage;
 pub mod log;
 pub mod memory;
@@ -21,6 +22,7 @@ pub mod placing;
 pub mod shared;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
+pub use layer::LogLayer;
 pub use log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope,
     SessionHead, Slice,

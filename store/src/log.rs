@@ -236,19 +236,7 @@ pub trait EventLog: Send + Sync {
     /// Appends Batches one after another, as as many calls of [`EventLog::append`] would, and stops at the first that is
     /// refused. For imports: Drafts of one Session that follow each other can become durable together.
     fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
-        Box::pin(async move {
-            let mut appended = Appended::default();
-            for draft in drafts {
-                match self.append(draft).await {
-                    Ok(committed) => appended.committed.push(committed),
-                    Err(error) => {
-                        appended.refused = Some(error);
-                        break;
-                    }
-                }
-            }
-            appended
-        })
+        Box::pin(append_each(drafts, |draft| self.append(draft)))
     }
 
     /// Where a Session ends; `None` when there is no such Session.
@@ -272,4 +260,22 @@ pub trait EventLog: Send + Sync {
 
     /// Where blobs are read.
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync>;
+}
+
+/// Appends Drafts by `append`, one after another, up to the first that is refused.
+pub(crate) async fn append_each<'a>(
+    drafts: Vec<Draft>,
+    append: impl Fn(Draft) -> Boxed<'a, Result<Committed, AppendError>>,
+) -> Appended {
+    let mut appended = Appended::default();
+    for draft in drafts {
+        match append(draft).await {
+            Ok(committed) => appended.committed.push(committed),
+            Err(error) => {
+                appended.refused = Some(error);
+                break;
+            }
+        }
+    }
+    appended
 }

@@ -18,7 +18,7 @@ pub fn small() -> Tuning {
         checkpoint_every: 200,
         checkpoint_idle: Duration::from_millis(50),
         quiet: Duration::from_millis(5),
-        sled_cache: 1 << 20,
+        sled_cache: 8 << 10,
         sled_segment: 1 << 20,
         ..Tuning::default()
     }

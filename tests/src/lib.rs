@@ -4,3 +4,4 @@ pub mod aimock;
 pub mod crash;
 pub mod lives;
 pub mod model;
+pub mod scenarios;

@@ -91,7 +91,7 @@ fn a_flip_in_the_journal_changes_no_answer_and_is_mended_with_a_word() {
     let dir = tempfile::tempdir().unwrap();
     let wanted = stored(dir.path());
     let places = places(dir.path(), "journal", step(41));
-    assert!(places.iter().any(|(file, _)| file.extension().is_some_and(|form| form == "zst")), "nothing was packed");
+    assert!(places.iter().any(|(file, _)| file.extension().is_some_and(|form| form == "pack")), "nothing was packed");
     crash::in_parallel("flips in the journal", &places, async |(file, at)| {
         let told = format!("{} byte {at}", file.display());
         let dir = flipped(dir.path(), file, *at);

@@ -3,9 +3,7 @@
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, Time};
 use annals_store::conformance::material::{begin, draft, fork, session, story, synthetic, two};
 use annals_store::exchange::{ExportError, VerifyReport, export, verify_session, verify_store};
-use annals_store::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, MemoryLog, ReadError, Scope, SessionHead, Slice,
-};
+use annals_store::{Boxed, EventLog, Head, LogLayer, MemoryLog, ReadError, SessionHead, Slice};
 use std::sync::Arc;
 
 /// A log whose reads give what a damaged store would.
@@ -70,9 +68,9 @@ impl Blobs for Damaged {
     }
 }
 
-impl EventLog for Damaged {
-    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        self.log.append(draft)
+impl LogLayer for Damaged {
+    fn inner(&self) -> &dyn EventLog {
+        &self.log
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
@@ -89,7 +87,7 @@ impl EventLog for Damaged {
         Box::pin(async move {
             let mut all = self.log.sessions().await?;
             for one in &mut all {
-                one.head = self.head(one.session).await?.unwrap_or(one.head);
+                one.head = LogLayer::head(self, one.session).await?.unwrap_or(one.head);
             }
             Ok(all)
         })
@@ -97,18 +95,6 @@ impl EventLog for Damaged {
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
         Box::pin(async move { self.slices(session, self.log.read(session, from, limit).await?) })
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.log.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.log.follow(scope)
-    }
-
-    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        self.log.put_blob(text)
     }
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {

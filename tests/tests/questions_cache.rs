@@ -145,19 +145,8 @@ async fn a_call_that_was_settled_after_a_request_had_passed_it_breaks_the_prefix
     own.add(vec![started.into(), called.into()]).await;
     own.says("two", "Are you there?").await;
     own.sends().await;
-    let settled = ToolSettled {
-        call,
-        outcome: ToolOutcome::Completed,
-        output: "the word is heliotrope".into(),
-        error: None,
-        structured: None,
-        attachments: vec![],
-        paths: vec![],
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
-    };
+    let bare = ToolSettled::bare(call, ToolOutcome::Completed);
+    let settled = ToolSettled { output: "the word is heliotrope".into(), ..bare };
     own.add(vec![Event::from(settled)]).await;
     own.sends().await;
     insta::assert_snapshot!(told(&own).await);

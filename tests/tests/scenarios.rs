@@ -4,23 +4,13 @@ use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_runtime::scenario::{Backend, Outcome, Report, START, Scenario, play};
 use annals_store::{DiskLog, EventLog, OpenMode};
+use annals_tests::scenarios::files;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 fn fixtures() -> Vec<(String, Scenario)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/scenarios");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("fixtures").map(|entry| entry.expect("a file").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    // `SCENARIO=part-of-a-name` plays only some of them.
-    let only = std::env::var("SCENARIO").unwrap_or_default();
-    files
-        .into_iter()
-        .map(|file| (file.file_stem().expect("a name").to_string_lossy().into_owned(), file))
-        .filter(|(name, _)| name.contains(&only))
-        .map(|(name, file)| (name, Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"))))
-        .collect()
+    let load = |file: PathBuf| Scenario::load(&file).unwrap_or_else(|error| panic!("{error}"));
+    files().into_iter().map(|(name, file)| (name, load(file))).collect()
 }
 
 fn in_memory(name: &str, scenario: &Scenario) -> Outcome {

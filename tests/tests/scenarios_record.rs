@@ -2,21 +2,8 @@
 
 use annals_runtime::scenario::{Backend, RecordError, Scenario, play, record};
 use annals_store::{DiskLog, EventLog, OpenMode};
-use std::path::{Path, PathBuf};
-
-fn fixtures() -> Vec<(String, PathBuf)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures/scenarios");
-    let mut files: Vec<PathBuf> =
-        std::fs::read_dir(folder).expect("fixtures").map(|entry| entry.expect("a file").path()).collect();
-    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
-    files.sort();
-    let only = std::env::var("SCENARIO").unwrap_or_default();
-    files
-        .into_iter()
-        .map(|file| (file.file_stem().expect("a name").to_string_lossy().into_owned(), file))
-        .filter(|(name, _)| name.contains(&only))
-        .collect()
-}
+use annals_tests::scenarios::files;
+use std::path::Path;
 
 /// Every Session that a scenario leaves behind, recorded.
 fn recordings(name: &str, file: &Path) -> Vec<Result<String, RecordError>> {
@@ -38,7 +25,7 @@ fn recordings(name: &str, file: &Path) -> Vec<Result<String, RecordError>> {
 #[test]
 fn every_recorded_session_plays_again_to_the_same_views() {
     let (mut failed, mut untold) = (Vec::new(), Vec::new());
-    for (name, file) in fixtures() {
+    for (name, file) in files() {
         for recorded in recordings(&name, &file) {
             let text = match recorded {
                 Ok(text) => text,

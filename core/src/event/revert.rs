@@ -44,6 +44,28 @@ payload! {
 }
 
 payload! {
+    /// A move took uncommitted changes along: they are at the destination, and now leave the source. Stands in the Batch of its
+    /// `session.moved`, so that a restart knows: a departure that its process did not survive is finished by whoever runs the
+    /// Session next, as far as files still stand as the move found them.
+    DepartureBegun {
+        /// Where they leave: where the Session was.
+        location: Location,
+        /// Git tree of the files there as they are.
+        from: String,
+        /// Git tree of the files there as they will be.
+        to: String,
+    } texts {}
+}
+
+payload! {
+    /// Changes that a move took along have left the source, or stay there, too.
+    DepartureEnded {
+        /// What keeps them there, if anything does.
+        error: Option<Failure>,
+    } texts { error }
+}
+
+payload! {
     /// An undo was prepared. Files may be restored; history, requests and context stay as they are.
     RevertStaged {
         /// The Seq of the first message that goes, with all that follows it.

@@ -35,6 +35,8 @@ words! {
         Error = "error",
         /// Something a foreign agent recorded that we have no word for.
         Other = "other",
+        /// The provider paused among calls of its own, and is asked to go on.
+        Paused = "paused",
     }
 }
 

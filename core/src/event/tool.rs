@@ -78,3 +78,22 @@ payload! {
         metadata: Option<Json>,
     } texts { output, error, structured, attachments, hosted_result, metadata }
 }
+
+impl ToolSettled {
+    /// How a call went, and no more: without output, error or anything that came with them.
+    pub fn bare(call: CallId, outcome: ToolOutcome) -> Self {
+        Self {
+            call,
+            outcome,
+            output: Text::default(),
+            error: None,
+            structured: None,
+            attachments: Vec::new(),
+            paths: Vec::new(),
+            truncated: false,
+            lossy: false,
+            hosted_result: None,
+            metadata: None,
+        }
+    }
+}

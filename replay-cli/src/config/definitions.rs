@@ -30,10 +30,11 @@ impl Definitions for Config {
         }
     }
 
-    /// The provider's settings, the model's over them, the agent's over both (spec 13.3).
+    /// What suits the server, the provider's settings over it, then the model's, then the agent's (spec 13.3).
     fn options(&self, agent: &AgentName, model: &ModelName) -> RequestOptions {
         let Some(known) = self.catalog.model(model) else { return RequestOptions::default() };
-        let mut settings = free(&self.settings, &["providers", &known.provider, "options"]);
+        let mut settings = known.habits();
+        lay(&mut settings, free(&self.settings, &["providers", &known.provider, "options"]));
         lay(&mut settings, free(&self.settings, &["models", model.as_str(), "options"]));
         if let Some(agent) = self.agents.get(agent) {
             lay(&mut settings, agent.options.clone());

@@ -155,7 +155,7 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
     reachable(config, model)?;
     let provider = HttpProvider::new(Arc::new(config.clone()), Arc::new(SystemClock::local()));
     Ok(match &options.record {
-        Some(folder) => Arc::new(CassetteRecorder::new(provider, folder.clone())),
+        Some(folder) => Arc::new(CassetteRecorder::new(provider, folder.clone()).redacting(config.redactor())),
         None => Arc::new(provider),
     })
 }

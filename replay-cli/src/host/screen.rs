@@ -245,7 +245,7 @@ impl Screen {
                 Finish::Stop | Finish::ToolCalls => Ok(()),
                 Finish::Length => self.line(Tone::Warn, "the answer reached the model's output limit", out),
                 Finish::ContentFilter => self.line(Tone::Warn, "a filter of the provider cut the answer off", out),
-                Finish::Error | Finish::Other => Ok(()),
+                Finish::Error | Finish::Other | Finish::Paused => Ok(()),
             },
             Event::RetryScheduled(retry) => {
                 let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));

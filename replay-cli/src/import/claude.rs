@@ -138,23 +138,7 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     let notes = Notes::default();
     let mut at = Time(header.created);
     let mut done = 0;
-    while let Some(line) = lines.next().map_err(io)? {
-        let (number, text) = match line {
-            Line::TooLong { number, bytes } => {
-                desk.damaged(Some(session), number, format!("a line of {bytes} bytes, longer than is read"))?;
-                continue;
-            }
-            Line::Text { number, text, lossy, last } => {
-                if lossy {
-                    desk.damaged(Some(session), number, "bytes that are no UTF-8, replaced")?;
-                }
-                if last && Object::parse(&text, "", &Notes::default()).is_err() {
-                    desk.damaged(Some(session), number, "a torn last line")?;
-                    break;
-                }
-                (number, text)
-            }
-        };
+    while let Some((number, text)) = desk.next_line(&mut lines, session, path)? {
         done += text.len() as u64 + 1;
         let Ok(mut object) = Object::parse(&text, "line", &notes) else {
             desk.damaged(Some(session), number, "a line that is no JSON object")?;

@@ -1,12 +1,14 @@
 //! What a reader of foreign Sessions gives: Batches, losses and damage, in order, one at a time.
 
-use super::foreign::Notes;
+use super::foreign::{Notes, Object};
 use super::identity::Editions;
+use super::lines::{Line, Lines};
 use annals_core::event::{EpochStarted, Origin, SnapshotAdvanced};
 use annals_core::{Event, Seq, SessionId, Time};
 use annals_store::Draft;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
 
 /// Where a Batch goes that only the log can finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -135,6 +137,37 @@ impl Desk<'_> {
     /// Tells damage.
     pub fn damaged(&mut self, session: Option<SessionId>, line: u64, what: impl Into<String>) -> Result<(), Stopped> {
         (self.send)(Item::Damaged { session, line, what: what.into() })
+    }
+
+    /// The next line of a transcript that can be read, with its number. Damage on the way is told; a torn last line is the end.
+    ///
+    /// # Errors
+    /// When the file at `path` cannot be read, or nobody receives what is told.
+    pub fn next_line<R: BufRead>(
+        &mut self,
+        lines: &mut Lines<R>,
+        session: SessionId,
+        path: &Path,
+    ) -> Result<Option<(u64, String)>, ReadSourceError> {
+        let session = Some(session);
+        while let Some(line) = lines.next().map_err(|source| ReadSourceError::Io { path: path.to_owned(), source })? {
+            let (number, text, lossy, last) = match line {
+                Line::TooLong { number, bytes } => {
+                    self.damaged(session, number, format!("a line of {bytes} bytes, longer than is read"))?;
+                    continue;
+                }
+                Line::Text { number, text, lossy, last } => (number, text, lossy, last),
+            };
+            if lossy {
+                self.damaged(session, number, "bytes that are no UTF-8, replaced")?;
+            }
+            if last && Object::parse(&text, "", &Notes::default()).is_err() {
+                self.damaged(session, number, "a torn last line")?;
+                break;
+            }
+            return Ok(Some((number, text)));
+        }
+        Ok(None)
     }
 }
 

@@ -21,7 +21,7 @@ payloads! {
     ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionEnded CompactionFailed
     CompactionUndone ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated
     RedactionApplied FilesCaptured FilesSummarised RevertStaged RevertCleared RevertCommitted RestoreBegun RestoreAbandoned
-    ChildStarted ChildSettled
+    DepartureBegun DepartureEnded ChildStarted ChildSettled
 }
 
 /// The schema of the events of a kind: `{type, ...payload}`.

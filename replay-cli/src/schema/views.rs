@@ -136,7 +136,7 @@ fn typed(name: &str, fields: &[(&str, Value)], optional: &[(&str, Value)]) -> Va
 fn message() -> Value {
     let attachments = [("attachments", list(attachment()))];
     let failure = object(&[("kind", text()), ("message", text()), ("status", nullable(whole()))], &[]);
-    let finish = words(&["stop", "tool-calls", "length", "content-filter", "error", "other"]);
+    let finish = words(&["stop", "tool-calls", "length", "content-filter", "error", "other", "paused"]);
     json!({"oneOf": [
         typed("user", &[("id", text()), ("text", text())], &attachments),
         typed("assistant", &[

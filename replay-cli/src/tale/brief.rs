@@ -90,6 +90,8 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::FilesSummarised(summarised) => changed(&summarised.files),
         Event::RestoreBegun(begun) => begun.location.directory.clone(),
         Event::RestoreAbandoned(abandoned) => line(&abandoned.error.message),
+        Event::DepartureBegun(begun) => begun.location.directory.clone(),
+        Event::DepartureEnded(ended) => ended.error.as_ref().map(|error| line(&error.message)).unwrap_or_default(),
         Event::RevertStaged(staged) => format!("from seq {} on", staged.first_removed),
         Event::RevertCleared(_) => String::new(),
         Event::RevertCommitted(committed) => format!("from seq {} on", committed.first_removed),

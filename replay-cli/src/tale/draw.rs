@@ -189,7 +189,7 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let mut facts = Vec::new();
     match activity.finish {
         Some(Finish::Stop) | None => {}
-        Some(Finish::ToolCalls) => facts.push("broke off".to_owned()),
+        Some(Finish::ToolCalls | Finish::Paused) => facts.push("broke off".to_owned()),
         Some(Finish::Length) => facts.push("cut off at the output limit".to_owned()),
         Some(Finish::ContentFilter) => facts.push("cut off by a filter".to_owned()),
         Some(Finish::Error) => facts.push("failed".to_owned()),

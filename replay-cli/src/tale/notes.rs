@@ -2,7 +2,7 @@
 
 use super::{Sort, Tale};
 use crate::look::counted;
-use annals_core::event::FileChange;
+use annals_core::event::{DepartureEnded, FileChange};
 use annals_core::{Event, Key, Record, Text};
 
 impl Tale {
@@ -36,6 +36,10 @@ impl Tale {
             Event::RestoreAbandoned(abandoned) => {
                 let line = "a restore of files came to nothing; they are as before it".to_owned();
                 ("files", Warning, line, Some(abandoned.error.message.clone()))
+            }
+            Event::DepartureEnded(DepartureEnded { error: Some(error) }) => {
+                let line = "the changes that a move took along stay at the source as well".to_owned();
+                ("files", Warning, line, Some(error.message.clone()))
             }
             Event::SessionMoved(moved) => {
                 ("moved", Session, format!("to {}; its Context Epoch ended", moved.location.directory), None)
@@ -151,6 +155,8 @@ impl Tale {
             | Event::RequestSent(_)
             | Event::ToolProgressed(_)
             | Event::RestoreBegun(_)
+            | Event::DepartureBegun(_)
+            | Event::DepartureEnded(_)
             | Event::FilesCaptured(_) => return,
             // Told by `Tale::apply`.
             Event::InputAdmitted(_)

@@ -24,6 +24,7 @@ const OPTIONS: [(Protocol, &str, &[&str]); 3] = [
         Protocol::OpenAiChat,
         "openai",
         &[
+            "emptyContent",
             "maxTokensField",
             "parallelToolCalls",
             "promptCacheKey",

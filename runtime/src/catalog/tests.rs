@@ -144,3 +144,16 @@ fn the_agents_text_follows_the_family_of_the_model() {
     }
     assert_eq!(system_text("o3"), Family::Gpt.system_text());
 }
+
+#[test]
+fn a_server_that_is_known_to_refuse_what_others_take_is_asked_without_it() {
+    let catalog = Catalog::built_in();
+    let habits = |name: &str| catalog.model(&name.into()).map(|model| serde_json::Value::from(model.habits()));
+    let mistral = serde_json::json!({"reasoningField": "none", "streamUsage": false});
+    assert_eq!(habits("mistral/mistral-large-latest"), Some(mistral));
+    assert_eq!(habits("ollama/mistral"), Some(serde_json::json!({})));
+    assert_eq!(habits("lmstudio/any"), Some(serde_json::json!({"emptyContent": "text"})));
+    let own = Catalog::parse(r#"{"mine": {"protocol": "openai-chat", "api": "https://api.openai.com/v1"}}"#);
+    let own = own.ok().and_then(|catalog| catalog.model(&"mine/gpt-5.4".into())).map(|model| model.habits());
+    assert_eq!(own.map(serde_json::Value::from), Some(serde_json::json!({"maxTokensField": "max_completion_tokens"})));
+}

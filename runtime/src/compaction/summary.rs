@@ -51,7 +51,9 @@ fn unfinished(finish: Finish, text: &str) -> Option<&'static str> {
         Finish::Length => Some("the summary was cut off at the output limit"),
         Finish::ContentFilter => Some("the summary was cut off by a filter"),
         Finish::Error => Some("the summary ended with an error"),
-        Finish::Stop | Finish::ToolCalls | Finish::Other => text.trim().is_empty().then_some("the summary is blank"),
+        Finish::Stop | Finish::ToolCalls | Finish::Other | Finish::Paused => {
+            text.trim().is_empty().then_some("the summary is blank")
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use crate::runtime::Shared;
 use crate::tools::CallError;
 use crate::turn::{interrupted, title};
 use annals_core::event::{CompactionFailed, Failure, StepFailed, ToolOutcome, ToolSettled};
-use annals_core::{CallId, Event, Text};
+use annals_core::{CallId, Event};
 use annals_projections::SessionView;
 
 /// Settles open calls, the open step, an open compaction and a lost title request as interrupted, in one Batch. Nothing
@@ -29,17 +29,6 @@ fn settlements(shared: &Shared, view: &SessionView) -> Vec<Event> {
 }
 
 fn interrupted_call(call: &CallId) -> ToolSettled {
-    ToolSettled {
-        call: call.clone(),
-        outcome: ToolOutcome::Interrupted,
-        output: Text::default(),
-        error: Some(CallError::Interrupted.to_string().into()),
-        structured: None,
-        attachments: Vec::new(),
-        paths: Vec::new(),
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
-    }
+    let error = Some(CallError::Interrupted.to_string().into());
+    ToolSettled { error, ..ToolSettled::bare(call.clone(), ToolOutcome::Interrupted) }
 }

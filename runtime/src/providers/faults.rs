@@ -12,8 +12,9 @@ pub(super) fn fault(kind: ProviderErrorKind, message: impl Into<String>) -> Prov
     ProviderError { kind, status: None, retry_after_ms: None, message: message.into() }
 }
 
-/// The request did not go out, or nothing came back.
-pub(super) fn unsent(error: &reqwest::Error, at: &str) -> ProviderError {
+/// The request did not go out, or nothing came back. On this machine nothing stands between us and a server that could
+/// pass: where nothing listens, nothing is waited for.
+pub(super) fn unsent(error: &reqwest::Error, at: &str, local: bool) -> ProviderError {
     let refused = causes(error).any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)
     });
@@ -30,7 +31,8 @@ pub(super) fn unsent(error: &reqwest::Error, at: &str) -> ProviderError {
     } else {
         format!("the connection to {at} broke off before an answer came: {}", cause(error))
     };
-    fault(ProviderErrorKind::Transport, message)
+    let kind = if refused && local { ProviderErrorKind::InvalidRequest } else { ProviderErrorKind::Transport };
+    fault(kind, message)
 }
 
 /// The answer ended before its end.

@@ -1,7 +1,7 @@
 //! The provider behind HTTP: one POST of exactly the encoded bytes, an event stream back (spec 7.3, DESIGN section 7).
 
 use super::answer::Reading;
-use super::client::Clients;
+use super::client::{Clients, is_local};
 use super::endpoint::{Endpoint, Endpoints};
 use super::faults::{fault, no_stream, redirected, unsent};
 use super::key::{self, Key, KeySource};
@@ -96,14 +96,14 @@ impl Inner {
 
     async fn post(&self, post: &Post) -> Result<Reading, ProviderError> {
         let Post { protocol, endpoint, secrets, url, headers, body } = post;
-        let (at, limits) = (shown(url), endpoint.limits);
+        let (at, limits, local) = (shown(url), endpoint.limits, is_local(url));
         let deadline = Instant::now() + limits.total;
-        let client = self.clients.client(url, limits.connect).map_err(|error| unsent(&error, &at))?;
+        let client = self.clients.client(url, limits.connect).map_err(|error| unsent(&error, &at, local))?;
         let body = Bytes::from_owner(Shared(body.clone()));
         let posted = client.post(url.clone()).headers(headers.clone()).body(body).send();
         let first = limits.idle.min(limits.total);
         let response = match timeout(first, posted).await {
-            Ok(response) => response.map_err(|error| unsent(&error, &at))?,
+            Ok(response) => response.map_err(|error| unsent(&error, &at, local))?,
             Err(_) => {
                 let message = format!("{at} did not begin to answer within {} s", first.as_secs_f64());
                 return Err(fault(ProviderErrorKind::Transport, message));

@@ -1,11 +1,46 @@
-//! What an attempt must not tell anybody: its key, its headers' values, the credentials in its address.
+//! What an attempt must not tell anybody: its key, its headers' values, the credentials in its address. Gateways take keys
+//! also as a segment of a path or in a query.
 
 use super::endpoint::Endpoint;
 use super::key::{Key, KeySource};
 use reqwest::Url;
 
+/// The words that addresses of APIs are made of. Any other segment of a path may be a key, and is not shown.
+const PLAIN: [&str; 25] = [
+    "anthropic",
+    "api",
+    "chat",
+    "completions",
+    "compatible-mode",
+    "deployments",
+    "engines",
+    "gateway",
+    "inference",
+    "llm",
+    "messages",
+    "models",
+    "openai",
+    "openapi",
+    "paas",
+    "proxy",
+    "responses",
+    "router",
+    "serving-endpoints",
+    "v1",
+    "v1beta",
+    "v2",
+    "v3",
+    "v4",
+    "zen",
+];
+
 /// Shorter values are no secrets, and replacing them would garble every text.
 const SHORTEST: usize = 6;
+
+/// The same of a segment of a path, which may also be a model's name.
+const SHORTEST_SEGMENT: usize = 8;
+
+const URL: &str = "[redacted:url]";
 
 /// Values and what stands in their place.
 #[derive(Clone, Default)]
@@ -31,10 +66,15 @@ impl Secrets {
             }
         }
         if let Ok(url) = Url::parse(&endpoint.base_url) {
-            secrets.add(url.password().unwrap_or_default(), "[redacted:url]");
-            secrets.add(url.username(), "[redacted:url]");
-            for (_, value) in url.query_pairs() {
-                secrets.add(&value, "[redacted:url]");
+            let query = url
+                .query()
+                .unwrap_or_default()
+                .split('&')
+                .map(|pair| pair.split_once('=').map_or(pair, |(_, value)| value));
+            let login = [url.username(), url.password().unwrap_or_default()];
+            for value in query.chain(login).chain(segments(&url).filter(|segment| segment.len() >= SHORTEST_SEGMENT)) {
+                secrets.add(value, URL);
+                secrets.add(&decoded(value), URL);
             }
         }
         // A secret that holds another one goes first.
@@ -57,7 +97,33 @@ impl Secrets {
     }
 }
 
-/// An address as errors and traces show it: without user, password, query and fragment.
+/// The segments of a path that are no plain words.
+fn segments(url: &Url) -> impl Iterator<Item = &str> {
+    url.path().split('/').filter(|segment| !segment.is_empty() && !PLAIN.contains(segment))
+}
+
+/// What percent signs stand for.
+fn decoded(text: &str) -> String {
+    let mut parts = text.split('%');
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        let byte = part.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match (byte, part.get(2..)) {
+            (Some(byte), Some(rest)) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(rest.as_bytes());
+            }
+            _ => {
+                bytes.push(b'%');
+                bytes.extend_from_slice(part.as_bytes());
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// An address as errors and traces show it: without user, password, query and fragment, and with `…` for every segment of
+/// its path that may be a key.
 pub(super) fn without_credentials(url: &str) -> String {
     match Url::parse(url) {
         Ok(url) => shown(&url),
@@ -68,7 +134,10 @@ pub(super) fn without_credentials(url: &str) -> String {
 /// As [`without_credentials`].
 pub(super) fn shown(url: &Url) -> String {
     let port = url.port().map(|port| format!(":{port}")).unwrap_or_default();
-    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), url.path())
+    let plain =
+        |segment: &str| if segment.is_empty() || PLAIN.contains(&segment) { segment.to_owned() } else { "…".into() };
+    let path: Vec<String> = url.path().split('/').map(plain).collect();
+    format!("{}://{}{port}{}", url.scheme(), url.host_str().unwrap_or_default(), path.join("/"))
 }
 
 #[cfg(test)]
@@ -93,6 +162,17 @@ mod tests {
             "[redacted:url] [redacted:url] [redacted:header:x-gateway] [redacted:header:authorization]; \
              [redacted:header:authorization]"
         );
+    }
+
+    #[test]
+    fn a_key_in_the_path_or_the_query_of_an_address_is_told_in_no_form() {
+        let base = "https://host/gateway/k3y-of%2Fmine/v1?api-key=query%2Bsecret&mode=on";
+        let endpoint = Endpoint::at(base);
+        assert_eq!(without_credentials(base), "https://host/gateway/…/v1");
+        let told = Secrets::of(&endpoint, None)
+            .replace("k3y-of%2Fmine k3y-of/mine query%2Bsecret query+secret gateway mode on".into());
+        let placeholder = "[redacted:url]";
+        assert_eq!(told, format!("{placeholder} {placeholder} {placeholder} {placeholder} gateway mode on"));
     }
 
     #[test]

@@ -23,7 +23,7 @@ pub(super) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
 
 impl Door {
     /// One fact. A new kind is sorted in here, or nothing compiles.
-    fn event(&mut self, event: &mut Event) {
+    pub(super) fn event(&mut self, event: &mut Event) {
         match event {
             Event::SessionCreated(created) => self.optional(&mut created.title),
             Event::SessionForked(forked) => self.optional(&mut forked.title),
@@ -47,6 +47,7 @@ impl Door {
             Event::CompactionFailed(failed) => self.failure(&mut failed.error),
             Event::TitleFailed(failed) => self.failure(&mut failed.error),
             Event::RestoreAbandoned(abandoned) => self.failure(&mut abandoned.error),
+            Event::DepartureEnded(ended) => ended.error.iter_mut().for_each(|error| self.failure(error)),
             Event::ToolProgressed(progressed) => {
                 progressed.output.iter_mut().for_each(|output| self.text(output));
                 progressed.structured.iter_mut().for_each(|value| self.json(value));
@@ -100,6 +101,7 @@ impl Door {
             | Event::FilesCaptured(_)
             | Event::FilesSummarised(_)
             | Event::RestoreBegun(_)
+            | Event::DepartureBegun(_)
             | Event::RevertCleared(_)
             | Event::RevertCommitted(_) => {}
         }

@@ -8,7 +8,8 @@ use annals_core::{Event, Json, NoBlobs, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use serde::de::IgnoredAny;
-use serde_json::Value;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -108,11 +109,11 @@ impl Door {
         let counts = self.counts.clone();
         let Cow::Owned(redacted) = self.redacted(before) else { return };
         let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
-        if is_json(&redacted) || !is_json(before) {
+        if !is_json(before) || is_json(&redacted) && fields(&redacted) == fields(before) {
             *json = Json::received(redacted);
             return;
         }
-        // A secret reached beyond one string: value by value, then.
+        // A secret reached beyond one string, or two names became one: value by value, then.
         self.counts = counts;
         let mut value = json.value(&NoBlobs);
         self.value(&mut value);
@@ -125,15 +126,35 @@ impl Door {
             Value::String(text) => self.string(text),
             Value::Array(list) => list.iter_mut().for_each(|value| self.value(value)),
             Value::Object(object) => {
-                let fields = std::mem::take(object);
-                for (mut name, mut inner) in fields {
-                    self.string(&mut name);
-                    self.value(&mut inner);
+                let (kept, renamed): (Vec<_>, Vec<_>) = std::mem::take(object)
+                    .into_iter()
+                    .map(|(before, inner)| (self.redacted(&before).into_owned(), before, inner))
+                    .partition(|(name, before, _)| name == before);
+                let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+                for (name, _, mut inner) in kept.into_iter().chain(renamed) {
+                    self.named(&name, &mut inner);
+                    let name = free(object, &mut numbers, name);
                     object.insert(name, inner);
                 }
             }
             Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
+    }
+
+    /// The value of a field, whose name may be what gives a secret away: `API_KEY`.
+    fn named(&mut self, name: &str, value: &mut Value) {
+        let Value::String(text) = value else { return self.value(value) };
+        let assigned = format!("{name}={text}");
+        let counts = self.counts.clone();
+        if let Cow::Owned(redacted) = self.redacted(&assigned)
+            && let Some(rest) = redacted.strip_prefix(name).and_then(|rest| rest.strip_prefix('='))
+        {
+            *text = rest.to_owned();
+            return;
+        }
+        // The name does not stand beside it any more, or nothing was found.
+        self.counts = counts;
+        self.string(text);
     }
 
     /// What comes with an input or a result: its name, and its content where that is text. Images and other binary
@@ -167,5 +188,30 @@ impl Door {
         let Redacted { text, counts } = redactor.redact(text);
         self.count(&counts);
         text
+    }
+}
+
+/// A name that no field has: names that became the same placeholder stay as many, each with a number of its own.
+fn free(object: &Map<String, Value>, numbers: &mut BTreeMap<String, u64>, name: String) -> String {
+    let mut free = name.clone();
+    while object.contains_key(&free) {
+        let number = numbers.entry(name.clone()).or_insert(1);
+        *number += 1;
+        free = format!("{name}-{number}");
+    }
+    free
+}
+
+/// How many fields a JSON text has in all its objects, each name counted once; `None` where that cannot be told.
+fn fields(text: &str) -> Option<usize> {
+    let inner =
+        |values: &mut dyn Iterator<Item = &RawValue>| values.map(|raw| fields(raw.get())).sum::<Option<usize>>();
+    match text.trim_start().as_bytes().first()? {
+        b'{' => {
+            let object: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
+            Some(object.len() + inner(&mut object.values().copied())?)
+        }
+        b'[' => inner(&mut serde_json::from_str::<Vec<&RawValue>>(text).ok()?.into_iter()),
+        _ => Some(0),
     }
 }

@@ -92,7 +92,7 @@ const FORMATS: &[Format] = &[
     (
         "assigned-secret",
         &["KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD"],
-        r#"\b(?:[A-Z0-9]+_)*(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|SIGNING_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)\s?=\s?\\{0,7}["']?([A-Za-z0-9+/=_~!@#%^*-]{16,200})"#,
+        r#"\b(?:[A-Z0-9]+_)*(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|SIGNING_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)(?:\s?=\s?\\{0,7}["']?|\\{0,7}["']\s{0,4}:\s{0,4}\\{0,7}["'])([A-Za-z0-9+/=_~!@#%^*-]{16,200})"#,
         mixed,
     ),
 ];

@@ -3,10 +3,8 @@
 use super::doors::Door;
 use super::{Redacted, Redactor};
 use crate::Boxed;
-use annals_core::{BlobHash, Blobs, Event, Seq, SessionId};
-use annals_store::{
-    AppendError, Appended, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-};
+use annals_core::BlobHash;
+use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -34,14 +32,7 @@ impl RedactingLog {
 
     fn pass(&self, draft: &mut Draft) {
         let mut door = Door::new(Some(&self.redactor));
-        for event in &mut draft.events {
-            let mut json = event.to_json();
-            door.value(&mut json);
-            // What has no JSON form, or none any more, has no place in a log: it is refused there as it is.
-            if let Ok(redacted) = Event::from_json(json) {
-                *event = redacted;
-            }
-        }
+        draft.events.iter_mut().for_each(|event| door.imported(event));
         self.count(door.counts());
     }
 
@@ -53,7 +44,11 @@ impl RedactingLog {
     }
 }
 
-impl EventLog for RedactingLog {
+impl LogLayer for RedactingLog {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.log
+    }
+
     fn append(&self, mut draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         self.pass(&mut draft);
         self.log.append(draft)
@@ -64,33 +59,9 @@ impl EventLog for RedactingLog {
         self.log.append_all(drafts)
     }
 
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.log.head(session)
-    }
-
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.log.sessions()
-    }
-
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.log.read(session, from, limit)
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.log.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.log.follow(scope)
-    }
-
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
         let Redacted { text, counts } = self.redactor.redact(&text);
         self.count(&counts);
         self.log.put_blob(text.into_owned())
-    }
-
-    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.log.blobs()
     }
 }

@@ -5,10 +5,8 @@ use super::{Redactor, batch};
 use crate::Boxed;
 use crate::ports::{Answer, OutputFiles, Provider, ProviderError, ProviderRequest};
 use crate::settings::Ports;
-use annals_core::{BlobHash, Blobs, Seq, SessionId, Time};
-use annals_store::{
-    AppendError, Appended, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-};
+use annals_core::{BlobHash, Time};
+use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};
 use futures_util::StreamExt;
 use std::io;
 use std::sync::Arc;
@@ -28,7 +26,11 @@ struct GuardedLog {
     redactor: Arc<Redactor>,
 }
 
-impl EventLog for GuardedLog {
+impl LogLayer for GuardedLog {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.log
+    }
+
     fn append(&self, mut draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         batch::pass(&self.redactor, &mut draft.events);
         self.log.append(draft)
@@ -39,33 +41,9 @@ impl EventLog for GuardedLog {
         self.log.append_all(drafts)
     }
 
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.log.head(session)
-    }
-
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.log.sessions()
-    }
-
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.log.read(session, from, limit)
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.log.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.log.follow(scope)
-    }
-
     fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
         let text = self.redactor.redact(&text).text.into_owned();
         self.log.put_blob(text)
-    }
-
-    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.log.blobs()
     }
 }
 

@@ -153,3 +153,95 @@ fn facts_lose_what_came_from_the_world_and_keep_what_a_model_wrote() {
     let counts = [("env:DB_PASSWORD".to_owned(), 5), ("jwt".to_owned(), 1)].into();
     assert_eq!(events.last(), Some(&RedactionApplied { counts }.into()), "one fact of it, at the end");
 }
+
+/// What an import appends for some facts, as JSON texts.
+async fn imported(redactor: Redactor, events: Vec<annals_core::Event>) -> Vec<String> {
+    use annals_store::{Draft, EventLog, MemoryLog};
+    let log = super::RedactingLog::over(std::sync::Arc::new(MemoryLog::new()), std::sync::Arc::new(redactor));
+    let created = annals_core::event::SessionCreated {
+        location: annals_core::event::Location { directory: "/srv".into(), workspace: None },
+        agent: "build".into(),
+        model: "test/alpha".into(),
+        policy: Default::default(),
+        title: None,
+        parent: None,
+        origin: None,
+    };
+    let events = std::iter::once(created.into()).chain(events).collect();
+    let (session, expected, at) = (annals_core::SessionId([1; 16]), annals_core::Seq(0), annals_core::Time(0));
+    let appended = log.append(Draft { session, expected, at, events, digest: None }).await;
+    let events = appended.map(|committed| committed.batch.events.clone()).unwrap_or_default();
+    events.iter().skip(1).map(|event| event.to_json().to_string()).collect()
+}
+
+#[tokio::test]
+async fn an_imported_fact_loses_its_secrets_also_where_a_form_of_its_own_holds_one() {
+    use annals_core::event::{ContextAdmitted, ToolCalled};
+    // A key of a Context Source has a form; its text has none.
+    let redactor = Redactor::default().with_variable("ODD_TOKEN", "acme/notes");
+    let key: annals_core::Key = "acme/notes".parse().expect("a legal key");
+    let admitted = ContextAdmitted { keys: vec![key], text: "acme/notes say hello".into() };
+    let called = ToolCalled {
+        index: 0,
+        call: "acme/notes".into(),
+        name: "read".into(),
+        input: annals_core::Json::received(r#"{"path": "acme/notes", "n": 1e999}"#),
+        hosted: false,
+        metadata: None,
+    };
+    let texts = imported(redactor, vec![admitted.into(), called.into()]).await;
+    let [context, call] = texts.as_slice() else { panic!("two facts: {texts:?}") };
+    assert!(context.contains("[redacted:env:ODD_TOKEN] say hello") && context.contains(r#""acme/notes""#), "{context}");
+    assert!(call.contains(r#"{\"path\": \"[redacted:env:ODD_TOKEN]\", \"n\": 1e999}"#), "{call}");
+}
+
+#[tokio::test]
+async fn an_imported_attachment_is_decoded_to_find_what_is_secret_in_it() {
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    let secret = "correct-horse-battery";
+    let uri = format!("data:text/plain;base64,{}", STANDARD.encode(format!("x={secret}")));
+    let admitted = annals_core::event::InputAdmitted {
+        input: "m1".into(),
+        text: "see there".into(),
+        attachments: vec![annals_core::event::Attachment { mime: "text/plain".into(), name: None, uri: uri.into() }],
+        delivery: annals_core::event::Delivery::Steer,
+    };
+    let redactor = Redactor::default().with_variable("DB_PASSWORD", secret);
+    let texts = imported(redactor, vec![admitted.into()]).await.join("\n");
+    let redacted = STANDARD.encode("x=[redacted:env:DB_PASSWORD]");
+    assert!(texts.contains(&redacted), "{texts}");
+}
+
+#[test]
+fn names_of_fields_that_become_one_placeholder_stay_as_many() {
+    let redactor = Redactor::default().with_variable("A_TOKEN", "correct-horse").with_variable("Z_TOKEN", "battery-x");
+    let mut door = super::Door::new(Some(&std::sync::Arc::new(redactor)));
+    let text = r#"{"a":{"sk-ant-api03-aaaaaaaaaaaaaaaaaaaa":1,"sk-ant-api03-bbbbbbbbbbbbbbbbbbbb":2},"b":[1.50]}"#;
+    let mut json = annals_core::Json::received(text);
+    door.json(&mut json);
+    let expected = r#"{"a":{"[redacted:anthropic-key]":1,"[redacted:anthropic-key]-2":2},"b":[1.5]}"#;
+    assert_eq!(json.0.inline(), Some(expected));
+    let mut value = serde_json::json!({"correct-horse": 1, "[redacted:env:A_TOKEN]": 2, "battery-x": 3});
+    door.value(&mut value);
+    let expected =
+        serde_json::json!({"[redacted:env:A_TOKEN]-2": 1, "[redacted:env:A_TOKEN]": 2, "[redacted:env:Z_TOKEN]": 3});
+    assert_eq!(value, expected);
+    door.value(&mut value);
+    assert_eq!(value, expected, "redacting again changes nothing");
+}
+
+#[test]
+fn the_name_of_a_field_gives_its_value_away_in_a_text_and_in_a_value() {
+    let redactor = std::sync::Arc::new(Redactor::default());
+    let text = r#"{"env":{"API_KEY":"a1B2c3D4e5F6g7H8i9","authorization":"Bearer a1B2c3D4e5F6g7H8i9","HOME":"a1B2c3D4e5F6g7H8i9"}}"#;
+    let redacted = r#"{"env":{"API_KEY":"[redacted:assigned-secret]","HOME":"a1B2c3D4e5F6g7H8i9","authorization":"Bearer [redacted:authorization]"}}"#;
+    let redacted: serde_json::Value = serde_json::from_str(redacted).expect("JSON");
+    let as_text = redactor.redact(text).text;
+    assert_eq!(serde_json::from_str::<serde_json::Value>(&as_text).ok(), Some(redacted.clone()));
+    let mut door = super::Door::new(Some(&redactor));
+    let mut value: serde_json::Value = serde_json::from_str(text).expect("JSON");
+    door.value(&mut value);
+    assert_eq!(value, redacted);
+    assert_eq!(door.counts().values().sum::<u64>(), 2);
+}

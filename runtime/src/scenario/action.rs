@@ -6,7 +6,7 @@ mod provider;
 mod source;
 mod tool;
 
-pub use argument::{CrashPoint, Input, Revert, Skill};
+pub use argument::{Aside, CrashPoint, Input, Revert, Skill};
 pub use provider::{Answer, Attempt, Call, Failing};
 pub use source::{Codec, Source};
 pub use tool::{Given, Reply, Tool};
@@ -94,6 +94,8 @@ pub enum Action {
     },
     /// Later actions go to this Session.
     Session(String),
+    /// Work beside the turns begins, and comes to its end; an addition to FORMAT.
+    Settle(Aside),
     /// What runs is interrupted.
     Interrupt,
     /// Every process-local object is dropped, and the store opened again.
@@ -190,6 +192,7 @@ pub const ACTIONS: &[&str] = &[
     "fork",
     "child",
     "session",
+    "settle",
     "interrupt",
     "restart",
     "crash",
@@ -265,6 +268,7 @@ impl Action {
                 Self::Child { number, name: fields.need("as")?.name("the name of a Session")?.to_owned() }
             }
             "session" => Self::Session(text("the name of a Session")?),
+            "settle" => Self::Settle(Aside::read(at)?),
             "interrupt" => at.nothing().map(|()| Self::Interrupt)?,
             "restart" => at.nothing().map(|()| Self::Restart)?,
             "crash" => Self::Crash(at.fields(&["at"])?.need("at")?.word(CrashPoint::WORDS)?),

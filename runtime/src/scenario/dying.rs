@@ -2,10 +2,7 @@
 
 use super::action::CrashPoint;
 use super::world::World;
-use annals_core::{BlobHash, Blobs, Seq, SessionId};
-use annals_store::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-};
+use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer};
 use std::future::pending;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -64,7 +61,11 @@ impl DyingLog {
     }
 }
 
-impl EventLog for DyingLog {
+impl LogLayer for DyingLog {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.inner
+    }
+
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         Box::pin(async move {
             if self.death.is() {
@@ -75,33 +76,5 @@ impl EventLog for DyingLog {
             self.death.at(CrashPoint::AfterAppend, &self.world).await;
             Ok(committed)
         })
-    }
-
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.inner.head(session)
-    }
-
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.inner.sessions()
-    }
-
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.inner.read(session, from, limit)
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.inner.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.inner.follow(scope)
-    }
-
-    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        self.inner.put_blob(text)
-    }
-
-    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.inner.blobs()
     }
 }

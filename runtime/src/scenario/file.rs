@@ -3,6 +3,7 @@
 use super::action::{Action, list};
 use super::reader::{At, Fields};
 use super::{Invalid, LoadError, check, json};
+use crate::settings::TitleSettings;
 use crate::subagents::{Subagent, Subagents};
 use annals_core::event::{Effect, Policy, Rule, Switch, SystemMessages};
 use annals_core::{AgentName, ModelName};
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub builtins: BTreeSet<Builtin>,
     /// Whether the files of steps are captured, so that a revert can put them back; an addition to FORMAT.
     pub worktree: bool,
+    /// Who is asked for titles, if anybody is; an addition to FORMAT.
+    pub titles: Option<TitleSettings>,
     /// The agents that take tasks, if the tool `task` is offered; an addition to FORMAT.
     pub subagents: Option<Subagents>,
     /// What happens, in order. Never empty.
@@ -152,6 +155,7 @@ impl Scenario {
             "config",
             "builtins",
             "worktree",
+            "titles",
             "subagents",
             "subagent_depth",
             "script",
@@ -172,6 +176,7 @@ impl Scenario {
             compaction: fields.read("config", |at| config(&at))?.unwrap_or_default(),
             builtins: fields.read("builtins", |at| builtins(&at))?.unwrap_or_default(),
             worktree: fields.read("worktree", |at| at.boolean())?.unwrap_or(false),
+            titles: fields.read("titles", |at| titles(&at))?,
             subagents: subagents(&fields)?,
             script: list(&script)?,
         };
@@ -181,6 +186,14 @@ impl Scenario {
         check::names(&scenario)?;
         Ok(scenario)
     }
+}
+
+fn titles(at: &At<'_>) -> Result<TitleSettings, Invalid> {
+    let fields = at.fields(&["agent", "model"])?;
+    Ok(TitleSettings {
+        agent: fields.read("agent", |at| at.name("an agent").map(AgentName::from))?,
+        model: fields.read("model", |at| model_name(at.text()?).map_err(|reason| at.invalid(reason)))?,
+    })
 }
 
 fn subagents(fields: &Fields<'_>) -> Result<Option<Subagents>, Invalid> {

@@ -1,6 +1,7 @@
 //! One process of a scenario: the real runtime over the scripted world, from an opening of the store to its end.
 
 mod act;
+mod pace;
 mod ports;
 
 use super::action::Action;
@@ -18,6 +19,7 @@ use crate::subagents::TaskTool;
 use crate::tools::{Layer, RegistrationError, ToolRegistry};
 use annals_core::Key;
 use annals_store::{EventLog, ReadError};
+use pace::Held;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
@@ -34,6 +36,7 @@ pub(super) struct Process {
     tools: ToolRegistry,
     scopes: Mutex<Scopes>,
     perform: Perform,
+    pace: Arc<Held>,
 }
 
 /// What is registered in this process.
@@ -62,6 +65,7 @@ impl Process {
             let dying = DyingLog::new(log.clone(), world.clone(), death.clone());
             let registry = Registry::default();
             let tools = ToolRegistry::default();
+            let pace = Arc::new(Held::default());
             let services = LocationServices {
                 registry: registry.clone(),
                 skills: ports::skills(world),
@@ -84,11 +88,12 @@ impl Process {
                 world: world.clone(),
                 log,
                 death,
-                runtime: crate::Runtime::new(ports, settings(world)),
+                runtime: crate::Runtime::new(ports, settings(world, pace.clone())),
                 registry,
                 tools,
                 scopes: Mutex::default(),
                 perform,
+                pace,
             };
             // What the world holds was accepted when it was declared.
             if let Err(unfit) = process.register() {
@@ -257,7 +262,7 @@ impl Process {
     }
 }
 
-fn settings(world: &World) -> Settings {
+fn settings(world: &World, pace: Arc<Held>) -> Settings {
     let compaction = world.scenario.compaction;
     Settings {
         compaction: CompactionSettings {
@@ -269,6 +274,8 @@ fn settings(world: &World) -> Settings {
         },
         // Settlements stand in the order of the calls, however long an append takes.
         calls: CallOrder::InOrder,
+        title: world.scenario.titles.clone(),
+        pace: Some(pace),
         ..Settings::default()
     }
 }

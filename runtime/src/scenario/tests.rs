@@ -1,4 +1,4 @@
-use super::action::{Action, Attempt, Codec, CrashPoint, Reply, Revert, View};
+use super::action::{Action, Aside, Attempt, Codec, CrashPoint, Reply, Revert, View};
 use super::file::Builtin;
 use super::{LoadError, Scenario};
 use annals_core::event::{Delivery, Finish, Switch};
@@ -87,6 +87,8 @@ fn every_form_of_an_argument_is_read() {
     assert_eq!(with_files, Action::Revert(Revert::To { user: 2, files: true }));
     let child = Action::Child { number: 1, name: "kid".to_owned() };
     assert_eq!(action(json!({ "child": { "number": 1, "as": "kid" } })), child);
+    assert_eq!(action(json!({ "settle": "title" })), Action::Settle(Aside::Title));
+    assert_eq!(action(json!({ "settle": { "child": 2 } })), Action::Settle(Aside::Child(2)));
     assert_eq!(action(json!({ "revert": "commit" })), Action::Revert(Revert::Commit));
     assert_eq!(action(json!({ "fork": { "as": "x" } })), Action::Fork { at: None, name: "x".into() });
     assert_eq!(
@@ -268,6 +270,14 @@ fn a_file_needs_its_version_name_and_a_script() {
         (
             json!({ "scenario": 1, "name": "n", "script": [{ "child": { "number": 0, "as": "a" } }] }),
             "$.script[0].child.number: children are counted from 1",
+        ),
+        (
+            json!({ "scenario": 1, "name": "n", "script": [{ "settle": "child" }] }),
+            "$.script[0].settle: unknown word `child`",
+        ),
+        (
+            json!({ "scenario": 1, "name": "n", "script": [{ "run": "idle" }], "titles": { "model": "small" } }),
+            "$.titles.model: ",
         ),
     ] {
         let error = whole(&file).expect_err(&file.to_string()).to_string();

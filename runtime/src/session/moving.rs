@@ -1,11 +1,13 @@
 //! Moves: to another Location, with or without the uncommitted changes (spec 12).
 
 use super::Session;
+use super::restoring::Restoring;
+use super::undo::still_holds;
 use crate::lane::Decision;
 use crate::outcome::Refusal;
 use crate::worktree::{Checkout, Files, FilesError, Plan, Transfer};
 use annals_core::Seq;
-use annals_core::event::{Location, SessionMoved};
+use annals_core::event::{DepartureBegun, Event, Location, SessionMoved};
 use annals_projections::SessionView;
 use std::sync::Arc;
 
@@ -65,8 +67,8 @@ impl Session {
         Ok(MovePlan { location, transfer, arrival, at: view.cut().next })
     }
 
-    /// Carries out a planned move: the changes arrive, the move is recorded, the changes leave the source. Gives what
-    /// keeps them at the source as well, if anything does: the Session has moved all the same.
+    /// Carries out a planned move: the changes arrive, the move is recorded and that they are to leave, and they leave the
+    /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same.
     ///
     /// Dropping the future leaves nothing half-done: what was begun goes on.
     ///
@@ -80,15 +82,31 @@ impl Session {
 
     async fn moved(&self, plan: MovePlan) -> Result<Option<Arc<FilesError>>, Refusal> {
         let view = self.view().await?;
-        if view.cut().next != plan.at {
-            return Err(Refusal::Outdated);
-        }
-        let (source, _) = self.place(view.session.location.as_ref())?;
+        still_holds(&view, plan.at)?;
+        let here = view.session.location.as_ref();
+        let (source, _) = self.place(here)?;
         let (destination, _) = self.place(Some(&plan.location))?;
-        let moved = SessionMoved { location: plan.location.clone() };
-        self.restored((destination, plan.location), &plan.arrival, plan.at, moved.into()).await?;
-        let left = async { source.restore(&source.plan_departure(&plan.transfer).await?).await };
-        Ok(left.await.err().map(Arc::new))
+        let departure = source.plan_departure(&plan.transfer).await;
+        let leaving = departure.as_ref().ok().filter(|plan| !plan.restores.is_empty());
+        let begun = here.zip(leaving).map(|(location, leaving)| DepartureBegun {
+            location: location.clone(),
+            from: leaving.from.clone().into(),
+            to: leaving.to.clone().into(),
+        });
+        let mut events: Vec<Event> = vec![SessionMoved { location: plan.location.clone() }.into()];
+        events.extend(begun.map(Event::from));
+        let restoring = Restoring::of(self.shared(), self.id());
+        let moved = self.restored(&restoring, (destination, plan.location), &plan.arrival, plan.at, events).await?;
+        let left = match departure {
+            Ok(leaving) if leaving.restores.is_empty() => return Ok(None),
+            Ok(leaving) => source.restore(&leaving).await,
+            Err(error) => return Ok(Some(Arc::new(error))),
+        };
+        if let Err(error) = self.departed(moved.plus(1), &left).await {
+            // The Session has moved all the same: whoever looks at the files next tells it.
+            tracing::warn!(session = %self.id(), %error, "the end of a departure was not recorded");
+        }
+        Ok(left.err().map(Arc::new))
     }
 
     fn place(&self, location: Option<&Location>) -> Result<(Arc<dyn Files>, Checkout), Refusal> {

@@ -3,65 +3,77 @@
 //! ```text
 //! restore.begun ─► files change, all or none ─► revert.staged | revert.cleared | session.moved
 //!       └───────────── restore.abandoned ◄──────────┘ (it failed, or could not be recorded)
+//!
+//! session.moved + departure.begun ─► files leave the source, all or none ─► departure.ended
 //! ```
 //!
 //! A restore without an end is taken back by whoever runs or undoes something in the Session next: that is right at every
-//! point where the process may have died, since a restore changes all files or none, and what it was for is not recorded.
+//! point where the process may have died, since a restore changes all files or none, and what it was for is not recorded. A
+//! departure without an end is finished, since what it is for is recorded already.
 
 use super::Session;
 use crate::lane::{Decision, Lane};
-use crate::outcome::Refusal;
+use crate::outcome::{LogError, Refusal};
 use crate::runtime::Shared;
 use crate::turn::interrupted;
 use crate::worktree::{Files, FilesError, Plan, Tree};
-use annals_core::event::{Event, Failure, Location, RestoreAbandoned, RestoreBegun};
+use annals_core::event::{DepartureEnded, Event, Failure, Location, RestoreAbandoned, RestoreBegun};
 use annals_core::{Seq, SessionId};
-use annals_projections::SessionView;
+use annals_projections::{Restoring as Open, SessionView};
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl Session {
-    /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands.
+    /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands. Gives
+    /// where the first of the events stands. As long as the mark is there, nobody settles what is open.
     ///
     /// # Errors
     /// [`Refusal::Outdated`], [`Refusal::Busy`] or [`Refusal::Files`]: files are as before. [`Refusal::Unrecorded`] when they
     /// could not be put back.
     pub(super) async fn restored(
         &self,
+        _: &Restoring,
         (files, location): (Arc<dyn Files>, Location),
         plan: &Plan,
         at: Seq,
-        event: Event,
+        events: Vec<Event>,
     ) -> Result<Seq, Refusal> {
         if plan.restores.is_empty() {
-            return self.recorded(at, event).await;
+            return self.recorded(at, events).await;
         }
-        let _restoring = Restoring::of(self.shared(), self.id());
         let (from, to) = (plan.from.clone().into(), plan.to.clone().into());
-        self.recorded(at, RestoreBegun { location, from, to }.into()).await?;
+        let begun = self.recorded(at, vec![RestoreBegun { location, from, to }.into()]).await?;
         match files.restore(plan).await {
             Ok(()) => {}
             // What stands half done is moved back by the next look at the files: until then the restore has no end.
             Err(error @ FilesError::Torn { .. }) => return Err(error.into()),
             Err(error) => {
-                self.abandoned(at, "files", &error.to_string()).await?;
+                self.abandoned(begun, "files", &error.to_string()).await?;
                 return Err(error.into());
             }
         }
-        let refusal = match self.recorded(at.plus(1), event).await {
+        let refusal = match self.recorded(begun.plus(1), events).await {
             Ok(seq) => return Ok(seq),
             Err(refusal) => refusal,
         };
         match taken_back(&*files, &plan.from, &plan.to).await {
             Ok(()) => {
-                self.abandoned(at, refusal.kind(), &refusal.to_string()).await?;
+                self.abandoned(begun, refusal.kind(), &refusal.to_string()).await?;
                 Err(refusal)
             }
             Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
         }
     }
 
-    /// Takes back a restore that its process did not survive, if there is one.
+    /// Tells that what a move took along has left the source, or why it has not. One that stands half done has no end yet.
+    ///
+    /// # Errors
+    /// When the log refuses.
+    pub(super) async fn departed(&self, begun: Seq, left: &Result<(), FilesError>) -> Result<(), LogError> {
+        departed(&self.lane, begun, left).await
+    }
+
+    /// Takes back a restore that its process did not survive, if there is one, and finishes a departure.
     ///
     /// # Errors
     /// [`Refusal::Files`] when the files are not to be had here, or cannot be put back.
@@ -75,21 +87,51 @@ impl Session {
     }
 }
 
-/// Takes back a restore that its process did not survive, if there is one.
+/// Takes back a restore that its process did not survive, if there is one, and finishes a departure.
 ///
 /// # Errors
 /// See [`Session::settle_restore`].
 pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<(), Refusal> {
     let view = lane.view().await?;
-    let Some(open) = &view.session.restoring else { return Ok(()) };
     if restoring(shared).contains(&lane.session()) {
         return Ok(());
     }
+    // Where its files are not to be had it stays open: the Session goes on without them.
+    if let Some(open) = &view.session.departing
+        && let Some(files) = shared.ports.locations.at(&open.location).files
+    {
+        let left = leave(&*files, open).await;
+        if let Err(error) = &left {
+            tracing::warn!(session = %lane.session(), %error, "changes that a move took along stay at its source");
+        }
+        departed(lane, open.seq, &left).await?;
+    }
+    let Some(open) = &view.session.restoring else { return Ok(()) };
     let files = shared.ports.locations.at(&open.location).files;
     let files = files.ok_or_else(|| FilesError::TalkOnly { why: "files are not captured here".into() })?;
     taken_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
     let error = Failure { message: "The process ended before the restore was recorded".into(), ..interrupted() };
     abandon(lane, open.seq, error).await
+}
+
+/// Finishes a departure: what stands as the move found it leaves, and anything else is the user's.
+async fn leave(files: &dyn Files, open: &Open) -> Result<(), FilesError> {
+    // To leave is to take back the way from what is to stand here to what stood here.
+    taken_back(files, &open.to.parse()?, &open.from.parse()?).await
+}
+
+/// Ends the departure that was begun at `begun`, unless somebody else has.
+async fn departed(lane: &Lane, begun: Seq, left: &Result<(), FilesError>) -> Result<(), LogError> {
+    let error = match left {
+        Ok(()) => None,
+        Err(FilesError::Torn { .. }) => return Ok(()),
+        Err(error) => Some(Failure { kind: "files".into(), message: error.to_string().into(), status: None }),
+    };
+    let ended = |view: &SessionView| match &view.session.departing {
+        Some(open) if open.seq == begun => vec![DepartureEnded { error: error.clone() }.into()],
+        _ => Vec::new(),
+    };
+    lane.decide(|view| Ok(Decision::append(ended(view), ()))).await
 }
 
 async fn taken_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), FilesError> {
@@ -106,13 +148,13 @@ async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal>
 }
 
 /// Marks a Session whose files this process restores, until dropped.
-struct Restoring {
+pub(super) struct Restoring {
     shared: Arc<Shared>,
     session: SessionId,
 }
 
 impl Restoring {
-    fn of(shared: &Arc<Shared>, session: SessionId) -> Self {
+    pub(super) fn of(shared: &Arc<Shared>, session: SessionId) -> Self {
         restoring(shared).insert(session);
         Self { shared: shared.clone(), session }
     }

@@ -1,5 +1,6 @@
 //! What an undo does to files: planned, shown, carried out, recorded (spec 11).
 
+use super::restoring::Restoring;
 use super::{MessagePlace, Session};
 use crate::lane::Decision;
 use crate::outcome::{LogError, Refusal};
@@ -84,7 +85,9 @@ impl Session {
     pub async fn stage(&self, plan: &RevertPlan) -> Result<Seq, Refusal> {
         let mut staged =
             RevertStaged { first_removed: plan.first_removed, original: None, diff: None, files: Vec::new() };
-        let RevertFiles::Restored(files) = &plan.files else { return self.recorded(plan.at, staged.into()).await };
+        let RevertFiles::Restored(files) = &plan.files else {
+            return self.recorded(plan.at, vec![staged.into()]).await;
+        };
         let changes = &files.recorded;
         if !changes.files.is_empty() {
             staged.original = Some(files.original.clone().into());
@@ -117,7 +120,7 @@ impl Session {
         let (at, cleared) = (view.cut().next, RevertCleared {}.into());
         match self.clear_plan(&view).await? {
             Some(plan) => self.carried_out(plan, at, cleared).await?,
-            None => self.recorded(at, cleared).await?,
+            None => self.recorded(at, vec![cleared]).await?,
         };
         Ok(true)
     }
@@ -194,16 +197,14 @@ impl Session {
         }))
     }
 
-    /// Records a decision that was made when the Session ended at `at`.
-    pub(super) async fn recorded(&self, at: Seq, event: Event) -> Result<Seq, Refusal> {
+    /// Records a decision that was made when the Session ended at `at`, and gives where.
+    pub(super) async fn recorded(&self, at: Seq, events: Vec<Event>) -> Result<Seq, Refusal> {
         let decide = |view: &SessionView| {
             if self.is_running() {
                 return Err(Refusal::Busy);
             }
-            match view.cut().next == at {
-                true => Ok(Decision::append(vec![event.clone()], at)),
-                false => Err(Refusal::Outdated),
-            }
+            still_holds(view, at)?;
+            Ok(Decision::append(events.clone(), view.cut().next))
         };
         self.lane.decide(decide).await
     }
@@ -215,15 +216,23 @@ impl Session {
         let work = tokio::spawn(async move {
             let view = session.view().await?;
             let files = session.files(&view)?;
-            if view.cut().next != at {
-                return Err(Refusal::Outdated);
-            }
+            still_holds(&view, at)?;
             // Without a Location there would be no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
-            session.restored((files, location), &plan, at, event).await
+            let restoring = Restoring::of(session.shared(), session.id());
+            session.restored(&restoring, (files, location), &plan, at, vec![event]).await
         });
         work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
     }
+}
+
+/// Whether what was planned when the Session ended at `at` still holds. A title that came meanwhile changes nothing that a plan
+/// depends on.
+///
+/// # Errors
+/// [`Refusal::Outdated`].
+pub(super) fn still_holds(view: &SessionView, at: Seq) -> Result<(), Refusal> {
+    if view.session.untouched <= at { Ok(()) } else { Err(Refusal::Outdated) }
 }
 
 /// Why there is no plan for the files.

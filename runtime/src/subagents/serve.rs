@@ -6,6 +6,7 @@ use crate::coordinator::{Job, Work};
 use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, RunError};
 use crate::runtime::Shared;
+use crate::settings::{Beside, begins};
 use crate::tools::{CallContext, Cancellation, ToolError};
 use annals_core::event::{ChildOutcome, ChildSettled, ChildStarted, Delivery, InputAdmitted, Parent, SessionCreated};
 use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
@@ -130,7 +131,16 @@ async fn create(
 impl Begun {
     /// Runs the child on a task of its own: a call that is dropped leaves no child without its end.
     pub(super) fn serve(self) -> JoinHandle<Result<Ended, ToolError>> {
-        tokio::spawn(self.run())
+        let (parent, child) = (self.parent.session(), self.child);
+        let begins =
+            self.background.then(|| begins(self.shared.settings.pace.as_ref(), Beside::Task { parent, child }));
+        tokio::spawn(async move {
+            let _pass = match begins {
+                Some(begins) => Some(begins.await),
+                None => None,
+            };
+            self.run().await
+        })
     }
 
     async fn run(self) -> Result<Ended, ToolError> {

@@ -5,7 +5,7 @@ use super::{CallError, ToolOutput};
 use crate::ports::{Clock, Ids, OutputFiles};
 use annals_core::bound::{self, Limits};
 use annals_core::event::{ToolOutcome, ToolSettled};
-use annals_core::{CallId, Json, NoBlobs, Text};
+use annals_core::{CallId, Json, NoBlobs};
 use serde::de::IgnoredAny;
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ impl Bounding {
     ///
     /// Once a call has succeeded, this and the append of what it gives are one step: the caller does not interrupt it.
     pub async fn settle(&self, call: CallId, outcome: Result<ToolOutput, CallError>) -> ToolSettled {
-        let mut settled = open(call);
+        let mut settled = ToolSettled::bare(call, ToolOutcome::Completed);
         let output = match outcome.and_then(checked) {
             Ok(output) => output,
             Err(error) => {
@@ -93,29 +93,12 @@ impl Bounding {
 
 /// The fact that settles a call which the provider executed itself: its result as received, never bounded.
 pub fn hosted(call: CallId, result: String, error: Option<String>, metadata: Option<String>) -> ToolSettled {
+    let outcome = if error.is_some() { ToolOutcome::Failed } else { ToolOutcome::Completed };
     ToolSettled {
-        outcome: if error.is_some() { ToolOutcome::Failed } else { ToolOutcome::Completed },
         error: error.map(Into::into),
         hosted_result: Some(Json::received(result)),
         metadata: metadata.map(Json::received),
-        ..open(call)
-    }
-}
-
-/// A settlement that says nothing yet.
-fn open(call: CallId) -> ToolSettled {
-    ToolSettled {
-        call,
-        outcome: ToolOutcome::Completed,
-        output: Text::default(),
-        error: None,
-        structured: None,
-        attachments: Vec::new(),
-        paths: Vec::new(),
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
+        ..ToolSettled::bare(call, outcome)
     }
 }
 

@@ -1,10 +1,10 @@
 //! The fragments of an answer: pieces go in, whole ones come out, in the order in which they began (spec 7.4). Pure.
 
 use crate::bus::Fragment;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 /// Whether a fragment is shown or thought.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FragmentKind {
     Text,
     Reasoning,
@@ -27,14 +27,18 @@ pub(super) struct Violation(pub(super) String);
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     next: u32,
-    open: Vec<Open>,
-    closed: BTreeSet<(FragmentKind, String)>,
+    texts: BTreeMap<String, Fate>,
+    thoughts: BTreeMap<String, Fate>,
 }
 
 #[derive(Debug)]
+enum Fate {
+    Open(Open),
+    Closed,
+}
+
+#[derive(Debug, Default)]
 struct Open {
-    kind: FragmentKind,
-    id: String,
     /// Its place, once something of it arrived.
     index: Option<u32>,
     text: String,
@@ -50,28 +54,32 @@ impl Fragments {
 
     /// Takes in a piece. Gives what live observers are told, unless the piece is empty.
     pub(super) fn piece(&mut self, kind: FragmentKind, id: &str, text: &str) -> Result<Option<Fragment>, Violation> {
-        if self.closed.contains(&(kind, id.to_string())) {
-            return Err(Violation(format!("a piece of {kind:?} fragment {id:?} came after its end")));
-        }
-        let at = match self.open.iter().position(|open| open.kind == kind && open.id == id) {
-            Some(at) => at,
+        let next = self.next;
+        let open = match self.of(kind).get_mut(id) {
+            Some(Fate::Open(open)) => open,
+            Some(Fate::Closed) => {
+                return Err(Violation(format!("a piece of {kind:?} fragment {id:?} came after its end")));
+            }
+            None if text.is_empty() => {
+                self.of(kind).insert(id.to_owned(), Fate::Open(Open::default()));
+                return Ok(None);
+            }
             None => {
-                self.open.push(Open { kind, id: id.into(), index: None, text: String::new() });
-                self.open.len() - 1
+                self.of(kind).insert(id.to_owned(), Fate::Open(Open { index: Some(next), text: text.to_owned() }));
+                self.next += 1;
+                return Ok(Some(fragment(kind, next)));
             }
         };
         if text.is_empty() {
             return Ok(None);
         }
-        let begins = self.open.get(at).is_some_and(|open| open.index.is_none());
-        let place = if begins { Some(self.place()) } else { None };
-        let Some(open) = self.open.get_mut(at) else { return Ok(None) };
-        open.index = open.index.or(place);
         open.text.push_str(text);
-        Ok(open.index.map(|index| match kind {
-            FragmentKind::Text => Fragment::Text(index),
-            FragmentKind::Reasoning => Fragment::Reasoning(index),
-        }))
+        let begins = open.index.is_none();
+        let index = *open.index.get_or_insert(next);
+        if begins {
+            self.next += 1;
+        }
+        Ok(Some(fragment(kind, index)))
     }
 
     /// Takes in the end of a fragment. One that holds nothing at all is no fragment.
@@ -81,30 +89,47 @@ impl Fragments {
         id: &str,
         metadata: Option<String>,
     ) -> Result<Option<Whole>, Violation> {
-        let at = self.open.iter().position(|open| open.kind == kind && open.id == id);
-        let Some(at) = at else {
-            return Err(Violation(format!("{kind:?} fragment {id:?} ended, but is not open")));
-        };
-        let open = self.open.remove(at);
-        self.closed.insert((kind, open.id.clone()));
-        Ok(self.whole(open, metadata))
+        match self.of(kind).get_mut(id).map(|fate| std::mem::replace(fate, Fate::Closed)) {
+            Some(Fate::Open(open)) => Ok(self.whole(kind, open, metadata)),
+            Some(Fate::Closed) | None => Err(Violation(format!("{kind:?} fragment {id:?} ended, but is not open"))),
+        }
     }
 
     /// Ends everything that is open, with what arrived of it.
     pub(super) fn flush(&mut self) -> Vec<Whole> {
-        let open = std::mem::take(&mut self.open);
-        let mut whole: Vec<Whole> = open.into_iter().filter_map(|open| self.whole(open, None)).collect();
+        let mut whole = Vec::new();
+        for kind in [FragmentKind::Text, FragmentKind::Reasoning] {
+            for fate in std::mem::take(self.of(kind)).into_values() {
+                if let Fate::Open(open) = fate {
+                    whole.extend(self.whole(kind, open, None));
+                }
+            }
+        }
         whole.sort_by_key(|whole| whole.index);
         whole
     }
 
-    fn whole(&mut self, open: Open, metadata: Option<String>) -> Option<Whole> {
+    fn of(&mut self, kind: FragmentKind) -> &mut BTreeMap<String, Fate> {
+        match kind {
+            FragmentKind::Text => &mut self.texts,
+            FragmentKind::Reasoning => &mut self.thoughts,
+        }
+    }
+
+    fn whole(&mut self, kind: FragmentKind, open: Open, metadata: Option<String>) -> Option<Whole> {
         let index = match open.index {
             Some(index) => index,
             None if metadata.is_some() => self.place(),
             None => return None,
         };
-        Some(Whole { kind: open.kind, index, text: open.text, metadata })
+        Some(Whole { kind, index, text: open.text, metadata })
+    }
+}
+
+fn fragment(kind: FragmentKind, index: u32) -> Fragment {
+    match kind {
+        FragmentKind::Text => Fragment::Text(index),
+        FragmentKind::Reasoning => Fragment::Reasoning(index),
     }
 }
 

@@ -13,12 +13,16 @@ use crate::ports::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::tools::{Bounding, CallError, CallInput, hosted};
 use crate::worktree::Tree;
 use annals_core::event::{
-    Failure, FilesCaptured, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, TextEnded, ToolCalled, Usage,
+    Failure, FilesCaptured, Finish, ReasoningEnded, StepEnded, StepFailed, StepStarted, SyntheticAdded, TextEnded,
+    ToolCalled, Usage,
 };
 use annals_core::{CallId, Event, Json, Seq};
 use annals_projections::SessionView;
 use futures_util::StreamExt;
 use std::collections::{BTreeMap, BTreeSet};
+
+/// What the model is told after its provider paused the turn: an answer cannot be begun for it.
+const GO_ON: &str = "Your turn was paused by the provider. What you have done stands above. Go on from there.";
 
 /// How the receiving of an answer ended.
 pub(super) enum Received {
@@ -107,16 +111,19 @@ impl<'r> Reply<'r> {
         }
     }
 
-    /// The answer is complete: waits for its calls, then ends the step. Gives whether the model waits for results.
+    /// The answer is complete: waits for its calls, then ends the step. Gives whether the model has more to do: it waits
+    /// for results, or its provider paused the turn. A pause of nothing is an end, since it could come for ever.
     pub(super) async fn complete(mut self, finish: Finish) -> Result<bool, Stop> {
+        let paused = finish == Finish::Paused && self.has_begun() && !self.calls.any() && !self.shape.last_step;
         self.flush().await?;
         self.settle_hosted(&CallError::NoHostedResult).await?;
         let undisturbed = self.settle_calls().await?;
         let (usage, cost) = self.usage();
         let After { files, changed } = self.runner.files_after(self.files.as_ref()).await;
         let ended = StepEnded { finish, usage, cost, files, changed };
-        self.append(|_| vec![ended.clone().into()]).await?;
-        if undisturbed { Ok(self.calls.any()) } else { Err(Stop::Interrupted) }
+        let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: GO_ON.into() }.into());
+        self.append(|_| std::iter::once(ended.clone().into()).chain(told.clone()).collect()).await?;
+        if undisturbed { Ok(self.calls.any() || paused) } else { Err(Stop::Interrupted) }
     }
 
     /// The answer failed after something of it arrived: what arrived stays, and its calls are still awaited.

@@ -12,7 +12,7 @@ use super::{Runner, Selected, Shape, Stop, cost, failure};
 use crate::lane::{Decision, Lane};
 use crate::outcome::LogError;
 use crate::runtime::Shared;
-use crate::settings::TitleSettings;
+use crate::settings::{Beside, TitleSettings, begins};
 use crate::tools::Cancel;
 use annals_core::event::{Failure, Finish, Purpose, SessionTitled, TitleFailed, Usage};
 use annals_core::{Blobs, Event, RequestId, SessionId};
@@ -133,8 +133,15 @@ pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
     let (shared, lane, session) = (runner.shared.clone(), runner.lane.clone(), runner.lane.session());
     let Some((asking, cancel)) = shared.titles.take_on(session) else { return };
     let settings = settings.clone();
+    let begins = begins(shared.settings.pace.as_ref(), Beside::Title(session));
     let task = tokio::spawn(async move {
         let _asking = asking;
+        let cancelled = cancel.watch();
+        let _pass = tokio::select! {
+            biased;
+            pass = begins => pass,
+            () = cancelled.cancelled() => return,
+        };
         if let Err(Stop::Failed(error)) = ask(shared, lane, cancel, &settings).await {
             tracing::warn!(%session, %error, "a title was not asked for");
         }

@@ -2,7 +2,7 @@ use super::{Folded, Views};
 use annals_core::event::*;
 use annals_core::{Event, Seq, SessionId, Time};
 use annals_store::cache::ViewCache;
-use annals_store::{Draft, EventLog, MemoryLog};
+use annals_store::{Boxed, Draft, EventLog, LogLayer, MemoryLog, ReadError, Slice};
 use std::sync::Arc;
 
 fn session(n: u128) -> SessionId {
@@ -136,61 +136,18 @@ struct Counting {
     read: std::sync::atomic::AtomicU64,
 }
 
-impl EventLog for Counting {
-    fn append(
-        &self,
-        draft: Draft,
-    ) -> annals_store::Boxed<'_, Result<annals_store::Committed, annals_store::AppendError>> {
-        self.log.append(draft)
+impl LogLayer for Counting {
+    fn inner(&self) -> &dyn EventLog {
+        &self.log
     }
 
-    fn head(
-        &self,
-        session: SessionId,
-    ) -> annals_store::Boxed<'_, Result<Option<annals_store::Head>, annals_store::ReadError>> {
-        self.log.head(session)
-    }
-
-    fn sessions(&self) -> annals_store::Boxed<'_, Result<Vec<annals_store::SessionHead>, annals_store::ReadError>> {
-        self.log.sessions()
-    }
-
-    fn read(
-        &self,
-        session: SessionId,
-        from: Seq,
-        limit: usize,
-    ) -> annals_store::Boxed<'_, Result<Vec<annals_store::Slice>, annals_store::ReadError>> {
+    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
         Box::pin(async move {
             let slices = self.log.read(session, from, limit).await?;
             let records: usize = slices.iter().map(|slice| slice.records().count()).sum();
             self.read.fetch_add(records as u64, std::sync::atomic::Ordering::Relaxed);
             Ok(slices)
         })
-    }
-
-    fn read_back(
-        &self,
-        session: SessionId,
-        before: Seq,
-        limit: usize,
-    ) -> annals_store::Boxed<'_, Result<Vec<annals_store::Slice>, annals_store::ReadError>> {
-        self.log.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: annals_store::Scope) -> annals_store::Following {
-        self.log.follow(scope)
-    }
-
-    fn put_blob(
-        &self,
-        text: String,
-    ) -> annals_store::Boxed<'_, Result<annals_core::BlobHash, annals_store::AppendError>> {
-        self.log.put_blob(text)
-    }
-
-    fn blobs(&self) -> Arc<dyn annals_core::Blobs + Send + Sync> {
-        self.log.blobs()
     }
 }
 

@@ -16,6 +16,7 @@ use decoder::Decoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use std::borrow::Cow;
 
 const PROTOCOL: Protocol = Protocol::AnthropicMessages;
 
@@ -92,7 +93,7 @@ fn hints(request: &Request, options: &Options<'_>, hosted: &[&RawValue]) -> Resu
 #[serde(untagged)]
 enum Tool<'a> {
     Ours {
-        name: &'a str,
+        name: Cow<'a, str>,
         description: &'a str,
         input_schema: &'a RawValue,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -108,8 +109,8 @@ fn tools<'a>(request: &'a Request, hosted: Vec<&'a RawValue>, hints: &mut Hints)
     if request.tool_choice == ToolChoice::None {
         return Ok(tools);
     }
-    for (at, tool) in request.tools.iter().enumerate() {
-        let Described { name, description, schema } = described(tool)?;
+    for (at, tool) in described(request)?.into_iter().enumerate() {
+        let Described { name, description, schema } = tool;
         let cache_control = if at + 1 == request.tools.len() { hints.take() } else { None };
         tools.push(Tool::Ours { name, description, input_schema: schema, cache_control });
     }

@@ -1,25 +1,29 @@
 //! OpenAI Chat Completions, and what is compatible with it.
 
+mod calls;
 mod decoder;
 mod messages;
+mod thought;
 
 use decoder::Decoder;
 
 use super::body::{Body, Fields, received};
 use super::options::{Control, Kind, Options, controls, overlay};
-use super::{EncodeError, Protocol};
+use super::{EncodeError, Protocol, names};
 use annals_core::SessionId;
-use annals_core::event::ToolDefinition;
 use annals_projections::{Request, ToolChoice};
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 const PROTOCOL: Protocol = Protocol::OpenAiChat;
 
 /// What the protocol says itself.
 const OWNED: [&str; 6] = ["model", "messages", "tools", "tool_choice", "stream", "stream_options"];
 
-const OPTIONS: [&str; 9] = [
+const OPTIONS: [&str; 10] = [
+    "emptyContent",
     "maxTokensField",
     "parallelToolCalls",
     "promptCacheKey",
@@ -36,6 +40,16 @@ pub(super) const EFFORTS: [&str; 7] = ["none", "minimal", "low", "medium", "high
 pub(super) const EFFORT: &str = "one of none, minimal, low, medium, high, xhigh, max";
 pub(super) const VERBOSITIES: [&str; 3] = ["low", "medium", "high"];
 pub(super) const VERBOSITY: &str = "one of low, medium, high";
+
+/// What servers want to have otherwise in messages.
+#[derive(Clone, Copy)]
+struct Dialect {
+    reasoning: ReasoningField,
+    /// Whether an answer of calls alone has an empty text; without it, it has `null`.
+    empty_text: bool,
+    /// Whether messages follow each other as models of Mistral want them.
+    mistral: bool,
+}
 
 /// Which field of an answer reasoning is sent back in.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -59,11 +73,14 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
         Some("none") => ReasoningField::Nowhere,
         _ => ReasoningField::Content,
     };
+    let empty = options.word("emptyContent", "one of null, text", &["null", "text"])?;
+    let mistral = messages::is_mistral(&request.model.id);
+    let dialect = Dialect { reasoning, empty_text: empty == Some("text"), mistral };
     let mut fields = Fields::default();
     fields.put("model", &request.model.id)?;
-    fields.put("messages", &messages::messages(request, reasoning))?;
+    fields.put("messages", &messages::messages(request, dialect))?;
     if !request.tools.is_empty() {
-        let tools: Vec<Tool> = request.tools.iter().map(Tool::of).collect::<Result<_, _>>()?;
+        let tools: Vec<Tool> = described(request)?.into_iter().map(Tool::from).collect();
         fields.put("tools", &tools)?;
         if request.tool_choice == ToolChoice::None {
             fields.put("tool_choice", "none")?;
@@ -104,33 +121,45 @@ struct Tool<'a> {
 
 #[derive(Serialize)]
 struct Function<'a> {
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     parameters: &'a RawValue,
 }
 
-impl<'a> Tool<'a> {
-    fn of(tool: &'a ToolDefinition) -> Result<Self, EncodeError> {
-        let Described { name, description, schema } = described(tool)?;
-        Ok(Self { r#type: "function", function: Function { name, description, parameters: schema } })
+impl<'a> From<Described<'a>> for Tool<'a> {
+    fn from(Described { name, description, schema }: Described<'a>) -> Self {
+        Self { r#type: "function", function: Function { name, description, parameters: schema } }
     }
 }
 
 /// A tool definition as every protocol needs it.
 pub(super) struct Described<'a> {
-    pub(super) name: &'a str,
+    pub(super) name: Cow<'a, str>,
     pub(super) description: &'a str,
     pub(super) schema: &'a RawValue,
 }
 
-/// Reads a tool definition. The schema is sent as it was received.
-pub(super) fn described(tool: &ToolDefinition) -> Result<Described<'_>, EncodeError> {
-    let missing = || EncodeError::NotJson {
-        what: format!("the definition of tool {}", tool.name),
-        why: "a blob that it refers to is missing".into(),
-    };
-    let schema = tool.schema.0.inline().ok_or_else(missing)?;
-    let description = tool.description.inline().ok_or_else(missing)?;
-    let schema = received(|| format!("the schema of tool {}", tool.name), schema)?;
-    Ok(Described { name: &tool.name, description, schema })
+/// Reads the tool definitions of a request: each under the name that its calls have, the schema as it was received.
+///
+/// # Errors
+/// When one is no JSON, its blob is missing, or two would be called the same.
+pub(super) fn described(request: &Request) -> Result<Vec<Described<'_>>, EncodeError> {
+    let mut known: BTreeMap<Cow<'_, str>, &str> = BTreeMap::new();
+    let mut all = Vec::with_capacity(request.tools.len());
+    for tool in &request.tools {
+        let name = names::tool(&tool.name);
+        if let Some(first) = known.insert(name.clone(), &tool.name) {
+            let (first, second) = (first.to_owned(), tool.name.clone());
+            return Err(EncodeError::SameName { first, second, name: name.into_owned() });
+        }
+        let missing = || EncodeError::NotJson {
+            what: format!("the definition of tool {}", tool.name),
+            why: "a blob that it refers to is missing".into(),
+        };
+        let schema = tool.schema.0.inline().ok_or_else(missing)?;
+        let description = tool.description.inline().ok_or_else(missing)?;
+        let schema = received(|| format!("the schema of tool {}", tool.name), schema)?;
+        all.push(Described { name, description, schema });
+    }
+    Ok(all)
 }

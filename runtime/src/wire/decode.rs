@@ -1,6 +1,7 @@
 //! From the server-sent events of an answer to what the turn takes in.
 
-use super::refusal::in_stream;
+use super::halves::Halves;
+use super::refusal::{behind, in_stream};
 use super::{Protocol, anthropic, chat, responses};
 use crate::ports::{ProviderError, ProviderErrorKind, ProviderEvent};
 use serde::Deserialize;
@@ -43,12 +44,13 @@ pub(super) trait Reading: Send {
 /// that failed keeps what came with earlier events.
 struct Once<R> {
     reading: R,
+    halves: Halves,
     over: bool,
 }
 
 impl<R: Reading> Once<R> {
     fn new(reading: R) -> Self {
-        Self { reading, over: false }
+        Self { reading, halves: Halves::default(), over: false }
     }
 
     fn take(
@@ -67,7 +69,8 @@ impl<R: Reading> Once<R> {
 
 impl<R: Reading> Decoder for Once<R> {
     fn event(&mut self, name: &str, data: &str) -> Result<Vec<ProviderEvent>, ProviderError> {
-        self.take(|reading, out| reading.read(name, data, out))
+        let data = self.halves.whole(data);
+        self.take(|reading, out| reading.read(name, &data, out))
     }
 
     fn end(&mut self) -> Result<Vec<ProviderEvent>, ProviderError> {
@@ -104,7 +107,7 @@ pub(super) fn told(error: &Value) -> ProviderError {
     };
     let message = match error {
         Value::String(text) => text.clone(),
-        _ => text("message"),
+        _ => behind(text("message"), error),
     };
     in_stream(&[&text("code"), &text("type")], &message)
 }

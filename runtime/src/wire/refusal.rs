@@ -182,10 +182,31 @@ const fn headline(kind: ProviderErrorKind) -> &'static str {
 fn said(body: &str) -> Option<String> {
     let body = body.trim();
     let own = serde_json::from_str(body).ok().and_then(|value: Value| {
-        let places = ["/error/message", "/message", "/error", "/detail", "/0/error/message"];
-        places.iter().find_map(|place| value.pointer(place).and_then(Value::as_str).map(cut))
+        let said = own(&value)?.to_owned();
+        Some(cut(&value.get("error").map_or(said.clone(), |error| behind(said, error))))
     });
     own.or_else(|| (!body.is_empty() && body.chars().count() <= JOINED).then(|| body.to_owned()))
+}
+
+/// The message of an error, where providers put it.
+fn own(error: &Value) -> Option<&str> {
+    let places = ["/error/message", "/message", "/error", "/detail", "/0/error/message"];
+    places.iter().find_map(|place| error.pointer(place).and_then(Value::as_str))
+}
+
+/// A router's message with what the provider behind it said, which OpenRouter passes on in `metadata`.
+pub(super) fn behind(message: String, error: &Value) -> String {
+    let said = match error.pointer("/metadata/raw") {
+        None | Some(Value::Null) => return message,
+        Some(Value::String(raw)) => match serde_json::from_str::<Value>(raw) {
+            Ok(inner) => own(&inner).unwrap_or(raw).to_owned(),
+            Err(_) => raw.clone(),
+        },
+        Some(inner) => own(inner).map_or_else(|| inner.to_string(), str::to_owned),
+    };
+    let name = error.pointer("/metadata/provider_name").and_then(Value::as_str);
+    let name = name.map(|name| format!(" ({name})")).unwrap_or_default();
+    if said.trim().is_empty() || message.contains(said.trim()) { message } else { format!("{message}{name}: {said}") }
 }
 
 fn cut(text: &str) -> String {

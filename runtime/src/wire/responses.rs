@@ -9,11 +9,11 @@ use super::chat::{Described, EFFORT, EFFORTS, VERBOSITIES, VERBOSITY, described}
 use super::options::{Control, Kind, Options, controls, overlay};
 use super::{EncodeError, Protocol};
 use annals_core::SessionId;
-use annals_core::event::ToolDefinition;
 use annals_projections::{Request, ToolChoice};
 use decoder::Decoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
+use std::borrow::Cow;
 
 const PROTOCOL: Protocol = Protocol::OpenAiResponses;
 
@@ -118,25 +118,21 @@ enum Tool<'a> {
 #[derive(Serialize)]
 struct Function<'a> {
     r#type: &'static str,
-    name: &'a str,
+    name: Cow<'a, str>,
     description: &'a str,
     parameters: &'a RawValue,
     strict: bool,
 }
 
-impl<'a> Function<'a> {
-    fn of(tool: &'a ToolDefinition) -> Result<Self, EncodeError> {
-        let Described { name, description, schema } = described(tool)?;
-        Ok(Self { r#type: "function", name, description, parameters: schema, strict: false })
+impl<'a> From<Described<'a>> for Function<'a> {
+    fn from(Described { name, description, schema }: Described<'a>) -> Self {
+        Self { r#type: "function", name, description, parameters: schema, strict: false }
     }
 }
 
 /// The tools of a request, then those that the provider executes; the latter only where calls are allowed.
 fn tools<'a>(request: &'a Request, options: &'a Options<'a>) -> Result<Vec<Tool<'a>>, EncodeError> {
-    let mut tools = Vec::with_capacity(request.tools.len());
-    for tool in &request.tools {
-        tools.push(Tool::Ours(Function::of(tool)?));
-    }
+    let mut tools: Vec<Tool<'a>> = described(request)?.into_iter().map(|tool| Tool::Ours(tool.into())).collect();
     if request.tool_choice == ToolChoice::Auto {
         tools.extend(options.list("hostedTools")?.into_iter().map(Tool::Hosted));
     }

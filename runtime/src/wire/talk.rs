@@ -80,6 +80,12 @@ pub(super) fn results(messages: &[RequestMessage], at: usize) -> impl Iterator<I
     })
 }
 
+/// Whether a message is the runtime's own last word, such as that the steps are used up.
+pub(super) fn is_last_word(messages: &[RequestMessage], at: usize) -> bool {
+    let text = |message: &RequestMessage| message.blocks.iter().all(|block| matches!(block, Block::Text { .. }));
+    at + 1 == messages.len() && messages.get(at).is_some_and(|message| message.role == Role::Assistant && text(message))
+}
+
 /// Whether an assistant message holds the provider's own result of a hosted call, as JSON.
 pub(super) fn is_settled(message: &RequestMessage, call: &CallId) -> bool {
     message.blocks.iter().any(|block| match block {

@@ -6,3 +6,4 @@ mod garbage;
 mod laws;
 mod refusals;
 mod rich;
+mod servers;

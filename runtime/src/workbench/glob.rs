@@ -1,8 +1,6 @@
 //! The tool `glob`.
 
-use super::grep::limited;
-use super::place::{Access, Workplace};
-use super::read::path_is_one;
+use super::place::Workplace;
 use super::stop::blocking;
 use super::typed::{Work, Worked};
 use super::walk::{self, Shape};
@@ -41,12 +39,11 @@ impl Work for Glob {
         `.gitignore` names and `.git` are left out; hidden files are not.";
 
     fn check(&self, input: &Input) -> Result<(), String> {
-        limited(input.limit, MOST)?;
-        input.path.as_deref().map_or(Ok(()), path_is_one)
+        walk::check(input.path.as_deref(), input.limit, MOST)
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(Self::ACTION, input.path.as_deref().unwrap_or("."), Access::Look)
+        walk::demands(&self.0, Self::ACTION, input.path.as_deref())
     }
 
     async fn run(&self, input: Input, _: CallContext) -> Worked {

@@ -1,8 +1,7 @@
 //! The tool `grep`.
 
 use super::open;
-use super::place::{Access, Workplace};
-use super::read::path_is_one;
+use super::place::Workplace;
 use super::stop::{Stop, blocking};
 use super::typed::{Work, Worked};
 use super::walk::{self, Shape};
@@ -52,12 +51,11 @@ impl Work for Grep {
         searched; hidden files are.";
 
     fn check(&self, input: &Input) -> Result<(), String> {
-        limited(input.limit, MOST)?;
-        input.path.as_deref().map_or(Ok(()), path_is_one)
+        walk::check(input.path.as_deref(), input.limit, MOST)
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(Self::ACTION, input.path.as_deref().unwrap_or("."), Access::Look)
+        walk::demands(&self.0, Self::ACTION, input.path.as_deref())
     }
 
     async fn run(&self, input: Input, _: CallContext) -> Worked {
@@ -86,14 +84,6 @@ impl Work for Grep {
             Ok(search.told(complete))
         })
         .await
-    }
-}
-
-/// Whether a limit is one.
-pub(super) fn limited(limit: Option<u64>, most: u64) -> Result<(), String> {
-    match limit {
-        Some(limit) if !(1..=most).contains(&limit) => Err(format!("`limit` must be between 1 and {most}")),
-        _ => Ok(()),
     }
 }
 

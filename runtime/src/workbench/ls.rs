@@ -1,8 +1,6 @@
 //! The tool `ls`.
 
-use super::grep::limited;
-use super::place::{Access, Workplace, printable};
-use super::read::path_is_one;
+use super::place::{Workplace, printable};
 use super::stop::blocking;
 use super::typed::{Work, Worked};
 use super::walk;
@@ -45,15 +43,14 @@ impl Work for Ls {
         hidden ones are not.";
 
     fn check(&self, input: &Input) -> Result<(), String> {
-        limited(input.limit, MOST)?;
         if input.depth.is_some_and(|depth| !(1..=DEEPEST).contains(&depth)) {
             return Err(format!("`depth` must be between 1 and {DEEPEST}"));
         }
-        input.path.as_deref().map_or(Ok(()), path_is_one)
+        walk::check(input.path.as_deref(), input.limit, MOST)
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(Self::ACTION, input.path.as_deref().unwrap_or("."), Access::Look)
+        walk::demands(&self.0, Self::ACTION, input.path.as_deref())
     }
 
     async fn run(&self, input: Input, _: CallContext) -> Worked {

@@ -96,7 +96,8 @@ impl Written {
         }
     }
 
-    /// The end of it.
+    /// The end of it, from the beginning of a line: what a cut within one leaves may be the rest of a secret that nothing
+    /// gives away any more.
     pub(super) fn recent(&self) -> String {
         let wanted = RECENT.saturating_sub(self.tail.len());
         let from = if self.omitted() == 0 { self.head.len().saturating_sub(wanted) } else { self.head.len() };
@@ -106,9 +107,16 @@ impl Written {
         if bytes.len() as u64 == self.total {
             return text;
         }
-        // From the beginning of a line, if there is one.
-        text.split_once('\n').map(|(_, rest)| rest.to_string()).filter(|rest| !rest.is_empty()).unwrap_or(text)
+        match text.trim_end_matches(['\n', '\r']).split_once(['\n', '\r']) {
+            Some((_, lines)) => text.get(text.len() - lines.len() - ends(&text)..).unwrap_or_default().to_owned(),
+            None => format!("... a line of more than {RECENT} bytes ...\n"),
+        }
     }
+}
+
+/// How many bytes of line ends a text ends with.
+fn ends(text: &str) -> usize {
+    text.len() - text.trim_end_matches(['\n', '\r']).len()
 }
 
 fn decoded(bytes: &[u8]) -> String {
@@ -142,5 +150,17 @@ mod tests {
         written.push(b"\xa9");
         assert_eq!((written.text(), written.omitted()), ("a\u{fffd}b\u{fffd}é".into(), 0));
         assert_eq!(written.recent(), written.text());
+    }
+
+    #[test]
+    fn what_is_shown_of_a_long_output_begins_with_a_line() {
+        let mut written = Written::default();
+        let secret = format!("API_KEY={}", "a1B2".repeat(1_000));
+        written.push(secret.as_bytes());
+        assert_eq!(written.recent(), "... a line of more than 2000 bytes ...\n");
+        written.push(b"\n");
+        assert_eq!(written.recent(), "... a line of more than 2000 bytes ...\n");
+        written.push(b"10 %\r20 %\r");
+        assert_eq!(written.recent(), "10 %\r20 %\r");
     }
 }

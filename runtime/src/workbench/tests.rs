@@ -4,6 +4,7 @@ mod bench;
 mod changing;
 mod definitions;
 mod paths;
+mod process;
 mod reading;
 mod running;
 mod searching;

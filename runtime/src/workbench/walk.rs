@@ -1,8 +1,9 @@
 //! Looking through a directory, as `.gitignore` and its kin have it.
 
-use super::place::Workplace;
+use super::place::{Access, Workplace};
+use super::read::path_is_one;
 use super::stop::Stop;
-use crate::tools::ToolError;
+use crate::tools::{Demand, ToolError};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 use std::path::Path;
@@ -31,6 +32,22 @@ pub(super) fn root(place: &Workplace, named: Option<&str>) -> Result<std::path::
     let named = named.unwrap_or(".");
     let root = place.resolve(named).map_err(|error| format!("{named}: {error}"))?;
     if root.exists() { Ok(root) } else { Err(super::open::missing(place, &root)) }
+}
+
+/// What looking below a path that a call names needs permission for.
+pub(super) fn demands(place: &Workplace, action: &str, named: Option<&str>) -> Vec<Demand> {
+    place.demands(action, named.unwrap_or("."), Access::Look)
+}
+
+/// Whether where to look and how much to show are possible.
+///
+/// # Errors
+/// What the model is told.
+pub(super) fn check(named: Option<&str>, limit: Option<u64>, most: u64) -> Result<(), String> {
+    match limit {
+        Some(limit) if !(1..=most).contains(&limit) => Err(format!("`limit` must be between 1 and {most}")),
+        _ => named.map_or(Ok(()), path_is_one),
+    }
 }
 
 /// Paths of a shape, relative to a directory.

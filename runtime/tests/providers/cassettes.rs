@@ -4,7 +4,8 @@ use crate::server::{Server, chat, refusal, stream};
 use crate::story::{KEY, Story, Tested, endpoint};
 use annals_core::Digest;
 use annals_runtime::ports::ManualClock;
-use annals_runtime::providers::{CassettePlayer, CassetteRecorder, HttpProvider, OneEndpoint};
+use annals_runtime::providers::{CassettePlayer, CassetteRecorder, Endpoint, HttpProvider, OneEndpoint};
+use annals_runtime::redaction::Redactor;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -75,5 +76,32 @@ async fn a_cassette_holds_no_key() -> Tested {
         }
     }
     assert!(files > 8, "{files}");
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_key_of_an_address_and_no_known_secret_is_in_log_errors_traces_or_cassette() -> Tested {
+    let said = "no route /planted-path-key/v1?token=planted-query-key for planted-env-secret";
+    let server = Server::new([refusal("404 Not Found", &[], said)]).await?;
+    let base = format!("http://127.0.0.1:{}/planted-path-key/v1?token=planted-query-key", server.port());
+    let folder = tempfile::tempdir()?;
+    let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
+    let http = HttpProvider::new(Arc::new(OneEndpoint(Endpoint::at(base))), clock.clone());
+    let redactor = Redactor::default().with_variable("PLANTED", "planted-env-secret");
+    let recorder = CassetteRecorder::new(http, folder.path()).redacting(Some(Arc::new(redactor)));
+    let story = Story::with(Arc::new(recorder), clock).await?;
+    let error = story.say("look at it").await.err().ok_or("it is refused")?;
+    let told = "no route /[redacted:url]/v1?token=[redacted:url] for [redacted:env:PLANTED]";
+    assert!(error.to_string().ends_with(told), "{error}");
+    assert_eq!(server.received().len(), 1);
+    story.is_sound().await?;
+    let mut kept = String::new();
+    for entry in std::fs::read_dir(folder.path())? {
+        let path = entry?.path();
+        if path.is_file() {
+            kept.push_str(&std::fs::read_to_string(path)?);
+        }
+    }
+    assert!(kept.contains("no route") && !kept.contains("planted"), "{kept}");
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! Turns against a scripted world: what the log and the history hold afterwards.
 
 use crate::world::{Tested, World, events, history, says};
+use annals_core::event::Finish;
 use annals_runtime::ports::provider::{Attempt, Outcome as Answer};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use annals_runtime::{NewInput, Outcome};
@@ -64,6 +65,31 @@ async fn passing_failures_are_retried_as_the_same_request() -> Tested {
     assert_eq!(marks.iter().map(|mark| mark.attempt).collect::<Vec<_>>(), [1, 2, 3]);
     assert!(marks.iter().all(|mark| mark.digest == marks[0].digest && mark.request == marks[0].request));
     assert_eq!(history(&session).await?, ["user go", "assistant stop: at last"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_turn_that_its_provider_paused_goes_on_by_itself() -> Tested {
+    let mut paused = Attempt::text("so far");
+    paused.outcome = Answer::Finish(Finish::Paused);
+    let world = World::new([paused, Attempt::text("done")]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("go")).await?;
+    assert_eq!(session.run().await?, Outcome::Idle);
+    assert_eq!(history(&session).await?, ["user go", "assistant paused: so far", "synthetic", "assistant stop: done"]);
+    let received = world.scripted.received();
+    let asked = received.last().map(|sent| format!("{:?}", sent.request.messages.last())).unwrap_or_default();
+    assert!(asked.contains("User") && asked.contains("Your turn was paused by the provider."), "{asked}");
+
+    // A pause of nothing could come for ever.
+    let nothing = Attempt { outcome: Answer::Finish(Finish::Paused), ..Attempt::text("") };
+    let world = World::new([nothing]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer("go")).await?;
+    assert_eq!(session.run().await?, Outcome::Idle);
+    assert_eq!(history(&session).await?, ["user go", "assistant paused: "]);
     Ok(())
 }
 

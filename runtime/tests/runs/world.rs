@@ -61,7 +61,12 @@ impl World {
 
     /// A process over this world.
     pub fn runtime(&self) -> Runtime {
-        let ports = Ports {
+        Runtime::new(self.ports(), self.settings.clone())
+    }
+
+    /// The ports of a process over this world.
+    pub fn ports(&self) -> Ports {
+        Ports {
             log: self.log.clone(),
             provider: self.provider.clone(),
             clock: self.clock.clone(),
@@ -70,8 +75,7 @@ impl World {
             approver: self.approver.clone(),
             locations: Arc::new(self.services.clone()),
             definitions: Arc::new(self.definitions.clone()),
-        };
-        Runtime::new(ports, self.settings.clone())
+        }
     }
 
     /// A Session at `/project` with agent `build`.

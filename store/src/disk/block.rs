@@ -4,8 +4,9 @@ use super::files::DiskFile;
 use super::frame::{self, Found, Kind};
 use super::journal::Stored;
 use super::outline::{Block, Outline};
-use super::packed;
+use super::packed::{self, Directories, Directory};
 use annals_core::{Seq, SessionId, codec};
+use std::cell::RefCell;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
@@ -23,7 +24,7 @@ pub struct View {
 /// A block that was read.
 #[derive(Debug)]
 pub struct Loaded {
-    /// Empty when it could not be unpacked.
+    /// Zeros where it could not be unpacked.
     bytes: Vec<u8>,
     /// Made by who needs it first, so that reading ahead and looking into it go on at the same time.
     index: OnceLock<Index>,
@@ -49,27 +50,65 @@ struct Place {
 
 impl View {
     fn read(&self, number: usize) -> io::Result<Loaded> {
-        let Some(Block { at, len, chunk, .. }) = self.outline.blocks.get(number).copied() else {
+        let Some(Block { at, len, packed: place, .. }) = self.outline.blocks.get(number).copied() else {
             return Ok(Loaded::of(Vec::new()));
         };
         let (at, len) = (at as usize, len as usize);
         if !self.packed {
             return Ok(Loaded::of(read(&*self.file, at as u64, len)?));
         }
-        let bytes = read(&*self.file, u64::from(chunk.0), chunk.1 as usize)?;
-        Ok(Loaded::of(match packed::unpack_chunk(&bytes) {
-            Some((start, mut raw)) => match at.checked_sub(start).filter(|skip| skip + len <= raw.len()) {
-                Some(skip) => {
-                    raw.truncate(skip + len);
-                    raw.drain(..skip);
-                    raw
-                }
-                None => Vec::new(),
-            },
-            None => Vec::new(),
-        }))
+        let bytes = read(&*self.file, u64::from(place.0), place.1 as usize)?;
+        Ok(Loaded::of(packed::unpack_block(&bytes, at..at + len)))
+    }
+
+    /// The directory of a packed block; `None` when it is damaged.
+    pub fn directory(&self, number: u32) -> io::Result<Option<Directory>> {
+        let Some(Block { packed: (at, len), .. }) = self.outline.blocks.get(number as usize).copied() else {
+            return Ok(None);
+        };
+        // Mostly the whole of it: it is a small part of its block.
+        let bytes = read(&*self.file, u64::from(at), (len as usize).min(DIRECTORY))?;
+        if let Some(directory) = packed::directory(&bytes) {
+            return Ok(Some(directory));
+        }
+        Ok(packed::directory(&read(&*self.file, u64::from(at), len as usize)?))
+    }
+
+    /// Gives up to `limit` Batches of a Session, from the one that holds `seq` on, that stand in the same chunk of a packed
+    /// block: for who wants a few and not the whole block. None when they are damaged.
+    pub fn few(
+        &self,
+        directories: &Directories,
+        number: u32,
+        (session, seq): (SessionId, Seq),
+        limit: usize,
+        out: &mut Vec<Stored>,
+    ) -> io::Result<()> {
+        let Some(directory) = directories.get(self, number)? else { return Ok(()) };
+        let block = self.outline.blocks.get(number as usize).map_or(0, |block| block.packed.0);
+        let Some((at, len)) = directory.chunk_of(session, seq) else { return Ok(()) };
+        ROOM.with_borrow_mut(|(packed, raw)| {
+            packed.resize(packed.len().max(len as usize), 0);
+            let read = self.file.read_at(&mut packed[..len as usize], u64::from(block) + u64::from(at))?;
+            if let Some(raw) = packed::unpack_chunk(&packed[..read], raw) {
+                let decoded = packed::run(raw, session, seq).take(limit).map_while(|frame| {
+                    let batch = codec::decode(frame.payload).ok()?;
+                    Some(Stored { batch: Arc::new(batch), position: frame.position })
+                });
+                out.extend(decoded);
+            }
+            Ok(())
+        })
     }
 }
+
+thread_local! {
+    /// Where a chunk is read and unpacked.
+    static ROOM: RefCell<(Vec<u8>, Vec<u8>)> = const { RefCell::new((Vec::new(), Vec::new())) };
+}
+
+/// How many bytes of a packed block are read to find its directory.
+const DIRECTORY: usize = 8 * 1024;
 
 fn read(file: &dyn DiskFile, at: u64, len: usize) -> io::Result<Vec<u8>> {
     let mut bytes = vec![0; len];

@@ -42,8 +42,8 @@ pub enum Finding {
         /// How many of them sled has.
         in_sled: u64,
     },
-    /// A segment's header is damaged; every Batch in it can be read.
-    #[error("{}: the header is damaged: it will be written again", segment.display())]
+    /// A segment's header, or the directory of a packed one, is damaged.
+    #[error("{}: a header is damaged: it will be written again", segment.display())]
     Header {
         /// Which.
         segment: PathBuf,
@@ -100,8 +100,8 @@ impl DiskLog {
         let mut examination = Examination { batches: seen.batches, voids: seen.voids, findings: Vec::new() };
         let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
         let broken = self.shared.sled().and_then(|sled| {
-            sled.every(|key, value| {
-                if let Some((frame, header)) = super::sled_tree::checked(key, value) {
+            sled.every(|key, frame| {
+                if let Some((frame, header)) = super::sled_tree::checked(key, frame) {
                     in_sled.insert(frame.position, header.digest);
                 }
             })
@@ -177,8 +177,8 @@ impl DiskLog {
         let mut named = seen.blobs;
         // Archive segments may have been dropped: then only sled knows what their Batches name.
         let broken = self.shared.sled().and_then(|sled| {
-            sled.every(|_, value| {
-                named.extend(decode(value).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));
+            sled.every(|_, frame| {
+                named.extend(decode(frame).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));
             })
         });
         if broken.is_some() || self.shared.sled().is_none() {
@@ -224,7 +224,7 @@ impl DiskLog {
         let next = self.shared.lock().sessions.next;
         for (index, (segment, end)) in segments.iter().enumerate() {
             progress(index, segments.len());
-            let bytes = segment.load()?;
+            let (bytes, header_holds) = segment.load_checked()?;
             let end = (*end).min(next);
             let mut missing: BTreeSet<u64> = (segment.first..end).collect();
             for found in frame::scan(&bytes, segment::HEADER) {
@@ -242,7 +242,7 @@ impl DiskLog {
                     missing.insert(frame.position);
                 }
             }
-            seen.segments.push((segment.path(), segment.header_holds(&bytes), missing));
+            seen.segments.push((segment.path(), header_holds, missing));
         }
         progress(segments.len(), segments.len());
         Ok(seen)

@@ -51,7 +51,7 @@ impl DiskLog {
         let layout = Layout::new(dir);
         let (mut journal, mut sealed) = (Usage::default(), Usage::default());
         for listed in RealDisk.list(&layout.journal())? {
-            let packed = listed.name.ends_with(".zst") || listed.name.ends_with(".idx");
+            let packed = listed.name.ends_with(".pack") || listed.name.ends_with(".idx");
             add(if packed { &mut sealed } else { &mut journal }, &layout.journal().join(&listed.name))?;
         }
         let damaged = layout.damaged();

@@ -266,22 +266,35 @@ pub fn insert(
 
 /// Gives sled what stands in the journal from one position to another. Gives how many Batches it lacked.
 pub fn refill(shared: &Shared, sled: &SledTree, from: u64, to: u64) -> Result<u64, SledError> {
-    let failed = |error: io::Error| SledError::Flush(error.into());
     let mut lacked = 0;
+    each_batch(shared, from..to, |session, first, frame| {
+        lacked += u64::from(insert(shared, sled, session, first, frame)?);
+        Ok(())
+    })?;
+    Ok(lacked)
+}
+
+/// Goes through the Batches that stand in the journal at some positions.
+pub fn each_batch(
+    shared: &Shared,
+    positions: Range<u64>,
+    mut each: impl FnMut(SessionId, Seq, &[u8]) -> Result<(), SledError>,
+) -> Result<(), SledError> {
+    let failed = |error: io::Error| SledError::Flush(error.into());
     for (segment, end) in shared.journal.segments() {
-        if end <= from || segment.first >= to {
+        let wanted = positions.start.max(segment.first)..positions.end.min(end);
+        if wanted.is_empty() {
             continue;
         }
         let bytes = segment.load().map_err(failed)?;
         for found in frame::scan(&bytes, super::segment::HEADER) {
             let frame::Found::Frame(_, frame) = found else { continue };
-            let wanted = from.max(segment.first)..to.min(end);
             if frame.kind != Kind::Batch || !wanted.contains(&frame.position) {
                 continue;
             }
             let Ok(header) = codec::decode_header(frame.payload) else { continue };
-            lacked += u64::from(insert(shared, sled, header.session, header.first, frame.bytes)?);
+            each(header.session, header.first, frame.bytes)?;
         }
     }
-    Ok(lacked)
+    Ok(())
 }

@@ -156,9 +156,9 @@ impl Shared {
 
     fn position_in_sled(&self, position: u64) -> Option<Stored> {
         let mut found = None;
-        let broken = self.sled()?.every(|_, value| {
+        let broken = self.sled()?.every(|_, frame| {
             if found.is_none() {
-                found = decode(value).filter(|stored| stored.position == position);
+                found = decode(frame).filter(|stored| stored.position == position);
             }
         });
         if let Some(error) = broken {

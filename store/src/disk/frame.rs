@@ -161,6 +161,20 @@ impl Void {
     }
 }
 
+/// Goes through frames in bytes that another checksum covers: where each begins, and its payload. Ends at what is none. What
+/// is used of them is [`parse`]d.
+pub fn unchecked(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    let mut at = 0;
+    std::iter::from_fn(move || {
+        let (header, rest) = bytes.get(at..)?.split_first_chunk::<HEADER>()?;
+        let begin = at;
+        let [m0, m1, m2, m3, _, _, _, _, l0, l1, l2, l3, ..] = *header;
+        let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
+        at += HEADER + length;
+        ([m0, m1, m2, m3] == MAGIC).then_some((begin, rest.get(..length)?))
+    })
+}
+
 /// What a scan finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Found<'a> {

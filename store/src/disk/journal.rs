@@ -4,7 +4,9 @@ use super::block::{Blocks, Loaded, View};
 use super::files::{Disk, DiskFile, How, write_whole};
 use super::frame::{self, Found};
 use super::outline::Outline;
+use super::packed::{self, Directories};
 use super::segment::{self, Segment};
+use super::trail::{Sealed, Trails};
 use annals_core::{Batch, Seq, SessionId};
 use std::io;
 use std::path::PathBuf;
@@ -26,6 +28,10 @@ pub struct Journal {
     reach: AtomicU64,
     /// Blocks in memory.
     blocks: Blocks,
+    /// Directories of packed blocks in memory.
+    directories: Directories,
+    /// Which segments hold which Session.
+    trails: Trails,
     /// Held while a segment is packed.
     packing: Mutex<()>,
     /// A file with room for so many bytes, reserved ahead of time.
@@ -51,6 +57,8 @@ impl Journal {
             segments: RwLock::new(segments),
             reach: AtomicU64::new(next),
             blocks: Blocks::new(room),
+            directories: Directories::new(room / 2),
+            trails: Trails::default(),
             packing: Mutex::default(),
             reserved: Mutex::default(),
         }
@@ -105,18 +113,40 @@ impl Journal {
 
     /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
     pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
-        for (segment, end) in self.segments().iter().rev() {
-            let view = self.view(segment, *end)?;
-            let Some(part) = view.outline.sessions.get(&session) else { continue };
-            if part.from() <= seq && seq < part.to {
-                return Ok(Some(view));
-            }
-            // Seqs rise from segment to segment.
-            if part.from() <= seq {
-                return Ok(None);
-            }
+        let growing = self.segments.read().unwrap_or_else(PoisonError::into_inner).last().cloned();
+        let Some(growing) = growing else { return Ok(None) };
+        let view = self.view(&growing, u64::MAX)?;
+        if let Some(part) = view.outline.sessions.get(&session).filter(|part| part.from() <= seq) {
+            return Ok((seq < part.to).then_some(view));
         }
-        Ok(None)
+        let part = |(segment, end): &Sealed| {
+            let view = self.view(segment, *end)?;
+            Ok(view.outline.sessions.get(&session).map(|part| (part.from(), part.to)))
+        };
+        let found = self.trails.holding((session, seq), growing.first, |from, to| self.sealed(from, to), part)?;
+        found.map(|(segment, end)| self.view(&segment, end)).transpose()
+    }
+
+    /// The segments from one position to another, of those that grow no more.
+    fn sealed(&self, from: u64, to: u64) -> Vec<Sealed> {
+        let sealed = self.segments().into_iter().filter(|(_, end)| *end != u64::MAX);
+        sealed.filter(|(segment, end)| segment.first >= from && *end <= to).collect()
+    }
+
+    /// How many bytes the sealed segments may hold, unpacked.
+    pub fn sealed_room(&self, segment_bytes: u64) -> u64 {
+        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
+        segments.saturating_sub(1).saturating_mul(segment_bytes)
+    }
+
+    /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
+    /// when they are damaged. False when the segment is not packed.
+    pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {
+        let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(false) };
+        let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
+        let Some(span) = spans.first() else { return Ok(false) };
+        view.few(&self.directories, span.block, (session, seq), limit, out)?;
+        Ok(true)
     }
 
     /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.
@@ -188,11 +218,11 @@ impl Journal {
         let used = &raw[..used.min(raw.len())];
         let mut outline = Outline::of(segment.first, used, end);
         let cuts: Vec<u64> = outline.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
-        let (packed, chunks) = super::packed::pack(used, &cuts)?;
-        if super::packed::unpack(&packed).0 != used {
+        let (packed, places) = packed::pack(used, &cuts)?;
+        if packed::unpack(&packed).0 != used {
             return Err(io::Error::other("the packed segment does not unpack to what it was made from"));
         }
-        outline.lay(&chunks);
+        outline.lay(&places);
         write_whole(&*self.disk, &segment::outline_path(&self.dir, segment.first), &outline.encode())?;
         let path = segment::packed_path(&self.dir, segment.first);
         write_whole(&*self.disk, &path, &packed)?;

@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 /// The number of the store's format.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// The paths of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]

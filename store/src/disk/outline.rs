@@ -19,8 +19,8 @@ pub struct Block {
     pub at: u32,
     /// How long it is, unpacked.
     pub len: u32,
-    /// Where the chunk that holds it lies in the packed segment, and how long that is; (0, 0) when it is in none.
-    pub chunk: (u32, u32),
+    /// Where it lies in the packed segment with its directory, and how long that is; (0, 0) when that is not known.
+    pub packed: (u32, u32),
 }
 
 /// A block that holds something of a Session.
@@ -73,7 +73,7 @@ pub struct Outline {
     pub sessions: BTreeMap<SessionId, Part>,
 }
 
-const MAGIC: [u8; 8] = *b"\xFFAnoutl1";
+const MAGIC: [u8; 8] = *b"\xFFAnoutl2";
 
 static IDS: AtomicU64 = AtomicU64::new(0);
 
@@ -112,14 +112,14 @@ impl Outline {
 
     fn push(&mut self, at: u64, frame: &frame::Frame<'_>) {
         let end = at + frame.bytes.len() as u64;
-        // The segment's header goes into the first chunk.
+        // The segment's header is packed with the first.
         let fits = |block: &&mut Block| end - u64::from(block.at) <= (BLOCK - HEADER) as u64;
         match self.blocks.last_mut().filter(fits) {
             Some(block) => block.len = (end - u64::from(block.at)) as u32,
             None => {
                 // A segment is reserved whole, and far below 4 GiB: what lies beyond is left to the other copy.
                 let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(frame.bytes.len())) else { return };
-                self.blocks.push(Block { first: frame.position, at, len, chunk: (0, 0) });
+                self.blocks.push(Block { first: frame.position, at, len, packed: (0, 0) });
             }
         }
         (self.end, self.used) = (frame.position + 1, end);
@@ -149,12 +149,12 @@ impl Outline {
         behind.checked_sub(1).filter(|_| position < self.end)
     }
 
-    /// Says in which chunk of the packed segment each block lies.
-    pub fn lay(&mut self, chunks: &[super::packed::Placed]) {
+    /// Says where each block lies in the packed segment.
+    pub fn lay(&mut self, places: &[super::packed::Placed]) {
         for block in &mut self.blocks {
             let (from, to) = (u64::from(block.at), u64::from(block.at) + u64::from(block.len));
-            let holds = chunks.iter().find(|chunk| chunk.start <= from && to <= chunk.start + u64::from(chunk.raw));
-            block.chunk = holds.map_or((0, 0), |chunk| (chunk.at, chunk.len));
+            let holds = places.iter().find(|place| place.start <= from && to <= place.start + u64::from(place.raw));
+            block.packed = holds.map_or((0, 0), |place| (place.at, place.len));
         }
     }
 
@@ -166,10 +166,10 @@ impl Outline {
         number(self.end);
         number(self.used);
         number(self.blocks.len() as u64);
-        for Block { first, at, len, chunk } in &self.blocks {
+        for Block { first, at, len, packed } in &self.blocks {
             number(*first);
             number(u64::from(*at) | u64::from(*len) << 32);
-            number(u64::from(chunk.0) | u64::from(chunk.1) << 32);
+            number(u64::from(packed.0) | u64::from(packed.1) << 32);
         }
         for (session, part) in &self.sessions {
             out.extend_from_slice(&session.0);
@@ -196,7 +196,7 @@ impl Outline {
         for _ in 0..number(&mut rest)? {
             let first = number(&mut rest)?;
             let (at, len) = halves(number(&mut rest)?);
-            outline.blocks.push(Block { first, at, len, chunk: halves(number(&mut rest)?) });
+            outline.blocks.push(Block { first, at, len, packed: halves(number(&mut rest)?) });
         }
         while !rest.is_empty() {
             let session = SessionId(take(&mut rest)?);

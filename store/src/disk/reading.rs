@@ -3,11 +3,12 @@
 
 use super::frame;
 use super::journal::Stored;
+use super::record;
 use super::report::{Copy, Remark};
 use super::sessions::Own;
 use super::shared::Shared;
 use super::sled_tree;
-use crate::lineage::{Birth, Lineage};
+use crate::lineage::{Birth, Lineage, slice};
 use crate::log::{ReadError, Slice};
 use annals_core::{Seq, SessionId, codec};
 use std::collections::VecDeque;
@@ -49,6 +50,15 @@ impl Shared {
 
     /// See [`crate::EventLog::read`].
     pub(super) fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
+        if self.is_closed() {
+            return Err(ReadError::Closed);
+        }
+        let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        if from >= own.birth.first {
+            // Nothing of it is inherited.
+            let found = self.from_on(session, own, from, limit)?;
+            return Ok(found.into_iter().map(|stored| slice(stored.batch, from, Seq(u64::MAX))).collect());
+        }
         let lineage = self.lineage(session)?;
         lineage.read(from, limit, |session, from, limit| Ok(batches(self.own_from(session, from, limit)?)))
     }
@@ -63,6 +73,10 @@ impl Shared {
     /// which is an error when it stands first.
     pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
+        self.from_on(session, own, from, limit)
+    }
+
+    fn from_on(&self, session: SessionId, own: Own, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let from = from.max(own.birth.first);
         if from >= own.head.next || limit == 0 {
             return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
@@ -73,13 +87,19 @@ impl Shared {
         let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
         let lacking = recent.lacking(session, from, own.head.next, limit);
         drop(recent);
-        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking };
+        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking, room: Vec::new() };
         let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
+        // What sled has in memory it gives at once. What it must read it reads a leaf at a time, the journal a chunk.
+        let sled_is_large = self.journal.sealed_room(self.tuning.segment_bytes) > self.tuning.sled_cache;
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
             if page.records.is_empty() && !page.lacks(next) {
-                if limit > FEW {
-                    match self.run_in_journal(session, next, wanted, &mut found) {
+                if limit > FEW || sled_is_large {
+                    let run = match limit > FEW {
+                        true => self.run_in_journal(session, next, wanted, &mut found),
+                        false => self.few_in_journal(session, next, wanted, &mut found),
+                    };
+                    match run {
                         Run::Given => {
                             next = found.last().map_or(next, |stored| stored.batch.next());
                             continue;
@@ -117,8 +137,8 @@ impl Shared {
             if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
                 return Ok(Run::Left);
             }
-            // Packed in chunks that are not its blocks, as an earlier version did: that is no damage.
-            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.chunk == (0, 0)) {
+            // Where it lies is not known: its directory and its outline are both damaged.
+            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.packed == (0, 0)) {
                 return Ok(Run::Left);
             }
             if limit > MANY {
@@ -132,6 +152,20 @@ impl Shared {
             tracing::warn!(%session, %error, "the journal could not be read; sled serves");
             Run::Left
         })
+    }
+
+    /// The same for who wants a few: out of one chunk of a packed segment.
+    fn few_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> Run {
+        let before = found.len();
+        match self.journal.few(session, seq, limit, found) {
+            Ok(true) if found.len() > before => Run::Given,
+            Ok(true) => Run::Damaged,
+            Ok(false) => Run::Left,
+            Err(error) => {
+                tracing::warn!(%session, %error, "the journal could not be read; sled serves");
+                Run::Left
+            }
+        }
     }
 
     /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.
@@ -150,7 +184,7 @@ impl Shared {
             true => (Vec::new(), None),
             false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
         };
-        let mut page = Page { shared: self, session, filled, records: records.into(), lacking };
+        let mut page = Page { shared: self, session, filled, records: records.into(), lacking, room: Vec::new() };
         let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
         while found.len() < limit && end > first {
             match page.ending(Seq(end.0 - 1)) {
@@ -206,6 +240,8 @@ struct Page<'a> {
     filled: u64,
     records: VecDeque<(sled::IVec, sled::IVec)>,
     lacking: VecDeque<Stored>,
+    /// Where records are unpacked.
+    room: Vec<u8>,
 }
 
 impl Page<'_> {
@@ -246,7 +282,7 @@ impl Page<'_> {
     fn take(&mut self, seq: Seq, before: impl Fn(Seq) -> bool) -> Result<Option<Stored>, ReadError> {
         while let Some((key, value)) = self.records.pop_front() {
             let first = first_of(&key);
-            let whole = decode(&value);
+            let whole = decode(record::frame(&value, &mut self.room));
             match whole.filter(|stored| *key == sled_tree::key(self.session, stored.batch.first)) {
                 Some(stored) if stored.batch.first <= seq && seq < stored.batch.next() => return Ok(Some(stored)),
                 _ if first.is_some_and(&before) => {}

@@ -2,6 +2,7 @@
 
 use super::Aim;
 use super::filler;
+use super::record;
 use super::report::Remark;
 use super::shared::Shared;
 use super::sled_tree::{self, SledError, SledTree};
@@ -90,7 +91,9 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
     for told_head in heads {
         let (session, head) = (told_head.session, told_head.head);
         let found = sled.at_or_before(session, Seq(u64::MAX)).map_err(told)?;
-        let matches = found.and_then(|(key, value)| sled_tree::checked(&key, &value).map(|(_, header)| header.digest));
+        let matches = found.and_then(|(key, value)| {
+            sled_tree::checked(&key, record::frame(&value, &mut Vec::new())).map(|(_, header)| header.digest)
+        });
         // What is damaged in the journal as well is no reason to make sled anew.
         let journal_has = || shared.journal.find(session, Seq(head.next.0.saturating_sub(1)));
         if matches != Some(head.digest) && journal_has().map_err(|error| error.to_string())?.is_some() {
@@ -106,12 +109,17 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
     let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
     remove_folder(&beside).map_err(failed)?;
     let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
-    let mut batches = filler::refill(shared, &new, 0, next)?;
+    filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
+    let mut batches = 0;
+    filler::each_batch(shared, 0..next, |session, first, frame| {
+        batches += 1;
+        new.replace(session, first, frame)
+    })?;
     if let Some(old) = old {
-        let broken = old.every(|key, value| {
-            let Some((_, header)) = sled_tree::checked(key, value) else { return };
+        let broken = old.every(|key, frame| {
+            let Some((_, header)) = sled_tree::checked(key, frame) else { return };
             let within = shared.own(header.session).is_some_and(|own| header.next() <= own.head.next);
-            match within.then(|| new.insert(header.session, header.first, value)) {
+            match within.then(|| new.insert(header.session, header.first, frame)) {
                 Some(Ok(true)) => batches += 1,
                 Some(Ok(false) | Err(SledError::Taken { .. })) | None => {}
                 Some(Err(error)) => tracing::warn!(%error, "a record could not be saved from the old sled"),

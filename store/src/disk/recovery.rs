@@ -55,6 +55,8 @@ pub struct Recovery<'a> {
 struct Scanned {
     segment: Arc<Segment>,
     bytes: Vec<u8>,
+    /// Whether its header holds, and the directories of a packed one.
+    header_holds: bool,
     /// Where each position's frame lies.
     frames: BTreeMap<u64, (Range<usize>, u16)>,
     bad: Vec<(Range<usize>, bool)>,
@@ -123,7 +125,7 @@ impl Recovery<'_> {
     ) -> io::Result<Option<Writer>> {
         let first = scanned.segment.first;
         let missing: BTreeSet<u64> = (first..end).filter(|position| !scanned.frames.contains_key(position)).collect();
-        let header_holds = scanned.segment.header_holds(&scanned.bytes);
+        let header_holds = scanned.header_holds;
         let cut = last.then(|| scanned.bad.last().filter(|(_, followed)| !followed)).flatten().cloned();
         let restored = self.look_in_sled(&missing);
         let torn = torn_positions(&scanned, &missing, &restored, last, self.evidence);
@@ -209,11 +211,11 @@ impl Recovery<'_> {
     fn look_in_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
         let mut found = BTreeMap::new();
         let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return found };
-        let broken = sled.every(|key, value| {
-            if let Some((frame, _)) = sled_tree::checked(key, value)
+        let broken = sled.every(|key, frame| {
+            if let Some((frame, _)) = sled_tree::checked(key, frame)
                 && missing.contains(&frame.position)
             {
-                found.insert(frame.position, value.to_vec());
+                found.insert(frame.position, frame.bytes.to_vec());
             }
         });
         if let Some(error) = broken {
@@ -305,7 +307,7 @@ impl Recovery<'_> {
 }
 
 fn scan(segment: Arc<Segment>, end: u64) -> io::Result<Scanned> {
-    let bytes = segment.load()?;
+    let (bytes, header_holds) = segment.load_checked()?;
     let (mut frames, mut bad, mut used) = (BTreeMap::new(), Vec::new(), segment::HEADER);
     for found in frame::scan(&bytes, segment::HEADER) {
         match found {
@@ -319,7 +321,7 @@ fn scan(segment: Arc<Segment>, end: u64) -> io::Result<Scanned> {
             Found::Bad { from, to, followed } => bad.push((from..to, followed)),
         }
     }
-    Ok(Scanned { segment, bytes, frames, bad, used })
+    Ok(Scanned { segment, bytes, header_holds, frames, bad, used })
 }
 
 /// The missing positions that were never acknowledged: those of the very last group, when nothing tells of it.

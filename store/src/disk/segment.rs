@@ -47,7 +47,7 @@ pub fn raw_path(journal: &Path, first: u64) -> PathBuf {
 
 /// Where a packed segment lies.
 pub fn packed_path(journal: &Path, first: u64) -> PathBuf {
-    journal.join(format!("{first:020}.zst"))
+    journal.join(format!("{first:020}.pack"))
 }
 
 /// Where the outline of a packed segment lies.
@@ -60,7 +60,7 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
     let (first, form) = name.split_once('.')?;
     let packed = match form {
         "seg" => false,
-        "zst" => true,
+        "pack" => true,
         _ => return None,
     };
     Some((first.parse().ok().filter(|_| first.len() == 20)?, packed))
@@ -85,17 +85,17 @@ impl Segment {
 
     /// Where it lies now.
     pub fn path(&self) -> PathBuf {
-        self.form().path
+        self.form.read().unwrap_or_else(PoisonError::into_inner).path.clone()
     }
 
     /// Whether it is packed.
     pub fn is_packed(&self) -> bool {
-        self.form().packed
+        self.form.read().unwrap_or_else(PoisonError::into_inner).packed
     }
 
     /// The file of a growing segment.
     pub fn file(&self) -> Arc<dyn DiskFile> {
-        self.form().file
+        self.form.read().unwrap_or_else(PoisonError::into_inner).file.clone()
     }
 
     /// From here on it is read in another form.
@@ -108,7 +108,10 @@ impl Segment {
     /// # Errors
     /// When its file cannot be read.
     pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<View> {
-        let Form { packed, file, outline, .. } = self.form();
+        let (packed, file, outline) = {
+            let form = self.form.read().unwrap_or_else(PoisonError::into_inner);
+            (form.packed, form.file.clone(), form.outline.clone())
+        };
         let told = match outline {
             Some(outline) if outline.until >= until => return Ok(View { outline, file, packed }),
             Some(outline) if !packed => grown((*outline).clone(), &*file, until)?,
@@ -131,9 +134,9 @@ impl Segment {
         Ok(match told {
             Some(outline) => outline,
             None => {
-                let (raw, chunks) = packed::unpack(&read_file(file)?);
+                let (raw, places) = packed::unpack(&read_file(file)?);
                 let mut outline = Outline::of(self.first, &raw, until);
-                outline.lay(&chunks);
+                outline.lay(&places);
                 outline
             }
         })
@@ -141,9 +144,28 @@ impl Segment {
 
     /// All of it, unpacked: the header, then frames. What is damaged in a packed segment reads as zeros.
     pub fn load(&self) -> io::Result<Vec<u8>> {
+        self.load_checked().map(|(bytes, _)| bytes)
+    }
+
+    /// All of it, as [`Segment::load`] gives it, and whether what is no frame holds as well: its header, and the directories
+    /// of a packed one.
+    pub fn load_checked(&self) -> io::Result<(Vec<u8>, bool)> {
         let form = self.form();
         let bytes = read_file(&*form.file)?;
-        Ok(if form.packed { packed::unpack(&bytes).0 } else { bytes })
+        if !form.packed {
+            let holds = self.header_holds(&bytes);
+            return Ok((bytes, holds));
+        }
+        let (raw, places) = packed::unpack(&bytes);
+        let (mut packed, mut unpacked) = (0u64, 0u64);
+        let follow = places.iter().all(|place| {
+            let follows = u64::from(place.at) == packed && place.start == unpacked;
+            packed += u64::from(place.len);
+            unpacked += u64::from(place.raw);
+            follows
+        });
+        let holds = self.header_holds(&raw) && follow && packed == bytes.len() as u64;
+        Ok((raw, holds))
     }
 
     /// Whether the header says what the name says.

@@ -1,10 +1,11 @@
 //! sled, used so that its faults cannot hurt (DESIGN section 3; `docs/durability.md` lists them).
 //!
-//! One tree; key = Session ++ first Seq, value = the frame as it stands in the journal. Never `flush_async`; opened in
+//! One tree; key = Session ++ first Seq, value = the frame of the journal as a [`record`]. Never `flush_async`; opened in
 //! a thread of its own, since a damaged file makes it panic; every call that reads is guarded the same way.
 
 use super::files::{Disk, How};
 use super::frame::{self, Frame, Kind};
+use super::record;
 use annals_core::codec::{self, Header};
 use annals_core::{Seq, SessionId};
 use std::io;
@@ -51,9 +52,9 @@ pub fn key(session: SessionId, first: Seq) -> [u8; KEY] {
     key
 }
 
-/// A frame of sled that was checked against its key.
-pub fn checked<'a>(key: &[u8], value: &'a [u8]) -> Option<(Frame<'a>, Header)> {
-    let frame = frame::parse(value).ok().filter(|frame| frame.kind == Kind::Batch)?;
+/// The frame of a record of sled, checked against its key.
+pub fn checked<'a>(key: &[u8], frame: &'a [u8]) -> Option<(Frame<'a>, Header)> {
+    let frame = frame::parse(frame).ok().filter(|frame| frame.kind == Kind::Batch)?;
     let header = codec::decode_header(frame.payload).ok()?;
     (key == self::key(header.session, header.first)).then_some((frame, header))
 }
@@ -83,17 +84,26 @@ impl SledTree {
 
     /// Inserts a frame. True when it was new, false when exactly this stood there.
     pub fn insert(&self, session: SessionId, first: Seq, frame: &[u8]) -> Result<bool, SledError> {
-        let key = key(session, first);
-        match guarded(|| self.db.compare_and_swap(key, None as Option<&[u8]>, Some(frame)))? {
+        let (key, record) = (key(session, first), record::of(frame));
+        match guarded(|| self.db.compare_and_swap(key, None as Option<&[u8]>, Some(&*record)))? {
             Ok(()) => Ok(true),
-            Err(taken) if taken.current.as_deref() == Some(frame) => Ok(false),
-            Err(_) => Err(SledError::Taken { session, seq: first }),
+            // Compared unpacked: another version may have compressed it in another way.
+            Err(taken) => match taken.current.is_some_and(|found| record::frame(&found, &mut Vec::new()) == frame) {
+                true => Ok(false),
+                false => Err(SledError::Taken { session, seq: first }),
+            },
         }
     }
 
     /// Puts a frame in the place of a damaged one.
     pub fn replace(&self, session: SessionId, first: Seq, frame: &[u8]) -> Result<(), SledError> {
-        guarded(|| self.db.insert(key(session, first), frame)).map(drop)
+        guarded(|| self.db.insert(key(session, first), &*record::of(frame))).map(drop)
+    }
+
+    /// Makes the place of a record that [`SledTree::replace`] will put there. sled writes a leaf anew whenever it splits; when
+    /// the leaves are there before what they hold, each record is written once.
+    pub fn reserve(&self, session: SessionId, first: Seq) -> Result<(), SledError> {
+        guarded(|| self.db.insert(key(session, first), &[])).map(drop)
     }
 
     /// The last record of a Session's own log that begins at `at` or before.
@@ -104,7 +114,7 @@ impl SledTree {
 
     /// The position behind the newest of each Session's last records: how far sled goes at least.
     pub fn reaches(&self) -> u64 {
-        let mut reaches = 0;
+        let (mut reaches, mut room) = (0, Vec::new());
         let mut from: sled::IVec = (&[]).into();
         let walked = guarded(|| {
             while let Some(record) = self.db.range(from.clone()..).next() {
@@ -113,7 +123,8 @@ impl SledTree {
                 let last = key(session, Seq(u64::MAX));
                 if let Some(record) = self.db.range(..=last).next_back() {
                     let (at, value) = record?;
-                    reaches = checked(&at, &value).map_or(reaches, |(frame, _)| reaches.max(frame.position + 1));
+                    let frame = record::frame(&value, &mut room);
+                    reaches = checked(&at, frame).map_or(reaches, |(frame, _)| reaches.max(frame.position + 1));
                 }
                 let mut beyond = last.to_vec();
                 beyond.push(0);
@@ -165,12 +176,13 @@ impl SledTree {
         (found, result.err())
     }
 
-    /// Gives every record that can be read to `each`; ends at the first error, which is given.
+    /// Gives the key and the frame of every record that can be read to `each`; ends at the first error, which is given.
     pub fn every(&self, mut each: impl FnMut(&[u8], &[u8])) -> Option<SledError> {
+        let mut room = Vec::new();
         guarded(|| {
             for record in self.db.iter() {
                 let (key, value) = record?;
-                each(&key, &value);
+                each(&key, record::frame(&value, &mut room));
             }
             Ok(())
         })

@@ -7,6 +7,7 @@ use super::silence::Silence;
 use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
+    append_each,
 };
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::fmt;
@@ -277,19 +278,7 @@ impl EventLog for SharedLog {
             match self.shared.role() {
                 (_, Role::Owner(owned)) => owned.log.append_all(drafts).await,
                 // A guest asks for one at a time, each through whatever this process is by then.
-                _ => {
-                    let mut appended = Appended::default();
-                    for draft in drafts {
-                        match self.append(draft).await {
-                            Ok(committed) => appended.committed.push(committed),
-                            Err(error) => {
-                                appended.refused = Some(error);
-                                break;
-                            }
-                        }
-                    }
-                    appended
-                }
+                _ => append_each(drafts, |draft| self.append(draft)).await,
             }
         })
     }

@@ -1,9 +1,6 @@
 //! A log that kills its own process, with SIGKILL, before or after a chosen append.
 
-use annals_core::{BlobHash, Blobs, Seq, SessionId};
-use annals_store::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-};
+use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer};
 use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -45,7 +42,11 @@ async fn die() {
     std::future::pending::<()>().await;
 }
 
-impl EventLog for KillingLog {
+impl LogLayer for KillingLog {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.inner
+    }
+
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         Box::pin(async move {
             let number = self.appends.fetch_add(1, Ordering::SeqCst) + 1;
@@ -58,33 +59,5 @@ impl EventLog for KillingLog {
             }
             committed
         })
-    }
-
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.inner.head(session)
-    }
-
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.inner.sessions()
-    }
-
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.inner.read(session, from, limit)
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.inner.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.inner.follow(scope)
-    }
-
-    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        self.inner.put_blob(text)
-    }
-
-    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.inner.blobs()
     }
 }

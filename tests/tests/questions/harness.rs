@@ -224,19 +224,7 @@ impl Own {
                 metadata: None,
             };
             self.add(vec![called.into()]).await;
-            let settled = ToolSettled {
-                call: id,
-                outcome: ToolOutcome::Completed,
-                output: output.into(),
-                error: None,
-                structured: None,
-                attachments: vec![],
-                paths: vec![],
-                truncated: false,
-                lossy: false,
-                hosted_result: None,
-                metadata: None,
-            };
+            let settled = ToolSettled { output: output.into(), ..ToolSettled::bare(id, ToolOutcome::Completed) };
             self.add(vec![settled.into()]).await;
         }
         let finish = if call.is_some() { Finish::ToolCalls } else { Finish::Stop };

@@ -1,10 +1,8 @@
 //! Logs that stand before another one: to count what is read of it, or to lose its blobs.
 #![allow(dead_code, reason = "each story file uses its part")]
 
-use annals_core::{BlobHash, Blobs, NoBlobs, Seq, SessionId};
-use annals_store::{
-    AppendError, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
-};
+use annals_core::{Blobs, NoBlobs, Seq, SessionId};
+use annals_store::{Boxed, EventLog, LogLayer, ReadError, Slice};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,17 +29,9 @@ impl Counting {
     }
 }
 
-impl EventLog for Counting {
-    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        self.log.append(draft)
-    }
-
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.log.head(session)
-    }
-
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.log.sessions()
+impl LogLayer for Counting {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.log
     }
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
@@ -51,50 +41,14 @@ impl EventLog for Counting {
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
         Box::pin(async move { Ok(self.count(self.log.read_back(session, before, limit).await?)) })
     }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.log.follow(scope)
-    }
-
-    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        self.log.put_blob(text)
-    }
-
-    fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.log.blobs()
-    }
 }
 
 /// A log whose blobs are not there.
 pub struct WithoutBlobs(pub Arc<dyn EventLog>);
 
-impl EventLog for WithoutBlobs {
-    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        self.0.append(draft)
-    }
-
-    fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {
-        self.0.head(session)
-    }
-
-    fn sessions(&self) -> Boxed<'_, Result<Vec<SessionHead>, ReadError>> {
-        self.0.sessions()
-    }
-
-    fn read(&self, session: SessionId, from: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.0.read(session, from, limit)
-    }
-
-    fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>> {
-        self.0.read_back(session, before, limit)
-    }
-
-    fn follow(&self, scope: Scope) -> Following {
-        self.0.follow(scope)
-    }
-
-    fn put_blob(&self, text: String) -> Boxed<'_, Result<BlobHash, AppendError>> {
-        self.0.put_blob(text)
+impl LogLayer for WithoutBlobs {
+    fn inner(&self) -> &dyn EventLog {
+        &*self.0
     }
 
     fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {

@@ -47,6 +47,7 @@ fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
         PermissionAsked PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
         ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
         FilesCaptured FilesSummarised RevertStaged RevertCleared RevertCommitted RestoreBegun RestoreAbandoned
+        DepartureBegun DepartureEnded
         ChildStarted ChildSettled
     )
 }

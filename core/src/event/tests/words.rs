@@ -29,7 +29,7 @@ fn the_numbers_of_all_words_are_pinned() {
         EpochCause: "first-turn" "reverted" "moved" "compaction" "agent-switched" "model-switched" "incompatible";
         SystemMessages: "native" "wrapped";
         Purpose: "turn" "summary" "title";
-        Finish: "stop" "tool-calls" "length" "content-filter" "error" "other";
+        Finish: "stop" "tool-calls" "length" "content-filter" "error" "other" "paused";
         ToolOutcome: "completed" "failed" "interrupted" "exhausted";
         Effect: "allow" "deny" "ask";
         Reply: "once" "always" "reject";

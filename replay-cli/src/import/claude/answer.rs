@@ -2,7 +2,6 @@
 
 use super::blocks;
 use super::mapping::Branch;
-use super::results::settlement;
 use crate::import::foreign::Object;
 use crate::import::reading::{Desk, Stopped};
 use annals_core::event::*;
@@ -174,7 +173,8 @@ impl Branch {
                     return;
                 };
                 let result = blocks::hosted(block);
-                events.push(ToolSettled { hosted_result: result, ..settlement(call) }.into());
+                let bare = ToolSettled::bare(call, ToolOutcome::Completed);
+                events.push(ToolSettled { hosted_result: result, ..bare }.into());
             }
             _ => {
                 block.skip_all();

@@ -7,7 +7,7 @@ use super::mapping::Branch;
 use crate::import::claude::AGENT;
 use crate::import::foreign::Object;
 use annals_core::event::*;
-use annals_core::{AgentName, CallId, Event, SessionId, Text, Time};
+use annals_core::{AgentName, Event, SessionId, Text, Time};
 
 impl Branch {
     pub(super) fn result(
@@ -46,9 +46,10 @@ impl Branch {
                 None
             }
         });
-        let mut settled = ToolSettled { structured, attachments: content.attachments, ..settlement(call.clone()) };
+        let outcome = if failed { ToolOutcome::Failed } else { ToolOutcome::Completed };
+        let bare = ToolSettled::bare(call.clone(), outcome);
+        let mut settled = ToolSettled { structured, attachments: content.attachments, ..bare };
         if failed {
-            settled.outcome = ToolOutcome::Failed;
             settled.error = Some(output.clone());
         } else {
             settled.output = output.clone();
@@ -71,22 +72,5 @@ impl Branch {
     /// The id here of a subagent that was created at a time (ms).
     fn child(&self, agent: &str, created: u64) -> SessionId {
         self.editions.session(AGENT, &format!("{}/{agent}", self.foreign), created)
-    }
-}
-
-/// The settlement of a call that gave nothing.
-pub(super) fn settlement(call: CallId) -> ToolSettled {
-    ToolSettled {
-        call,
-        outcome: ToolOutcome::Completed,
-        output: Text::default(),
-        error: None,
-        structured: None,
-        attachments: Vec::new(),
-        paths: Vec::new(),
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
     }
 }

@@ -18,7 +18,7 @@ use super::super::foreign::{Object, compact, quote};
 use super::super::identity::{Editions, Unique};
 use super::message::{Kind, Piece, items};
 use super::meta::Meta;
-use super::step::{Step, settlement, tokens};
+use super::step::{Step, tokens};
 use super::{AGENT, created};
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, InputId, Json, ModelName, Seq, Time};
@@ -202,7 +202,7 @@ impl State {
                 payload.skip_all();
                 let name = kind.trim_end_matches("_call").to_owned();
                 let called = ToolCalled { index, call: call.clone(), name, input, hosted: true, metadata: None };
-                let settled = ToolSettled { hosted_result: result, ..settlement(call) };
+                let settled = ToolSettled { hosted_result: result, ..ToolSettled::bare(call, ToolOutcome::Completed) };
                 self.push(line, at, vec![called.into(), settled.into()]);
             }
             _ if kind.ends_with("_output") => self.output(line, at, payload),

@@ -58,7 +58,7 @@ impl State {
 
     pub(super) fn output(&mut self, line: u64, at: Time, payload: &Object<'_>) {
         let foreign = payload.text("call_id").unwrap_or_default();
-        let mut settled = settlement(CallId::default());
+        let mut settled = ToolSettled::bare(CallId::default(), ToolOutcome::Completed);
         if let Some(text) = payload.text("output") {
             settled.output = text.into();
         } else {
@@ -113,22 +113,6 @@ impl State {
         if let Some(step) = self.step.take() {
             self.push(line, at, vec![StepFailed { error, usage: step.usage, cost: 0 }.into()]);
         }
-    }
-}
-
-pub(super) fn settlement(call: CallId) -> ToolSettled {
-    ToolSettled {
-        call,
-        outcome: ToolOutcome::Completed,
-        output: Text::default(),
-        error: None,
-        structured: None,
-        attachments: Vec::new(),
-        paths: Vec::new(),
-        truncated: false,
-        lossy: false,
-        hosted_result: None,
-        metadata: None,
     }
 }
 

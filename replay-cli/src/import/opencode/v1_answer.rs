@@ -232,18 +232,15 @@ impl Answer {
             let output = state.text("output").unwrap_or_default();
             let error = state.text("error");
             let result = error.clone().filter(|_| failed).unwrap_or_else(|| output.clone());
+            let outcome = if failed { ToolOutcome::Failed } else { ToolOutcome::Completed };
             let settled = ToolSettled {
-                call: call.id.clone(),
-                outcome: if failed { ToolOutcome::Failed } else { ToolOutcome::Completed },
                 output: output.into(),
                 error: error.map(Text::from),
                 structured,
                 attachments: state.objects("attachments").iter().filter_map(file_part).collect(),
                 paths: metadata.as_ref().and_then(|metadata| metadata.text("outputPath")).into_iter().collect(),
                 truncated: metadata.as_ref().is_some_and(|metadata| metadata.flag("truncated")),
-                lossy: false,
-                hosted_result: None,
-                metadata: None,
+                ..ToolSettled::bare(call.id.clone(), outcome)
             };
             events.push(settled.into());
             if let Some((child, _)) = child {

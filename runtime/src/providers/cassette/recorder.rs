@@ -4,6 +4,7 @@ use super::folder::Folder;
 use super::line::{Arrived, FORMAT, Head, PartText, parts};
 use super::{Asked, CassetteError};
 use crate::ports::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use crate::redaction::Redactor;
 use futures_util::{StreamExt, stream};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -16,6 +17,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 pub struct CassetteRecorder<P> {
     provider: P,
     folder: Folder,
+    redactor: Option<Arc<Redactor>>,
     takes: Mutex<BTreeMap<Asked, u32>>,
 }
 
@@ -23,7 +25,13 @@ impl<P: Provider> CassetteRecorder<P> {
     /// A recorder into a folder, which is made when the first answer is kept. What it holds of the same requests is
     /// replaced.
     pub fn new(provider: P, folder: impl Into<PathBuf>) -> Self {
-        Self { provider, folder: Folder::at(folder), takes: Mutex::default() }
+        Self { provider, folder: Folder::at(folder), redactor: None, takes: Mutex::default() }
+    }
+
+    /// The same; what a provider says when it fails is kept without secrets, as the log keeps it.
+    #[must_use]
+    pub fn redacting(self, redactor: Option<Arc<Redactor>>) -> Self {
+        Self { redactor, ..self }
     }
 
     fn take(&self, asked: Asked) -> u32 {
@@ -48,7 +56,12 @@ impl<P: Provider> Provider for CassetteRecorder<P> {
             parts: parts.iter().map(|text| text.part.clone()).collect(),
         };
         let recording = Recording { folder: self.folder.clone(), head, parts, arrived: Vec::new() };
-        let answer = self.provider.send(request);
+        let redactor = self.redactor.clone();
+        let answer: Answer = self
+            .provider
+            .send(request)
+            .map(move |arrived| arrived.map_err(|error| redacted(redactor.as_deref(), error)))
+            .boxed();
         stream::unfold(Some((answer, recording)), |state| async move {
             let (mut answer, mut recording) = state?;
             let next = answer.next().await;
@@ -64,6 +77,12 @@ impl<P: Provider> Provider for CassetteRecorder<P> {
         })
         .boxed()
     }
+}
+
+fn redacted(redactor: Option<&Redactor>, error: ProviderError) -> ProviderError {
+    let Some(redactor) = redactor else { return error };
+    let message = redactor.redact(&error.message).text.into_owned();
+    ProviderError { message, ..error }
 }
 
 /// What arrived so far.

@@ -57,6 +57,24 @@ impl Skill {
     }
 }
 
+/// Work beside the turns that a script lets begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// The request for the Session's title.
+    Title,
+    /// The n-th child that the Session began, from 1: its task in the background.
+    Child(u64),
+}
+
+impl Aside {
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        if at.value.is_object() {
+            return ordinal(&at.fields(&["child"])?.need("child")?, "children").map(Self::Child);
+        }
+        at.word(&[("title", Self::Title)])
+    }
+}
+
 /// What is done with a revert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Revert {

@@ -2,10 +2,11 @@
 
 use super::Process;
 use crate::outcome::{Outcome, Refusal, RunError};
-use crate::scenario::action::{Action, Input, Revert};
+use crate::scenario::action::{Action, Aside, Input, Revert};
 use crate::scenario::report::Failure;
 use crate::scenario::world::Missing;
 use crate::session::{Extent, MessagePlace, NewInput, Session};
+use crate::settings::Beside;
 use crate::{Boxed, LogError};
 use annals_core::SessionId;
 use annals_core::event::Location;
@@ -58,6 +59,7 @@ impl Process {
             Action::Fork { at, name } => self.fork(session, *at, name).await?,
             Action::Child { number, name } => self.child(session, *number, name).await?,
             Action::Session(name) => self.choose(name)?,
+            Action::Settle(aside) => self.settle(session, *aside).await?,
             Action::Interrupt => session.interrupt(),
             Action::Capture(label) => {
                 let views = self.views(session).await?;
@@ -110,17 +112,24 @@ impl Process {
 
     async fn child(&self, session: &Session, number: u64, name: &str) -> Result<(), Refused> {
         self.is_free(name)?;
-        // One that was resumed stands in the list again.
-        let mut children: Vec<SessionId> = Vec::new();
-        for child in &session.view().await?.session.children {
-            if !children.contains(&child.child) {
-                children.push(child.child);
-            }
-        }
-        let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
-        let child = place.and_then(|place| children.get(place)).copied();
-        let child = child.ok_or_else(|| Missing { what: "child", name: number.to_string() })?;
+        let child = child_of(session, number).await?;
         self.name(child, name);
+        Ok(())
+    }
+
+    /// Lets work beside the turns of a Session begin, and waits until it ended with all that it led to.
+    async fn settle(&self, session: &Session, aside: Aside) -> Result<(), Refused> {
+        let work = match aside {
+            Aside::Title => Beside::Title(session.id()),
+            Aside::Child(number) => Beside::Task { parent: session.id(), child: child_of(session, number).await? },
+        };
+        // Inside a turn, whoever waited for the Session would wait for itself.
+        let within = session.is_running();
+        let nothing = || Refused { kind: "not-found", message: "no such work waits to begin".to_owned() };
+        self.pace.lets_begin(work).ok_or_else(nothing)?.await;
+        if !within {
+            session.idle().await;
+        }
         Ok(())
     }
 
@@ -179,6 +188,20 @@ impl Process {
         let new = crate::NewSession { policy, ..crate::NewSession::at(location, agent, model) };
         Ok(self.runtime.create(new).await?.id())
     }
+}
+
+/// The n-th child that a Session began.
+async fn child_of(session: &Session, number: u64) -> Result<SessionId, Refused> {
+    // One that was resumed stands in the list again.
+    let mut children: Vec<SessionId> = Vec::new();
+    for child in &session.view().await?.session.children {
+        if !children.contains(&child.child) {
+            children.push(child.child);
+        }
+    }
+    let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
+    let child = place.and_then(|place| children.get(place)).copied();
+    Ok(child.ok_or_else(|| Missing { what: "child", name: number.to_string() })?)
 }
 
 impl From<Refusal> for Refused {

@@ -122,6 +122,8 @@ impl<'a> Walk<'a> {
             | Event::FilesSummarised(_)
             | Event::RestoreBegun(_)
             | Event::RestoreAbandoned(_)
+            | Event::DepartureBegun(_)
+            | Event::DepartureEnded(_)
             | Event::ChildStarted(_)
             | Event::ChildSettled(_) => {}
             other => {

@@ -13,8 +13,10 @@ use std::collections::BTreeMap;
 /// Reads one answer.
 #[derive(Default)]
 pub(in crate::wire) struct Decoder {
-    /// Open blocks by their place in the content.
-    open: BTreeMap<u64, Open>,
+    /// Open blocks by their place in the content, each with its number: blocks are counted as they begin, since some
+    /// proxies give all of them one place.
+    open: BTreeMap<u64, (u64, Open)>,
+    begun: u64,
     usage: Usage,
     finish: Option<Finish>,
 }
@@ -51,8 +53,9 @@ struct Event<'a> {
     content_block: Option<&'a RawValue>,
     #[serde(borrow, default)]
     delta: Option<&'a RawValue>,
-    #[serde(default)]
-    message: Option<Start>,
+    /// The beginning of an answer; of an error, in the form of some proxies, what it says.
+    #[serde(borrow, default)]
+    message: Option<&'a RawValue>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -120,7 +123,8 @@ impl Reading for Decoder {
         let kind = event.kind.take().unwrap_or_else(|| name.to_owned());
         match kind.as_str() {
             "message_start" => {
-                self.used(event.message.and_then(|message| message.usage).as_ref(), out);
+                let start: Option<Start> = event.message.map(|raw| read(raw.get())).transpose()?;
+                self.used(start.and_then(|start| start.usage).as_ref(), out);
                 Ok(())
             }
             "content_block_start" => self.start(&event, out),
@@ -135,7 +139,14 @@ impl Reading for Decoder {
                 Ok(())
             }
             "message_stop" => self.finish(out),
-            "error" => Err(told(&event.error.unwrap_or_default())),
+            "error" => Err(told(&match (event.error.filter(|error| !error.is_null()), event.message) {
+                (Some(error), _) => error,
+                (None, Some(message)) => read(message.get())?,
+                (None, None) => Value::Null,
+            })),
+            _ if event.error.as_ref().is_some_and(|error| !error.is_null()) => {
+                Err(told(&event.error.unwrap_or_default()))
+            }
             // Pings, and what later versions add.
             _ => Ok(()),
         }
@@ -155,7 +166,9 @@ impl Decoder {
         let at = event.index.unwrap_or(0);
         let raw = event.content_block.ok_or_else(|| violation("a block of the answer has no content"))?;
         let block: Block<'_> = read(raw.get())?;
-        let id = at.to_string();
+        let number = self.begun;
+        self.begun += 1;
+        let id = number.to_string();
         let open = match block.kind.as_str() {
             "text" => {
                 out.push(ProviderEvent::TextDelta { id, text: block.text.unwrap_or_default() });
@@ -176,7 +189,7 @@ impl Decoder {
             }
             _ => Open::Whole,
         };
-        match self.open.insert(at, open) {
+        match self.open.insert(at, (number, open)) {
             None => Ok(()),
             Some(_) => Err(violation(format!("block {at} of the answer began twice"))),
         }
@@ -186,9 +199,9 @@ impl Decoder {
         let at = event.index.unwrap_or(0);
         let Some(raw) = event.delta else { return Ok(()) };
         let delta: Delta<'_> = read(raw.get())?;
-        let open =
+        let (number, open) =
             self.open.get_mut(&at).ok_or_else(|| violation(format!("a piece of block {at} came before it began")))?;
-        let id = at.to_string();
+        let id = number.to_string();
         match (delta.kind.as_deref().unwrap_or_default(), open) {
             ("text_delta", Open::Text { .. }) => {
                 out.push(ProviderEvent::TextDelta { id, text: delta.text.unwrap_or_default() });
@@ -218,8 +231,9 @@ impl Decoder {
     }
 
     fn stop(&mut self, at: u64, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        let open = self.open.remove(&at).ok_or_else(|| violation(format!("block {at} ended before it began")))?;
-        let id = at.to_string();
+        let (number, open) =
+            self.open.remove(&at).ok_or_else(|| violation(format!("block {at} ended before it began")))?;
+        let id = number.to_string();
         match open {
             Open::Text { citations } => {
                 let metadata = (!citations.is_empty()).then(|| format!(r#"{{"citations":[{}]}}"#, citations.join(",")));
@@ -286,6 +300,7 @@ fn finish(reason: &str) -> Finish {
         "max_tokens" | "model_context_window_exceeded" => Finish::Length,
         "tool_use" => Finish::ToolCalls,
         "refusal" => Finish::ContentFilter,
+        "pause_turn" => Finish::Paused,
         _ => Finish::Other,
     }
 }

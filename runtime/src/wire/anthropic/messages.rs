@@ -5,7 +5,7 @@ use super::content::Block;
 use crate::wire::EncodeError;
 use crate::wire::names;
 use crate::wire::talk::{
-    self, hosted_words, is_blank, is_settled, joined, results, results_after, unanswered, unwrapped,
+    self, hosted_words, is_blank, is_last_word, is_settled, joined, results, results_after, unanswered, unwrapped,
 };
 use annals_core::event::ModelProfile;
 use annals_projections::{Block as Piece, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
@@ -78,12 +78,6 @@ fn is_native(messages: &[RequestMessage], at: usize) -> bool {
         }
     };
     after && before
-}
-
-/// Whether a message is the runtime's own last word, such as that the steps are used up.
-fn is_last_word(messages: &[RequestMessage], at: usize) -> bool {
-    let text = |message: &RequestMessage| message.blocks.iter().all(|block| matches!(block, Piece::Text { .. }));
-    at + 1 == messages.len() && messages.get(at).is_some_and(|message| message.role == Role::Assistant && text(message))
 }
 
 impl<'a> Messages<'a> {

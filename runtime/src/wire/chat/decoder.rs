@@ -1,8 +1,9 @@
 //! Answers of OpenAI Chat Completions.
 
+use super::calls::{self, Calls};
+use super::thought::Thought;
 use crate::ports::{ProviderError, ProviderEvent};
 use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
-use annals_core::CallId;
 use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -16,7 +17,7 @@ pub(in crate::wire) struct Decoder {
     fragments: u32,
     /// The field that reasoning comes in, and what a router adds to it.
     thought: Thought,
-    calls: Vec<Call>,
+    calls: Calls,
     finish: Option<Finish>,
 }
 
@@ -24,19 +25,6 @@ pub(in crate::wire) struct Decoder {
 enum Kind {
     Text,
     Reasoning,
-}
-
-#[derive(Default)]
-struct Thought {
-    short: bool,
-    details: Vec<String>,
-}
-
-struct Call {
-    index: Option<u64>,
-    id: String,
-    name: String,
-    input: String,
 }
 
 #[derive(Deserialize)]
@@ -74,31 +62,7 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     reasoning_details: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default)]
-    tool_calls: Option<Vec<Piece<'a>>>,
-}
-
-#[derive(Deserialize)]
-struct Detail {
-    #[serde(rename = "type", default)]
-    kind: Option<String>,
-}
-
-#[derive(Deserialize)]
-struct Piece<'a> {
-    #[serde(default)]
-    index: Option<u64>,
-    #[serde(default)]
-    id: Option<String>,
-    #[serde(borrow, default)]
-    function: Option<Function<'a>>,
-}
-
-#[derive(Deserialize)]
-struct Function<'a> {
-    #[serde(default)]
-    name: Option<String>,
-    #[serde(borrow, default)]
-    arguments: Option<&'a RawValue>,
+    tool_calls: Option<Vec<calls::Piece<'a>>>,
 }
 
 impl Reading for Decoder {
@@ -154,16 +118,17 @@ impl Decoder {
     }
 
     fn delta(&mut self, delta: Delta<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        self.thought.short |= delta.reasoning_content.is_none() && delta.reasoning.is_some();
+        // Some servers send both fields, one of them empty.
+        let absent = delta.reasoning_content.is_none();
+        let full = delta.reasoning_content.filter(|text| !text.is_empty());
+        let short = delta.reasoning.as_ref().is_some_and(|text| absent || full.is_none() && !text.is_empty());
         for detail in delta.reasoning_details.unwrap_or_default() {
-            // The others repeat what stands in the text.
-            let Detail { kind } = read(detail.get())?;
-            if kind.as_deref() == Some("reasoning.encrypted") {
+            if self.thought.take(detail)? {
                 self.begin(Kind::Reasoning, out);
-                self.thought.details.push(detail.get().to_owned());
             }
         }
-        if let Some(text) = delta.reasoning_content.or(delta.reasoning) {
+        self.thought.short |= short;
+        if let Some(text) = full.or(delta.reasoning) {
             self.piece(Kind::Reasoning, text, out);
         }
         match delta.content {
@@ -177,7 +142,7 @@ impl Decoder {
         if let Some(text) = delta.refusal {
             self.piece(Kind::Text, text, out);
         }
-        delta.tool_calls.unwrap_or_default().into_iter().try_for_each(|piece| self.call(piece, out))
+        delta.tool_calls.unwrap_or_default().into_iter().try_for_each(|piece| self.calls.take(piece, out))
     }
 
     fn piece(&mut self, kind: Kind, text: String, out: &mut Vec<ProviderEvent>) {
@@ -187,7 +152,10 @@ impl Decoder {
         let id = self.begin(kind, out);
         out.push(match kind {
             Kind::Text => ProviderEvent::TextDelta { id, text },
-            Kind::Reasoning => ProviderEvent::ReasoningDelta { id, text },
+            Kind::Reasoning => {
+                self.thought.text.push_str(&text);
+                ProviderEvent::ReasoningDelta { id, text }
+            }
         });
     }
 
@@ -217,59 +185,10 @@ impl Decoder {
         }
     }
 
-    fn call(&mut self, piece: Piece<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        let id = piece.id.filter(|id| !id.is_empty());
-        let at = self.place(piece.index, id.as_deref());
-        let Some(call) = self.calls.get_mut(at) else { return Ok(()) };
-        let Some(function) = piece.function else { return Ok(()) };
-        if let Some(name) = function.name.filter(|name| !name.is_empty()) {
-            if call.name.is_empty() {
-                call.name = name;
-            } else if call.name != name {
-                return Err(violation(format!("call {} was of {} and then of {name}", call.id, call.name)));
-            }
-        }
-        let text = match function.arguments.map(RawValue::get) {
-            None | Some("null") => return Ok(()),
-            // Some servers write the input as JSON and not as its text.
-            Some(raw) if raw.starts_with('"') => read(raw)?,
-            Some(raw) => raw.to_owned(),
-        };
-        call.input.push_str(&text);
-        if !text.is_empty() {
-            let (call, name) = (CallId(call.id.clone()), call.name.clone());
-            out.push(ProviderEvent::ToolInputDelta { call, name, text });
-        }
-        Ok(())
-    }
-
-    /// Which call a piece belongs to. Servers leave out the index, or give every call the same one; then a new id is a
-    /// new call, and a piece without an id goes on with the last.
-    fn place(&mut self, index: Option<u64>, id: Option<&str>) -> usize {
-        let found = self.calls.iter().rposition(|call| match (index, id) {
-            (Some(index), Some(id)) => call.index == Some(index) && call.id == id,
-            (Some(index), None) => call.index == Some(index),
-            (None, Some(id)) => call.id == id,
-            (None, None) => true,
-        });
-        found.unwrap_or_else(|| {
-            let id = id.map_or_else(|| format!("call_{}", self.calls.len()), str::to_owned);
-            self.calls.push(Call { index, id, name: String::new(), input: String::new() });
-            self.calls.len() - 1
-        })
-    }
-
     fn ended(&mut self, reason: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         self.close(out);
-        let calls = std::mem::take(&mut self.calls);
-        let any = !calls.is_empty();
-        for Call { id, name, input, .. } in calls {
-            if name.is_empty() {
-                return Err(violation(format!("call {id} has no name")));
-            }
-            let (call, hosted, metadata) = (CallId(id), false, None);
-            out.push(ProviderEvent::ToolCalled { call, name, input, hosted, metadata });
-        }
+        let any = !self.calls.is_empty();
+        self.calls.end(reason == "length", out)?;
         self.finish = Some(match reason {
             "stop" | "eos" | "end_turn" if any => Finish::ToolCalls,
             "stop" | "eos" | "end_turn" => Finish::Stop,
@@ -294,18 +213,6 @@ impl Delta<'_> {
             || text(&self.reasoning_content)
             || text(&self.reasoning)
             || self.tool_calls.as_ref().is_some_and(|calls| !calls.is_empty())
-    }
-}
-
-impl Thought {
-    /// What must be known to send the reasoning back where it came from.
-    fn metadata(self) -> Option<String> {
-        if !self.short && self.details.is_empty() {
-            return None;
-        }
-        let field = if self.short { "reasoning" } else { "reasoning_content" };
-        let details = self.details.join(",");
-        Some(format!(r#"{{"field":"{field}","reasoning_details":[{details}]}}"#))
     }
 }
 

@@ -1,11 +1,12 @@
 //! Messages of OpenAI Chat Completions.
 
-use super::ReasoningField;
+use super::thought::returned;
+use super::{Dialect, ReasoningField};
 use crate::wire::media::{Medium, Place, medium, note};
 use crate::wire::names;
-use crate::wire::talk::{self, hosted_words, joined, results, results_after, unanswered, unwrapped};
+use crate::wire::talk::{self, hosted_words, is_last_word, joined, results, results_after, unanswered, unwrapped};
 use annals_core::event::ModelProfile;
-use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult};
+use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -28,7 +29,7 @@ pub(super) enum Message<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_details: Option<Vec<&'a RawValue>>,
+        reasoning_details: Option<Vec<Detail<'a>>>,
     },
     Tool {
         tool_call_id: Cow<'a, str>,
@@ -74,6 +75,16 @@ pub(super) struct Call<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
     function: Called<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a RawValue>,
+}
+
+/// What a router wants back beside reasoning.
+#[derive(Serialize)]
+#[serde(untagged)]
+pub(super) enum Detail<'a> {
+    Received(&'a RawValue),
+    Filled(Box<RawValue>),
 }
 
 #[derive(Serialize)]
@@ -83,7 +94,7 @@ pub(super) struct Called<'a> {
 }
 
 /// All messages of a request, the system texts first, as one.
-pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Message<'_>> {
+pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<Message<'_>> {
     let mut out = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         let texts: Vec<&str> = request.system.iter().map(|system| system.text.as_str()).collect();
@@ -95,14 +106,17 @@ pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Mess
         match message.role {
             Role::User => {
                 let before = std::mem::take(&mut waiting);
-                out.push(Message::User { content: user(message, before, &request.model) });
+                push(&mut out, Message::User { content: user(message, before, &request.model) }, dialect);
             }
             Role::System | Role::Assistant => {
-                flush(&mut out, &mut waiting);
+                flush(&mut out, &mut waiting, dialect);
                 if message.role == Role::System {
-                    out.push(Message::System { content: joined(message) });
+                    push(&mut out, Message::System { content: joined(message) }, dialect);
+                } else if dialect.mistral && is_last_word(&request.messages, at) {
+                    push(&mut out, Message::User { content: Content::Text(wrapped(&joined(message))) }, dialect);
                 } else {
-                    out.push(assistant(message, results_after(&request.messages, at), reasoning));
+                    let results = results_after(&request.messages, at);
+                    out.push(assistant(message, results, dialect));
                 }
                 for id in unanswered(&request.messages, at) {
                     out.push(Message::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
@@ -115,14 +129,28 @@ pub(super) fn messages(request: &Request, reasoning: ReasoningField) -> Vec<Mess
             }
         }
     }
-    flush(&mut out, &mut waiting);
+    flush(&mut out, &mut waiting, dialect);
     out
 }
 
-fn flush<'a>(out: &mut Vec<Message<'a>>, waiting: &mut Vec<Part<'a>>) {
+fn flush<'a>(out: &mut Vec<Message<'a>>, waiting: &mut Vec<Part<'a>>, dialect: Dialect) {
     if !waiting.is_empty() {
-        out.push(Message::User { content: Content::Parts(std::mem::take(waiting)) });
+        push(out, Message::User { content: Content::Parts(std::mem::take(waiting)) }, dialect);
     }
+}
+
+/// Adds what is told to the model; an answer stands before it where results may only be answered.
+fn push<'a>(out: &mut Vec<Message<'a>>, told: Message<'a>, dialect: Dialect) {
+    if dialect.mistral && matches!(out.last(), Some(Message::Tool { .. })) {
+        out.push(Message::Assistant {
+            content: Some(EMPTY.into()),
+            tool_calls: Vec::new(),
+            reasoning_content: None,
+            reasoning: None,
+            reasoning_details: None,
+        });
+    }
+    out.push(told);
 }
 
 fn user<'a>(message: &'a RequestMessage, before: Vec<Part<'a>>, model: &ModelProfile) -> Content<'a> {
@@ -174,7 +202,8 @@ fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelPr
     Message::Tool { tool_call_id: names::call(result.id.as_str()), content }
 }
 
-fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: ReasoningField) -> Message<'a> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialect) -> Message<'a> {
+    let field = dialect.reasoning;
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
     let mut tool_calls = Vec::new();
@@ -187,13 +216,17 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: Reasonin
                 let native: Native<'_> =
                     metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                 short = short || native.field == Some("reasoning");
-                details.extend(native.reasoning_details);
+                details.extend(native.reasoning_details.into_iter().map(|raw| match returned(raw, text) {
+                    Some(filled) => Detail::Filled(filled),
+                    None => Detail::Received(raw),
+                }));
             }
             Block::Call { hosted: true, .. } | Block::HostedResult { .. } => texts.extend(hosted_words(block, results)),
-            Block::Call { id, tool, input, .. } => tool_calls.push(Call {
+            Block::Call { id, tool, input, metadata, .. } => tool_calls.push(Call {
                 id: names::call(id.as_str()),
                 r#type: "function",
                 function: Called { name: names::tool(tool), arguments: talk::input(input) },
+                extra_content: metadata.as_deref().and_then(extra),
             }),
             // An assistant message holds nothing else.
             Block::Media { .. } | Block::Result { .. } => {}
@@ -203,8 +236,26 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], field: Reasonin
     let (reasoning_content, reasoning) = if short { (None, thought) } else { (thought, None) };
     let details = (!details.is_empty() && field != ReasoningField::Nowhere).then_some(details);
     // Without calls OpenAI and Ollama want a text, be it empty: an answer may hold nothing but reasoning.
-    let content = (!texts.is_empty() || tool_calls.is_empty()).then(|| texts.join("\n\n"));
+    let mut content = (!texts.is_empty() || tool_calls.is_empty() || dialect.empty_text).then(|| texts.join("\n\n"));
+    if tool_calls.is_empty() && content.as_deref() == Some("") && dialect.mistral {
+        content = Some(EMPTY.into());
+    }
     Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
+}
+
+/// What stands in the place of a text where an empty one is refused.
+const EMPTY: &str = "(empty)";
+
+/// Whether a model is of Mistral, whose templates and API refuse what others take, wherever it runs: an answer that has
+/// neither a text nor a call, a message of the user right after results, an answer at the end.
+///
+/// Of an empty answer no form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message
+/// two of the user's would stand beside each other, which other templates refuse.
+pub(super) fn is_mistral(model: &str) -> bool {
+    let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
+    ["mistral", "ministral", "magistral", "mixtral", "codestral", "devstral", "pixtral", "voxtral"]
+        .iter()
+        .any(|family| name.contains(family))
 }
 
 /// What the decoder notes beside reasoning: the field that it came in, and what a router adds.
@@ -214,4 +265,14 @@ struct Native<'a> {
     field: Option<&'a str>,
     #[serde(borrow, default)]
     reasoning_details: Vec<&'a RawValue>,
+}
+
+/// What the provider wants back with a call.
+fn extra(metadata: &str) -> Option<&RawValue> {
+    #[derive(serde::Deserialize)]
+    struct Native<'a> {
+        #[serde(borrow, default)]
+        extra_content: Option<&'a RawValue>,
+    }
+    serde_json::from_str(metadata).ok().and_then(|Native { extra_content }: Native<'_>| extra_content)
 }

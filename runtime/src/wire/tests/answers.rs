@@ -45,15 +45,15 @@ fn read(protocol: Protocol, events: &[&str]) -> String {
     lines.join("\n")
 }
 
-fn chat(events: &[&str]) -> String {
+pub(super) fn chat(events: &[&str]) -> String {
     read(Protocol::OpenAiChat, events)
 }
 
-fn responses(events: &[&str]) -> String {
+pub(super) fn responses(events: &[&str]) -> String {
     read(Protocol::OpenAiResponses, events)
 }
 
-fn messages(events: &[&str]) -> String {
+pub(super) fn messages(events: &[&str]) -> String {
     read(Protocol::AnthropicMessages, events)
 }
 

@@ -189,3 +189,76 @@ fn an_answer_of_reasoning_alone_leaves_no_message_that_providers_refuse() -> Res
     assert!(!wrapped.contains(r#""role":"system""#), "{wrapped}");
     Ok(())
 }
+
+#[test]
+fn what_a_provider_wants_back_with_reasoning_and_calls_goes_back_whole() -> Result<(), EncodeError> {
+    let details = r#"{"field":"reasoning","reasoning_details":[{"type":"reasoning.text","signature":"s+/"},{"type":"reasoning.encrypted","data":"e"}]}"#;
+    let mut called = call("c", "read", "{}");
+    if let Block::Call { metadata, .. } = &mut called {
+        *metadata = Some(r#"{"extra_content":{"google": {"thought_signature":"g+"}}}"#.into());
+    }
+    let thought = Block::Reasoning { text: "Let \"me\".".into(), metadata: Some(details.into()), seq: None };
+    let messages = vec![message(Role::User, vec![text("Hi")]), message(Role::Assistant, vec![thought, called])];
+    let body = body(&plain(Protocol::OpenAiChat, messages))?;
+    let expected = r#""reasoning":"Let \"me\".","reasoning_details":[{"type":"reasoning.text","signature":"s+/","text":"Let \"me\"."},{"type":"reasoning.encrypted","data":"e"}]"#;
+    assert!(body.contains(expected), "{body}");
+    assert!(body.contains(r#""arguments":"{}"},"extra_content":{"google": {"thought_signature":"g+"}}}]"#), "{body}");
+    Ok(())
+}
+
+#[test]
+fn an_answer_of_reasoning_alone_has_words_where_an_empty_text_is_refused() -> Result<(), EncodeError> {
+    let content = |id: &str| {
+        let thought = Block::Reasoning { text: "Hm.".into(), metadata: None, seq: None };
+        let mut request = plain(Protocol::OpenAiChat, vec![message(Role::Assistant, vec![thought])]);
+        request.model.id = id.into();
+        let body: serde_json::Value = serde_json::from_str(&body(&request)?).unwrap_or_default();
+        Ok::<_, EncodeError>(body.pointer("/messages/0/content").cloned())
+    };
+    assert_eq!(content("mistralai/Magistral-Small-2509")?, Some("(empty)".into()));
+    assert_eq!(content("qwen3:8b")?, Some("".into()));
+    Ok(())
+}
+
+#[test]
+fn a_model_of_mistral_answers_its_results_before_it_is_told_anything_and_never_has_the_last_word()
+-> Result<(), EncodeError> {
+    let roles = |id: &str| {
+        let messages = vec![
+            message(Role::Assistant, vec![call("c", "read", "{}")]),
+            message(Role::Tool, vec![result("c", Ok("seen"), Vec::new())]),
+            message(Role::User, vec![text("And now?")]),
+            message(Role::Assistant, vec![text(LAST_STEP)]),
+        ];
+        let mut request = plain(Protocol::OpenAiChat, messages);
+        request.model.id = id.into();
+        let body: serde_json::Value = serde_json::from_str(&body(&request)?).unwrap_or_default();
+        let roles = body["messages"].as_array().into_iter().flatten();
+        Ok::<_, EncodeError>(roles.filter_map(|message| message["role"].as_str()).collect::<Vec<_>>().join(" "))
+    };
+    assert_eq!(roles("devstral-medium-latest")?, "assistant tool assistant user user");
+    assert_eq!(roles("qwen3:8b")?, "assistant tool user assistant");
+    Ok(())
+}
+
+#[test]
+fn an_answer_of_calls_alone_has_null_for_its_text_or_an_empty_one_where_that_is_refused() -> Result<(), EncodeError> {
+    let mut request = plain(Protocol::OpenAiChat, vec![message(Role::Assistant, vec![call("c", "read", "{}")])]);
+    assert!(body(&request)?.contains(r#"{"role":"assistant","content":null,"tool_calls""#));
+    request.options.options.insert("openai.emptyContent".into(), Json::received(r#""text""#));
+    assert!(body(&request)?.contains(r#"{"role":"assistant","content":"","tool_calls""#));
+    Ok(())
+}
+
+#[test]
+fn two_tools_never_have_one_name() -> Result<(), EncodeError> {
+    for protocol in Protocol::ALL {
+        let mut request = rich(protocol);
+        request.tools[0].name = "acme.read".into();
+        assert!(body(&request)?.contains(r#""name":"acme_read","description""#), "{protocol}");
+        request.tools[1].name = "acme_read".into();
+        let told = "the tools acme.read and acme_read would both be called acme_read: rename one of them";
+        assert_eq!(body(&request).map_err(|error| error.to_string()), Err(told.into()), "{protocol}");
+    }
+    Ok(())
+}

@@ -1,30 +1,11 @@
 //! The tool `bash`.
 
 use super::bench::{Bench, Tested, structured};
+use super::process::{is_gone, process};
 use crate::tools::{CallError, Progress};
 use crate::workbench::group::Group;
-use rustix::process::{Pid, test_kill_process};
 use serde_json::json;
-use std::path::Path;
 use std::time::Duration;
-
-/// The process that wrote its id into a file, once it has.
-async fn process(file: &Path) -> Result<Pid, Box<dyn std::error::Error>> {
-    loop {
-        if let Some(id) = std::fs::read_to_string(file).ok().and_then(|text| text.trim().parse().ok()) {
-            return Pid::from_raw(id).ok_or_else(|| "no process".into());
-        }
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
-}
-
-/// Whether a process is no more, or only waits for somebody to ask how it ended.
-fn is_gone(process: Pid) -> bool {
-    let status = std::fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
-    let dead =
-        status.is_ok_and(|status| status.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with('Z')));
-    dead || test_kill_process(process).is_err()
-}
 
 #[tokio::test]
 async fn what_a_command_writes_comes_in_its_order_with_how_it_ended() -> Tested {

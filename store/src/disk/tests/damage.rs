@@ -1,0 +1,99 @@
+//! Damage, and what of a log survives it.
+
+use super::folder;
+use crate::EventLog;
+use crate::conformance::material;
+use crate::disk::{DiskLog, OpenMode};
+use annals_core::Seq;
+
+/// Flips a bit in the journal frame of the Batch at `seq`, and takes sled away: damaged in every copy.
+fn damage(dir: &std::path::Path, session: annals_core::SessionId, seq: Seq) {
+    use crate::disk::frame::{Found, HEADER, scan};
+    std::fs::remove_dir_all(dir.join("sled")).unwrap();
+    for entry in std::fs::read_dir(dir.join("journal")).unwrap() {
+        let path = entry.unwrap().path();
+        let mut bytes = std::fs::read(&path).unwrap();
+        let place = scan(&bytes, crate::disk::segment::HEADER).find_map(|found| match found {
+            Found::Frame(at, frame) => {
+                let header = annals_core::codec::decode_header(frame.payload).unwrap();
+                ((header.session, header.first) == (session, seq)).then_some(at + HEADER + 120)
+            }
+            Found::Bad { .. } => None,
+        });
+        if let Some(place) = place {
+            bytes[place] ^= 1;
+            std::fs::write(&path, bytes).unwrap();
+            return;
+        }
+    }
+    panic!("no such batch");
+}
+
+#[tokio::test]
+async fn what_is_damaged_in_every_copy_is_told_and_the_rest_can_be_read() {
+    let dir = folder();
+    let (hurt, other) = (material::session(1), material::session(2));
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    material::story(&log, hurt, 5).await.unwrap();
+    material::story(&log, other, 5).await.unwrap();
+    log.close().await.unwrap();
+    damage(dir.path(), hurt, Seq(5));
+    for round in 0..2 {
+        let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+        assert_eq!(report.lost_something(), round == 0, "{:?}", report.remarks);
+        assert_eq!(material::whole(&log, other).await.unwrap().len(), 6);
+        assert_eq!(material::seqs(&log.read(hurt, Seq::ZERO, 9).await.unwrap()), [0, 1, 2, 3, 4]);
+        let told = log.read(hurt, Seq(5), 9).await.unwrap_err().to_string();
+        assert!(told.contains("seq 5"), "{told}");
+        assert_eq!(material::seqs(&log.read(hurt, Seq(7), 9).await.unwrap()), [7, 8, 9, 10]);
+        assert_eq!(material::seqs(&log.read_back(hurt, Seq(11), 9).await.unwrap()), [9, 10, 7, 8]);
+        log.close().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_session_whose_end_is_lost_takes_no_more_but_can_be_forked() {
+    let dir = folder();
+    let hurt = material::session(1);
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    material::story(&log, hurt, 5).await.unwrap();
+    material::story(&log, material::session(2), 1).await.unwrap();
+    log.close().await.unwrap();
+    // Nothing but the journal is left, and in it the last Batch of one Session is damaged.
+    std::fs::remove_file(dir.path().join("heads")).unwrap();
+    std::fs::remove_file(dir.path().join("checkpoint")).unwrap();
+    damage(dir.path(), hurt, Seq(9));
+    for _ in 0..2 {
+        let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+        assert_eq!(log.head(hurt).await.unwrap().unwrap().next, Seq(9));
+        assert!(log.read(hurt, Seq(9), 1).await.is_err());
+        assert!(material::two(&log, hurt, Seq(9)).await.is_err());
+        log.close().await.unwrap();
+    }
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    material::fork(&log, hurt, Seq(9), material::session(3)).await.unwrap();
+    assert_eq!(material::whole(&log, material::session(3)).await.unwrap().len(), 6);
+}
+
+#[tokio::test]
+async fn sled_is_rebuilt_from_the_journal_when_it_is_gone_and_the_journal_from_sled() {
+    let dir = folder();
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    for n in 0..3 {
+        material::story(&log, material::session(n), 5).await.unwrap();
+    }
+    log.close().await.unwrap();
+    for part in ["sled", "journal"] {
+        std::fs::remove_dir_all(dir.path().join(part)).unwrap();
+        let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+        assert!(!report.remarks.is_empty() && !report.lost_something(), "{part}: {:?}", report.remarks);
+        for n in 0..3 {
+            assert_eq!(material::whole(&log, material::session(n)).await.unwrap().len(), 6, "{part}");
+        }
+        material::story(&log, material::session(if part == "sled" { 7 } else { 8 }), 2).await.unwrap();
+        log.close().await.unwrap();
+    }
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!((report.remarks, log.sessions().await.unwrap().len()), (vec![], 5));
+    assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
+}

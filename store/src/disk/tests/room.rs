@@ -1,0 +1,44 @@
+//! What takes room, and what is given back.
+
+use super::folder;
+use crate::EventLog;
+use crate::conformance::material;
+use crate::disk::{DiskLog, OpenMode, Tuning};
+use annals_core::Seq;
+use std::sync::Arc;
+
+#[tokio::test]
+async fn blobs_that_no_batch_names_are_collected_and_the_others_stay() {
+    use std::time::Duration;
+    let dir = folder();
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    let session = material::session(1);
+    material::begin(&log, session).await.unwrap();
+    let text = "named ".repeat(3000);
+    let events = vec![material::synthetic(text.clone())];
+    log.append(material::draft(session, Seq(1), events)).await.unwrap();
+    let orphan = log.put_blob("orphan ".repeat(3000)).await.unwrap();
+    assert_eq!(log.garbage(Duration::from_secs(3600), |_, _| {}).unwrap().blobs, vec![]);
+    let garbage = log.garbage(Duration::ZERO, |_, _| {}).unwrap();
+    assert_eq!(garbage.blobs, vec![(orphan, 21_000)]);
+    assert_eq!(log.collect(&garbage, Duration::ZERO).unwrap().files, 1);
+    assert_eq!(log.blobs().text(&orphan), None);
+    assert_eq!(log.blobs().text(&annals_core::Digest::of(text.as_bytes())), Some(text));
+}
+
+#[tokio::test]
+async fn compacting_keeps_every_answer() {
+    let dir = folder();
+    let tuning = Tuning { segment_bytes: 8 << 10, ..Tuning::default() };
+    let open =
+        || DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(crate::disk::files::RealDisk)).unwrap();
+    let (log, _) = open();
+    material::story(&log, material::session(1), 200).await.unwrap();
+    log.close().await.unwrap();
+    DiskLog::compact(dir.path(), tuning).unwrap();
+    let (log, report) = open();
+    assert_eq!(report.remarks, vec![]);
+    assert_eq!(material::whole(&log, material::session(1)).await.unwrap().len(), 201);
+    let facts = DiskLog::facts(dir.path()).unwrap();
+    assert!(facts.sealed.files > 2 && facts.set_aside.is_empty(), "{facts:?}");
+}
