@@ -18,6 +18,9 @@ use wincode::{SchemaRead, SchemaWrite};
 /// The largest encoded Batch, in bytes (DESIGN section 3).
 pub const RECORD_MAX: usize = 64 * 1024;
 
+/// About how many bytes the canonical form takes for what stands beside the events.
+const JSON_HEADER: usize = 256;
+
 /// The place of an event in its Session: dense, from 0. The only order there is.
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite,
@@ -104,29 +107,33 @@ pub enum SealError {
 pub struct Sealed {
     /// Ready to append.
     pub batch: Batch,
-    /// What it refers to.
+    /// What it refers to and brings along.
     pub blobs: Vec<(BlobHash, String)>,
+    /// What it refers to and does not bring along, in order, repetitions included: it must be stored already.
+    pub needed: Vec<BlobHash>,
     /// The codec form of the Batch, at most [`RECORD_MAX`] bytes.
     pub encoded: Vec<u8>,
 }
 
+/// Its fields stand in the order in which they are written: then nothing is put in order behind them.
 #[derive(Serialize)]
 struct Hashed<'a> {
-    session: SessionId,
-    first: Seq,
     at: Time,
-    prev: Option<Digest>,
     events: Tagging<'a>,
+    first: Seq,
+    prev: Option<Digest>,
+    session: SessionId,
 }
 
+/// As [`Hashed`], with the digest.
 #[derive(Serialize)]
 struct Exported<'a> {
-    session: SessionId,
-    first: Seq,
     at: Time,
-    prev: Option<Digest>,
-    events: Tagging<'a>,
     digest: Digest,
+    events: Tagging<'a>,
+    first: Seq,
+    prev: Option<Digest>,
+    session: SessionId,
 }
 
 impl Batch {
@@ -147,8 +154,15 @@ impl Batch {
         if events.is_empty() {
             return Err(SealError::Empty);
         }
-        let mut blobs = Vec::new();
-        events.iter_mut().for_each(|event| event.texts(&mut |text| blobs.extend(text.spill(INLINE_MAX))));
+        let (mut blobs, mut needed) = (Vec::new(), Vec::new());
+        events.iter_mut().for_each(|event| {
+            event.texts(&mut |text| {
+                if let crate::Text::Blob(named) = text {
+                    needed.push(named.blob);
+                }
+                blobs.extend(text.spill(INLINE_MAX));
+            });
+        });
         let mut batch = Self { session, first, at, prev, events, digest: Digest([0; 32]) };
         let mut encoded = codec::encode(&batch)?;
         if encoded.len() > RECORD_MAX {
@@ -158,9 +172,10 @@ impl Batch {
         if encoded.len() > RECORD_MAX {
             return Err(SealError::TooLarge { bytes: encoded.len() });
         }
-        batch.digest = batch.compute_digest()?;
+        batch.digest = batch.digest_of_about(encoded.len() + encoded.len() / 8 + JSON_HEADER)?;
         codec::set_digest(&mut encoded, &batch);
-        Ok(Sealed { batch, blobs, encoded })
+        needed.retain(|named| blobs.iter().all(|(brought, _)| brought != named));
+        Ok(Sealed { batch, blobs, needed, encoded })
     }
 
     /// The digest that this Batch must carry.
@@ -168,8 +183,13 @@ impl Batch {
     /// # Errors
     /// When a number of ours is not below 2^53.
     pub fn compute_digest(&self) -> Result<Digest, CanonicalError> {
+        self.digest_of_about(canonical::ROOM)
+    }
+
+    /// The digest over a canonical form of about `room` bytes.
+    fn digest_of_about(&self, room: usize) -> Result<Digest, CanonicalError> {
         let Self { session, first, at, prev, ref events, .. } = *self;
-        canonical::own(&Hashed { session, first, at, prev, events: Tagging(events) })
+        canonical::own_of(&Hashed { at, events: Tagging(events), first, prev, session }, room)
             .map(|text| Digest::of(text.as_bytes()))
     }
 
@@ -194,7 +214,7 @@ impl Batch {
     /// When a number of ours is not below 2^53.
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest } = *self;
-        canonical::own(&Exported { session, first, at, prev, events: Tagging(events), digest })
+        canonical::own(&Exported { at, digest, events: Tagging(events), first, prev, session })
     }
 
     /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest.

@@ -3,6 +3,7 @@
 //! One departure is impossible to reach in our own fields and deliberate elsewhere: a whole number at or above 2^53 is
 //! an error in [`own`] and is written digit for digit by [`value`], since RFC 8785 would change it.
 
+mod escape;
 mod serializer;
 mod writer;
 
@@ -31,13 +32,21 @@ impl ser::Error for CanonicalError {
     }
 }
 
+/// How many bytes are written before more memory is asked for, when nobody knows better.
+pub(crate) const ROOM: usize = 1024;
+
 /// The RFC 8785 form of one of our own structures. A newtype variant is written as `{type: VARIANT, ...fields}`: the
 /// JSON form of an event.
 ///
 /// # Errors
 /// When a number is not below 2^53 or a map key is not text.
 pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
-    let mut writer = Writer::new(true);
+    own_of(value, ROOM)
+}
+
+/// Like [`own`]; `room` is about how many bytes that is.
+pub(crate) fn own_of<T: Serialize + ?Sized>(value: &T, room: usize) -> Result<String, CanonicalError> {
+    let mut writer = Writer::new(true, room);
     value.serialize(&mut writer)?;
     Ok(writer.finish())
 }
@@ -45,7 +54,7 @@ pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
 /// The canonical text of a JSON value: keys sorted by UTF-16 code units, no spaces, numbers as ECMAScript writes them,
 /// whole numbers digit for digit.
 pub fn value(value: &serde_json::Value) -> String {
-    let mut writer = Writer::new(false);
+    let mut writer = Writer::new(false, 0);
     match value.serialize(&mut writer) {
         Ok(()) => writer.finish(),
         // A `Value` holds only text keys and finite numbers, so writing one cannot fail.

@@ -37,16 +37,21 @@ impl Digest {
     pub fn short(&self) -> String {
         alloc::format!("{self}").chars().take(12).collect()
     }
-}
 
-impl fmt::Display for Digest {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    /// Its 64 hex digits.
+    fn hex(&self) -> [u8; 64] {
         const HEX: &[u8; 16] = b"0123456789abcdef";
         let mut text = [0; 64];
         for (pair, byte) in text.chunks_exact_mut(2).zip(self.0) {
             pair.copy_from_slice(&[HEX[usize::from(byte >> 4)], HEX[usize::from(byte & 15)]]);
         }
-        f.pad(core::str::from_utf8(&text).unwrap_or_default())
+        text
+    }
+}
+
+impl fmt::Display for Digest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
 
@@ -81,7 +86,10 @@ impl FromStr for Digest {
 
 impl Serialize for Digest {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+        if !serializer.is_human_readable() {
+            return self.0.serialize(serializer);
+        }
+        serializer.serialize_str(str::from_utf8(&self.hex()).unwrap_or_default())
     }
 }
 

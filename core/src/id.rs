@@ -59,7 +59,11 @@ macro_rules! ulid_id {
 
         impl Serialize for $name {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                if serializer.is_human_readable() { serializer.collect_str(self) } else { self.0.serialize(serializer) }
+                if !serializer.is_human_readable() {
+                    return self.0.serialize(serializer);
+                }
+                let mut buffer = [0; ulid::ULID_LEN];
+                serializer.serialize_str(Ulid::from_bytes(self.0).array_to_str(&mut buffer))
             }
         }
 

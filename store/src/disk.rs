@@ -54,6 +54,7 @@ use crate::log::{
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
+use bytes::BytesMut;
 use committer::{Committer, Order};
 use files::{Disk, RealDisk};
 use filler::Filler;
@@ -162,7 +163,7 @@ impl DiskLog {
         *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(wish);
         let filler = Filler::new(shared.clone(), next, written);
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
-        let committer = Committer { shared: shared.clone(), writer, next, fill, upkeep };
+        let committer = Committer { shared: shared.clone(), writer, next, room: BytesMut::new(), fill, upkeep };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
         let running = Mutex::new(Some(Running { committer, filler, keeper, ahead, lock }));
         Ok((Self { shared, running, orders: RwLock::new(Some(orders)) }, report))

@@ -62,7 +62,7 @@ impl Store {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn append(&self, draft: &Draft) -> Result<Committed, AppendError> {
+    fn append(&self, draft: Draft) -> Result<Committed, AppendError> {
         let mut state = self.lock();
         let committed = state.append(draft)?;
         self.length.send_replace(Position(state.order.len() as u64));
@@ -105,26 +105,27 @@ impl State {
         })
     }
 
-    fn append(&mut self, draft: &Draft) -> Result<Committed, AppendError> {
-        let head = self.head(draft.session);
-        let prev = match placing::place(draft, head)? {
+    fn append(&mut self, draft: Draft) -> Result<Committed, AppendError> {
+        let (session, seq) = (draft.session, draft.expected);
+        let head = self.head(session);
+        let prev = match placing::place(&draft, head)? {
             Place::Next { prev } => Some(prev),
             Place::Created => None,
             Place::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
-                Some(placing::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
+                Some(placing::fork_prev(&draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
             }
-            Place::Behind => return self.known(draft, head),
+            Place::Behind => return self.known(&draft, head),
         };
         let sealed = placing::seal(draft, prev)?;
-        if let Some(blob) = placing::blobs_needed(&sealed).find(|blob| !self.blobs.contains_key(blob)) {
-            return Err(AppendError::MissingBlob { session: draft.session, seq: draft.expected, blob });
+        if let Some(blob) = sealed.needed.iter().find(|blob| !self.blobs.contains_key(*blob)) {
+            return Err(AppendError::MissingBlob { session, seq, blob: *blob });
         }
         self.blobs.extend(sealed.blobs.into_iter().map(|(hash, text)| (hash, text.into())));
         let (batch, position) = (Arc::new(sealed.batch), Position(self.order.len() as u64));
         self.order.push(batch.clone());
-        self.sessions.entry(draft.session).or_default().push(Stored { batch: batch.clone(), position });
+        self.sessions.entry(session).or_default().push(Stored { batch: batch.clone(), position });
         Ok(Committed { batch, position, known: false })
     }
 
@@ -146,7 +147,7 @@ fn head_of(batch: &Batch) -> Head {
 
 impl EventLog for MemoryLog {
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        Box::pin(async move { self.store.append(&draft) })
+        Box::pin(async move { self.store.append(draft) })
     }
 
     fn head(&self, session: SessionId) -> Boxed<'_, Result<Option<Head>, ReadError>> {

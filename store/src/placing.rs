@@ -5,7 +5,7 @@
 use crate::log::{AppendError, Draft, EventLog, Head, ReadError};
 use annals_core::batch::Sealed;
 use annals_core::event::SessionForked;
-use annals_core::{Batch, BlobHash, Digest, Event, Seq, SessionId};
+use annals_core::{Batch, Digest, Event, Seq, SessionId};
 
 /// The end of a Session's log is lost: nothing may be chained to what is not there.
 pub const LOST_END: &str = "its last batches are damaged in every copy; fork it below the damage to go on";
@@ -124,33 +124,22 @@ pub fn stands_already(draft: &Draft, standing: &Batch) -> Result<bool, AppendErr
     if draft.digest.is_some_and(|digest| digest != standing.digest) || draft.at != standing.at {
         return Ok(false);
     }
-    Ok(seal(draft, standing.prev)?.batch.digest == standing.digest)
+    Ok(seal(draft.clone(), standing.prev)?.batch.digest == standing.digest)
 }
 
 /// Seals a Draft and checks the digest that it was announced with.
 ///
 /// # Errors
 /// [`AppendError::Seal`], [`AppendError::Diverged`].
-pub fn seal(draft: &Draft, prev: Option<Digest>) -> Result<Sealed, AppendError> {
-    let session = draft.session;
-    let sealed = Batch::seal(session, draft.expected, draft.at, prev, draft.events.clone())
-        .map_err(|source| AppendError::Seal { session, source })?;
-    match draft.digest {
+pub fn seal(draft: Draft, prev: Option<Digest>) -> Result<Sealed, AppendError> {
+    let Draft { session, expected: seq, at, events, digest } = draft;
+    let sealed = Batch::seal(session, seq, at, prev, events).map_err(|source| AppendError::Seal { session, source })?;
+    match digest {
         Some(expected) if expected != sealed.batch.digest => {
-            Err(AppendError::Diverged { session, seq: draft.expected, expected, found: sealed.batch.digest })
+            Err(AppendError::Diverged { session, seq, expected, found: sealed.batch.digest })
         }
         _ => Ok(sealed),
     }
-}
-
-/// The blobs that a sealed Batch names and does not bring along: the store must hold them already.
-pub fn blobs_needed(sealed: &Sealed) -> impl Iterator<Item = BlobHash> {
-    sealed
-        .batch
-        .blobs()
-        .into_iter()
-        .map(|named| named.blob)
-        .filter(|named| sealed.blobs.iter().all(|(brought, _)| brought != named))
 }
 
 /// Someone was faster, or the writer is ahead of the log.

@@ -1,7 +1,8 @@
 //! How each shape of value is written (RFC 8785).
 
 use super::CanonicalError;
-use super::writer::{Array, Escaping, Object, Writer};
+use super::escape::Escaping;
+use super::writer::{Array, Object, Writer};
 use core::fmt;
 use serde::ser::{self, Impossible, Serialize};
 
@@ -187,8 +188,7 @@ impl ser::SerializeStruct for Object<'_> {
     type Error = CanonicalError;
 
     fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), CanonicalError> {
-        self.key(key)?;
-        self.value(value)
+        self.field(key, value)
     }
 
     fn end(self) -> Result<(), CanonicalError> {

@@ -85,6 +85,38 @@ fn typed_equality_reads_numbers_by_value() {
     assert!(!equal(&json!(9_007_199_254_740_993_u64), &json!(9_007_199_254_740_992_u64)));
 }
 
+#[test]
+fn the_type_of_a_fact_stands_among_its_fields_wherever_they_were_declared() {
+    #[derive(serde::Serialize)]
+    struct Ordered {
+        a: u8,
+        z: u8,
+    }
+    #[derive(serde::Serialize)]
+    struct Disordered {
+        z: u8,
+        b: Ordered,
+        #[serde(rename = "\u{20ac}\n\u{1f600}")]
+        odd: bool,
+        a: Option<u8>,
+    }
+    #[derive(serde::Serialize)]
+    #[serde(rename_all = "kebab-case")]
+    enum Fact {
+        None(Last),
+        Some(Disordered),
+    }
+    #[derive(serde::Serialize)]
+    struct Last {
+        s: u8,
+    }
+    let odd = Disordered { z: 1, b: Ordered { a: 2, z: 3 }, odd: true, a: None };
+    assert_eq!(
+        own(&[Fact::Some(odd), Fact::None(Last { s: 4 })]).unwrap(),
+        "[{\"a\":null,\"b\":{\"a\":2,\"z\":3},\"type\":\"some\",\"z\":1,\"\u{20ac}\\n\u{1f600}\":true},{\"s\":4,\"type\":\"none\"}]"
+    );
+}
+
 proptest::proptest! {
     #[test]
     fn what_is_written_reads_back(map in proptest::collection::btree_map(".*", ".*", 0..6), number in 0..(1_u64 << 53)) {

@@ -1,10 +1,10 @@
 //! The writer behind canonical JSON: one output, fields put in order where they stand.
 
 use super::CanonicalError;
+use super::escape::{escape, first_escaped};
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
-use core::fmt;
 use serde::ser::Serialize;
 
 /// Writes any value; see [`super::own`] and [`super::value`].
@@ -30,9 +30,11 @@ struct Field {
 }
 
 impl Writer {
-    /// A writer that, if `strict`, refuses whole numbers at or above 2^53.
-    pub(super) const fn new(strict: bool) -> Self {
-        Self { out: String::new(), fields: Vec::new(), ordered: String::new(), tag: None, strict }
+    /// A writer that, if `strict`, refuses whole numbers at or above 2^53; `room` is how many bytes it may write before it
+    /// asks for more memory.
+    pub(super) fn new(strict: bool, room: usize) -> Self {
+        let out = String::with_capacity(room);
+        Self { out, fields: Vec::new(), ordered: String::new(), tag: None, strict }
     }
 
     /// What was written.
@@ -58,60 +60,14 @@ impl Writer {
             digits[at] = b'0' + (rest % 10) as u8;
             rest /= 10;
         }
-        self.out.extend(digits[at..].iter().copied().map(char::from));
+        // Digits are UTF-8.
+        self.out.push_str(str::from_utf8(&digits[at..]).unwrap_or_default());
         Ok(())
     }
 
     pub(super) fn object(&mut self) -> Object<'_> {
         self.out.push('{');
-        let tag = self.tag.take();
-        let mut object = Object { base: self.fields.len(), writer: self };
-        if let Some(tag) = tag {
-            object.begin();
-            object.writer.out.push_str("\"type\"");
-            object.colon();
-            object.writer.string(tag);
-            object.end();
-        }
-        object
-    }
-}
-
-/// Writes `text` with the escapes of RFC 8785: the short ones where there are any, lower-case `\\u00xx` otherwise.
-fn escape(out: &mut String, text: &str) {
-    const HEX: &[u8; 16] = b"0123456789abcdef";
-    let mut rest = text;
-    while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
-        out.push_str(&rest[..at]);
-        let byte = rest.as_bytes()[at];
-        let short = match byte {
-            b'"' => "\\\"",
-            b'\\' => "\\\\",
-            0x08 => "\\b",
-            0x09 => "\\t",
-            0x0a => "\\n",
-            0x0c => "\\f",
-            0x0d => "\\r",
-            _ => "",
-        };
-        out.push_str(short);
-        if short.is_empty() {
-            out.push_str("\\u00");
-            out.push(char::from(HEX[usize::from(byte >> 4)]));
-            out.push(char::from(HEX[usize::from(byte & 15)]));
-        }
-        rest = &rest[at + 1..];
-    }
-    out.push_str(rest);
-}
-
-/// Escapes what is shown through it.
-pub(super) struct Escaping<'a>(pub(super) &'a mut String);
-
-impl fmt::Write for Escaping<'_> {
-    fn write_str(&mut self, text: &str) -> fmt::Result {
-        escape(self.0, text);
-        Ok(())
+        Object { base: self.fields.len(), ordered: true, tag: self.tag.take(), writer: self }
     }
 }
 
@@ -125,29 +81,39 @@ fn key_order(out: &str, a: &Field, b: &Field) -> Ordering {
     meant(a).encode_utf16().cmp(meant(b).encode_utf16())
 }
 
-/// An object while its fields are written one after another; [`Object::close`] puts them in order.
+/// The name of the field that says what an event is.
+const TYPE: &str = "type";
+
+/// An object while its fields are written one after another; [`Object::close`] puts them in order if they did not come so.
 pub(super) struct Object<'a> {
     writer: &'a mut Writer,
     /// Where its fields begin among all that are open.
     base: usize,
+    /// Whether each key so far stands behind the one before it.
+    ordered: bool,
+    /// What the field `type` says, until that one is written: before the first field that stands behind it.
+    tag: Option<&'static str>,
 }
 
 impl Object<'_> {
-    fn begin(&mut self) {
+    /// Where the next field begins.
+    fn begin(&mut self) -> usize {
         if self.writer.fields.len() > self.base {
             self.writer.out.push(',');
         }
-        let from = self.writer.out.len();
-        self.writer.fields.push(Field { from, key_end: from, to: from, plain: false });
+        self.writer.out.len()
     }
 
-    fn colon(&mut self) {
-        let key_end = self.writer.out.len();
-        if let Some(field) = self.writer.fields.last_mut() {
-            field.key_end = key_end;
-            field.plain = self.writer.out.as_bytes()[field.from..].iter().all(|b| b.is_ascii() && *b != b'\\');
+    /// The key that begins at `from` is written.
+    fn colon(&mut self, from: usize, plain: bool) {
+        let Writer { out, fields, .. } = &mut *self.writer;
+        let key_end = out.len();
+        let field = Field { from, key_end, to: key_end, plain };
+        if let Some(before) = fields[self.base..].last() {
+            self.ordered = self.ordered && key_order(out, before, &field).is_le();
         }
-        self.writer.out.push(':');
+        fields.push(field);
+        out.push(':');
     }
 
     fn end(&mut self) {
@@ -157,14 +123,34 @@ impl Object<'_> {
         }
     }
 
+    fn tag(&mut self, tag: &'static str) {
+        let from = self.begin();
+        self.writer.string(TYPE);
+        self.colon(from, true);
+        self.writer.string(tag);
+        self.end();
+    }
+
+    /// A field of a struct.
+    pub(super) fn field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), CanonicalError> {
+        if let Some(tag) = self.tag.take_if(|_| key > TYPE) {
+            self.tag(tag);
+        }
+        let from = self.begin();
+        self.writer.string(key);
+        self.colon(from, key.is_ascii() && first_escaped(key.as_bytes()).is_none());
+        self.value(value)
+    }
+
     pub(super) fn key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), CanonicalError> {
-        self.begin();
-        let from = self.writer.out.len();
+        let from = self.begin();
         key.serialize(&mut *self.writer)?;
-        if !self.writer.out[from..].starts_with('"') {
+        let written = &self.writer.out.as_bytes()[from..];
+        if !written.starts_with(b"\"") {
             return Err(CanonicalError::Unsupported("a map key must be text".to_string()));
         }
-        self.colon();
+        let plain = written.iter().all(|byte| byte.is_ascii() && *byte != b'\\');
+        self.colon(from, plain);
         Ok(())
     }
 
@@ -174,14 +160,16 @@ impl Object<'_> {
         Ok(())
     }
 
-    pub(super) fn close(self) {
+    pub(super) fn close(mut self) {
+        if let Some(tag) = self.tag.take() {
+            self.tag(tag);
+        }
         let Writer { out, fields, ordered, .. } = self.writer;
         let own = &mut fields[self.base..];
-        let by_key = |a: &Field, b: &Field| key_order(out, a, b);
         if let Some(first) = own.first().map(|field| field.from)
-            && !own.is_sorted_by(|a, b| by_key(a, b).is_le())
+            && !self.ordered
         {
-            own.sort_unstable_by(by_key);
+            own.sort_unstable_by(|a, b| key_order(out, a, b));
             ordered.clear();
             for (at, field) in own.iter().enumerate() {
                 if at > 0 {

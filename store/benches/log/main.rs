@@ -2,7 +2,7 @@
 //! and (b) SQLite in WAL mode with `synchronous=FULL` and a rowid table. Prints ratios: higher is better for us.
 //!
 //! ```text
-//! cargo bench -p annals-store --bench log -- [append] [group] [replay] [point] [verify] [screen] [disk] [--appends N] [--events N] [--dir PATH] [--cache MIB]
+//! cargo bench -p annals-store --bench log -- [append] [group] [sustained] [replay] [point] [verify] [screen] [disk] [--appends N] [--megabytes N] [--events N] [--dir PATH] [--cache MIB]
 //! ```
 //! Nothing named means everything. `docs/benchmarks.md` has results and what they do not say.
 
@@ -28,16 +28,21 @@ fn folder() -> std::io::Result<tempfile::TempDir> {
 struct Wanted {
     names: Vec<String>,
     appends: usize,
+    sustained: usize,
     events: u64,
     tuning: Tuning,
 }
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let mut wanted = Wanted { names: Vec::new(), appends: 400, events: 100_000, tuning: Tuning::default() };
+    let mut wanted =
+        Wanted { names: Vec::new(), appends: 400, sustained: 400_000_000, events: 100_000, tuning: Tuning::default() };
     let mut arguments = std::env::args().skip(1);
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--appends" => wanted.appends = arguments.next().ok_or("--appends needs a number")?.parse()?,
+            "--megabytes" => {
+                wanted.sustained = arguments.next().ok_or("--megabytes needs a number")?.parse::<usize>()? * 1_000_000
+            }
             "--events" => wanted.events = arguments.next().ok_or("--events needs a number")?.parse()?,
             "--dir" => {
                 let dir = arguments.next().ok_or("--dir needs a path")?;
@@ -61,6 +66,9 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             if asked("group") {
                 writing::many_writers(size, wanted.appends * 8).await?;
             }
+        }
+        if asked("sustained") {
+            writing::sustained(600, wanted.sustained).await?;
         }
         if ["replay", "point", "verify", "screen", "disk"].iter().any(|name| asked(name)) {
             reading::all(wanted.events, wanted.tuning, &asked).await?;

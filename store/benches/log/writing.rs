@@ -1,13 +1,14 @@
 //! Durable appends: one writer, then 64.
 
 use crate::material::draft;
-use crate::rivals::{RawFile, Record, Rival, Sqlite, flusher};
+use crate::rivals::{Queued, RawFile, Record, Rival, Sqlite, flusher};
 use crate::{median, rate};
 use annals_core::{Batch, Seq, SessionId};
 use annals_store::conformance::material::session;
-use annals_store::{DiskLog, EventLog, OpenMode};
+use annals_store::{DiskLog, Draft, EventLog, OpenMode};
 use std::error::Error;
 use std::sync::Arc;
+use std::sync::mpsc::Sender;
 use std::time::{Duration, Instant};
 
 const ROUNDS: usize = 7;
@@ -15,7 +16,7 @@ const TASKS: usize = 64;
 
 /// The records that a Session of these sizes makes: what the rivals are given, ready to write.
 fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>, Box<dyn Error>> {
-    let (mut prev, mut at, mut out) = (None, Seq::ZERO, Vec::new());
+    let (mut prev, mut at, mut out) = (None, Seq::ZERO, Vec::with_capacity(count));
     for _ in 0..count {
         let draft = draft(session, at, 2, size);
         let sealed = Batch::seal(session, at, draft.at, prev, draft.events)?;
@@ -23,6 +24,11 @@ fn records(session: SessionId, count: usize, size: usize) -> Result<Vec<Record>,
         (prev, at) = (Some(sealed.batch.digest), sealed.batch.next());
     }
     Ok(out)
+}
+
+/// The Drafts of which records were made.
+fn drafts(records: &[Record], size: usize) -> Vec<Draft> {
+    records.iter().map(|(id, at, _)| draft(*id, Seq(*at), 2, size)).collect()
 }
 
 /// One writer that waits for each acknowledgement. Ours also seals and digests; the rivals get ready bytes.
@@ -42,7 +48,7 @@ pub async fn one_writer(size: usize, count: usize) -> Result<(), Box<dyn Error>>
             }
             took.push(begin.elapsed());
         }
-        let mut drafts: Vec<_> = records.iter().map(|(id, at, _)| draft(*id, Seq(*at), 2, size)).collect();
+        let mut drafts = drafts(&records, size);
         // The rivals made their files before the clock ran; ours makes its first segment with the first Batch.
         log.append(drafts.remove(0)).await?;
         let begin = Instant::now();
@@ -69,36 +75,44 @@ pub async fn many_writers(size: usize, count: usize) -> Result<(), Box<dyn Error
         took[2].push(grouped(Sqlite::new(&dir.path().join("sqlite"))?, &all).await?);
         let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
         let log = Arc::new(log);
-        let drafts = |records: &Vec<Record>| -> Vec<_> {
-            records.iter().map(|(id, at, _)| draft(*id, Seq(*at), 2, size)).collect()
-        };
-        let drafts: Vec<Vec<_>> = all.iter().map(drafts).collect();
+        let drafts: Vec<_> = all.iter().map(|records| drafts(records, size)).collect();
         log.append(draft(session(TASKS as u64), Seq::ZERO, 1, size)).await?;
-        let begin = Instant::now();
-        let tasks: Vec<_> = drafts
-            .into_iter()
-            .map(|drafts| {
-                let log = log.clone();
-                tokio::spawn(async move {
-                    for draft in drafts {
-                        log.append(draft).await?;
-                    }
-                    Ok::<_, annals_store::AppendError>(())
-                })
-            })
-            .collect();
-        for task in tasks {
-            task.await??;
-        }
-        took[0].push(begin.elapsed());
+        took[0].push(appended(&log, drafts).await?);
         log.close().await?;
     }
     tell(&format!("append, {TASKS} writers, {size} bytes"), each * TASKS, took);
     Ok(())
 }
 
+/// How long tasks take that append their Drafts, each waiting for its acknowledgements.
+async fn appended(log: &Arc<DiskLog>, drafts: Vec<Vec<Draft>>) -> Result<Duration, Box<dyn Error>> {
+    let begin = Instant::now();
+    let append = |drafts: Vec<Draft>| {
+        let log = log.clone();
+        tokio::spawn(async move {
+            for draft in drafts {
+                log.append(draft).await?;
+            }
+            Ok::<_, annals_store::AppendError>(())
+        })
+    };
+    let tasks: Vec<_> = drafts.into_iter().map(append).collect();
+    for task in tasks {
+        task.await??;
+    }
+    Ok(begin.elapsed())
+}
+
 async fn grouped(rival: impl Rival + 'static, all: &[Vec<Record>]) -> Result<Duration, Box<dyn Error>> {
     let (queue, thread) = flusher(rival);
+    let took = queued(&queue, all).await?;
+    drop(queue);
+    thread.join().map_err(|_| "the flusher stopped")?;
+    Ok(took)
+}
+
+/// How long tasks take that hand their records to a rival, each waiting for its acknowledgements.
+async fn queued(queue: &Sender<Queued>, all: &[Vec<Record>]) -> Result<Duration, Box<dyn Error>> {
     let begin = Instant::now();
     let tasks: Vec<_> = all
         .iter()
@@ -117,10 +131,52 @@ async fn grouped(rival: impl Rival + 'static, all: &[Vec<Record>]) -> Result<Dur
     for task in tasks {
         task.await?;
     }
-    let took = begin.elapsed();
+    Ok(begin.elapsed())
+}
+
+/// As [`many_writers`], until far more is written than sled may lack while others write: then what sled takes has to be
+/// done as well, and SQLite's checkpoints. One round in quarters, which show where that begins; first ours, then SQLite.
+pub async fn sustained(size: usize, bytes: usize) -> Result<(), Box<dyn Error>> {
+    const QUARTERS: usize = 4;
+    let each = bytes / size / TASKS / QUARTERS;
+    let dir = crate::folder()?;
+    let (mut ours, mut its) = (vec![Vec::new(); QUARTERS], vec![Vec::new(); QUARTERS]);
+    for task in 0..TASKS {
+        let records = records(session(task as u64), each * QUARTERS, size)?;
+        for (quarter, records) in records.chunks(each).enumerate() {
+            ours[quarter].push(drafts(records, size));
+            its[quarter].push(records.to_vec());
+        }
+    }
+    let (log, _) = DiskLog::open(&dir.path().join("store"), OpenMode::Create)?;
+    let log = Arc::new(log);
+    let mut took: [Vec<Duration>; 2] = Default::default();
+    for quarter in ours {
+        took[0].push(appended(&log, quarter).await?);
+    }
+    let begin = Instant::now();
+    log.close().await?;
+    let closed = begin.elapsed();
+    let (queue, thread) = flusher(Sqlite::new(&dir.path().join("sqlite"))?);
+    for quarter in &its {
+        took[1].push(queued(&queue, quarter).await?);
+    }
     drop(queue);
     thread.join().map_err(|_| "the flusher stopped")?;
-    Ok(took)
+    let rates = |took: &[Duration]| -> Vec<String> {
+        took.iter().map(|took| format!("{:.0}/s", rate(each * TASKS, *took))).collect()
+    };
+    let whole = |took: &[Duration]| took.iter().sum::<Duration>().as_secs_f64();
+    let [ours, sqlite] = &took;
+    println!(
+        "sustained, {TASKS} writers, {size} bytes, {} MB in quarters: {}",
+        bytes / 1_000_000,
+        rates(ours).join(", ")
+    );
+    println!("    SQLite {}", rates(sqlite).join(", "));
+    let (all, closing) = (whole(sqlite) / whole(ours), whole(sqlite) / (whole(ours) + closed.as_secs_f64()));
+    println!("    x SQLite FULL {all:.2}; {closing:.2} when closing counts, which took {closed:.1?}");
+    Ok(())
 }
 
 fn tell(what: &str, count: usize, [ours, raw, sqlite]: [Vec<Duration>; 3]) {

@@ -1,11 +1,11 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
-use super::committer::{Order, Request};
+use super::committer::{Durable, Order, Request};
 use super::shared::{Reservation, Shared};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use crate::placing::{self, Place};
 use annals_core::batch::Sealed;
-use annals_core::{BlobHash, Digest, Seq};
+use annals_core::{Batch, BlobHash, Digest, Seq};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
@@ -23,31 +23,52 @@ const CHAIN: usize = 256;
 /// How many encoded bytes end a chain.
 const CHAIN_BYTES: usize = 1024 * 1024;
 
+/// The blobs that a Batch names.
+struct Named {
+    /// Which Batch of the chain it is.
+    at: usize,
+    /// What must be there.
+    needed: Vec<BlobHash>,
+    /// What it brings along.
+    brought: Vec<(BlobHash, String)>,
+}
+
 /// Sealed Batches of one Session, each behind the one before it.
 #[derive(Default)]
 struct Chain {
-    sealed: Vec<Sealed>,
+    batches: Vec<(Arc<Batch>, Vec<u8>)>,
+    bytes: usize,
+    /// What those name that name blobs.
+    blobs: Vec<Named>,
     /// Why it ends before the Drafts do.
     refused: Option<AppendError>,
 }
 
 impl Chain {
     /// Seals a Draft behind the Batch with digest `prev`.
-    fn push(&mut self, draft: &Draft, prev: Option<Digest>) {
+    fn push(&mut self, draft: Draft, prev: Option<Digest>) {
         match placing::seal(draft, prev) {
-            Ok(sealed) => self.sealed.push(sealed),
+            Ok(Sealed { batch, blobs, needed, encoded }) => {
+                if !(blobs.is_empty() && needed.is_empty()) {
+                    self.blobs.push(Named { at: self.batches.len(), needed, brought: blobs });
+                }
+                self.bytes += encoded.len();
+                self.batches.push((Arc::new(batch), encoded));
+            }
             Err(error) => self.refused = Some(error),
         }
     }
 
     /// Whether a Draft goes behind its last Batch.
     fn takes(&self, draft: &Draft) -> bool {
-        let bytes: usize = self.sealed.iter().map(|sealed| sealed.encoded.len()).sum();
-        let last = self.sealed.last().map(|sealed| &sealed.batch);
         self.refused.is_none()
-            && self.sealed.len() < CHAIN
-            && bytes < CHAIN_BYTES
-            && last.is_some_and(|last| last.session == draft.session && last.next() == draft.expected)
+            && self.batches.len() < CHAIN
+            && self.bytes < CHAIN_BYTES
+            && self.last().is_some_and(|last| last.session == draft.session && last.next() == draft.expected)
+    }
+
+    fn last(&self) -> Option<&Batch> {
+        self.batches.last().map(|(batch, _)| &**batch)
     }
 }
 
@@ -58,7 +79,7 @@ impl Shared {
         draft: Draft,
         orders: mpsc::Sender<Order>,
     ) -> Result<Committed, AppendError> {
-        let Appended { mut committed, refused } = self.append_all(vec![draft], orders).await;
+        let Appended { mut committed, refused } = self.append_all([draft], orders).await;
         match (committed.pop(), refused) {
             (Some(committed), _) => Ok(committed),
             (None, refused) => Err(refused.unwrap_or(AppendError::Unknown)),
@@ -66,7 +87,11 @@ impl Shared {
     }
 
     /// See [`crate::EventLog::append_all`].
-    pub(super) async fn append_all(self: &Arc<Self>, drafts: Vec<Draft>, orders: mpsc::Sender<Order>) -> Appended {
+    pub(super) async fn append_all(
+        self: &Arc<Self>,
+        drafts: impl IntoIterator<Item = Draft>,
+        orders: mpsc::Sender<Order>,
+    ) -> Appended {
         let mut appended = Appended::default();
         let mut drafts = drafts.into_iter().peekable();
         while let (Some(first), None) = (drafts.next(), &appended.refused) {
@@ -78,10 +103,10 @@ impl Shared {
                 },
                 Ok(Turn::Mine(reservation, prev)) => {
                     let mut chain = Chain::default();
-                    chain.push(&first, prev);
+                    chain.push(first, prev);
                     while let Some(draft) = drafts.next_if(|draft| chain.takes(draft)) {
-                        let prev = chain.sealed.last().map(|sealed| sealed.batch.digest);
-                        chain.push(&draft, prev);
+                        let prev = chain.last().map(|last| last.digest);
+                        chain.push(draft, prev);
                     }
                     self.commit(chain, reservation, &orders, &mut appended).await;
                 }
@@ -99,24 +124,26 @@ impl Shared {
         appended: &mut Appended,
     ) {
         if let Err(error) = self.keep_blobs_of(&mut chain).await {
-            chain = Chain { sealed: Vec::new(), refused: Some(error) };
+            chain = Chain { refused: Some(error), ..Chain::default() };
         }
-        let reservation = Arc::new(reservation);
-        let mut answers = Vec::with_capacity(chain.sealed.len());
-        let mut requests = Vec::with_capacity(chain.sealed.len());
-        for Sealed { batch, encoded, .. } in chain.sealed {
+        if !chain.batches.is_empty() {
             let (reply, answer) = oneshot::channel();
-            requests.push(Request { batch: Arc::new(batch), encoded, reservation: reservation.clone(), reply });
-            answers.push(answer);
-        }
-        drop(reservation);
-        if !requests.is_empty() && orders.send(Order::Append(requests)).await.is_err() {
-            appended.refused = Some(AppendError::Closed);
-            return;
-        }
-        for answer in answers {
+            let request = Request { batches: chain.batches, reservation, reply };
+            if orders.send(Order::Append(request)).await.is_err() {
+                appended.refused = Some(AppendError::Closed);
+                return;
+            }
             match answer.await.unwrap_or(Err(AppendError::Unknown)) {
-                Ok(committed) => appended.committed.push(committed),
+                Ok(Durable { first, batches }) => {
+                    let positions = (first.0..).map(Position);
+                    appended.committed.extend(
+                        batches.into_iter().zip(positions).map(|((batch, _), position)| Committed {
+                            batch,
+                            position,
+                            known: false,
+                        }),
+                    );
+                }
                 Err(error) => {
                     appended.refused = Some(error);
                     return;
@@ -128,30 +155,24 @@ impl Shared {
 
     /// Makes the blobs of a chain durable; it ends before the first Batch that names one which the store does not hold.
     async fn keep_blobs_of(self: &Arc<Self>, chain: &mut Chain) -> Result<(), AppendError> {
-        let needed: Vec<Vec<BlobHash>> =
-            chain.sealed.iter().map(|sealed| placing::blobs_needed(sealed).collect()).collect();
-        let brought: Vec<Vec<(BlobHash, String)>> =
-            chain.sealed.iter_mut().map(|sealed| std::mem::take(&mut sealed.blobs)).collect();
-        if needed.iter().all(Vec::is_empty) && brought.iter().all(Vec::is_empty) {
+        let blobs = std::mem::take(&mut chain.blobs);
+        if blobs.is_empty() {
             return Ok(());
         }
         let shared = self.clone();
         let lacking = blocking(move || {
-            for (at, (needed, brought)) in needed.iter().zip(&brought).enumerate() {
+            for Named { at, needed, brought } in &blobs {
                 if let Some(blob) = shared.keep_blobs(brought, needed)? {
-                    return Ok(Some((at, blob)));
+                    return Ok(Some((*at, blob)));
                 }
             }
             Ok(None)
         });
         let lacking = lacking.await.map_err(|source| AppendError::Io { source: Arc::new(source) })?;
         if let Some((at, blob)) = lacking {
-            let ends = chain.sealed.drain(at..).next();
-            chain.refused = ends.map(|sealed| AppendError::MissingBlob {
-                session: sealed.batch.session,
-                seq: sealed.batch.first,
-                blob,
-            });
+            let ends = chain.batches.drain(at..).next();
+            chain.refused =
+                ends.map(|(batch, _)| AppendError::MissingBlob { session: batch.session, seq: batch.first, blob });
         }
         Ok(())
     }

@@ -6,9 +6,10 @@ use super::journal::{Stored, Writer};
 use super::keeper::Upkeep;
 use super::shared::{Reservation, Shared};
 use crate::lineage::Birth;
-use crate::log::{AppendError, Committed, Position};
-use annals_core::Batch;
+use crate::log::{AppendError, Position};
 use annals_core::codec::Header;
+use annals_core::{Batch, Seq, SessionId};
+use bytes::{Bytes, BytesMut};
 use std::io;
 use std::ops::Range;
 use std::sync::mpsc::Sender;
@@ -16,24 +17,31 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// A sealed Batch that waits to become durable.
+/// Sealed Batches of one Session that wait to become durable.
 #[derive(Debug)]
 pub struct Request {
-    /// The Batch.
-    pub batch: Arc<Batch>,
-    /// Its codec form.
-    pub encoded: Vec<u8>,
-    /// Keeps its place, and that of those behind it, until it is answered.
-    pub reservation: Arc<Reservation>,
+    /// Each follows the one before it; with its codec form. Never empty.
+    pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
+    /// Keeps their place, and that of those behind them, until it is answered.
+    pub reservation: Reservation,
     /// Where the answer goes.
-    pub reply: oneshot::Sender<Result<Committed, AppendError>>,
+    pub reply: oneshot::Sender<Result<Durable, AppendError>>,
+}
+
+/// What became durable.
+#[derive(Debug)]
+pub struct Durable {
+    /// The position of the first Batch; the others follow densely.
+    pub first: Position,
+    /// What was asked for. Memory goes back to the thread that it came from, which frees it without waiting for others.
+    pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
 }
 
 /// What the committer is told.
 #[derive(Debug)]
 pub enum Order {
-    /// Make these durable in one group: each follows the one before it.
-    Append(Vec<Request>),
+    /// Make these durable in one group.
+    Append(Request),
     /// Finish what was asked before this, and go. (Not: when every sender is gone. A caller may keep a future that holds
     /// one and never polls it.)
     Stop,
@@ -48,6 +56,8 @@ pub struct Committer {
     pub writer: Option<Writer>,
     /// The next position.
     pub next: u64,
+    /// Where the next frames go. They live until sled has them, many groups in one allocation.
+    pub room: BytesMut,
     /// To sled's thread.
     pub fill: Sender<Fill>,
     /// To the keeper.
@@ -57,9 +67,32 @@ pub struct Committer {
 /// How many Batches end a group; the last order may bring it above.
 const GROUP: usize = 1024;
 
+/// How many bytes of frames are allocated at a time.
+const ROOM: usize = 256 * 1024;
+
 /// How long the committer looks for the next order before it sleeps: who waits for an answer often asks again at once,
 /// and waking up takes longer than that.
 const AWAKE: Duration = Duration::from_micros(50);
+
+/// What becomes durable together.
+#[derive(Debug, Default)]
+struct Group {
+    requests: Vec<Request>,
+    batches: usize,
+    bytes: usize,
+}
+
+impl Group {
+    fn push(&mut self, request: Request) {
+        self.batches += request.batches.len();
+        self.bytes += request.batches.iter().map(|(_, encoded)| encoded.len() + HEADER).sum::<usize>();
+        self.requests.push(request);
+    }
+
+    fn batches(&self) -> impl Iterator<Item = &(Arc<Batch>, Vec<u8>)> {
+        self.requests.iter().flat_map(|request| &request.batches)
+    }
+}
 
 /// The next order. While it looks for one, whatever else wants to run does.
 fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
@@ -77,24 +110,20 @@ fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
 impl Committer {
     /// Works until it is told to stop.
     pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
-        let mut group = Vec::new();
         let mut stopping = false;
         while !stopping {
+            let mut group = Group::default();
             let mut order = next(&mut orders);
-            let mut bytes = 0;
             loop {
                 match order {
-                    Some(Order::Append(chain)) => {
-                        bytes += chain.iter().map(|request| request.encoded.len() + HEADER).sum::<usize>();
-                        group.extend(chain);
-                    }
+                    Some(Order::Append(request)) => group.push(request),
                     Some(Order::Stop) => {
                         orders.close();
                         stopping = true;
                     }
-                    None => stopping |= group.is_empty() && orders.is_closed(),
+                    None => stopping |= group.requests.is_empty() && orders.is_closed(),
                 }
-                if group.len() >= GROUP || bytes >= self.shared.tuning.group_bytes {
+                if group.batches >= GROUP || group.bytes >= self.shared.tuning.group_bytes {
                     break;
                 }
                 order = orders.try_recv().ok();
@@ -102,34 +131,38 @@ impl Committer {
                     break;
                 }
             }
-            self.commit(&mut group, bytes);
+            self.commit(group);
         }
         while let Ok(order) = orders.try_recv() {
-            if let Order::Append(chain) = order {
-                group.extend(chain);
-                self.commit(&mut group, 0);
+            if let Order::Append(request) = order {
+                let mut group = Group::default();
+                group.push(request);
+                self.commit(group);
             }
         }
     }
 
-    fn commit(&mut self, group: &mut Vec<Request>, bytes: usize) {
-        if group.is_empty() {
+    fn commit(&mut self, group: Group) {
+        if group.batches == 0 {
             return;
         }
-        let mut frames = Vec::with_capacity(bytes);
-        let mut places = Vec::with_capacity(group.len());
-        for (index, request) in group.iter().enumerate() {
-            let start = frames.len();
-            let in_group = u16::try_from(index).unwrap_or(u16::MAX);
-            frame::write(&mut frames, Kind::Batch, in_group, self.next + index as u64, &request.encoded);
-            places.push(start..frames.len());
+        if self.room.capacity() < group.bytes {
+            self.room = BytesMut::with_capacity(ROOM.max(group.bytes));
         }
+        let mut places = Vec::with_capacity(group.batches);
+        for (index, (batch, encoded)) in group.batches().enumerate() {
+            let start = self.room.len();
+            let in_group = u16::try_from(index).unwrap_or(u16::MAX);
+            frame::write(&mut self.room, Kind::Batch, in_group, self.next + index as u64, encoded);
+            places.push((start..self.room.len(), (batch.session, batch.first)));
+        }
+        let frames = self.room.split().freeze();
         match self.write(&frames) {
             Ok(()) => self.publish(group, frames, places),
             Err((error, certain)) => {
-                tracing::warn!(%error, certain, batches = group.len(), "the journal could not be written");
+                tracing::warn!(%error, certain, batches = group.batches, "the journal could not be written");
                 let source = Arc::new(error);
-                for Request { reply, reservation, .. } in group.drain(..) {
+                for Request { reply, reservation, .. } in group.requests {
                     drop(reservation);
                     let answer =
                         if certain { AppendError::Io { source: source.clone() } } else { AppendError::Unknown };
@@ -172,36 +205,41 @@ impl Committer {
         Ok(())
     }
 
-    fn publish(&mut self, group: &mut Vec<Request>, frames: Vec<u8>, places: Vec<Range<usize>>) {
+    fn publish(&mut self, mut group: Group, frames: Bytes, places: Vec<(Range<usize>, (SessionId, Seq))>) {
         let shared = self.shared.clone();
         let first = self.next;
-        self.next += group.len() as u64;
+        self.next += group.batches as u64;
         shared.journal.reaches(self.next);
+        let length = shared.length.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed = length.as_ref().is_some_and(|length| length.receiver_count() > 0);
+        drop(length);
         {
             let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
-            for (position, request) in (first..).zip(group.iter()) {
-                recent.push(Stored { batch: request.batch.clone(), position });
+            for (position, (batch, _)) in (first..).zip(group.batches()) {
+                recent.push(Stored { batch: batch.clone(), position }, followed);
             }
         }
         {
-            let mut state = shared.lock();
-            for (position, request) in (first..).zip(group.iter()) {
-                let batch = &request.batch;
-                state.sessions.take(&header(batch), position, || Birth::of(batch));
+            let (mut state, mut positions) = (shared.lock(), first..);
+            for request in &mut group.requests {
+                for ((batch, _), position) in request.batches.iter().zip(&mut positions) {
+                    state.sessions.take(&header(batch), position, || Birth::of(batch));
+                }
+                request.reservation.free(&mut state);
             }
         }
         if let Some(length) = shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
             length.send_replace(Position(self.next));
         }
-        let bytes = frames.len() as u64;
-        let places = places.into_iter().zip(group.iter().map(|request| (request.batch.session, request.batch.first)));
-        let fill = Fill { frames, places: places.collect(), next: self.next };
-        for (position, Request { batch, reservation, reply, .. }) in (first..).zip(group.drain(..)) {
-            drop(reservation);
-            // Whoever asked may have gone: the Batch is durable all the same.
-            let _ = reply.send(Ok(Committed { batch, position: Position(position), known: false }));
+        let mut position = first;
+        for Request { batches, reply, .. } in group.requests {
+            let first = Position(position);
+            position += batches.len() as u64;
+            // Whoever asked may have gone: the Batches are durable all the same.
+            let _ = reply.send(Ok(Durable { first, batches }));
         }
-        self.fill(fill, bytes);
+        let bytes = frames.len() as u64;
+        self.fill(Fill { frames, places, next: self.next }, bytes);
     }
 
     /// Hands Batches to sled's thread; waits while that one lacks too much.

@@ -6,6 +6,7 @@ use super::sessions::Checkpoint;
 use super::shared::{Shared, Tuning};
 use super::sled_tree::{SledError, SledTree};
 use annals_core::{Seq, SessionId, codec};
+use bytes::Bytes;
 use std::collections::VecDeque;
 use std::io;
 use std::ops::Range;
@@ -18,7 +19,7 @@ use std::time::Duration;
 #[derive(Debug)]
 pub struct Fill {
     /// The frames, one behind the other.
-    pub frames: Vec<u8>,
+    pub frames: Bytes,
     /// Where each lies in them, and its place in its Session.
     pub places: Vec<(Range<usize>, (SessionId, Seq))>,
     /// The position behind the last.

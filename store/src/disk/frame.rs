@@ -8,6 +8,7 @@
 
 use annals_core::batch::RECORD_MAX;
 use annals_core::{Seq, SessionId, codec};
+use bytes::BufMut;
 
 /// The first bytes of every frame.
 pub const MAGIC: [u8; 4] = *b"\xFFAnl";
@@ -57,23 +58,22 @@ pub enum NoFrame {
 }
 
 /// Writes a frame behind `out`.
-pub fn write(out: &mut Vec<u8>, kind: Kind, in_group: u16, position: u64, payload: &[u8]) {
-    let start = out.len();
-    out.reserve(HEADER + payload.len());
-    out.extend_from_slice(&MAGIC);
-    out.push(codec::FORMAT);
-    out.push(match kind {
+pub fn write(out: &mut impl BufMut, kind: Kind, in_group: u16, position: u64, payload: &[u8]) {
+    let mut header = [0; HEADER];
+    let kind = match kind {
         Kind::Batch => 1,
         Kind::Void => 2,
-    });
-    out.extend_from_slice(&in_group.to_le_bytes());
+    };
+    header[..4].copy_from_slice(&MAGIC);
+    header[4..6].copy_from_slice(&[codec::FORMAT, kind]);
+    header[6..8].copy_from_slice(&in_group.to_le_bytes());
     // Payloads are at most RECORD_MAX long, which `Batch::seal` guarantees.
-    out.extend_from_slice(&(payload.len() as u32).to_le_bytes());
-    out.extend_from_slice(&[0; 4]);
-    out.extend_from_slice(&position.to_le_bytes());
-    out.extend_from_slice(payload);
-    let sum = checksum(&out[start..]);
-    out[start + 12..start + 16].copy_from_slice(&sum.to_le_bytes());
+    header[8..12].copy_from_slice(&(payload.len() as u32).to_le_bytes());
+    header[16..].copy_from_slice(&position.to_le_bytes());
+    let sum = crc32c::crc32c_append(checksum(&header), payload);
+    header[12..16].copy_from_slice(&sum.to_le_bytes());
+    out.put_slice(&header);
+    out.put_slice(payload);
 }
 
 /// The checksum of a frame of at least [`HEADER`] bytes, without its own field.

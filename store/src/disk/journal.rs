@@ -241,18 +241,25 @@ pub struct Writer {
     room: u64,
     /// Up to here the file was written to, if only zeros.
     smooth: u64,
+    /// How much of it is filled with zeros the next time.
+    ahead: usize,
 }
 
-/// How much of a segment is filled with zeros at a time, before frames are written there.
-static ZEROS: [u8; 128 * 1024] = [0; 128 * 1024];
+/// The most of a segment that is filled with zeros at a time, before frames are written there. It takes some 2 ms, and the
+/// next groups the half of what they take otherwise: more makes the one who waits for it wait longer, less makes more
+/// of them wait.
+static ZEROS: [u8; 1024 * 1024] = [0; 1024 * 1024];
 
-/// The largest group for which that is worth while.
-const SMALL: usize = 16 * 1024;
+/// How much it is at first: who writes little pays little, and never more than as much again as was written.
+const FIRST_AHEAD: usize = 64 * 1024;
+
+/// The largest group for which that is worth while: what a larger one writes twice takes longer than it saves.
+const SMALL: usize = 128 * 1024;
 
 impl Writer {
     /// Goes on in a segment whose frames end at `at`.
     pub fn resume(segment: Arc<Segment>, at: u64, room: u64) -> Self {
-        Self { segment, at, room, smooth: at }
+        Self { segment, at, room, smooth: at, ahead: FIRST_AHEAD }
     }
 
     /// Whether `bytes` more fit.
@@ -276,10 +283,13 @@ impl Writer {
         // Space that is reserved only makes each flush one of the file system's own journal as well; space that was
         // written to does not. So the flush of one small group makes that of the next ones cheap.
         if end > self.smooth {
-            let ahead = self.room.saturating_sub(end).min(ZEROS.len() as u64) as usize;
-            let ahead = if frames.len() <= SMALL { ahead } else { 0 };
-            file.write_at(&ZEROS[..ahead], end)?;
-            self.smooth = end + ahead as u64;
+            self.smooth = end;
+            if frames.len() <= SMALL {
+                let ahead = self.room.saturating_sub(end).min(self.ahead as u64) as usize;
+                file.write_at(&ZEROS[..ahead], end)?;
+                self.smooth += ahead as u64;
+                self.ahead = ZEROS.len().min(self.ahead * 2);
+            }
         }
         file.sync_data()?;
         self.at = end;

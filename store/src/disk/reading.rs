@@ -84,9 +84,10 @@ impl Shared {
         // First how far sled goes, so that what it lacks is not taken for damage.
         let filled = self.filled.load(Ordering::Acquire);
         // Then what it lacks, then the files: what moves from one to the other in between is in both.
-        let lacking = self.lacking(session, from, own.head.next, limit);
-        let mut page =
-            Page { shared: self, session, filled, records: VecDeque::new(), lacking: lacking.into(), room: Vec::new() };
+        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+        let lacking = recent.lacking(session, from, own.head.next, limit);
+        drop(recent);
+        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking, room: Vec::new() };
         let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
         // What sled has in memory it gives at once. What it must read it reads a leaf at a time, the journal a chunk.
         let sled_is_large = self.journal.sealed_room(self.tuning.segment_bytes) > self.tuning.sled_cache;
@@ -176,11 +177,9 @@ impl Shared {
             return Ok(Vec::new());
         }
         let filled = self.filled.load(Ordering::Acquire);
-        let lacking: VecDeque<Stored> = {
-            let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
-            let range = (session, Seq::ZERO)..(session, end);
-            recent.lacking.range(range).rev().take(limit).map(|(_, stored)| stored.clone()).collect()
-        };
+        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
+        let lacking = recent.lacking_before(session, end, limit);
+        drop(recent);
         let (records, _) = match lacking.len() >= limit {
             true => (Vec::new(), None),
             false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
@@ -199,16 +198,6 @@ impl Shared {
             }
         }
         Ok(found)
-    }
-
-    /// What sled may lack of a Session between two places.
-    fn lacking(&self, session: SessionId, from: Seq, to: Seq, limit: usize) -> Vec<Stored> {
-        let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
-        let start = recent.lacking.range((session, Seq::ZERO)..=(session, from)).next_back();
-        let start = start.map_or(from, |((_, first), _)| *first);
-        let range = (session, start)..(session, to);
-        let holds = |stored: &&Stored| stored.batch.next() > from;
-        recent.lacking.range(range).map(|(_, stored)| stored).filter(holds).take(limit).cloned().collect()
     }
 
     /// The Batch of a Session that holds `seq`, from the journal; if sled had it before it was asked, it gets it back.

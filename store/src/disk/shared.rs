@@ -11,7 +11,8 @@ use super::sessions::{Own, Sessions};
 use super::sled_tree::SledTree;
 use crate::log::Position;
 use annals_core::{Seq, SessionId};
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::VecDeque;
+use std::collections::hash_map::{Entry, HashMap};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -107,7 +108,8 @@ pub struct Shared {
 #[derive(Debug, Default)]
 pub struct State {
     pub(super) sessions: Sessions,
-    reserved: HashMap<SessionId, Arc<Notify>>,
+    /// Those, each with what wakes who waits for its next place; nobody does as a rule.
+    reserved: HashMap<SessionId, Option<Arc<Notify>>>,
 }
 
 impl State {
@@ -115,25 +117,59 @@ impl State {
     pub(super) fn of(sessions: Sessions) -> Self {
         Self { sessions, reserved: HashMap::new() }
     }
+
+    fn free(&mut self, session: SessionId) {
+        if let Some(Some(waiting)) = self.reserved.remove(&session) {
+            waiting.notify_waiters();
+        }
+    }
 }
 
 /// What sled may lack, and the newest Batches.
 #[derive(Debug, Default)]
 pub struct Recent {
-    /// What sled lacks and is kept in memory, by place.
-    pub(super) lacking: BTreeMap<(SessionId, Seq), Stored>,
-    /// The newest Batches, dense by position.
+    /// What sled lacks and is kept in memory: of each Session, in order.
+    lacking: HashMap<SessionId, VecDeque<Stored>>,
+    /// The newest Batches, dense by position; none while nobody follows.
     newest: VecDeque<Stored>,
 }
 
 impl Recent {
-    /// Takes in a Batch that became durable.
-    pub(super) fn push(&mut self, stored: Stored) {
-        self.lacking.insert((stored.batch.session, stored.batch.first), stored.clone());
-        if self.newest.len() == KEPT {
-            self.newest.pop_front();
+    /// Takes in a Batch that became durable; `followed` says whether anybody follows the store.
+    pub(super) fn push(&mut self, stored: Stored, followed: bool) {
+        if followed {
+            if self.newest.len() == KEPT {
+                self.newest.pop_front();
+            }
+            self.newest.push_back(stored.clone());
+        } else {
+            self.newest.clear();
         }
-        self.newest.push_back(stored);
+        self.lacking.entry(stored.batch.session).or_default().push_back(stored);
+    }
+
+    /// Lets go of a Session's Batches up to the one that begins at `first`: they go in the order in which they came.
+    fn forget(&mut self, session: SessionId, first: Seq) {
+        let Some(own) = self.lacking.get_mut(&session) else { return };
+        while own.pop_front_if(|stored| stored.batch.first <= first).is_some() {}
+        if own.is_empty() {
+            self.lacking.remove(&session);
+        }
+    }
+
+    /// Up to `limit` Batches of a Session that hold something from `from` on and begin before `to`, oldest first.
+    pub(super) fn lacking(&self, session: SessionId, from: Seq, to: Seq, limit: usize) -> VecDeque<Stored> {
+        let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
+        let start = own.partition_point(|stored| stored.batch.next() <= from);
+        let end = own.partition_point(|stored| stored.batch.first < to);
+        own.range(start..end.max(start)).take(limit).cloned().collect()
+    }
+
+    /// Up to `limit` Batches of a Session that begin before `end`, newest first.
+    pub(super) fn lacking_before(&self, session: SessionId, end: Seq, limit: usize) -> VecDeque<Stored> {
+        let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
+        let end = own.partition_point(|stored| stored.batch.first < end);
+        own.range(..end).rev().take(limit).cloned().collect()
     }
 
     /// The newest Batches from a position on, if they reach back that far.
@@ -149,12 +185,22 @@ impl Recent {
 pub struct Reservation {
     shared: Arc<Shared>,
     session: SessionId,
+    held: bool,
+}
+
+impl Reservation {
+    /// Gives the place up under a lock that is held already.
+    pub(super) fn free(&mut self, state: &mut State) {
+        if std::mem::take(&mut self.held) {
+            state.free(self.session);
+        }
+    }
 }
 
 impl Drop for Reservation {
     fn drop(&mut self) {
-        if let Some(waiting) = self.shared.lock().reserved.remove(&self.session) {
-            waiting.notify_waiters();
+        if self.held {
+            self.shared.lock().free(self.session);
         }
     }
 }
@@ -183,8 +229,8 @@ impl Shared {
     /// Takes a group out of what is kept in memory for sled.
     pub(super) fn forget(&self, fill: &Fill) {
         let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
-        for (_, place) in &fill.places {
-            recent.lacking.remove(place);
+        for (_, (session, first)) in &fill.places {
+            recent.forget(*session, *first);
         }
     }
 
@@ -203,10 +249,12 @@ impl Shared {
         state: &mut State,
         session: SessionId,
     ) -> Result<Reservation, tokio::sync::futures::OwnedNotified> {
-        if let Some(busy) = state.reserved.get(&session) {
-            return Err(busy.clone().notified_owned());
+        match state.reserved.entry(session) {
+            Entry::Occupied(mut busy) => Err(busy.get_mut().get_or_insert_default().clone().notified_owned()),
+            Entry::Vacant(free) => {
+                free.insert(None);
+                Ok(Reservation { shared: self.clone(), session, held: true })
+            }
         }
-        state.reserved.insert(session, Arc::new(Notify::new()));
-        Ok(Reservation { shared: self.clone(), session })
     }
 }
