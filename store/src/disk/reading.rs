@@ -56,7 +56,7 @@ impl Shared {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
         if from >= own.birth.first {
             // Nothing of it is inherited.
-            let found = self.from_on(session, own, from, limit)?;
+            let found = self.own_of(session, own, from, limit)?;
             return Ok(found.into_iter().map(|stored| slice(stored.batch, from, Seq(u64::MAX))).collect());
         }
         let lineage = self.lineage(session)?;
@@ -73,10 +73,10 @@ impl Shared {
     /// which is an error when it stands first.
     pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
-        self.from_on(session, own, from, limit)
+        self.own_of(session, own, from, limit)
     }
 
-    fn from_on(&self, session: SessionId, own: Own, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
+    fn own_of(&self, session: SessionId, own: Own, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
         let from = from.max(own.birth.first);
         if from >= own.head.next || limit == 0 {
             return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
