@@ -113,6 +113,9 @@ impl Journal {
 
     /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
     pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
+        if let Some((segment, end)) = self.trails.known(session, seq) {
+            return self.view(&segment, end).map(Some);
+        }
         let growing = self.segments.read().unwrap_or_else(PoisonError::into_inner).last().cloned();
         let Some(growing) = growing else { return Ok(None) };
         let view = self.view(&growing, u64::MAX)?;
