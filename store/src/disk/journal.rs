@@ -3,7 +3,7 @@
 use super::block::{Blocks, Loaded, View};
 use super::files::{Disk, DiskFile, How, write_whole};
 use super::frame::{self, Found};
-use super::outline::Outline;
+use super::outline::{Block, Outline, Span};
 use super::packed::{self, Directories};
 use super::segment::{self, Segment};
 use super::trail::{Sealed, Trails};
@@ -140,11 +140,12 @@ impl Journal {
     }
 
     /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
-    /// when they are damaged. False when the segment is not packed.
+    /// when they are damaged. False when the segment is not packed, or the chunk can only be searched.
     pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {
         let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(false) };
         let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
-        let Some(span) = spans.first() else { return Ok(false) };
+        let placed = |span: &&Span| view.outline.blocks.get(span.block as usize).is_some_and(Block::is_placed);
+        let Some(span) = spans.first().filter(placed) else { return Ok(false) };
         view.few(&self.directories, span.block, (session, seq), limit, out)?;
         Ok(true)
     }
@@ -219,7 +220,8 @@ impl Journal {
         let mut outline = Outline::of(segment.first, used, end);
         let cuts: Vec<u64> = outline.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
         let (packed, places) = packed::pack(used, &cuts)?;
-        if packed::unpack(&packed).0 != used {
+        let (unpacked, told) = packed::unpack(&packed);
+        if unpacked != used || told != places {
             return Err(io::Error::other("the packed segment does not unpack to what it was made from"));
         }
         outline.lay(&places);
