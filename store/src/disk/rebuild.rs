@@ -1,7 +1,9 @@
 //! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
 
 use super::Aim;
+use super::files::Disk;
 use super::filler;
+use super::layout::Layout;
 use super::record;
 use super::report::Remark;
 use super::shared::Shared;
@@ -103,10 +105,39 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
     Ok(lacked)
 }
 
+/// Where sled is made anew.
+fn beside(layout: &Layout) -> PathBuf {
+    layout.dir.join("sled.new")
+}
+
+/// Where it waits, whole, for the old one to go.
+fn whole(layout: &Layout) -> PathBuf {
+    layout.dir.join("sled.whole")
+}
+
+/// Ends what a stopped rebuild left: a sled that was made whole takes its place when the old one went already, and may be
+/// the only one that has what is damaged in the journal. Anything else of it goes.
+///
+/// # Errors
+/// When the disk refuses to give it its place.
+pub fn finish(layout: &Layout, disk: &dyn Disk) -> io::Result<()> {
+    let (place, whole) = (layout.sled(), whole(layout));
+    if whole.exists() && !place.exists() {
+        disk.rename(&whole, &place)?;
+        disk.sync_dir(&layout.dir)?;
+    }
+    for left in [whole, beside(layout)] {
+        if let Err(error) = remove_folder(&left) {
+            tracing::warn!(folder = %left.display(), %error, "what a stopped rebuild left could not be removed");
+        }
+    }
+    Ok(())
+}
+
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
 fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTree, u64, Option<PathBuf>), SledError> {
     let failed = |error: io::Error| SledError::Flush(error.into());
-    let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
+    let (place, beside, whole) = (shared.layout.sled(), beside(&shared.layout), whole(&shared.layout));
     remove_folder(&beside).map_err(failed)?;
     let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
     filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
@@ -133,6 +164,10 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
     drop(new);
     let swap = || {
         let mut set_aside = None;
+        // From here on `finish` gives it its place when this is stopped.
+        remove_folder(&whole)?;
+        shared.disk.rename(&beside, &whole)?;
+        shared.disk.sync_dir(&shared.layout.dir)?;
         if place.exists() {
             let folder = shared.layout.damaged();
             shared.disk.create_dir(&folder)?;
@@ -142,7 +177,7 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
             shared.disk.sync_dir(&folder)?;
             set_aside = Some(free);
         }
-        shared.disk.rename(&beside, &place)?;
+        shared.disk.rename(&whole, &place)?;
         shared.disk.sync_dir(&shared.layout.dir)?;
         Ok(set_aside)
     };

@@ -199,3 +199,62 @@ async fn a_damaged_end_of_a_segment_keeps_nothing_else_from_sled() {
     let findings = log.examine(|_, _| {}).unwrap().findings;
     assert!(matches!(findings[..], [Finding::Segment { missing: 1, in_sled: 0, .. }]), "{findings:?}");
 }
+
+/// The machine's files, with a limit to how often anything may be renamed: as if the process were stopped there.
+#[derive(Debug)]
+struct Stopping(std::sync::atomic::AtomicU32);
+
+impl Disk for Stopping {
+    fn open(&self, path: &std::path::Path, how: How) -> std::io::Result<Arc<dyn DiskFile>> {
+        RealDisk.open(path, how)
+    }
+    fn create_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
+        RealDisk.create_dir(path)
+    }
+    fn list(&self, path: &std::path::Path) -> std::io::Result<Vec<Listed>> {
+        RealDisk.list(path)
+    }
+    fn rename(&self, from: &std::path::Path, to: &std::path::Path) -> std::io::Result<()> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        left.map_err(|_| std::io::Error::other("stopped"))?;
+        RealDisk.rename(from, to)
+    }
+    fn remove(&self, path: &std::path::Path) -> std::io::Result<()> {
+        RealDisk.remove(path)
+    }
+    fn sync_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
+        RealDisk.sync_dir(path)
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_that_is_stopped_while_it_changes_the_copies_loses_nothing_and_leaves_nothing() {
+    use crate::disk::opening::Aim;
+    let tuning = Tuning { segment_bytes: 8 << 10, pack: false, ..Tuning::default() };
+    let session = material::session(1);
+    let mut between = 0;
+    for renames in 0..5 {
+        let dir = folder();
+        let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
+        material::story(&log, session, 100).await.unwrap();
+        let whole = material::whole(&log, session).await.unwrap();
+        log.close().await.unwrap();
+        // One Batch stands in sled only.
+        let path = crate::disk::segment::raw_path(&log.layout().journal(), 0);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4000] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let disk = Arc::new(Stopping(renames.into()));
+        let stopped = DiskLog::open_aiming(dir.path(), OpenMode::Existing, tuning, disk, Aim::Compact);
+        drop(stopped);
+        let stands = |name: &str| dir.path().join(name).exists();
+        between += u32::from(stands("sled.whole") && !stands("sled"));
+        let (log, report) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, Arc::new(RealDisk)).unwrap();
+        assert!(!report.lost_something(), "{renames} renames: {:?}", report.remarks);
+        assert!(material::whole(&log, session).await.unwrap() == whole, "{renames} renames");
+        assert!(!stands("sled.new") && !stands("sled.whole") && stands("sled"), "{renames} renames");
+        log.close().await.unwrap();
+    }
+    assert_eq!(between, 1, "none was stopped between the old one and the new one");
+}
