@@ -83,9 +83,15 @@ impl Journal {
         self.reach.fetch_max(next, Ordering::Release);
     }
 
-    /// What a segment holds, and how it is read.
-    fn view(&self, segment: &Segment, end: u64) -> io::Result<View> {
-        segment.view(&*self.disk, &self.dir, end.min(self.reach.load(Ordering::Acquire)))
+    /// How far the growing segment may be read; asked before that is looked up. Else a segment that was sealed in between
+    /// would be read beyond its end, where a failed write may have left whole frames that count for nothing.
+    fn reach(&self) -> u64 {
+        self.reach.load(Ordering::Acquire)
+    }
+
+    /// What a segment holds below `until`, and how it is read.
+    fn view(&self, segment: &Segment, until: u64) -> io::Result<View> {
+        segment.view(&*self.disk, &self.dir, until)
     }
 
     /// The block of a view, from memory or from its file.
@@ -100,9 +106,10 @@ impl Journal {
 
     /// The segment of a position, if the journal goes that far.
     pub fn at(&self, position: u64) -> io::Result<Option<View>> {
-        let segments = self.segments();
+        let (reach, segments) = (self.reach(), self.segments());
         let holds = segments.iter().rev().find(|(segment, end)| segment.first <= position && position < *end);
-        holds.map(|(segment, end)| self.view(segment, *end)).transpose()
+        let until = |end: u64| if end == u64::MAX { reach } else { end };
+        holds.map(|(segment, end)| self.view(segment, until(*end))).transpose()
     }
 
     /// The position behind the segment of a position; `u64::MAX` in the growing one.
@@ -113,9 +120,10 @@ impl Journal {
 
     /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
     pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
+        let reach = self.reach();
         let growing = self.segments.read().unwrap_or_else(PoisonError::into_inner).last().cloned();
         let Some(growing) = growing else { return Ok(None) };
-        let view = self.view(&growing, u64::MAX)?;
+        let view = self.view(&growing, reach)?;
         if let Some(part) = view.outline.sessions.get(&session).filter(|part| part.from() <= seq) {
             return Ok((seq < part.to).then_some(view));
         }
