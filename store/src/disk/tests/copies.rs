@@ -200,6 +200,65 @@ async fn a_damaged_end_of_a_segment_keeps_nothing_else_from_sled() {
     assert!(matches!(findings[..], [Finding::Segment { missing: 1, in_sled: 0, .. }]), "{findings:?}");
 }
 
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn who_reads_while_segments_are_sealed_and_packed_misses_nothing_and_hears_of_no_damage() {
+    let dir = folder();
+    // So little memory that each reader takes from the other what it keeps: directories, blocks, leaves.
+    let tuning = Tuning {
+        segment_bytes: 16 << 10,
+        read_room: 8 << 10,
+        sled_cache: 8 << 10,
+        quiet: std::time::Duration::from_millis(1),
+        ..Tuning::default()
+    };
+    let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
+    let log = Arc::new(log);
+    for number in 0..3 {
+        let created = vec![material::created()];
+        log.append(material::draft(material::session(number), Seq::ZERO, created)).await.unwrap();
+    }
+    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let readers = [(0, 1), (1, 5), (2, 40), (0, 300)].map(|(number, page)| {
+        let (log, done, session) = (log.clone(), done.clone(), material::session(number));
+        tokio::spawn(async move {
+            loop {
+                let last = done.load(std::sync::atomic::Ordering::Acquire);
+                let head = log.head(session).await.unwrap().unwrap();
+                let mut from = Seq::ZERO;
+                let mut digest = None;
+                while from < head.next {
+                    let found = log.read(session, from, page).await.unwrap();
+                    assert!(!found.is_empty(), "nothing stands at {from}, pages of {page}");
+                    for slice in found {
+                        assert_eq!((slice.batch.first, slice.batch.prev), (from, digest), "pages of {page}");
+                        (from, digest) = (slice.until, Some(slice.batch.digest));
+                    }
+                }
+                if last {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+    });
+    for round in 1..400 {
+        for number in 0..3 {
+            let events = vec![material::synthetic(format!("round {round} of {number} ").repeat(10))];
+            log.append(material::draft(material::session(number), Seq(round), events)).await.unwrap();
+        }
+        // A quiet moment now and then, in which something is packed.
+        if round % 20 == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(4)).await;
+        }
+    }
+    done.store(true, std::sync::atomic::Ordering::Release);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    assert_eq!(log.remarks(), vec![]);
+    assert!(log.shared.journal.segments().iter().any(|(segment, _)| segment.is_packed()), "nothing was packed");
+}
+
 /// The machine's files, with a limit to how often anything may be renamed: as if the process were stopped there.
 #[derive(Debug)]
 struct Stopping(std::sync::atomic::AtomicU32);
