@@ -1,7 +1,9 @@
 //! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
 
 use super::Aim;
+use super::files::Disk;
 use super::filler;
+use super::layout::Layout;
 use super::record;
 use super::report::Remark;
 use super::shared::Shared;
@@ -64,10 +66,15 @@ pub fn compare(
             compared.sled = opened.ok();
         }
         (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
-            Ok((sled, batches, set_aside)) => {
+            Ok(Rebuilt { sled, batches, set_aside, unsaved }) => {
                 compared.sled = Some(sled);
                 compared.written = true;
                 let set_aside = set_aside.filter(|_| existed);
+                // Then it is kept: compacting removes only what it was made for.
+                let reason = match unsaved {
+                    Some(error) => format!("{reason}; not all of the old one could be read: {error}"),
+                    None => reason,
+                };
                 compared.remarks.push(Remark::SledRebuilt { reason, batches, set_aside });
             }
             Err(error) => compared.remarks.push(Remark::SledOut { reason: format!("{reason}; {error}") }),
@@ -103,10 +110,50 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
     Ok(lacked)
 }
 
+/// Where sled is made anew.
+fn beside(layout: &Layout) -> PathBuf {
+    layout.dir.join("sled.new")
+}
+
+/// Where it waits, whole, for the old one to go.
+fn whole(layout: &Layout) -> PathBuf {
+    layout.dir.join("sled.whole")
+}
+
+/// Ends what a stopped rebuild left: a sled that was made whole takes its place when the old one went already, and may be
+/// the only one that has what is damaged in the journal. Anything else of it goes.
+///
+/// # Errors
+/// When the disk refuses to give it its place.
+pub fn finish(layout: &Layout, disk: &dyn Disk) -> io::Result<()> {
+    let (place, whole) = (layout.sled(), whole(layout));
+    if whole.exists() && !place.exists() {
+        disk.rename(&whole, &place)?;
+        disk.sync_dir(&layout.dir)?;
+    }
+    for left in [whole, beside(layout)] {
+        if let Err(error) = remove_folder(&left) {
+            tracing::warn!(folder = %left.display(), %error, "what a stopped rebuild left could not be removed");
+        }
+    }
+    Ok(())
+}
+
+/// A sled that was made anew.
+struct Rebuilt {
+    sled: SledTree,
+    /// How many Batches it holds.
+    batches: u64,
+    /// Where the old one lies.
+    set_aside: Option<PathBuf>,
+    /// Why something may be in the old one alone.
+    unsaved: Option<SledError>,
+}
+
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
-fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTree, u64, Option<PathBuf>), SledError> {
+fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let failed = |error: io::Error| SledError::Flush(error.into());
-    let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
+    let (place, beside, whole) = (shared.layout.sled(), beside(&shared.layout), whole(&shared.layout));
     remove_folder(&beside).map_err(failed)?;
     let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
     filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
@@ -115,6 +162,7 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
         batches += 1;
         new.replace(session, first, frame)
     })?;
+    let mut unsaved = None;
     if let Some(old) = old {
         let broken = old.every(|key, frame| {
             let Some((_, header)) = sled_tree::checked(key, frame) else { return };
@@ -122,10 +170,11 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
             match within.then(|| new.insert(header.session, header.first, frame)) {
                 Some(Ok(true)) => batches += 1,
                 Some(Ok(false) | Err(SledError::Taken { .. })) | None => {}
-                Some(Err(error)) => tracing::warn!(%error, "a record could not be saved from the old sled"),
+                Some(Err(error)) => unsaved = Some(error),
             }
         });
-        if let Some(error) = broken {
+        unsaved = unsaved.or(broken);
+        if let Some(error) = &unsaved {
             tracing::warn!(%error, "the old sled could not be read to its end");
         }
     }
@@ -133,6 +182,10 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
     drop(new);
     let swap = || {
         let mut set_aside = None;
+        // From here on `finish` gives it its place when this is stopped.
+        remove_folder(&whole)?;
+        shared.disk.rename(&beside, &whole)?;
+        shared.disk.sync_dir(&shared.layout.dir)?;
         if place.exists() {
             let folder = shared.layout.damaged();
             shared.disk.create_dir(&folder)?;
@@ -142,12 +195,12 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
             shared.disk.sync_dir(&folder)?;
             set_aside = Some(free);
         }
-        shared.disk.rename(&beside, &place)?;
+        shared.disk.rename(&whole, &place)?;
         shared.disk.sync_dir(&shared.layout.dir)?;
         Ok(set_aside)
     };
     let set_aside = swap().map_err(failed)?;
-    Ok((filler::open(shared)?, batches, set_aside))
+    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unsaved })
 }
 
 /// Removes a folder that a stopped rebuild left.
