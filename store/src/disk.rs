@@ -316,7 +316,7 @@ impl EventLog for DiskLog {
             }
             Scope::All { from } => {
                 let began_at = Position(shared.lock().sessions.next);
-                following(AllPages { shared, from, began_at }, length)
+                following(AllPages { shared, from, began_at, spare: following::Spare::new() }, length)
             }
         }
     }
