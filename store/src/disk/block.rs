@@ -298,7 +298,7 @@ impl Blocks {
         // Whatever happens, nobody waits for a block that nobody reads.
         let reading = Reading { blocks: self, key };
         let block = Arc::new(view.read(number)?);
-        reading.done(block.clone(), block.bytes.len() + view.frames_in(number) * INDEXED);
+        reading.done(block.clone(), block.bytes.len().saturating_add(view.frames_in(number).saturating_mul(INDEXED)));
         Ok(block)
     }
 }

@@ -1,14 +1,16 @@
 //! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
 
 use super::Aim;
-use super::filler;
+use super::filler::{self, Refilled};
 use super::record;
 use super::report::Remark;
+use super::sessions::Checkpoint;
 use super::shared::Shared;
 use super::sled_tree::{self, SledError, SledTree};
 use annals_core::Seq;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 /// The reason that is given when somebody asked for a smaller sled.
 pub const COMPACTED: &str = "it was to be compacted";
@@ -25,6 +27,8 @@ pub struct Compared {
     pub caught_up: u64,
     /// Whether sled was written to.
     pub written: bool,
+    /// The first position that could not be read: sled is complete only before it.
+    pub unread: Option<u64>,
     /// What somebody should know.
     pub remarks: Vec<Remark>,
 }
@@ -38,20 +42,23 @@ pub fn compare(
     aim: Aim,
 ) -> Compared {
     let next = shared.lock().sessions.next;
+    if let Err(error) = remove_folder(&beside(shared)) {
+        tracing::warn!(%error, "what a stopped rebuild of sled left could not be removed");
+    }
     let mut compared = Compared::default();
     let reason = match &opened {
         Ok(_) if !existed && next > 0 => Some("it was missing".to_owned()),
         Ok(_) if aim == Aim::Compact => Some(COMPACTED.to_owned()),
         Ok(sled) if aim == Aim::Repair => match filler::refill(shared, sled, 0, next) {
-            Ok(lacked) => {
-                compared.caught_up = lacked;
+            Ok(Refilled { lacked, unread }) => {
+                (compared.caught_up, compared.unread) = (lacked, unread);
                 sled.every(|_, _| {}).map(|error| error.to_string())
             }
             Err(error) => Some(error.to_string()),
         },
         Ok(sled) => match catch_up(shared, sled, checkpoint, next) {
-            Ok(lacked) => {
-                compared.caught_up = lacked;
+            Ok(Refilled { lacked, unread }) => {
+                (compared.caught_up, compared.unread) = (lacked, unread);
                 None
             }
             Err(reason) => Some(reason),
@@ -64,13 +71,16 @@ pub fn compare(
             compared.sled = opened.ok();
         }
         (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
-            Ok((sled, batches, set_aside)) => {
-                compared.sled = Some(sled);
-                compared.written = true;
+            Ok(Rebuilt { sled, batches, set_aside, unread }) => {
+                (compared.sled, compared.written, compared.unread) = (Some(sled), true, unread);
                 let set_aside = set_aside.filter(|_| existed);
                 compared.remarks.push(Remark::SledRebuilt { reason, batches, set_aside });
             }
-            Err(error) => compared.remarks.push(Remark::SledOut { reason: format!("{reason}; {error}") }),
+            Err(error) => {
+                let error = error.to_string();
+                let reason = if reason == error { reason } else { format!("{reason}; {error}") };
+                compared.remarks.push(Remark::SledOut { reason });
+            }
         },
     }
     if shared.layout.sled().join("blobs").read_dir().is_ok_and(|mut blobs| blobs.next().is_some()) {
@@ -80,13 +90,15 @@ pub fn compare(
 }
 
 /// Gives sled what came after its checkpoint. An error says why it must be rebuilt instead.
-fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Result<u64, String> {
+fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Result<Refilled, String> {
     let told = |error: SledError| error.to_string();
     let before = checkpoint.min(next);
-    if filler::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)? > 0 {
+    let behind = filler::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)?;
+    if behind.lacked > 0 {
         return Err("it had lost its newest records".to_owned());
     }
-    let lacked = filler::refill(shared, sled, before, next).map_err(told)?;
+    let mut refilled = filler::refill(shared, sled, before, next).map_err(told)?;
+    refilled.unread = behind.unread.or(refilled.unread);
     let heads = shared.lock().sessions.heads();
     for told_head in heads {
         let (session, head) = (told_head.session, told_head.head);
@@ -96,22 +108,52 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
         });
         // What is damaged in the journal as well is no reason to make sled anew.
         let journal_has = || shared.journal.find(session, Seq(head.next.0.saturating_sub(1)));
-        if matches != Some(head.digest) && journal_has().map_err(|error| error.to_string())?.is_some() {
+        // Nor is what cannot be read now.
+        if matches != Some(head.digest) && journal_has().is_ok_and(|found| found.is_some()) {
             return Err(format!("it did not hold the end of session {session}"));
         }
     }
-    Ok(lacked)
+    Ok(refilled)
+}
+
+/// A sled that was made anew.
+struct Rebuilt {
+    sled: SledTree,
+    /// How many Batches it holds.
+    batches: u64,
+    /// Where the old one lies.
+    set_aside: Option<PathBuf>,
+    /// The first position that could not be read.
+    unread: Option<u64>,
 }
 
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
-fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTree, u64, Option<PathBuf>), SledError> {
+fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
+    let beside = beside(shared);
     let failed = |error: io::Error| SledError::Flush(error.into());
-    let (place, beside) = (shared.layout.sled(), shared.layout.dir.join("sled.new"));
     remove_folder(&beside).map_err(failed)?;
-    let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
+    let rebuilt = rebuild_beside(shared, &beside, old, next);
+    // On a full disk it would take the room that everything else needs.
+    if rebuilt.is_err()
+        && let Err(error) = remove_folder(&beside)
+    {
+        tracing::warn!(%error, "what was begun of a new sled could not be removed");
+    }
+    rebuilt
+}
+
+/// Where sled is made anew.
+fn beside(shared: &Shared) -> PathBuf {
+    shared.layout.dir.join("sled.new")
+}
+
+fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
+    let failed = |error: io::Error| SledError::Flush(error.into());
+    let place = shared.layout.sled();
+    let new = SledTree::open(beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
     filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
     let mut batches = 0;
-    filler::each_batch(shared, 0..next, |session, first, frame| {
+    let unread = filler::each_batch(shared, 0..next, |session, first, frame| {
         batches += 1;
         new.replace(session, first, frame)
     })?;
@@ -131,6 +173,12 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
     }
     new.settle(&*shared.disk)?;
     drop(new);
+    if let Some(unread) = unread {
+        // What the checkpoint says of the old one does not hold for this one.
+        let next = unread.min(shared.checkpoint.load(Ordering::Relaxed));
+        (Checkpoint { next }).save(&*shared.disk, &shared.layout.checkpoint()).map_err(failed)?;
+        shared.checkpoint.store(next, Ordering::Relaxed);
+    }
     let swap = || {
         let mut set_aside = None;
         if place.exists() {
@@ -142,12 +190,12 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<(SledTre
             shared.disk.sync_dir(&folder)?;
             set_aside = Some(free);
         }
-        shared.disk.rename(&beside, &place)?;
+        shared.disk.rename(beside, &place)?;
         shared.disk.sync_dir(&shared.layout.dir)?;
         Ok(set_aside)
     };
     let set_aside = swap().map_err(failed)?;
-    Ok((filler::open(shared)?, batches, set_aside))
+    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unread })
 }
 
 /// Removes a folder that a stopped rebuild left.
