@@ -132,7 +132,7 @@ impl Shared {
     }
 
     /// The same out of the journal's blocks, and out of `spare` where they are damaged.
-    fn positions(&self, from: u64, spare: &mut Spare) -> Result<(Vec<Stored>, u64), ReadError> {
+    pub(super) fn positions(&self, from: u64, spare: &mut Spare) -> Result<(Vec<Stored>, u64), ReadError> {
         let io = |error: io::Error| ReadError::Io { source: Arc::new(error) };
         let end = self.lock().sessions.next;
         let Some(view) = self.journal.at(from).map_err(io)? else { return Err(io(gone(from))) };
