@@ -12,7 +12,7 @@ use annals_core::Time;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
@@ -288,7 +288,11 @@ impl App {
         let verdict = answer?;
         finished?;
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
-        if let Err(error) = closed {
+        // On a full disk a command that failed has said so.
+        let full = matches!(&closed, Err(CliError::File { source, .. }) if source.kind() == ErrorKind::StorageFull);
+        if let Err(error) = closed
+            && !(full && verdict == Verdict::BadNews)
+        {
             desk.remark(&format!("{error}; nothing is lost, but the next opening takes longer"));
         }
         Ok(verdict)

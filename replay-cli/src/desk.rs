@@ -11,9 +11,13 @@ use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
-use annals_store::{EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
+use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+/// How long closing may take before it is shown.
+const LONG: Duration = Duration::from_millis(500);
 
 /// What every command is given.
 #[derive(Clone, Debug)]
@@ -102,9 +106,34 @@ impl Desk {
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for log in opened {
-            log.close().await.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
+            let disk = log.disk();
+            let closed = self.closing(&log, disk.as_deref()).await;
+            // Only here: most of it is found while the store is given to its second copy.
+            disk.iter().flat_map(|disk| disk.remarks()).for_each(|remark| self.remark(&remark.to_string()));
+            closed.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
         }
         Ok(())
+    }
+
+    /// Closes a store; shows how far it is once that takes a while.
+    async fn closing(&self, log: &SharedLog, disk: Option<&DiskLog>) -> std::io::Result<()> {
+        let closing = log.close();
+        tokio::pin!(closing);
+        if let Ok(closed) = tokio::time::timeout(LONG, &mut closing).await {
+            return closed;
+        }
+        let (bar, total) = (Bar::new(self.shows_progress(), "closing the store"), disk.map_or(0, DiskLog::lag));
+        let closed = loop {
+            let left = disk.map_or(0, DiskLog::lag);
+            if total > 0 {
+                bar.tell(total.saturating_sub(left), Some(total));
+            }
+            if let Ok(closed) = tokio::time::timeout(LONG / 5, &mut closing).await {
+                break closed;
+            }
+        };
+        bar.clear();
+        closed
     }
 
     /// Reads a file into memory.

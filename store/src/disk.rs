@@ -149,7 +149,7 @@ impl DiskLog {
     }
 
     fn start(opened: Opened, lock: File) -> io::Result<(Self, OpeningReport)> {
-        let Opened { shared, writer, report, written } = opened;
+        let Opened { shared, writer, report, written, unread } = opened;
         let next = shared.lock().sessions.next;
         let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
         let (fill, fills) = std::sync::mpsc::channel();
@@ -161,7 +161,7 @@ impl DiskLog {
         let reader = shared.clone();
         let ahead = thread("annals-ahead").spawn(move || ahead::run(&reader, &wishes))?;
         *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(wish);
-        let filler = Filler::new(shared.clone(), next, written);
+        let filler = Filler::new(shared.clone(), next, written, unread);
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
         let committer = Committer { shared: shared.clone(), writer, next, room: BytesMut::new(), fill, upkeep };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
@@ -177,6 +177,11 @@ impl DiskLog {
     pub async fn close(&self) -> io::Result<()> {
         let Some(stopping) = self.stop() else { return Ok(()) };
         appending::blocking(move || stopping.finish()).await
+    }
+
+    /// How many bytes sled lacks still: closing waits until it has them. 0 once it is closed.
+    pub fn lag(&self) -> u64 {
+        *self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Damage that was found since opening.
@@ -238,8 +243,11 @@ impl Stopping {
         shared.closed.store(true, Ordering::Release);
         *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
         *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        let lag = *shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
+        tracing::info!(bytes = lag, "the store is closing; sled gets what it lacks");
         filler.thread().unpark();
         let written = filler.join().map_err(gone)?;
+        tracing::info!(bytes = lag, "sled has it");
         // Dropped here: whoever opens it next needs its lock.
         let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();
         keeper.join().map_err(gone)?;
@@ -316,7 +324,7 @@ impl EventLog for DiskLog {
             }
             Scope::All { from } => {
                 let began_at = Position(shared.lock().sessions.next);
-                following(AllPages { shared, from, began_at }, length)
+                following(AllPages { shared, from, began_at, spare: following::Spare::new() }, length)
             }
         }
     }

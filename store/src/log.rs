@@ -4,6 +4,7 @@ use crate::shared::Silence;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
 use std::future::Future;
+use std::io::ErrorKind;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -167,7 +168,7 @@ pub enum AppendError {
         source: SealError,
     },
     /// The disk refused. Nothing is acknowledged; reads go on; try again when the cause is gone.
-    #[error("the log could not be written: {source}")]
+    #[error("the log could not be written: {source}{}", advice(source))]
     Io {
         /// What the system said.
         #[source]
@@ -278,4 +279,12 @@ pub(crate) async fn append_each<'a>(
         }
     }
     appended
+}
+
+/// What to do about a disk that refused, where that can be told.
+fn advice(error: &std::io::Error) -> &'static str {
+    match error.kind() {
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free disk space",
+        _ => "",
+    }
 }

@@ -48,6 +48,9 @@ struct Place {
     frame: (u32, u32),
 }
 
+/// How many bytes the index takes for each frame.
+const INDEXED: usize = size_of::<Place>() + size_of::<u32>();
+
 impl View {
     fn read(&self, number: usize) -> io::Result<Loaded> {
         let Some(block) = self.outline.blocks.get(number).copied() else { return Ok(Loaded::of(Vec::new())) };
@@ -62,6 +65,14 @@ impl View {
             false => read_file(&*self.file)?,
         };
         Ok(Loaded::of(packed::unpack_block(&bytes, at..at + len)))
+    }
+
+    /// How many frames a block holds, or would if nothing of it were damaged.
+    fn frames_in(&self, number: usize) -> usize {
+        let Outline { blocks, end, .. } = &*self.outline;
+        let first = blocks.get(number).map_or(*end, |block| block.first);
+        let behind = blocks.get(number + 1).map_or(*end, |next| next.first);
+        behind.saturating_sub(first) as usize
     }
 
     /// The directory of a packed block; `None` when it is damaged.
@@ -204,6 +215,11 @@ impl Loaded {
         batches.filter_map(|place| Some(((place.session, place.first), self.bytes_of(place)?)))
     }
 
+    /// Whether a whole frame stands at a position.
+    pub fn stands(&self, position: u64) -> bool {
+        self.index().places.binary_search_by_key(&position, |place| place.position).is_ok()
+    }
+
     /// What stands at a position: `None` when its frame is damaged, `Some(None)` when no Batch does.
     pub fn at(&self, position: u64) -> Option<Option<Stored>> {
         let places = &self.index().places;
@@ -236,6 +252,8 @@ struct Slot {
     key: Key,
     /// `None` while somebody reads it.
     block: Option<Arc<Loaded>>,
+    /// How many bytes it takes with its index, made or not.
+    bytes: usize,
     used: u64,
 }
 
@@ -274,7 +292,7 @@ impl Blocks {
                 }
                 Some(_) => held = self.loaded.wait(held).unwrap_or_else(PoisonError::into_inner),
                 None => {
-                    held.slots.push(Slot { key, block: None, used: now });
+                    held.slots.push(Slot { key, block: None, bytes: 0, used: now });
                     break;
                 }
             }
@@ -283,7 +301,7 @@ impl Blocks {
         // Whatever happens, nobody waits for a block that nobody reads.
         let reading = Reading { blocks: self, key };
         let block = Arc::new(view.read(number)?);
-        reading.done(block.clone());
+        reading.done(block.clone(), block.bytes.len().saturating_add(view.frames_in(number).saturating_mul(INDEXED)));
         Ok(block)
     }
 }
@@ -294,17 +312,17 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    fn done(&self, block: Arc<Loaded>) {
+    fn done(&self, block: Arc<Loaded>, bytes: usize) {
         let mut held = self.blocks.lock();
-        held.bytes += block.bytes.len();
+        held.bytes += bytes;
         if let Some(slot) = held.slots.iter_mut().find(|slot| slot.key == self.key) {
-            slot.block = Some(block);
+            (slot.block, slot.bytes) = (Some(block), bytes);
         }
         while held.bytes > self.blocks.room {
             let ready = held.slots.iter().enumerate().filter(|(_, slot)| slot.block.is_some() && slot.key != self.key);
             let Some((oldest, _)) = ready.min_by_key(|(_, slot)| slot.used) else { break };
             let gone = held.slots.swap_remove(oldest);
-            held.bytes -= gone.block.map_or(0, |block| block.bytes.len());
+            held.bytes -= gone.bytes;
         }
     }
 }

@@ -215,8 +215,8 @@ impl Committer {
         drop(length);
         {
             let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
-            for (position, (batch, _)) in (first..).zip(group.batches()) {
-                recent.push(Stored { batch: batch.clone(), position }, followed);
+            for (position, (batch, encoded)) in (first..).zip(group.batches()) {
+                recent.push(Stored { batch: batch.clone(), position }, encoded.len(), followed);
             }
         }
         {

@@ -6,6 +6,7 @@ use super::report::{Copy, Remark};
 use super::sessions::Checkpoint;
 use super::shared::{Shared, Tuning};
 use super::sled_tree::{SledError, SledTree};
+use crate::log::Position;
 use annals_core::{Seq, SessionId, codec};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -41,16 +42,22 @@ pub struct Filler {
     /// What came after that, and how many bytes it is.
     waiting: VecDeque<Fill>,
     bytes: u64,
+    /// Whose Batches those are that were let go of, by position: what is damaged in the journal meanwhile is told with its name.
+    gone: VecDeque<(u64, (SessionId, Seq))>,
     /// The bytes that sled lacks, in memory or not.
     lag: u64,
     /// The first position of what could not be read again from the journal: sled is complete only before it.
     unread: Option<u64>,
+    /// Where mending is tried again although it is not quiet.
+    mend_at: u64,
 }
 
 impl Filler {
-    /// The filler of a store whose sled holds everything before `taken`.
-    pub fn new(shared: Arc<Shared>, taken: u64, written: bool) -> Self {
-        Self { shared, taken, written, let_go: taken, waiting: VecDeque::new(), bytes: 0, lag: 0, unread: None }
+    /// The filler of a store whose sled holds everything before `taken`, except what could not be read from `unread` on.
+    pub fn new(shared: Arc<Shared>, taken: u64, written: bool, unread: Option<u64>) -> Self {
+        let (waiting, gone) = (VecDeque::new(), VecDeque::new());
+        let mend_at = taken.saturating_add(shared.tuning.checkpoint_every);
+        Self { shared, taken, written, let_go: taken, waiting, bytes: 0, gone, lag: 0, unread, mend_at }
     }
 
     /// Works until the committer is gone. Gives whether sled was written to.
@@ -116,6 +123,8 @@ impl Filler {
         {
             self.bytes -= oldest.frames.len() as u64;
             self.let_go = oldest.next;
+            let first = oldest.next - oldest.places.len() as u64;
+            self.gone.extend((first..).zip(oldest.places.iter().map(|(_, place)| *place)));
             self.shared.forget(&oldest);
         }
     }
@@ -144,7 +153,13 @@ impl Filler {
         }
         drop(lag);
         self.shared.lag_fell.notify_all();
-        if self.taken - self.shared.checkpoint.load(Ordering::Relaxed) >= self.shared.tuning.checkpoint_every {
+        let every = self.shared.tuning.checkpoint_every;
+        if self.taken >= self.mend_at && (self.unread.is_some() || self.shared.sled().is_none()) {
+            // It may never be quiet.
+            self.mend();
+            self.mend_at = self.taken.saturating_add(every);
+        }
+        if self.taken.saturating_sub(self.shared.checkpoint.load(Ordering::Relaxed)) >= every {
             self.checkpoint();
         }
         true
@@ -163,15 +178,24 @@ impl Filler {
         });
         let (to, block) = match block {
             Ok(Some((block, behind))) => (behind, Some(block)),
-            // The end of the segment is damaged: whoever reads it meets the same, and what follows is whole.
+            // The end of the segment is damaged; what follows is whole.
             Ok(None) => (shared.journal.end_of(self.taken), None),
             Err(error) => {
-                tracing::warn!(%error, "sled lacks what could not be read again from the journal");
+                shared.unread(self.taken, &error);
                 self.unread.get_or_insert(self.taken);
-                (shared.journal.end_of(self.taken), None)
+                let to = shared.journal.end_of(self.taken).min(self.let_go);
+                while self.gone.pop_front_if(|(position, _)| *position < to).is_some() {}
+                self.took(to);
+                return 0;
             }
         };
         let to = to.min(self.let_go);
+        while let Some((position, whose)) = self.gone.pop_front_if(|(position, _)| *position < to) {
+            // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.
+            if !block.as_ref().is_some_and(|block| block.stands(position)) {
+                shared.remark(Remark::Lost { position: Position(position), whose: Some(whose) });
+            }
+        }
         let mut bytes = 0;
         if let Some(block) = &block {
             let frames = block.frames(self.taken..to);
@@ -215,6 +239,7 @@ impl Filler {
 
     /// sled's errors stick to its handle: it is let go, the journal serves, and it is opened again at a quiet moment.
     fn fail(&mut self, error: &SledError) {
+        self.mend_at = self.taken.saturating_add(self.shared.tuning.checkpoint_every);
         tracing::warn!(%error, "sled is out of order; the journal serves meanwhile");
         *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
@@ -225,21 +250,31 @@ impl Filler {
             let Some(from) = self.unread else { return };
             self.written = true;
             match refill(&self.shared, &sled, from, self.taken) {
-                Ok(_) => self.unread = None,
-                Err(error) => tracing::warn!(%error, "sled still lacks what cannot be read from the journal"),
+                Ok(refilled) => self.unread = refilled.unread,
+                Err(error) => self.fail(&error),
             }
             return;
         }
         let from = self.shared.checkpoint.load(Ordering::Relaxed);
         let finished = rebuild::finish(&self.shared.layout, &*self.shared.disk);
         let opened = finished.map_err(|error| SledError::Flush(error.into())).and_then(|()| open(&self.shared));
-        match opened.and_then(|sled| refill(&self.shared, &sled, from, self.taken).map(|_| sled)) {
-            Ok(sled) => {
-                (self.written, self.unread) = (true, None);
+        match opened.and_then(|sled| Ok((refill(&self.shared, &sled, from, self.taken)?, sled))) {
+            Ok((refilled, sled)) => {
+                (self.written, self.unread) = (true, refilled.unread);
                 *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = Some(sled);
                 tracing::info!("sled is in order again");
             }
             Err(error) => tracing::warn!(%error, "sled is still out of order"),
+        }
+    }
+}
+
+impl Shared {
+    /// Tells that the segment of a position cannot be read.
+    fn unread(&self, position: u64, error: &io::Error) {
+        let segments = self.journal.segments();
+        if let Some((segment, _)) = segments.iter().rev().find(|(segment, _)| segment.first <= position) {
+            self.remark(Remark::Unread { segment: segment.path(), reason: error.to_string() });
         }
     }
 }
@@ -267,29 +302,46 @@ pub fn insert(
     }
 }
 
-/// Gives sled what stands in the journal from one position to another. Gives how many Batches it lacked.
-pub fn refill(shared: &Shared, sled: &SledTree, from: u64, to: u64) -> Result<u64, SledError> {
+/// What giving sled a part of the journal came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refilled {
+    /// How many Batches it lacked.
+    pub lacked: u64,
+    /// The first position that could not be read.
+    pub unread: Option<u64>,
+}
+
+/// Gives sled what stands in the journal from one position to another.
+pub fn refill(shared: &Shared, sled: &SledTree, from: u64, to: u64) -> Result<Refilled, SledError> {
     let mut lacked = 0;
-    each_batch(shared, from..to, |session, first, frame| {
+    let unread = each_batch(shared, from..to, |session, first, frame| {
         lacked += u64::from(insert(shared, sled, session, first, frame)?);
         Ok(())
     })?;
-    Ok(lacked)
+    Ok(Refilled { lacked, unread })
 }
 
-/// Goes through the Batches that stand in the journal at some positions.
+/// Goes through the Batches that stand in the journal at some positions. A segment that cannot be read is passed over and
+/// told. Gives the first position that was passed over so.
 pub fn each_batch(
     shared: &Shared,
     positions: Range<u64>,
     mut each: impl FnMut(SessionId, Seq, &[u8]) -> Result<(), SledError>,
-) -> Result<(), SledError> {
-    let failed = |error: io::Error| SledError::Flush(error.into());
+) -> Result<Option<u64>, SledError> {
+    let mut unread = None;
     for (segment, end) in shared.journal.segments() {
         let wanted = positions.start.max(segment.first)..positions.end.min(end);
         if wanted.is_empty() {
             continue;
         }
-        let bytes = segment.load().map_err(failed)?;
+        let bytes = match segment.load() {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                shared.unread(wanted.start, &error);
+                unread.get_or_insert(wanted.start);
+                continue;
+            }
+        };
         for found in frame::scan(&bytes, super::segment::HEADER) {
             let frame::Found::Frame(_, frame) = found else { continue };
             if frame.kind != Kind::Batch || !wanted.contains(&frame.position) {
@@ -299,5 +351,5 @@ pub fn each_batch(
             each(header.session, header.first, frame.bytes)?;
         }
     }
-    Ok(())
+    Ok(unread)
 }

@@ -1,6 +1,7 @@
 //! Following a store on disk: pages of what is kept in memory, or of the files for who lags behind.
 
 use super::appending;
+use super::block::View;
 use super::journal::Stored;
 use super::reading::{self, decode};
 use super::report::Remark;
@@ -8,7 +9,9 @@ use super::shared::Shared;
 use crate::following::{Page, Pages};
 use crate::log::{Boxed, Followed, Position, ReadError, Slice};
 use annals_core::{Seq, SessionId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::sync::{Arc, PoisonError};
 
 /// How many Batches a follower takes at a time.
@@ -47,6 +50,9 @@ impl Pages for SessionPages {
     }
 }
 
+/// Batches that are damaged in the journal and stand elsewhere, by position.
+pub type Spare = BTreeMap<u64, Stored>;
+
 /// The pages of every Session.
 #[derive(Debug)]
 pub struct AllPages {
@@ -54,6 +60,8 @@ pub struct AllPages {
     pub shared: Arc<Shared>,
     /// The first position wanted.
     pub from: Position,
+    /// What was found elsewhere of a damaged place that is ahead, by position.
+    pub spare: Spare,
     /// How long the store was when following began.
     pub began_at: Position,
 }
@@ -64,10 +72,15 @@ impl Pages for AllPages {
             // A place that holds no Batch (see `frame::Void`) is passed over.
             loop {
                 let from = self.from.0;
-                let shared = self.shared.clone();
                 let (found, next) = match self.shared.newest(from)? {
                     Some(found) => found,
-                    None => apart(move || shared.positions(from)).await?,
+                    None => {
+                        let (shared, mut spare) = (self.shared.clone(), std::mem::take(&mut self.spare));
+                        let read = move || shared.positions(from, &mut spare).map(|found| (found, spare));
+                        let (found, spare) = apart(read).await?;
+                        self.spare = spare;
+                        found
+                    }
                 };
                 if found.is_empty() && next == from {
                     return Ok(Vec::new());
@@ -118,13 +131,19 @@ impl Shared {
         }))
     }
 
-    /// The same out of the journal's blocks.
-    fn positions(&self, from: u64) -> Result<(Vec<Stored>, u64), ReadError> {
+    /// The same out of the journal's blocks, and out of `spare` where they are damaged.
+    pub(super) fn positions(&self, from: u64, spare: &mut Spare) -> Result<(Vec<Stored>, u64), ReadError> {
         let io = |error: io::Error| ReadError::Io { source: Arc::new(error) };
         let end = self.lock().sessions.next;
         let Some(view) = self.journal.at(from).map_err(io)? else { return Err(io(gone(from))) };
         let (mut found, mut next) = (Vec::with_capacity(PAGE), from);
         while next < end && found.len() < PAGE {
+            if let Some(stored) = spare.remove(&next) {
+                self.remark(Remark::Hurt { session: stored.batch.session, seq: stored.batch.first });
+                found.push(stored);
+                next += 1;
+                continue;
+            }
             let stands = match view.outline.block_of(next) {
                 Some(number) => {
                     self.read_blocks_ahead(&view, number);
@@ -145,26 +164,41 @@ impl Shared {
                 if next > from {
                     break;
                 }
-                let stored = self.position_in_sled(next).ok_or_else(|| io(gone(next)))?;
-                self.remark(Remark::Hurt { session: stored.batch.session, seq: stored.batch.first });
-                found.push(stored);
-                next += 1;
+                *spare = self.elsewhere(&self.missing(&view, next..end).map_err(io)?);
+                if !spare.contains_key(&next) {
+                    return Err(io(gone(next)));
+                }
             }
         }
         Ok((found, next))
     }
 
-    fn position_in_sled(&self, position: u64) -> Option<Stored> {
-        let mut found = None;
-        let broken = self.sled()?.every(|_, frame| {
-            if found.is_none() {
-                found = decode(frame).filter(|stored| stored.position == position);
+    /// The positions that are damaged in the block of the first, or behind the last block of its segment: no more than a page.
+    fn missing(&self, view: &View, positions: Range<u64>) -> io::Result<BTreeSet<u64>> {
+        let Range { start, end } = positions;
+        Ok(match view.outline.block_of(start) {
+            Some(number) => {
+                let behind = view.outline.blocks.get(number + 1).map_or(view.outline.end, |next| next.first);
+                let block = self.journal.block(view, number)?;
+                (start..end.min(behind)).filter(|position| !block.stands(*position)).take(PAGE).collect()
             }
-        });
+            None => (start..end.min(self.journal.end_of(start))).take(PAGE).collect(),
+        })
+    }
+
+    /// What of some positions stands elsewhere: in memory, if sled lacks it still, or in sled.
+    fn elsewhere(&self, positions: &BTreeSet<u64>) -> Spare {
+        let mut spare = self.recent.read().unwrap_or_else(PoisonError::into_inner).lacking_at(positions);
+        if spare.len() == positions.len() {
+            return spare;
+        }
+        let Some(sled) = self.sled() else { return spare };
+        let (found, broken) = sled.at_positions(positions);
         if let Some(error) = broken {
             tracing::warn!(%error, "sled could not be read to its end");
         }
-        found
+        spare.extend(found.into_iter().filter_map(|(position, frame)| Some((position, decode(&frame)?))));
+        spare
     }
 }
 

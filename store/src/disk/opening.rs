@@ -48,6 +48,8 @@ pub struct Opened {
     pub report: OpeningReport,
     /// Whether sled was written to.
     pub written: bool,
+    /// The first position that could not be read for sled.
+    pub unread: Option<u64>,
 }
 
 impl Opening {
@@ -109,6 +111,7 @@ impl Opening {
         report.caught_up = compared.caught_up;
         report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));
         report.remarks.extend(compared.remarks);
-        Ok(Opened { shared, writer: recovered.writer, report, written: compared.written })
+        let (written, unread) = (compared.written, compared.unread);
+        Ok(Opened { shared, writer: recovered.writer, report, written, unread })
     }
 }

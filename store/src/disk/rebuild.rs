@@ -2,15 +2,17 @@
 
 use super::Aim;
 use super::files::Disk;
-use super::filler;
+use super::filler::{self, Refilled};
 use super::layout::Layout;
 use super::record;
 use super::report::Remark;
+use super::sessions::Checkpoint;
 use super::shared::Shared;
 use super::sled_tree::{self, SledError, SledTree};
 use annals_core::Seq;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 
 /// The reason that is given when somebody asked for a smaller sled.
 pub const COMPACTED: &str = "it was to be compacted";
@@ -27,6 +29,8 @@ pub struct Compared {
     pub caught_up: u64,
     /// Whether sled was written to.
     pub written: bool,
+    /// The first position that could not be read: sled is complete only before it.
+    pub unread: Option<u64>,
     /// What somebody should know.
     pub remarks: Vec<Remark>,
 }
@@ -45,15 +49,15 @@ pub fn compare(
         Ok(_) if !existed && next > 0 => Some("it was missing".to_owned()),
         Ok(_) if aim == Aim::Compact => Some(COMPACTED.to_owned()),
         Ok(sled) if aim == Aim::Repair => match filler::refill(shared, sled, 0, next) {
-            Ok(lacked) => {
-                compared.caught_up = lacked;
+            Ok(Refilled { lacked, unread }) => {
+                (compared.caught_up, compared.unread) = (lacked, unread);
                 sled.every(|_, _| {}).map(|error| error.to_string())
             }
             Err(error) => Some(error.to_string()),
         },
         Ok(sled) => match catch_up(shared, sled, checkpoint, next) {
-            Ok(lacked) => {
-                compared.caught_up = lacked;
+            Ok(Refilled { lacked, unread }) => {
+                (compared.caught_up, compared.unread) = (lacked, unread);
                 None
             }
             Err(reason) => Some(reason),
@@ -66,9 +70,8 @@ pub fn compare(
             compared.sled = opened.ok();
         }
         (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
-            Ok(Rebuilt { sled, batches, set_aside, unsaved }) => {
-                compared.sled = Some(sled);
-                compared.written = true;
+            Ok(Rebuilt { sled, batches, set_aside, unread, unsaved }) => {
+                (compared.sled, compared.written, compared.unread) = (Some(sled), true, unread);
                 let set_aside = set_aside.filter(|_| existed);
                 // Then it is kept: compacting removes only what it was made for.
                 let reason = match unsaved {
@@ -77,7 +80,11 @@ pub fn compare(
                 };
                 compared.remarks.push(Remark::SledRebuilt { reason, batches, set_aside });
             }
-            Err(error) => compared.remarks.push(Remark::SledOut { reason: format!("{reason}; {error}") }),
+            Err(error) => {
+                let error = error.to_string();
+                let reason = if reason == error { reason } else { format!("{reason}; {error}") };
+                compared.remarks.push(Remark::SledOut { reason });
+            }
         },
     }
     if shared.layout.sled().join("blobs").read_dir().is_ok_and(|mut blobs| blobs.next().is_some()) {
@@ -87,13 +94,15 @@ pub fn compare(
 }
 
 /// Gives sled what came after its checkpoint. An error says why it must be rebuilt instead.
-fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Result<u64, String> {
+fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Result<Refilled, String> {
     let told = |error: SledError| error.to_string();
     let before = checkpoint.min(next);
-    if filler::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)? > 0 {
+    let behind = filler::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)?;
+    if behind.lacked > 0 {
         return Err("it had lost its newest records".to_owned());
     }
-    let lacked = filler::refill(shared, sled, before, next).map_err(told)?;
+    let mut refilled = filler::refill(shared, sled, before, next).map_err(told)?;
+    refilled.unread = behind.unread.or(refilled.unread);
     let heads = shared.lock().sessions.heads();
     for told_head in heads {
         let (session, head) = (told_head.session, told_head.head);
@@ -103,11 +112,12 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
         });
         // What is damaged in the journal as well is no reason to make sled anew.
         let journal_has = || shared.journal.find(session, Seq(head.next.0.saturating_sub(1)));
-        if matches != Some(head.digest) && journal_has().map_err(|error| error.to_string())?.is_some() {
+        // Nor is what cannot be read now.
+        if matches != Some(head.digest) && journal_has().is_ok_and(|found| found.is_some()) {
             return Err(format!("it did not hold the end of session {session}"));
         }
     }
-    Ok(lacked)
+    Ok(refilled)
 }
 
 /// Where sled is made anew.
@@ -146,19 +156,34 @@ struct Rebuilt {
     batches: u64,
     /// Where the old one lies.
     set_aside: Option<PathBuf>,
+    /// The first position that could not be read from the journal.
+    unread: Option<u64>,
     /// Why something may be in the old one alone.
     unsaved: Option<SledError>,
 }
 
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
 fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
+    let beside = beside(&shared.layout);
     let failed = |error: io::Error| SledError::Flush(error.into());
-    let (place, beside, whole) = (shared.layout.sled(), beside(&shared.layout), whole(&shared.layout));
     remove_folder(&beside).map_err(failed)?;
-    let new = SledTree::open(&beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
+    let rebuilt = rebuild_beside(shared, &beside, old, next);
+    // On a full disk it would take the room that everything else needs.
+    if rebuilt.is_err()
+        && let Err(error) = remove_folder(&beside)
+    {
+        tracing::warn!(%error, "what was begun of a new sled could not be removed");
+    }
+    rebuilt
+}
+
+fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
+    let failed = |error: io::Error| SledError::Flush(error.into());
+    let (place, whole) = (shared.layout.sled(), whole(&shared.layout));
+    let new = SledTree::open(beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
     filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
     let mut batches = 0;
-    filler::each_batch(shared, 0..next, |session, first, frame| {
+    let unread = filler::each_batch(shared, 0..next, |session, first, frame| {
         batches += 1;
         new.replace(session, first, frame)
     })?;
@@ -180,11 +205,17 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt,
     }
     new.settle(&*shared.disk)?;
     drop(new);
+    if let Some(unread) = unread {
+        // What the checkpoint says of the old one does not hold for this one.
+        let next = unread.min(shared.checkpoint.load(Ordering::Relaxed));
+        (Checkpoint { next }).save(&*shared.disk, &shared.layout.checkpoint()).map_err(failed)?;
+        shared.checkpoint.store(next, Ordering::Relaxed);
+    }
     let swap = || {
         let mut set_aside = None;
         // From here on `finish` gives it its place when this is stopped.
         remove_folder(&whole)?;
-        shared.disk.rename(&beside, &whole)?;
+        shared.disk.rename(beside, &whole)?;
         shared.disk.sync_dir(&shared.layout.dir)?;
         if place.exists() {
             let folder = shared.layout.damaged();
@@ -200,7 +231,7 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt,
         Ok(set_aside)
     };
     let set_aside = swap().map_err(failed)?;
-    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unsaved })
+    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unread, unsaved })
 }
 
 /// Removes a folder that a stopped rebuild left.

@@ -9,7 +9,7 @@ use super::report::{Copy, Remark};
 use super::segment::{self, Segment};
 use super::sessions::Sessions;
 use super::shared::Tuning;
-use super::sled_tree::{self, SledTree};
+use super::sled_tree::SledTree;
 use crate::lineage::Birth;
 use crate::log::Position;
 use annals_core::codec::{self, Header};
@@ -209,15 +209,8 @@ impl Recovery<'_> {
 
     /// What sled has of the missing positions.
     fn look_in_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
-        let mut found = BTreeMap::new();
-        let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return found };
-        let broken = sled.every(|key, frame| {
-            if let Some((frame, _)) = sled_tree::checked(key, frame)
-                && missing.contains(&frame.position)
-            {
-                found.insert(frame.position, frame.bytes.to_vec());
-            }
-        });
+        let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return BTreeMap::new() };
+        let (found, broken) = sled.at_positions(missing);
         if let Some(error) = broken {
             tracing::warn!(%error, "sled could not be read to its end");
         }

@@ -149,6 +149,15 @@ pub enum Remark {
         /// Whose it was, and from which Seq on, if that can be told.
         whose: Option<(SessionId, Seq)>,
     },
+    /// A file of the journal cannot be read: sled gets what it holds when it can be read again. Look after the disk, then open
+    /// the store again.
+    #[error("{} cannot be read ({reason}); what sled lacks of it waits until it can be; look after the disk", segment.display())]
+    Unread {
+        /// Which segment.
+        segment: PathBuf,
+        /// What the system said.
+        reason: String,
+    },
     /// A Batch does not continue its Session. It was left out.
     #[error("session {session}, seq {seq}: the batch at position {} does not continue the session and was left out", position.0)]
     Unchained {

@@ -11,8 +11,8 @@ use super::sessions::{Own, Sessions};
 use super::sled_tree::SledTree;
 use crate::log::Position;
 use annals_core::{Seq, SessionId};
-use std::collections::VecDeque;
 use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -76,6 +76,9 @@ impl Default for Tuning {
 /// How many of the newest Batches are kept for followers.
 const KEPT: usize = 4096;
 
+/// How many bytes of them, in their codec form; the newest one is kept however long it is.
+const KEPT_BYTES: usize = 16 << 20;
+
 /// An open store.
 #[derive(Debug)]
 pub struct Shared {
@@ -130,20 +133,27 @@ impl State {
 pub struct Recent {
     /// What sled lacks and is kept in memory: of each Session, in order.
     lacking: HashMap<SessionId, VecDeque<Stored>>,
-    /// The newest Batches, dense by position; none while nobody follows.
-    newest: VecDeque<Stored>,
+    /// The newest Batches, dense by position, each with its length in bytes; none while nobody follows.
+    newest: VecDeque<(Stored, usize)>,
+    /// Those lengths together.
+    newest_bytes: usize,
 }
 
 impl Recent {
-    /// Takes in a Batch that became durable; `followed` says whether anybody follows the store.
-    pub(super) fn push(&mut self, stored: Stored, followed: bool) {
+    /// Takes in a Batch of so many bytes that became durable; `followed` says whether anybody follows the store.
+    pub(super) fn push(&mut self, stored: Stored, bytes: usize, followed: bool) {
         if followed {
-            if self.newest.len() == KEPT {
-                self.newest.pop_front();
+            self.newest_bytes += bytes;
+            while (self.newest.len() >= KEPT || self.newest_bytes > KEPT_BYTES)
+                && let Some((_, bytes)) = self.newest.pop_front()
+            {
+                self.newest_bytes -= bytes;
             }
-            self.newest.push_back(stored.clone());
+            // It was counted before there was room for it, and stays if it alone takes all of it.
+            self.newest.push_back((stored.clone(), bytes));
         } else {
             self.newest.clear();
+            self.newest_bytes = 0;
         }
         self.lacking.entry(stored.batch.session).or_default().push_back(stored);
     }
@@ -165,6 +175,12 @@ impl Recent {
         own.range(start..end.max(start)).take(limit).cloned().collect()
     }
 
+    /// What sled lacks and is kept in memory of some positions.
+    pub(super) fn lacking_at(&self, positions: &BTreeSet<u64>) -> BTreeMap<u64, Stored> {
+        let all = self.lacking.values().flatten().filter(|stored| positions.contains(&stored.position));
+        all.map(|stored| (stored.position, stored.clone())).collect()
+    }
+
     /// Up to `limit` Batches of a Session that begin before `end`, newest first.
     pub(super) fn lacking_before(&self, session: SessionId, end: Seq, limit: usize) -> VecDeque<Stored> {
         let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
@@ -174,9 +190,9 @@ impl Recent {
 
     /// The newest Batches from a position on, if they reach back that far.
     pub(super) fn from(&self, position: u64, limit: usize) -> Option<Vec<Stored>> {
-        let first = self.newest.front()?.position;
+        let first = self.newest.front()?.0.position;
         let skip = usize::try_from(position.checked_sub(first)?).ok()?;
-        Some(self.newest.iter().skip(skip).take(limit).cloned().collect())
+        Some(self.newest.iter().skip(skip).take(limit).map(|(stored, _)| stored.clone()).collect())
     }
 }
 

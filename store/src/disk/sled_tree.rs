@@ -8,12 +8,16 @@ use super::frame::{self, Frame, Kind};
 use super::record;
 use annals_core::codec::{self, Header};
 use annals_core::{Seq, SessionId};
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 /// The length of a key.
 const KEY: usize = 24;
+
+/// How often it is tried to open a database whose handle before is still held, at 25 ms each: longer than any one read.
+const TRIES: u32 = 400;
 
 /// An open sled database.
 #[derive(Clone, Debug)]
@@ -26,7 +30,7 @@ pub struct SledTree {
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum SledError {
     /// It said so.
-    #[error(transparent)]
+    #[error("{}", told(.0))]
     Sled(#[from] sled::Error),
     /// It panicked: its files are damaged.
     #[error("sled stopped with a panic: its files are damaged")]
@@ -42,6 +46,15 @@ pub enum SledError {
     /// Its file could not be flushed.
     #[error("sled's file could not be flushed: {0}")]
     Flush(#[source] std::sync::Arc<io::Error>),
+}
+
+/// What sled's error says to a person.
+fn told(error: &sled::Error) -> String {
+    match error {
+        sled::Error::Corruption { .. } => "its files are damaged".to_owned(),
+        sled::Error::Io(error) => error.to_string(),
+        other => other.to_string(),
+    }
 }
 
 /// The key of a Batch.
@@ -73,7 +86,7 @@ impl SledTree {
             let opened = opening.map_err(|error| SledError::Flush(error.into()))?.join();
             match opened.map_err(|_| SledError::Panicked)? {
                 // A reader of the handle before may hold it for a moment longer: that is no damage.
-                Err(sled::Error::Io(error)) if tries < 40 && error.to_string().contains("acquire lock") => {
+                Err(sled::Error::Io(error)) if tries < TRIES && error.to_string().contains("acquire lock") => {
                     std::thread::sleep(std::time::Duration::from_millis(25));
                 }
                 opened => return Ok(Self { db: opened?, path: path.to_owned() }),
@@ -176,6 +189,26 @@ impl SledTree {
             Ok(())
         });
         (found, result.err())
+    }
+
+    /// The frames of the Batches at some positions, in one way through it; what was found before an error, and the error.
+    pub fn at_positions(&self, positions: &BTreeSet<u64>) -> (BTreeMap<u64, Vec<u8>>, Option<SledError>) {
+        let (mut found, mut room) = (BTreeMap::new(), Vec::new());
+        let walked = guarded(|| {
+            for record in self.db.iter() {
+                if found.len() == positions.len() {
+                    break;
+                }
+                let (key, value) = record?;
+                if let Some((frame, _)) = checked(&key, record::frame(&value, &mut room))
+                    && positions.contains(&frame.position)
+                {
+                    found.insert(frame.position, frame.bytes.to_vec());
+                }
+            }
+            Ok(())
+        });
+        (found, walked.err())
     }
 
     /// Gives the key and the frame of every record that can be read to `each`; ends at the first error, which is given.

@@ -1,3 +1,4 @@
+mod behind;
 mod copies;
 mod damage;
 mod room;

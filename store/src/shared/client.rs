@@ -223,19 +223,22 @@ fn unexpected(answer: &Answer) -> Lost {
 impl Remote {
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let absent = |source| ConnectError::Absent { dir: self.dir.clone(), source };
-        let opened = socket::connect(&self.dir).and_then(|stream| {
-            stream.set_nonblocking(true)?;
-            UnixStream::from_std(stream)
-        });
-        let mut connection = Framed::new(opened.map_err(absent)?, frames());
         let ours = hello();
         let gone = || io::Error::from(io::ErrorKind::ConnectionAborted);
         let greeting = async {
+            let stream = loop {
+                match socket::connect(&self.dir) {
+                    Err(error) if error.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(socket::LOOK).await,
+                    connected => break UnixStream::from_std(connected?)?,
+                }
+            };
+            let mut connection = Framed::new(stream, frames());
             connection.send(bytes::Bytes::from(ours.clone())).await?;
-            connection.next().await.unwrap_or_else(|| Err(gone()))
+            let theirs = connection.next().await.unwrap_or_else(|| Err(gone()))?;
+            Ok((connection, theirs))
         };
-        let theirs =
-            tokio::time::timeout(HELLO, greeting).await.map_err(|_| Silence::of(&self.dir))?.map_err(absent)?;
+        let greeted = tokio::time::timeout(HELLO, greeting).await.map_err(|_| Silence::of(&self.dir))?;
+        let (connection, theirs) = greeted.map_err(absent)?;
         let owner = String::from_utf8_lossy(&theirs).into_owned();
         if !understands(&ours, &owner) {
             return Err(ConnectError::Version { dir: self.dir.clone(), owner, ours });
@@ -308,9 +311,17 @@ impl Blobs for Remote {
 }
 
 impl Remote {
+    /// Asks for a blob; an error of kind `TimedOut` carries the [`Silence`] of an owner that does not answer.
     fn blob(&self, hash: &BlobHash) -> io::Result<Option<String>> {
-        let mut stream = socket::connect(&self.dir)?;
-        stream.set_read_timeout(Some(ANSWER + HELLO))?;
+        self.blob_within(hash, ANSWER + HELLO).map_err(|error| match error.kind() {
+            // A call on a socket that took too long tells of itself as one that would block.
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => lost(Silence::of(&self.dir).into()),
+            _ => error,
+        })
+    }
+
+    fn blob_within(&self, hash: &BlobHash, patience: Duration) -> io::Result<Option<String>> {
+        let mut stream = socket::connect_within(&self.dir, patience)?;
         send(&mut stream, hello().as_bytes())?;
         receive(&mut stream)?;
         send(&mut stream, &Ask::Blob { hash: *hash }.write()?)?;

@@ -1,10 +1,12 @@
 //! The socket in a store's folder: for its user alone, and reachable however long the folder's path is.
 
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
 use std::fs::{DirBuilder, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt, symlink};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 /// The name of the socket in a store's folder.
 pub const SOCKET: &str = "socket";
@@ -27,9 +29,33 @@ pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects to the owner of the store in a folder.
+/// Connects to the owner of the store in a folder, without waiting: `WouldBlock` when it lets nobody in just now and as many
+/// wait as the system lets wait, as when the owner was stopped. The stream does not block.
 pub(super) fn connect(dir: &Path) -> io::Result<UnixStream> {
-    with_short_path(dir, |socket| UnixStream::connect(socket))
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    with_short_path(dir, |path| Ok(rustix::net::connect(&socket, &SocketAddrUnix::new(path)?)?))?;
+    Ok(UnixStream::from(socket))
+}
+
+/// How long who waits to be let in waits between two looks.
+pub(super) const LOOK: Duration = Duration::from_millis(20);
+
+/// The same, waiting for so long; the stream blocks, and no call on it waits longer. `TimedOut` when nobody was let in.
+pub(super) fn connect_within(dir: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let began = Instant::now();
+    let stream = loop {
+        match connect(dir) {
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => return Err(error),
+            Err(_) if began.elapsed() >= patience => return Err(io::ErrorKind::TimedOut.into()),
+            Err(_) => std::thread::sleep(LOOK),
+            Ok(stream) => break stream,
+        }
+    };
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(patience))?;
+    stream.set_write_timeout(Some(patience))?;
+    Ok(stream)
 }
 
 /// Calls with a path of the socket that is short enough: the real one, or one through a link that lives as long as the
@@ -81,7 +107,7 @@ impl Drop for Link {
 
 #[cfg(test)]
 mod tests {
-    use super::{SOCKET, connect, listen};
+    use super::{SOCKET, connect, connect_within, listen};
     use std::os::unix::fs::PermissionsExt;
 
     #[test]
@@ -91,6 +117,19 @@ mod tests {
         let _listener = listen(folder.path()).unwrap();
         let mode = |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
         assert_eq!((mode(folder.path()), mode(&folder.path().join(SOCKET))), (0o700, 0o600));
+    }
+
+    #[test]
+    fn nobody_waits_for_ever_to_be_let_in() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = listen(folder.path()).unwrap();
+        rustix::net::listen(&listener, 0).unwrap();
+        let _waiting = connect(folder.path()).unwrap();
+        let patience = std::time::Duration::from_millis(50);
+        assert_eq!(connect(folder.path()).unwrap_err().kind(), std::io::ErrorKind::WouldBlock);
+        assert_eq!(connect_within(folder.path(), patience).unwrap_err().kind(), std::io::ErrorKind::TimedOut);
+        listener.accept().unwrap();
+        connect_within(folder.path(), patience).unwrap();
     }
 
     #[test]

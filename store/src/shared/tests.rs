@@ -186,3 +186,16 @@ fn an_import_by_a_guest_has_many_appends_under_way_and_lands_in_order() {
     });
     guest.shutdown_background();
 }
+
+#[tokio::test]
+async fn an_owner_that_lets_nobody_in_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let listener = super::socket::listen(folder.path()).unwrap();
+    rustix::net::listen(&listener, 0).unwrap();
+    std::fs::write(folder.path().join("lock"), "4711").unwrap();
+    let _waiting = super::socket::connect(folder.path()).unwrap();
+    let told = RemoteLog::connect(folder.path()).await.unwrap_err();
+    assert!(matches!(&told, ConnectError::Silent(silence) if silence.owner == Some(4711)), "{told}");
+    drop(listener);
+    assert!(matches!(RemoteLog::connect(folder.path()).await, Err(ConnectError::Absent { .. })));
+}

@@ -9,7 +9,7 @@ use annals_core::Seq;
 use std::sync::Arc;
 
 /// Sessions whose Batches lie between each other's, long enough for several blocks and segments.
-async fn interleaved(log: &DiskLog, sessions: u64, rounds: u64) {
+pub(super) async fn interleaved(log: &DiskLog, sessions: u64, rounds: u64) {
     let mut next = std::collections::BTreeMap::new();
     for round in 0..rounds {
         for number in 0..sessions {
@@ -110,16 +110,17 @@ async fn what_sled_was_not_given_yet_is_read_from_the_journal_and_is_no_damage()
     assert!(all_pages(&log, session, 1).await == whole);
 }
 
-/// The machine's files, until reading is made to fail.
+/// The machine's files, until reading is made to fail: of every file, or of those whose name begins so.
 #[derive(Clone, Debug, Default)]
-struct Unreadable(Arc<std::sync::atomic::AtomicBool>);
+pub(super) struct Unreadable(pub Arc<std::sync::atomic::AtomicBool>, pub &'static str);
 
 #[derive(Debug)]
-struct UnreadableFile(Unreadable, Arc<dyn DiskFile>);
+struct UnreadableFile(Unreadable, Arc<dyn DiskFile>, bool);
 
 impl Disk for Unreadable {
     fn open(&self, path: &std::path::Path, how: How) -> std::io::Result<Arc<dyn DiskFile>> {
-        Ok(Arc::new(UnreadableFile(self.clone(), RealDisk.open(path, how)?)))
+        let meant = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(self.1));
+        Ok(Arc::new(UnreadableFile(self.clone(), RealDisk.open(path, how)?, meant)))
     }
     fn create_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
         RealDisk.create_dir(path)
@@ -140,7 +141,7 @@ impl Disk for Unreadable {
 
 impl DiskFile for UnreadableFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> std::io::Result<usize> {
-        match self.0.0.load(std::sync::atomic::Ordering::Relaxed) {
+        match self.2 && self.0.0.load(std::sync::atomic::Ordering::Relaxed) {
             true => Err(std::io::Error::from_raw_os_error(5)),
             false => self.1.read_at(buffer, offset),
         }
@@ -160,7 +161,7 @@ impl DiskFile for UnreadableFile {
 }
 
 /// Sizes with which sled gets nothing before closing, and most of it only from the journal.
-fn late() -> Tuning {
+pub(super) fn late() -> Tuning {
     Tuning {
         segment_bytes: 256 << 10,
         lag_memory: 256 << 10,
