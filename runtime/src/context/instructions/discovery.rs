@@ -15,6 +15,9 @@ pub(super) struct Found {
     pub(super) listed: bool,
 }
 
+/// What instructions are usually called.
+const USUAL: &str = "AGENTS.md";
+
 /// What was found.
 pub(super) struct Scan {
     /// Every instruction file, each once, in the order of telling.
@@ -160,10 +163,8 @@ fn is_guarded(config: &InstructionFiles, root: &str, path: &str, target: &str) -
         let path = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
         evaluate(&config.guarded, "read", path)
     };
-    let usual = match (parent(path), config.names.first()) {
-        (Some(directory), Some(name)) => join(directory, name),
-        _ => path.to_string(),
-    };
+    // Not one of the names that are looked for: the project may have chosen those.
+    let usual = join(parent(path).unwrap_or(root), USUAL);
     match (judged(&usual), judged(target)) {
         (Effect::Allow, target) => target != Effect::Allow,
         (Effect::Ask, target) => target == Effect::Deny,

@@ -229,6 +229,8 @@ async fn a_link_to_what_is_asked_for_before_it_is_read_is_not_told_unasked() -> 
     // Nor what the project's own configuration may name.
     let named = InstructionFiles { configured: vec![".e*".into()], ..config.clone() };
     assert!(!told(&named).await?.contains("private"));
+    let called = InstructionFiles { names: vec![".env".into()], ..config.clone() };
+    assert!(!told(&called).await?.contains("private"));
     let trusted = InstructionFiles { links_out: true, ..config };
     assert!(told(&trusted).await?.contains("private"));
     Ok(())
