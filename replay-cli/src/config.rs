@@ -214,6 +214,7 @@ impl Config {
             home: self.places.home.as_ref().map(|home| home.to_string_lossy().into_owned()),
             project: project && !opted_out(|name| self.variables.get(name)),
             links_out: self.trusted,
+            guarded: self.settings.rules(&["permissions"]),
         }
     }
 

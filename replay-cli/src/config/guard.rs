@@ -6,6 +6,7 @@ use super::problem::Problem;
 use super::reading::{Setting, shown};
 use super::settings::{Settings, rule};
 use annals_core::event::{Effect, Rule};
+use annals_core::permission::evaluate;
 use std::path::{Component, Path};
 
 /// What of a project's settings only a trusted file may do, judged against what holds without them.
@@ -38,8 +39,12 @@ fn objection(project: Project, setting: &Setting, without: &Settings, root: &Pat
         Project::Inside => {
             let paths = setting.value.as_array().map_or(std::slice::from_ref(&setting.value), Vec::as_slice);
             let mut paths = paths.iter().map(|path| path.as_str().unwrap_or_default());
-            let out = paths.find(|path| path.starts_with('~') || !stays(Path::new(path), root))?;
-            Some(format!("{out:?} leads out of the project"))
+            let rules = without.rules(&["permissions"]);
+            paths.find_map(|path| match path.starts_with('~') || !stays(Path::new(path), root) {
+                true => Some(format!("{path:?} leads out of the project")),
+                false => is_guarded(path, root, &rules)
+                    .then(|| format!("the rules for reading guard {path:?} more than an AGENTS.md")),
+            })
         }
         Project::Tuning(why) => {
             let name = setting.path.last()?;
@@ -63,6 +68,15 @@ pub(super) fn stays(path: &Path, root: &Path) -> bool {
     let there =
         whole.ancestors().take_while(|above| above.starts_with(root)).find_map(|above| above.canonicalize().ok());
     plain && there.is_none_or(|real| real.starts_with(real_root))
+}
+
+/// Whether what a path in the project leads to may not be read unasked, while instructions may.
+fn is_guarded(path: &str, root: &Path, rules: &[Rule]) -> bool {
+    let real = root.join(path).canonicalize().ok();
+    let target = real.as_deref().zip(root.canonicalize().ok()).and_then(|(real, root)| real.strip_prefix(root).ok());
+    let allowed = |path: &str| evaluate(rules, "read", path) == Effect::Allow;
+    let target = target.map_or(path.into(), Path::to_string_lossy);
+    allowed("AGENTS.md") && !(allowed(path) && allowed(&target))
 }
 
 /// Whether a rule after others can allow what they do not. May say yes where the answer is no, never the reverse.

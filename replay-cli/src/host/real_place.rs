@@ -75,7 +75,9 @@ impl AtPlace for RealPlace {
             let (instructions, skills) = tokio::join!(instructions.links_out(directory), catalogue.links_out());
             // What cannot be looked at is told when it is to be read.
             let links = instructions.into_iter().chain(skills).flatten();
-            links.map(|link| not_followed(&link, Path::new(directory))).collect()
+            let root = project(Path::new(directory));
+            let root = root.canonicalize().unwrap_or_else(|_| root.to_owned());
+            links.map(|link| not_followed(&link, Path::new(directory), &root)).collect()
         })
     }
 }
@@ -86,11 +88,15 @@ impl RealPlace {
     }
 }
 
-fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path) -> String {
-    let path = Path::new(path).strip_prefix(directory).unwrap_or(Path::new(path)).display();
+fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path, project: &Path) -> String {
+    let shown = Path::new(path).strip_prefix(directory).unwrap_or(Path::new(path)).display();
+    let why = match Path::new(target).starts_with(project) {
+        true => format!("leads to {target}, which your rules do not let be read unasked"),
+        false => format!("is a link out of the project, to {target}"),
+    };
     plain(&format!(
-        "{path} is a link out of the project, to {target}: it is not read, since the project may be anybody's. If it is to \
-         be, say `annals config trust`; that needs a file .annals/config.toml, which may be empty"
+        "{shown} {why}: it is not read, since the project may be anybody's. If it is to be, say `annals config trust`; that \
+         needs a file .annals/config.toml, which may be empty"
     ))
 }
 

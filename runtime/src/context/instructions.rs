@@ -15,6 +15,7 @@ use super::{Boundary, Fault, Producer, SystemContext, own_key};
 use crate::Boxed;
 use crate::ports::Filesystem;
 use annals_core::Key;
+use annals_core::event::Rule;
 use discovery::Found;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
@@ -52,6 +53,9 @@ pub struct InstructionFiles {
     /// Whether files of the project may be links that lead out of it. Whoever wrote the project chose what they lead to, and
     /// it is the user's: only where the user trusts the project.
     pub links_out: bool,
+    /// What reading is judged by. Where links may not lead out, no file of the project is told that these rules guard more
+    /// than instructions, such as `.env`, whatever leads to it.
+    pub guarded: Vec<Rule>,
 }
 
 impl Default for InstructionFiles {
@@ -63,6 +67,7 @@ impl Default for InstructionFiles {
             home: None,
             project: true,
             links_out: false,
+            guarded: Vec::new(),
         }
     }
 }
@@ -81,6 +86,7 @@ impl Default for InstructionFiles {
 ///     home: Some("/home/me".into()),
 ///     project: !opted_out(|name| std::env::var(name).ok()),
 ///     links_out: false,
+///     guarded: Vec::new(),
 /// };
 /// let registry = Registry::default();
 /// registry.register(Instructions::key(), Instructions { files: Arc::new(RealFilesystem), config })?.detach();
@@ -128,7 +134,7 @@ impl Producer for Instructions {
     }
 }
 
-/// A link of a project that leads out of it and is not followed.
+/// A path of a project that is not followed: it leads out of it, or to something that is guarded there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LinkOut {
     /// Where it is.

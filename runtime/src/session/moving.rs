@@ -37,6 +37,11 @@ impl Session {
         {
             return Err(Refusal::OtherProject);
         }
+        // A move is also the end of a restore that brought changes along: one for something else is taken back before it.
+        if let Err(refusal) = self.settle_restore().await {
+            // Whoever leaves a place that is gone cannot put it in order first.
+            tracing::warn!(session = %self.id(), %refusal, "a restore that was cut short was not taken back");
+        }
         self.lane
             .decide(|view| {
                 if view.session.location.as_ref() == Some(&location) {

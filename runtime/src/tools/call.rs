@@ -107,6 +107,15 @@ impl Permits {
         !self.limits.deny(action, &[resource])
             && authorise(&self.rules, &self.approved, action, &[resource]) == Effect::Allow
     }
+
+    /// Whether doing something to `resource`, below a directory to which it may be done, is allowed as well. Where a person
+    /// was asked about the directory, their answer is about all below it that is not denied.
+    pub fn allow_below(&self, action: &str, directory: &str, resource: &str) -> bool {
+        let judged = |resource| authorise(&self.rules, &self.approved, action, &[resource]);
+        let was_asked = authorise(&self.rules, &[], action, &[directory]) == Effect::Ask;
+        let answered = was_asked && !self.limits.deny(action, &[resource]) && judged(resource) != Effect::Deny;
+        answered || self.allow(action, resource)
+    }
 }
 
 /// Where a running tool shows what it has so far.

@@ -95,12 +95,13 @@ impl Work for Grep {
                 left_out: 0,
                 withheld,
             };
+            let searched = place.resource(&root);
             let complete = if root.is_dir() {
                 walk::through(&root, None, stop, |entry| {
                     let file = entry.file_type().is_some_and(|kind| kind.is_file());
                     let within = entry.path().strip_prefix(&root).unwrap_or(entry.path());
                     if file && shape.as_ref().is_none_or(|shape| shape.has(within)) {
-                        search.found(entry.path(), &permits);
+                        search.found(entry.path(), &searched, &permits);
                     }
                 })
             } else {
@@ -148,9 +149,9 @@ struct Withheld {
 
 impl Search<'_> {
     /// Searches a file that nobody named, if it may be read without asking.
-    fn found(&mut self, path: &Path, permits: &Permits) {
+    fn found(&mut self, path: &Path, searched: &str, permits: &Permits) {
         let resource = self.place.resource(path);
-        if [READ, Grep::NAME].into_iter().all(|action| permits.allow(action, &resource)) {
+        if permits.allow(READ, &resource) && permits.allow_below(Grep::ACTION, searched, &resource) {
             return self.file(path);
         }
         self.withheld.count += 1;

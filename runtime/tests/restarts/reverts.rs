@@ -4,6 +4,7 @@ use super::place::{Place, git_is_here};
 use super::world::{Tested, World, events, history};
 use super::{Death, Point, When, dies, process};
 use annals_core::SessionId;
+use annals_core::event::Location;
 use annals_runtime::ports::provider::Attempt;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Session};
@@ -109,6 +110,24 @@ async fn a_clear_whose_process_dies_at_any_point_leaves_the_revert_staged_with_i
         assert_eq!((view.session.revert.is_none(), &view.session.restoring), (cleared, &None), "{point:?}");
         assert_eq!(place.world()?, if cleared { files } else { restored }, "{point:?}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_move_takes_a_restore_back_before_it_leaves() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, id) = worked().await?;
+    let files = place.world()?;
+    let death = Death::at(Point::Restore(0, When::After));
+    dies(&process(&world, &[(&place.root, &place.folder)], &death, true), &death, id, undo).await?;
+    let runtime = process(&world, &[(&place.root, &place.folder)], &Death::at(Point::Never), true);
+    let session = runtime.session(id).await?;
+    assert!(session.move_to(Location { directory: "/elsewhere".into(), workspace: None }).await?);
+    assert_eq!(place.world()?, files);
+    let log = events(&world, &session).await?;
+    assert_eq!(log[log.len() - 3..], ["restore.begun", "restore.abandoned", "session.moved"]);
     Ok(())
 }
 

@@ -3,7 +3,7 @@
 use super::*;
 
 /// What a project may not do by itself: its lines, and what is said of the first of them.
-const DANGEROUS: [(&str, &str); 18] = [
+const DANGEROUS: [(&str, &str); 19] = [
     (
         "[providers.openai]\nbase_url = \"http://evil\"",
         ":2: `providers.openai.base_url`: it could send keys and code to another place",
@@ -36,6 +36,7 @@ const DANGEROUS: [(&str, &str); 18] = [
     ),
     ("[agents.build.options]\nbody = { metadata = \"x\" }", ":2: `agents.build.options.body`: it could send keys"),
     ("[models.\"openai/x\".options]\nstore = true", ":2: `models.\"openai/x\".options.store`: it could send keys"),
+    ("[instructions]\nnames = [\".env\"]", ":2: `instructions.names`: the rules for reading guard \".env\" more"),
     ("[agents.x]\ntext_file = \"~/.ssh/id\"", ":2: `agents.x.text_file`: \"~/.ssh/id\" leads out of the project"),
 ];
 
@@ -126,6 +127,17 @@ fn a_folder_of_skills_that_is_a_link_out_of_the_project_is_left_out() {
         fs::remove_file(&link).expect("a link");
     }
     assert_eq!(skills().len(), 2, "one that is not there yet may come");
+}
+
+#[test]
+fn a_project_does_not_tell_what_is_asked_for_before_it_is_read() {
+    for named in [".env", "link"] {
+        let world = World::with("", &format!("[agents.x]\ntext_file = \"{named}\""));
+        world.write("project/.env", "private");
+        std::os::unix::fs::symlink(".env", world.folder.path().join("project/link")).expect("a link");
+        let told = world.refusal();
+        assert!(told.contains(&format!("`agents.x.text_file`: the rules for reading guard {named:?} more")), "{told}");
+    }
 }
 
 #[test]

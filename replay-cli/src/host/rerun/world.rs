@@ -168,6 +168,7 @@ fn instructions(told: &Told, n: usize, boundary: Boundary) -> Boxed<'static, Res
             home: None,
             project: true,
             links_out: false,
+            guarded: Vec::new(),
         };
         Instructions { files: Arc::new(files), config }.produce(&Boundary { discovered: Vec::new(), ..boundary }).await
     })

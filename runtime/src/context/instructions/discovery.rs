@@ -2,6 +2,8 @@
 
 use super::{InstructionFiles, LinkOut, pattern};
 use crate::ports::filesystem::{FileKind, Filesystem, join, lexical, parent, project, within};
+use annals_core::event::Effect;
+use annals_core::permission::evaluate;
 use std::collections::BTreeSet;
 use std::io;
 
@@ -13,11 +15,14 @@ pub(super) struct Found {
     pub(super) listed: bool,
 }
 
+/// What instructions are usually called.
+const USUAL: &str = "AGENTS.md";
+
 /// What was found.
 pub(super) struct Scan {
     /// Every instruction file, each once, in the order of telling.
     pub(super) found: Vec<Found>,
-    /// Links out of the project, which are not told.
+    /// Links that are not followed.
     pub(super) links_out: Vec<LinkOut>,
 }
 
@@ -138,7 +143,7 @@ impl<'a> Own<'a> {
     }
 }
 
-/// Where a path in a project leads, if that is out of the project and is not to be followed.
+/// Where a path in a project leads, if that is not to be followed: out of the project, or something that is guarded there.
 async fn leads_out(
     files: &dyn Filesystem,
     config: &InstructionFiles,
@@ -149,7 +154,22 @@ async fn leads_out(
         return Ok(None);
     }
     let target = files.canonicalise(path).await?;
-    Ok(Some(target).filter(|target| !within(target, root)))
+    Ok(Some(target).filter(|target| !within(target, root) || is_guarded(config, root, path, target)))
+}
+
+/// Whether reading what a path leads to needs more permission than reading instructions that stand there.
+fn is_guarded(config: &InstructionFiles, root: &str, path: &str, target: &str) -> bool {
+    let judged = |path: &str| {
+        let path = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
+        evaluate(&config.guarded, "read", path)
+    };
+    // Not one of the names that are looked for: the project may have chosen those.
+    let usual = join(parent(path).unwrap_or(root), USUAL);
+    match (judged(&usual), judged(target)) {
+        (Effect::Allow, target) => target != Effect::Allow,
+        (Effect::Ask, target) => target == Effect::Deny,
+        (Effect::Deny, _) => false,
+    }
 }
 
 /// The instruction files that a successful read of `read` brings to light: in its directory and above, up to the
@@ -179,7 +199,11 @@ pub async fn discover(
             let path = join(directory, name);
             if files.kind(&path).await? == Some(FileKind::File) {
                 if let Some(target) = leads_out(files, config, &root, &path).await? {
-                    tracing::warn!(path, target, "instructions that are a link out of the project are not told");
+                    tracing::warn!(
+                        path,
+                        target,
+                        "instructions that are a link out of the project, or to what is guarded, are not told"
+                    );
                     continue;
                 }
                 let path = files.canonicalise(&path).await?;

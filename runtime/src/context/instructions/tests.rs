@@ -3,6 +3,7 @@
 use super::super::tests::{Outcome, baseline, boundary, told};
 use super::*;
 use crate::ports::{FileKind, MemoryFilesystem, RealFilesystem};
+use annals_core::event::Effect;
 
 fn world(files: &[(&str, &str)]) -> Arc<MemoryFilesystem> {
     let tree = Arc::new(MemoryFilesystem::default());
@@ -195,6 +196,43 @@ async fn a_link_out_of_a_project_is_told_only_where_the_user_trusts_it() -> Outc
     // What the user names himself is no link of the project's.
     let wished = InstructionFiles { configured: vec!["../home/notes/*.md".into()], ..config };
     assert!(told(&wished, &boundary(&root)).await?.contains("notes"));
+    Ok(())
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_link_to_what_is_asked_for_before_it_is_read_is_not_told_unasked() -> Outcome {
+    use std::os::unix::fs::symlink;
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?.to_str().ok_or("temporary path")?.to_string();
+    for directory in [".git", "a", "b", "c"] {
+        std::fs::create_dir_all(format!("{root}/{directory}"))?;
+    }
+    std::fs::write(format!("{root}/.env"), "private")?;
+    std::fs::write(format!("{root}/README.md"), "rules")?;
+    symlink("README.md", format!("{root}/AGENTS.md"))?;
+    for directory in ["a", "c"] {
+        symlink("../.env", format!("{root}/{directory}/AGENTS.md"))?;
+    }
+    let rule = |resource: &str, effect| Rule { action: "read".into(), resource: resource.into(), effect };
+    let guarded = vec![rule("*", Effect::Allow), rule("*.env", Effect::Ask)];
+    let config = InstructionFiles { guarded, ..InstructionFiles::default() };
+    let files = Arc::new(RealFilesystem);
+    let told = async |config: &InstructionFiles| {
+        let context = Instructions { files: files.clone(), config: config.clone() };
+        baseline(&context.produce(&boundary(&format!("{root}/a"))).await?).await
+    };
+    assert_eq!(told(&config).await?, format!("Instructions from: {root}/README.md\nrules"));
+    let links = Instructions { files: files.clone(), config: config.clone() }.links_out(&format!("{root}/a")).await?;
+    assert_eq!(links, [LinkOut { path: format!("{root}/a/AGENTS.md"), target: format!("{root}/.env") }]);
+    assert!(discover(files.as_ref(), &config, &root, &format!("{root}/c/x.rs"), &[]).await?.is_empty());
+    // Nor what the project's own configuration may name.
+    let named = InstructionFiles { configured: vec![".e*".into()], ..config.clone() };
+    assert!(!told(&named).await?.contains("private"));
+    let called = InstructionFiles { names: vec![".env".into()], ..config.clone() };
+    assert!(!told(&called).await?.contains("private"));
+    let trusted = InstructionFiles { links_out: true, ..config };
+    assert!(told(&trusted).await?.contains("private"));
     Ok(())
 }
 

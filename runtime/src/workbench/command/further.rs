@@ -61,7 +61,7 @@ const PROGRAMS: [Program; 5] = [
 ];
 
 /// What stands before git's subcommand and lets it run anything, or work in another place with other settings and hooks.
-const GIT_FIRST: [&str; 5] = ["--config-env", "--exec-path", "--git-dir", "--work-tree", "--namespace"];
+const GIT_FIRST: [&str; 6] = ["--bare", "--config-env", "--exec-path", "--git-dir", "--work-tree", "--namespace"];
 
 /// What stands behind it. Git takes any beginning of a long option that is the only one.
 const GIT_THEN: [&str; 9] = [
@@ -98,24 +98,38 @@ pub(super) fn goes_further(command: &str) -> bool {
         return !rest.is_empty();
     }
     if SUBSCRIPTS.contains(&name) {
-        return command.contains("$(") || command.contains("${") || command.contains('`');
+        // Without the quotes, too: put into the middle of a substitution they hide it from us alone.
+        let substitutes = |text: &str| ["$(", "${", "`"].iter().any(|mark| text.contains(mark));
+        return substitutes(command) || rest.iter().any(|word| substitutes(&word.text));
     }
-    let known = PROGRAMS.iter().find(|program| program.names.contains(&name));
-    let says = |word: &Word| match known {
-        Some(program) => begins(&word.text, program.long) || has_letter(&word.text, program.short),
-        None => false,
-    };
-    // Braces can make one word of many, an option among them.
-    let makes_options = |word: &Word| word.braces && word.text.contains('-');
-    match (known, name) {
-        (Some(_), _) => rest.iter().any(|word| says(word) || makes_options(word)),
-        (None, "git") => rest.iter().any(makes_options) || git(rest),
+    match (PROGRAMS.iter().find(|program| program.names.contains(&name)), name) {
+        (Some(program), _) => {
+            // In tar's oldest form the letters have no dash.
+            let bare = rest.first().filter(|_| program.names.contains(&"tar"));
+            bare.is_some_and(|word| !word.text.starts_with('-') && word.text.contains(program.short))
+                || rest.iter().any(|word| program.says(word) || word.may_be_option() || program.may_find(word))
+        }
+        (None, "git") => rest.iter().any(Word::may_be_option) || git(rest),
         (None, _) => false,
     }
 }
 
-fn git(words: &[Word]) -> bool {
-    let mut words = words.iter().map(|word| word.text.as_str());
+impl Program {
+    fn says(&self, word: &Word) -> bool {
+        begins(&word.text, self.long) || has_letter(&word.text, self.short)
+    }
+
+    /// Whether a pattern may find a file that is called like an option: a project can hold such a one.
+    fn may_find(&self, word: &Word) -> bool {
+        let tail = word.text.rsplit(PATTERN).next().unwrap_or_default();
+        // Those of `find` have no value that the name of a file could go on with.
+        let valued = self.long.iter().any(|option| option.starts_with("--"));
+        word.first == First::Pattern && (valued || self.long.iter().any(|option| option.ends_with(tail)))
+    }
+}
+
+fn git(all: &[Word]) -> bool {
+    let mut words = all.iter().map(|word| word.text.as_str());
     let subcommand = loop {
         match words.next() {
             None => return false,
@@ -131,6 +145,13 @@ fn git(words: &[Word]) -> bool {
         }
     };
     let rest: Vec<&str> = words.collect();
+    let (before, behind) = all.split_at(all.len() - rest.len());
+    // What is not there vanishes, and the next word stands in its place.
+    if before.iter().any(|word| word.varies)
+        || ["bisect", "submodule", "config"].contains(&subcommand) && behind.iter().any(|word| word.varies)
+    {
+        return true;
+    }
     let letters: &[char] = match subcommand {
         "rebase" => &['x'],
         "grep" => &['O'],
@@ -141,10 +162,13 @@ fn git(words: &[Word]) -> bool {
     };
     let further = |word: &&str| begins(word, &GIT_THEN) || has_letter(word, letters) || word.starts_with("ext::");
     match subcommand {
-        "bisect" => rest.first() == Some(&"run"),
+        "bisect" => matches!(rest.first(), Some(&("run" | "visualize" | "view"))),
         "submodule" => rest.contains(&"foreach"),
         // What is set there, git runs next time.
-        "config" => !rest.iter().any(|word| matches!(*word, "--get" | "--get-all" | "--list" | "-l" | "get" | "list")),
+        "config" => !rest
+            .iter()
+            .find(|word| !["--global", "--local", "--system", "--worktree"].contains(*word))
+            .is_some_and(|word| matches!(*word, "--get" | "--get-all" | "--list" | "-l" | "get" | "list")),
         subcommand => GIT_RUNS.contains(&subcommand) || rest.iter().any(further),
     }
 }
@@ -165,12 +189,48 @@ fn has_letter(word: &str, letters: &[char]) -> bool {
     group.is_some_and(|group| group.contains(letters))
 }
 
+/// What a pattern of file names is made of.
+const PATTERN: [char; 3] = ['*', '?', '['];
+
 /// A word of a command as a shell reads it.
 #[derive(Default)]
 struct Word {
     text: String,
-    /// Whether it has a brace that is not quoted.
-    braces: bool,
+    first: First,
+    /// Whether a variable, a pattern or braces may make another word of it, many, or none.
+    varies: bool,
+}
+
+/// What a word begins with.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum First {
+    #[default]
+    Literal,
+    Variable,
+    Pattern,
+    Braces,
+}
+
+impl Word {
+    fn push(&mut self, one: char, kind: First) {
+        if self.text.is_empty() {
+            self.first = kind;
+        }
+        self.varies |= kind != First::Literal;
+        self.text.push(one);
+    }
+
+    /// Whether a shell may make an option of it that it does not show.
+    fn may_be_option(&self) -> bool {
+        let dashes = || self.text.contains('-');
+        match self.first {
+            First::Literal => self.varies && self.text.starts_with('-'),
+            // The last word of the command before.
+            First::Variable => dashes() || self.text.contains(PATTERN) || ["$_", "${_}"].contains(&self.text.as_str()),
+            First::Braces => dashes(),
+            First::Pattern => false,
+        }
+    }
 }
 
 /// The words of a simple command, without their quotes.
@@ -186,11 +246,18 @@ fn words(command: &str) -> Vec<Word> {
                 quote = Some(one);
             }
             (Some(open), one) if open == one => quote = None,
-            (None | Some('"'), '\\') => word.get_or_insert_default().text.extend(chars.next()),
-            (quote, one) => {
+            (None | Some('"'), '\\') => {
                 let word = word.get_or_insert_default();
-                word.braces |= quote.is_none() && one == '{';
-                word.text.push(one);
+                chars.next().into_iter().for_each(|one| word.push(one, First::Literal));
+            }
+            (quote, one) => {
+                let kind = match (quote, one) {
+                    (None | Some('"'), '$') => First::Variable,
+                    (None, '{') => First::Braces,
+                    (None, one) if PATTERN.contains(&one) => First::Pattern,
+                    _ => First::Literal,
+                };
+                word.get_or_insert_default().push(one, kind);
             }
         }
     }

@@ -184,6 +184,14 @@ fn a_command_that_is_told_to_run_another_is_judged_whole() {
         ("printf *", "printf -v 'a[$(rm -r .)]' x"),
         ("test *", "test -v 'a[`rm -r .`]'"),
         ("[ *", "[ -v 'a[$(rm -r .)]' ]"),
+        ("printf *", "printf -v 'a[$''(rm -r .)]' x"),
+        ("printf *", "printf -v a[\\$\\(rm\\)] x"),
+        ("test *", "test -v 'a[$''(rm)]'"),
+        ("git *", "git config alias.x '!rm -r .' list"),
+        ("git *", "git config --comment list alias.x '!rm -r .'"),
+        ("git *", "git --bare x"),
+        ("git *", "git bisect view submodule foreach rm"),
+        ("tar *", "tar xIf 'rm -r .' x"),
         ("env *", "env rm -r ."),
         ("sudo *", "sudo rm -r ."),
         ("command *", "command rm -r ."),
@@ -198,6 +206,45 @@ fn a_command_that_is_told_to_run_another_is_judged_whole() {
         ("printf *", "printf '%s' x"),
         ("git *", "git commit -m 'use -c and --exec'"),
         ("git *", "git log --oneline --exec-path"),
+        ("git *", "git diff $BASE...HEAD feature-{a,b} src/*-x.rs"),
+        ("git *", "git config --get user.name"),
+        ("git *", "git config --global --list"),
+        ("find *", "find . -name *.rs"),
+        ("tar *", "tar xzf x.tar.gz"),
+    ] {
+        assert_eq!(judged(allowed, command), Effect::Allow, "{command}");
+    }
+}
+
+#[test]
+fn what_a_shell_makes_an_option_of_is_judged_whole() {
+    for (allowed, command) in [
+        ("find *", "find . -ex${Z}ec rm {} +"),
+        ("find *", "find . $Z-exec rm {} +"),
+        ("find *", "find . \"$Z-exec\" rm {} +"),
+        ("find *", "find . -exe? rm {} +"),
+        ("find *", "find . {-exec,rm} {} +"),
+        ("find *", "find . $_ rm {} +"),
+        ("git *", "git -${Z}c core.pager=rm log"),
+        ("git *", "git $Z bisect run rm -r ."),
+        ("git *", "git conf${Z}ig alias.x '!rm -r .'"),
+        ("git *", "git bisec[t] run rm -r ."),
+        ("git *", "git bisect $Z run rm -r ."),
+        ("git *", "git submodule fore${Z}ach rm"),
+        // A file of the project may be called `--pre=sh`, and every other one is then run.
+        ("rg *", "rg x *"),
+        ("rg *", "rg x [-]*"),
+        ("rg *", "rg x $Z*"),
+        ("tar *", "tar cf x.tar *"),
+        ("find *", "find *"),
+    ] {
+        assert_eq!(judged(allowed, command), Effect::Ask, "{command}");
+    }
+    for (allowed, command) in [
+        ("rg *", "rg x ./* src/*.rs 'a*-b'"),
+        ("rg *", "rg \"$WORD\" src"),
+        ("find *", "find . -name '*-x'"),
+        ("git *", "git log '*-x' \\*-y"),
     ] {
         assert_eq!(judged(allowed, command), Effect::Allow, "{command}");
     }

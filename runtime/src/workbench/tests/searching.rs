@@ -66,6 +66,12 @@ async fn a_search_shows_no_file_that_reading_would_ask_for() -> Tested {
     assert_eq!(bench.demands("grep", json!({"pattern": "x", "path": "deep"})), ["grep deep"]);
     let named = bench.said("grep", json!({"pattern": "needle", "path": ".env"})).await;
     assert_eq!(named, ".env\n     1\tneedle\n");
+    // Who is asked about a directory and allows it to be searched has answered for what lies in it, but for what is denied.
+    bench.rules.extend([rule("grep", "*", Effect::Ask), rule("grep", "deep/secret", Effect::Deny)]);
+    let asked = bench.said("grep", json!({"pattern": "needle", "path": "deep"})).await;
+    let withheld =
+        "\n(Not searched without permission: deep/.env.local, deep/secret. Name one as `path` to ask for it.)";
+    assert_eq!(asked, format!("deep/b.txt\n     1\tneedle\n{withheld}"));
     // Without rules nothing is allowed.
     bench.rules.clear();
     let said = bench.said("grep", json!({"pattern": "needle", "path": "deep", "include": "b.txt"})).await;
