@@ -1,6 +1,6 @@
 //! Blocks of the journal in memory: read, unpacked, checked, and kept while they are likely to be read again.
 
-use super::files::DiskFile;
+use super::files::{DiskFile, read_file};
 use super::frame::{self, Found, Kind};
 use super::journal::Stored;
 use super::outline::{Block, Outline};
@@ -53,14 +53,17 @@ const INDEXED: usize = size_of::<Place>() + size_of::<u32>();
 
 impl View {
     fn read(&self, number: usize) -> io::Result<Loaded> {
-        let Some(Block { at, len, packed: place, .. }) = self.outline.blocks.get(number).copied() else {
-            return Ok(Loaded::of(Vec::new()));
-        };
+        let Some(block) = self.outline.blocks.get(number).copied() else { return Ok(Loaded::of(Vec::new())) };
+        let Block { at, len, packed: place, .. } = block;
         let (at, len) = (at as usize, len as usize);
         if !self.packed {
             return Ok(Loaded::of(read(&*self.file, at as u64, len)?));
         }
-        let bytes = read(&*self.file, u64::from(place.0), place.1 as usize)?;
+        // Each chunk tells where it belongs: they are found without a directory as well.
+        let bytes = match block.is_placed() {
+            true => read(&*self.file, u64::from(place.0), place.1 as usize)?,
+            false => read_file(&*self.file)?,
+        };
         Ok(Loaded::of(packed::unpack_block(&bytes, at..at + len)))
     }
 

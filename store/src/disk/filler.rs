@@ -1,6 +1,7 @@
 //! sled's own thread: takes what became durable in the journal, and makes sled durable now and then.
 
 use super::frame::{self, Kind};
+use super::rebuild;
 use super::report::{Copy, Remark};
 use super::sessions::Checkpoint;
 use super::shared::{Shared, Tuning};
@@ -255,7 +256,9 @@ impl Filler {
             return;
         }
         let from = self.shared.checkpoint.load(Ordering::Relaxed);
-        match open(&self.shared).and_then(|sled| Ok((refill(&self.shared, &sled, from, self.taken)?, sled))) {
+        let finished = rebuild::finish(&self.shared.layout, &*self.shared.disk);
+        let opened = finished.map_err(|error| SledError::Flush(error.into())).and_then(|()| open(&self.shared));
+        match opened.and_then(|sled| Ok((refill(&self.shared, &sled, from, self.taken)?, sled))) {
             Ok((refilled, sled)) => {
                 (self.written, self.unread) = (true, refilled.unread);
                 *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = Some(sled);

@@ -3,7 +3,7 @@
 use super::block::{Blocks, Loaded, View};
 use super::files::{Disk, DiskFile, How, write_whole};
 use super::frame::{self, Found};
-use super::outline::Outline;
+use super::outline::{Block, Outline, Span};
 use super::packed::{self, Directories};
 use super::segment::{self, Segment};
 use super::trail::{Sealed, Trails};
@@ -83,9 +83,15 @@ impl Journal {
         self.reach.fetch_max(next, Ordering::Release);
     }
 
-    /// What a segment holds, and how it is read.
-    fn view(&self, segment: &Segment, end: u64) -> io::Result<View> {
-        segment.view(&*self.disk, &self.dir, end.min(self.reach.load(Ordering::Acquire)))
+    /// How far the growing segment may be read; asked before that is looked up. Else a segment that was sealed in between
+    /// would be read beyond its end, where a failed write may have left whole frames that count for nothing.
+    fn reach(&self) -> u64 {
+        self.reach.load(Ordering::Acquire)
+    }
+
+    /// What a segment holds below `until`, and how it is read.
+    fn view(&self, segment: &Segment, until: u64) -> io::Result<View> {
+        segment.view(&*self.disk, &self.dir, until)
     }
 
     /// The block of a view, from memory or from its file.
@@ -100,9 +106,10 @@ impl Journal {
 
     /// The segment of a position, if the journal goes that far.
     pub fn at(&self, position: u64) -> io::Result<Option<View>> {
-        let segments = self.segments();
+        let (reach, segments) = (self.reach(), self.segments());
         let holds = segments.iter().rev().find(|(segment, end)| segment.first <= position && position < *end);
-        holds.map(|(segment, end)| self.view(segment, *end)).transpose()
+        let until = |end: u64| if end == u64::MAX { reach } else { end };
+        holds.map(|(segment, end)| self.view(segment, until(*end))).transpose()
     }
 
     /// The position behind the segment of a position; `u64::MAX` in the growing one.
@@ -113,9 +120,13 @@ impl Journal {
 
     /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
     pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
+        if let Some((segment, end)) = self.trails.known(session, seq) {
+            return self.view(&segment, end).map(Some);
+        }
+        let reach = self.reach();
         let growing = self.segments.read().unwrap_or_else(PoisonError::into_inner).last().cloned();
         let Some(growing) = growing else { return Ok(None) };
-        let view = self.view(&growing, u64::MAX)?;
+        let view = self.view(&growing, reach)?;
         if let Some(part) = view.outline.sessions.get(&session).filter(|part| part.from() <= seq) {
             return Ok((seq < part.to).then_some(view));
         }
@@ -140,11 +151,12 @@ impl Journal {
     }
 
     /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
-    /// when they are damaged. False when the segment is not packed.
+    /// when they are damaged. False when the segment is not packed, or the chunk can only be searched.
     pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {
         let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(false) };
         let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
-        let Some(span) = spans.first() else { return Ok(false) };
+        let placed = |span: &&Span| view.outline.blocks.get(span.block as usize).is_some_and(Block::is_placed);
+        let Some(span) = spans.first().filter(placed) else { return Ok(false) };
         view.few(&self.directories, span.block, (session, seq), limit, out)?;
         Ok(true)
     }
@@ -219,7 +231,8 @@ impl Journal {
         let mut outline = Outline::of(segment.first, used, end);
         let cuts: Vec<u64> = outline.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
         let (packed, places) = packed::pack(used, &cuts)?;
-        if packed::unpack(&packed).0 != used {
+        let (unpacked, told) = packed::unpack(&packed);
+        if unpacked != used || told != places {
             return Err(io::Error::other("the packed segment does not unpack to what it was made from"));
         }
         outline.lay(&places);

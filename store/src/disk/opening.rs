@@ -68,6 +68,7 @@ impl Opening {
             report.remarks.extend(lost.then_some(Remark::Reread { what }));
         }
         let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
+        rebuild::finish(&layout, &*disk)?;
         let existed = layout.sled().join("db").exists();
         let sled = SledTree::open(&layout.sled(), tuning.sled_cache, tuning.sled_segment);
         if let (Ok(sled), false) = (&sled, existed) {

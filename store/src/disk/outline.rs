@@ -23,6 +23,13 @@ pub struct Block {
     pub packed: (u32, u32),
 }
 
+impl Block {
+    /// Whether it is known where it lies in the packed segment: not when its directory and the outline are both damaged.
+    pub fn is_placed(&self) -> bool {
+        self.packed != (0, 0)
+    }
+}
+
 /// A block that holds something of a Session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Span {
@@ -196,7 +203,12 @@ impl Outline {
         for _ in 0..number(&mut rest)? {
             let first = number(&mut rest)?;
             let (at, len) = halves(number(&mut rest)?);
-            outline.blocks.push(Block { first, at, len, packed: halves(number(&mut rest)?) });
+            let packed = halves(number(&mut rest)?);
+            // Memory is made for so much when it is read.
+            if len as usize > BLOCK || packed.1 as usize > super::packed::BLOCK_MAX {
+                return None;
+            }
+            outline.blocks.push(Block { first, at, len, packed });
         }
         while !rest.is_empty() {
             let session = SessionId(take(&mut rest)?);

@@ -27,6 +27,8 @@ const HEADER: usize = 24;
 const CHUNK: usize = 2 * 1024;
 /// The longest chunk that is unpacked, in bytes: what a damaged length cannot exceed. (A block and one more frame.)
 const CHUNK_MAX: usize = 512 * 1024;
+/// The longest packed block that is read, in bytes, and the longest directory: what a damaged length cannot exceed.
+pub const BLOCK_MAX: usize = 1024 * 1024;
 /// The largest segment that is unpacked, in bytes.
 const RAW_MAX: u64 = 1 << 30;
 
@@ -126,9 +128,12 @@ impl<'a> Chunk<'a> {
         let raw_length = u32::from_le_bytes(take(&mut rest)?) as usize;
         let length = u32::from_le_bytes(take(&mut rest)?) as usize;
         let sum = u32::from_le_bytes(take(&mut rest)?);
-        let whole = bytes.get(..HEADER.checked_add(length)?)?;
-        let holds = raw_length <= CHUNK_MAX && checksum(whole) == sum;
-        holds.then(|| Self { raw: start..start + raw_length, data: &whole[HEADER..] })
+        // Looked at before the checksum: whoever goes through many false chunks must not sum up megabytes for each.
+        if raw_length > CHUNK_MAX || length > raw_length {
+            return None;
+        }
+        let whole = bytes.get(..HEADER + length)?;
+        (checksum(whole) == sum).then(|| Self { raw: start..start + raw_length, data: &whole[HEADER..] })
     }
 
     /// How long it is, packed.
@@ -197,7 +202,9 @@ pub fn unpack_block(bytes: &[u8], part: Range<usize>) -> Vec<u8> {
 /// Unpacks what can be unpacked; the rest reads as zeros. Says where each block lies whose directory is whole.
 pub fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<Placed>) {
     let mut raw = Vec::new();
-    for chunk in chunks(bytes) {
+    // LZ4 makes nothing shorter than that: who says otherwise gets no room for it.
+    let longest = bytes.len().saturating_mul(256);
+    for chunk in chunks(bytes).filter(|chunk| chunk.raw.end <= longest) {
         raw.resize(raw.len().max(chunk.raw.end), 0);
         let place = &mut raw[chunk.raw];
         if !(Chunk { raw: 0..place.len(), data: chunk.data }).unpack(place) {

@@ -3,6 +3,7 @@
 
 use super::frame;
 use super::journal::Stored;
+use super::outline::Block;
 use super::record;
 use super::report::{Copy, Remark};
 use super::sessions::Own;
@@ -137,8 +138,8 @@ impl Shared {
             if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
                 return Ok(Run::Left);
             }
-            // Where it lies is not known: its directory and its outline are both damaged.
-            if view.packed && view.outline.blocks.get(number).is_none_or(|block| block.packed == (0, 0)) {
+            // Found without a directory, which takes long: sled first.
+            if view.packed && !view.outline.blocks.get(number).is_some_and(Block::is_placed) {
                 return Ok(Run::Left);
             }
             if limit > MANY {

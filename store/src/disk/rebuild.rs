@@ -1,7 +1,9 @@
 //! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
 
 use super::Aim;
+use super::files::Disk;
 use super::filler::{self, Refilled};
+use super::layout::Layout;
 use super::record;
 use super::report::Remark;
 use super::sessions::Checkpoint;
@@ -42,9 +44,6 @@ pub fn compare(
     aim: Aim,
 ) -> Compared {
     let next = shared.lock().sessions.next;
-    if let Err(error) = remove_folder(&beside(shared)) {
-        tracing::warn!(%error, "what a stopped rebuild of sled left could not be removed");
-    }
     let mut compared = Compared::default();
     let reason = match &opened {
         Ok(_) if !existed && next > 0 => Some("it was missing".to_owned()),
@@ -71,9 +70,14 @@ pub fn compare(
             compared.sled = opened.ok();
         }
         (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
-            Ok(Rebuilt { sled, batches, set_aside, unread }) => {
+            Ok(Rebuilt { sled, batches, set_aside, unsaved, unread }) => {
                 (compared.sled, compared.written, compared.unread) = (Some(sled), true, unread);
                 let set_aside = set_aside.filter(|_| existed);
+                // Then it is kept: compacting removes only what it was made for.
+                let reason = match unsaved {
+                    Some(error) => format!("{reason}; not all of the old one could be read: {error}"),
+                    None => reason,
+                };
                 compared.remarks.push(Remark::SledRebuilt { reason, batches, set_aside });
             }
             Err(error) => {
@@ -116,6 +120,35 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
     Ok(refilled)
 }
 
+/// Where sled is made anew.
+fn beside(layout: &Layout) -> PathBuf {
+    layout.dir.join("sled.new")
+}
+
+/// Where it waits, whole, for the old one to go.
+fn whole(layout: &Layout) -> PathBuf {
+    layout.dir.join("sled.whole")
+}
+
+/// Ends what a stopped rebuild left: a sled that was made whole takes its place when the old one went already, and may be
+/// the only one that has what is damaged in the journal. Anything else of it goes.
+///
+/// # Errors
+/// When the disk refuses to give it its place.
+pub fn finish(layout: &Layout, disk: &dyn Disk) -> io::Result<()> {
+    let (place, whole) = (layout.sled(), whole(layout));
+    if whole.exists() && !place.exists() {
+        disk.rename(&whole, &place)?;
+        disk.sync_dir(&layout.dir)?;
+    }
+    for left in [whole, beside(layout)] {
+        if let Err(error) = remove_folder(&left) {
+            tracing::warn!(folder = %left.display(), %error, "what a stopped rebuild left could not be removed");
+        }
+    }
+    Ok(())
+}
+
 /// A sled that was made anew.
 struct Rebuilt {
     sled: SledTree,
@@ -123,15 +156,16 @@ struct Rebuilt {
     batches: u64,
     /// Where the old one lies.
     set_aside: Option<PathBuf>,
+    /// Why something may be in the old one alone.
+    unsaved: Option<SledError>,
     /// The first position that could not be read.
     unread: Option<u64>,
 }
 
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
 fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
-    let beside = beside(shared);
-    let failed = |error: io::Error| SledError::Flush(error.into());
-    remove_folder(&beside).map_err(failed)?;
+    let beside = beside(&shared.layout);
+    remove_folder(&beside).map_err(|error| SledError::Flush(error.into()))?;
     let rebuilt = rebuild_beside(shared, &beside, old, next);
     // On a full disk it would take the room that everything else needs.
     if rebuilt.is_err()
@@ -142,14 +176,9 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt,
     rebuilt
 }
 
-/// Where sled is made anew.
-fn beside(shared: &Shared) -> PathBuf {
-    shared.layout.dir.join("sled.new")
-}
-
 fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let failed = |error: io::Error| SledError::Flush(error.into());
-    let place = shared.layout.sled();
+    let (place, whole) = (shared.layout.sled(), whole(&shared.layout));
     let new = SledTree::open(beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
     filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
     let mut batches = 0;
@@ -157,6 +186,7 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
         batches += 1;
         new.replace(session, first, frame)
     })?;
+    let mut unsaved = None;
     if let Some(old) = old {
         let broken = old.every(|key, frame| {
             let Some((_, header)) = sled_tree::checked(key, frame) else { return };
@@ -164,10 +194,11 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
             match within.then(|| new.insert(header.session, header.first, frame)) {
                 Some(Ok(true)) => batches += 1,
                 Some(Ok(false) | Err(SledError::Taken { .. })) | None => {}
-                Some(Err(error)) => tracing::warn!(%error, "a record could not be saved from the old sled"),
+                Some(Err(error)) => unsaved = Some(error),
             }
         });
-        if let Some(error) = broken {
+        unsaved = unsaved.or(broken);
+        if let Some(error) = &unsaved {
             tracing::warn!(%error, "the old sled could not be read to its end");
         }
     }
@@ -181,6 +212,10 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
     }
     let swap = || {
         let mut set_aside = None;
+        // From here on `finish` gives it its place when this is stopped.
+        remove_folder(&whole)?;
+        shared.disk.rename(beside, &whole)?;
+        shared.disk.sync_dir(&shared.layout.dir)?;
         if place.exists() {
             let folder = shared.layout.damaged();
             shared.disk.create_dir(&folder)?;
@@ -190,12 +225,12 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
             shared.disk.sync_dir(&folder)?;
             set_aside = Some(free);
         }
-        shared.disk.rename(beside, &place)?;
+        shared.disk.rename(&whole, &place)?;
         shared.disk.sync_dir(&shared.layout.dir)?;
         Ok(set_aside)
     };
     let set_aside = swap().map_err(failed)?;
-    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unread })
+    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unsaved, unread })
 }
 
 /// Removes a folder that a stopped rebuild left.

@@ -100,10 +100,12 @@ impl SledTree {
         let (key, record) = (key(session, first), record::of(frame));
         match guarded(|| self.db.compare_and_swap(key, None as Option<&[u8]>, Some(&*record)))? {
             Ok(()) => Ok(true),
-            // Compared unpacked: another version may have compressed it in another way.
-            Err(taken) => match taken.current.is_some_and(|found| record::frame(&found, &mut Vec::new()) == frame) {
-                true => Ok(false),
-                false => Err(SledError::Taken { session, seq: first }),
+            Err(taken) => match taken.current {
+                // Compared unpacked: another version may have compressed it in another way.
+                Some(found) if record::frame(&found, &mut Vec::new()) == frame => Ok(false),
+                // Reserved, and never given what belongs there.
+                Some(found) if found.is_empty() => self.replace(session, first, frame).map(|()| true),
+                _ => Err(SledError::Taken { session, seq: first }),
             },
         }
     }

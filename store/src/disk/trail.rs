@@ -62,6 +62,12 @@ impl Trail {
 }
 
 impl Trails {
+    /// The sealed segment that holds `seq` of a Session, if that was found before.
+    pub fn known(&self, session: SessionId, seq: Seq) -> Option<Sealed> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        known.get(&session)?.holding(seq).cloned()
+    }
+
     /// The sealed segment that holds `seq` of a Session, if any does. `sealed` gives the segments from one position to
     /// another, oldest first, `sealed_to` is where they end; `part` says from where to where a segment holds the Session.
     pub fn holding(
@@ -72,15 +78,8 @@ impl Trails {
         part: impl Fn(&Sealed) -> io::Result<Option<(Seq, Seq)>>,
     ) -> io::Result<Option<Sealed>> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = lock().get(&session).map(|trail| {
-            let done = trail.to == sealed_to && (trail.from == 0 || trail.reaches_back_to(seq));
-            if done { Ok(trail.holding(seq).cloned()) } else { Err(trail.clone()) }
-        });
-        let mut trail = match known {
-            Some(Ok(found)) => return Ok(found),
-            Some(Err(trail)) => trail,
-            None => Trail { from: sealed_to, to: sealed_to, steps: VecDeque::new() },
-        };
+        let known = lock().get(&session).cloned();
+        let mut trail = known.unwrap_or(Trail { from: sealed_to, to: sealed_to, steps: VecDeque::new() });
         for sealed in &sealed(trail.to, sealed_to) {
             trail.add(part(sealed)?, sealed);
         }

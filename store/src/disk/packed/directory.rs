@@ -2,7 +2,7 @@
 
 use super::super::block::View;
 use super::super::sessions::{number, take};
-use super::Placed;
+use super::{BLOCK_MAX, Placed};
 use annals_core::{Seq, SessionId};
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -47,7 +47,8 @@ impl Contents {
     pub fn add(&mut self, session: SessionId, first: Seq, chunk: usize) {
         let Ok(chunk) = u16::try_from(chunk) else { return };
         let spans = self.sessions.entry(session).or_default();
-        if spans.last().is_none_or(|(_, last)| *last != chunk) {
+        // Seqs rise within a Session; one that does not is found in the other copy.
+        if spans.last().is_none_or(|(before, last)| *last != chunk && first > *before) {
             spans.push((first, chunk));
         }
     }
@@ -84,7 +85,8 @@ impl Directory {
     pub(super) fn parse(bytes: &[u8]) -> Option<(Self, Placed)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         let (length, sum) = (short(&mut rest)?, short(&mut rest)?);
-        let whole = bytes.get(..length as usize).filter(|whole| whole.len() >= HEADER)?;
+        let told = Some(length as usize).filter(|length| (HEADER..=BLOCK_MAX).contains(length))?;
+        let whole = bytes.get(..told)?;
         if crc32c::crc32c(&whole[12..]) != sum {
             return None;
         }
@@ -92,7 +94,7 @@ impl Directory {
         let start = number(&mut rest)?;
         let (raw, packed) = (short(&mut rest)?, short(&mut rest)?);
         let (chunks, sessions) = (short(&mut rest)?, short(&mut rest)?);
-        let len = length.checked_add(packed)?;
+        let len = length.checked_add(packed).filter(|len| *len as usize <= BLOCK_MAX)?;
         let begins = (0..chunks).map(|_| short(&mut rest)?.checked_add(length));
         let begins: Vec<u32> = begins.chain([Some(len)]).collect::<Option<_>>()?;
         let mut directory = Self::default();
@@ -111,7 +113,7 @@ impl Directory {
                 let chunk = usize::from(u16::from_le_bytes(take(&mut rest)?));
                 let (at, end) = (*begins.get(chunk)?, *begins.get(chunk + 1)?);
                 directory.firsts.push(u32::try_from(first.0.checked_sub(base.0)?).ok()?);
-                directory.places.push((at, end.checked_sub(at)?));
+                directory.places.push((at, end.min(len).checked_sub(at)?));
             }
         }
         Some((directory, Placed { start, raw, at: 0, len }))

@@ -1,6 +1,6 @@
 use super::super::frame::{self, Kind};
 use super::super::segment;
-use super::{directory, pack, run, unpack, unpack_block, unpack_chunk};
+use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
 use annals_core::event::SyntheticAdded;
 use annals_core::{Batch, Seq, SessionId, Text, Time};
 
@@ -72,4 +72,74 @@ fn a_damaged_byte_costs_one_chunk_and_reads_as_zeros() {
         assert_eq!(blocks == placed, at >= directory_ends, "a damaged directory is not believed");
         assert_eq!(directory(&bytes).is_some(), at >= directory_ends);
     }
+}
+
+/// What a damaged or a malicious length may be.
+fn lengths(of: usize) -> [u32; 7] {
+    [0, 1, of as u32 - 1, of as u32 + 1, 0x0100_0000, 0x7FFF_FFFF, u32::MAX]
+}
+
+#[test]
+fn no_length_in_a_directory_is_believed_beyond_what_a_block_can_have_even_when_its_checksum_holds() {
+    let (raw, _) = a_segment(60);
+    let (packed, _) = pack(&raw, &[]).unwrap();
+    let whole = packed.windows(4).position(|four| four == super::MAGIC).unwrap();
+    // Every short number in it, aligned or not: its own length, those of its block, of its lists, places, spans.
+    for at in (4..8).step_by(4).chain(12..whole - 4) {
+        for length in lengths(whole) {
+            let mut bytes = packed.clone();
+            bytes[at..at + 4].copy_from_slice(&length.to_le_bytes());
+            let end = u32::from_le_bytes(bytes[4..8].try_into().unwrap()) as usize;
+            let sum = crc32c::crc32c(bytes.get(12..end).unwrap_or_default());
+            bytes[8..12].copy_from_slice(&sum.to_le_bytes());
+            let (found, _) = unpack(&bytes);
+            assert_eq!(found, raw, "the chunks tell for themselves");
+            let Some(directory) = directory(&bytes) else { continue };
+            for n in 0..60u64 {
+                let chunk = directory.chunk_of(SessionId([(n % 2) as u8; 16]), Seq(n / 2));
+                assert!(chunk.is_none_or(|(at, len)| at as usize + len as usize <= BLOCK_MAX), "byte {at}: {chunk:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn no_length_in_a_chunk_is_believed_beyond_what_it_can_have_even_when_its_checksum_holds() {
+    let (raw, _) = a_segment(60);
+    let (packed, _) = pack(&raw, &[]).unwrap();
+    let begin = packed.windows(4).position(|four| four == super::MAGIC).unwrap();
+    let end = begin + 4 + packed[begin + 4..].windows(4).position(|four| four == super::MAGIC).unwrap();
+    // Where it goes, its length unpacked, its length packed.
+    for at in [4, 8, 12, 16] {
+        for length in lengths(end - begin) {
+            let mut bytes = packed.clone();
+            bytes[begin + at..begin + at + 4].copy_from_slice(&length.to_le_bytes());
+            let told = u32::from_le_bytes(bytes[begin + 16..begin + 20].try_into().unwrap()) as usize;
+            let whole = bytes.get(begin..begin.saturating_add(super::HEADER + told)).unwrap_or(&packed[begin..end]);
+            let sum = checksum(whole);
+            bytes[begin + 20..begin + 24].copy_from_slice(&sum.to_le_bytes());
+            let (found, _) = unpack(&bytes);
+            assert!(found.len() <= bytes.len() * 256, "{} bytes of {} at {at}", found.len(), bytes.len());
+            let mut room = Vec::new();
+            let chunk = unpack_chunk(&bytes[begin..], &mut room).map(<[u8]>::len);
+            assert!(chunk.is_none_or(|length| length <= CHUNK_MAX) && room.len() <= CHUNK_MAX);
+            assert_eq!(unpack_block(&bytes, 32..raw.len()).len(), raw.len() - 32);
+        }
+    }
+}
+
+#[test]
+fn no_length_in_an_outline_is_believed_beyond_what_a_block_can_have_even_when_its_checksum_holds() {
+    use super::super::outline::Outline;
+    let (raw, _) = a_segment(60);
+    let (_, places) = pack(&raw, &[]).unwrap();
+    let mut outline = Outline::of(0, &raw, 60);
+    outline.lay(&places);
+    let told = |outline: &Outline| Outline::decode(0, &outline.encode()).map(|outline| outline.blocks);
+    assert_eq!(told(&outline).as_ref(), Some(&outline.blocks));
+    let mut long = outline.clone();
+    long.blocks[0].len = u32::MAX;
+    assert_eq!(told(&long), None, "made anew from the segment");
+    outline.blocks[0].packed.1 = u32::MAX;
+    assert_eq!(told(&outline), None, "made anew from the segment");
 }

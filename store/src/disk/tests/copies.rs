@@ -200,3 +200,121 @@ async fn a_damaged_end_of_a_segment_keeps_nothing_else_from_sled() {
     let findings = log.examine(|_, _| {}).unwrap().findings;
     assert!(matches!(findings[..], [Finding::Segment { missing: 1, in_sled: 0, .. }]), "{findings:?}");
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 3)]
+async fn who_reads_while_segments_are_sealed_and_packed_misses_nothing_and_hears_of_no_damage() {
+    let dir = folder();
+    // So little memory that each reader takes from the other what it keeps: directories, blocks, leaves.
+    let tuning = Tuning {
+        segment_bytes: 16 << 10,
+        read_room: 8 << 10,
+        sled_cache: 8 << 10,
+        quiet: std::time::Duration::from_millis(1),
+        ..Tuning::default()
+    };
+    let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
+    let log = Arc::new(log);
+    for number in 0..3 {
+        let created = vec![material::created()];
+        log.append(material::draft(material::session(number), Seq::ZERO, created)).await.unwrap();
+    }
+    let done = Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let readers = [(0, 1), (1, 5), (2, 40), (0, 300)].map(|(number, page)| {
+        let (log, done, session) = (log.clone(), done.clone(), material::session(number));
+        tokio::spawn(async move {
+            loop {
+                let last = done.load(std::sync::atomic::Ordering::Acquire);
+                let head = log.head(session).await.unwrap().unwrap();
+                let mut from = Seq::ZERO;
+                let mut digest = None;
+                while from < head.next {
+                    let found = log.read(session, from, page).await.unwrap();
+                    assert!(!found.is_empty(), "nothing stands at {from}, pages of {page}");
+                    for slice in found {
+                        assert_eq!((slice.batch.first, slice.batch.prev), (from, digest), "pages of {page}");
+                        (from, digest) = (slice.until, Some(slice.batch.digest));
+                    }
+                }
+                if last {
+                    return;
+                }
+                tokio::task::yield_now().await;
+            }
+        })
+    });
+    for round in 1..400 {
+        for number in 0..3 {
+            let events = vec![material::synthetic(format!("round {round} of {number} ").repeat(10))];
+            log.append(material::draft(material::session(number), Seq(round), events)).await.unwrap();
+        }
+        // A quiet moment now and then, in which something is packed.
+        if round % 20 == 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(4)).await;
+        }
+    }
+    done.store(true, std::sync::atomic::Ordering::Release);
+    for reader in readers {
+        reader.await.unwrap();
+    }
+    assert_eq!(log.remarks(), vec![]);
+    assert!(log.shared.journal.segments().iter().any(|(segment, _)| segment.is_packed()), "nothing was packed");
+}
+
+/// The machine's files, with a limit to how often anything may be renamed: as if the process were stopped there.
+#[derive(Debug)]
+struct Stopping(std::sync::atomic::AtomicU32);
+
+impl Disk for Stopping {
+    fn open(&self, path: &std::path::Path, how: How) -> std::io::Result<Arc<dyn DiskFile>> {
+        RealDisk.open(path, how)
+    }
+    fn create_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
+        RealDisk.create_dir(path)
+    }
+    fn list(&self, path: &std::path::Path) -> std::io::Result<Vec<Listed>> {
+        RealDisk.list(path)
+    }
+    fn rename(&self, from: &std::path::Path, to: &std::path::Path) -> std::io::Result<()> {
+        use std::sync::atomic::Ordering::Relaxed;
+        let left = self.0.fetch_update(Relaxed, Relaxed, |left| left.checked_sub(1));
+        left.map_err(|_| std::io::Error::other("stopped"))?;
+        RealDisk.rename(from, to)
+    }
+    fn remove(&self, path: &std::path::Path) -> std::io::Result<()> {
+        RealDisk.remove(path)
+    }
+    fn sync_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
+        RealDisk.sync_dir(path)
+    }
+}
+
+#[tokio::test]
+async fn a_compaction_that_is_stopped_while_it_changes_the_copies_loses_nothing_and_leaves_nothing() {
+    use crate::disk::opening::Aim;
+    let tuning = Tuning { segment_bytes: 8 << 10, pack: false, ..Tuning::default() };
+    let session = material::session(1);
+    let mut between = 0;
+    for renames in 0..5 {
+        let dir = folder();
+        let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
+        material::story(&log, session, 100).await.unwrap();
+        let whole = material::whole(&log, session).await.unwrap();
+        log.close().await.unwrap();
+        // One Batch stands in sled only.
+        let path = crate::disk::segment::raw_path(&log.layout().journal(), 0);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4000] ^= 1;
+        std::fs::write(&path, bytes).unwrap();
+        let disk = Arc::new(Stopping(renames.into()));
+        let stopped = DiskLog::open_aiming(dir.path(), OpenMode::Existing, tuning, disk, Aim::Compact);
+        drop(stopped);
+        let stands = |name: &str| dir.path().join(name).exists();
+        between += u32::from(stands("sled.whole") && !stands("sled"));
+        let (log, report) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, Arc::new(RealDisk)).unwrap();
+        assert!(!report.lost_something(), "{renames} renames: {:?}", report.remarks);
+        assert!(material::whole(&log, session).await.unwrap() == whole, "{renames} renames");
+        assert!(!stands("sled.new") && !stands("sled.whole") && stands("sled"), "{renames} renames");
+        log.close().await.unwrap();
+    }
+    assert_eq!(between, 1, "none was stopped between the old one and the new one");
+}

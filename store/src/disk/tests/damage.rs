@@ -3,8 +3,11 @@
 use super::folder;
 use crate::EventLog;
 use crate::conformance::material;
-use crate::disk::{DiskLog, OpenMode};
+use crate::disk::files::RealDisk;
+use crate::disk::{DiskLog, Finding, OpenMode, Tuning};
 use annals_core::Seq;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// Flips a bit in the journal frame of the Batch at `seq`, and takes sled away: damaged in every copy.
 fn damage(dir: &std::path::Path, session: annals_core::SessionId, seq: Seq) {
@@ -96,4 +99,47 @@ async fn sled_is_rebuilt_from_the_journal_when_it_is_gone_and_the_journal_from_s
     let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
     assert_eq!((report.remarks, log.sessions().await.unwrap().len()), (vec![], 5));
     assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
+}
+
+fn packed_in(dir: &Path) -> Vec<PathBuf> {
+    let paths = std::fs::read_dir(dir.join("journal")).unwrap().map(|entry| entry.unwrap().path());
+    paths.filter(|path| path.extension().is_some_and(|form| form == "pack")).collect()
+}
+
+#[tokio::test]
+async fn a_batch_is_found_in_a_packed_segment_of_which_neither_outline_nor_directory_is_left() {
+    let dir = folder();
+    let tuning = Tuning { segment_bytes: 8 << 10, sled_cache: 8 << 10, pack: false, ..Tuning::default() };
+    let open = || DiskLog::open_with(dir.path(), OpenMode::Create, tuning, Arc::new(RealDisk)).unwrap();
+    let session = material::session(1);
+    let (log, _) = open();
+    material::story(&log, session, 200).await.unwrap();
+    let whole = material::whole(&log, session).await.unwrap();
+    log.close().await.unwrap();
+    DiskLog::compact(dir.path(), tuning).unwrap();
+    let packed = packed_in(dir.path());
+    assert!(packed.len() > 2);
+    for path in &packed {
+        std::fs::remove_file(path.with_extension("idx")).unwrap();
+        let mut bytes = std::fs::read(path).unwrap();
+        bytes[20] ^= 1;
+        std::fs::write(path, bytes).unwrap();
+    }
+    let (log, _) = open();
+    let end = log.shared.journal.segments().last().unwrap().0.first;
+    for slice in &whole[..end as usize] {
+        let found = log.shared.journal.find(session, slice.batch.first).unwrap();
+        let found = found.and_then(|bytes| crate::disk::reading::decode(&bytes)).map(|stored| stored.batch);
+        assert_eq!(found.as_ref(), Some(&slice.batch));
+        // sled has it, and the Batch itself is not hurt.
+        assert_eq!(log.read(session, slice.batch.first, 1).await.unwrap()[0].batch, slice.batch);
+    }
+    assert_eq!(log.remarks(), vec![]);
+    let findings = log.examine(|_, _| {}).unwrap().findings;
+    assert!(findings.len() == packed.len() && findings.iter().all(|it| matches!(it, Finding::Header { .. })));
+    log.close().await.unwrap();
+    assert!(!DiskLog::repair(dir.path(), tuning).unwrap().lost_something());
+    let (log, report) = open();
+    assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]));
+    assert!(material::whole(&log, session).await.unwrap() == whole);
 }
