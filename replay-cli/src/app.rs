@@ -16,6 +16,7 @@ use std::io::{self, ErrorKind, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::SystemTime;
+use tokio::signal::unix::{SignalKind, signal};
 
 /// A window on the Sessions of coding agents, and a way to record, prove and replay them.
 ///
@@ -237,6 +238,15 @@ pub fn run(
     }
 }
 
+/// A file that may grow no further (`ulimit -f`) is an error like a full disk, not the end of the process without a word.
+fn hear_of_limits() {
+    let limit = SignalKind::from_raw(rustix::process::Signal::XFSZ.as_raw());
+    // Heard once, it never ends the process again; without that the log is as safe as after any kill.
+    if let Err(error) = signal(limit) {
+        tracing::debug!(%error, "a limit on the length of files ends the process");
+    }
+}
+
 /// Help goes to the answer, wrong use to the remarks.
 fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
@@ -270,6 +280,7 @@ impl App {
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {
+                hear_of_limits();
                 let answer = self.command.run(&desk, out).await;
                 (answer, desk.close().await)
             })
@@ -289,7 +300,7 @@ impl App {
         finished?;
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
         // On a full disk a command that failed has said so.
-        let full = matches!(&closed, Err(CliError::File { source, .. }) if source.kind() == ErrorKind::StorageFull);
+        let full = matches!(&closed, Err(CliError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge));
         if let Err(error) = closed
             && !(full && verdict == Verdict::BadNews)
         {

@@ -3,8 +3,8 @@
 //! ```text
 //! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged
 //!                                                           └─► filler ─► sled ─► checkpoint
-//! read   ◄─ what sled lacks (memory), then single places from sled, or from packed segments once sled is larger than its
-//!           cache, long pages from the journal, each frame checked; what one lacks or has damaged the other has
+//! read   ◄─ what sled lacks (memory), then long pages and single places of packed segments from the journal, other single
+//!           places from sled, each frame checked; what one of them lacks or has damaged is looked up in the other
 //! ```
 //! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
 //! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed, the

@@ -285,6 +285,7 @@ pub(crate) async fn append_each<'a>(
 fn advice(error: &std::io::Error) -> &'static str {
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free disk space",
+        ErrorKind::FileTooLarge => "; raise the limit on the length of files (`ulimit -f`)",
         _ => "",
     }
 }

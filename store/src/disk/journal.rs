@@ -153,6 +153,10 @@ impl Journal {
     /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
     /// when they are damaged. False when the segment is not packed, or the chunk can only be searched.
     pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {
+        // As long as nothing was sealed there is nothing to look for.
+        if self.segments.read().unwrap_or_else(PoisonError::into_inner).len() < 2 {
+            return Ok(false);
+        }
         let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(false) };
         let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
         let placed = |span: &&Span| view.outline.blocks.get(span.block as usize).is_some_and(Block::is_placed);

@@ -1,5 +1,5 @@
-//! Reading one Session's own log: what sled lacks from memory, single places from sled, long pages from the blocks of the
-//! journal. Each frame is checked; what one copy lacks or has damaged is looked up in the other.
+//! Reading one Session's own log: what sled lacks from memory, long pages from the blocks of the journal, single places from
+//! the chunks of its packed segments, or from sled. Each frame is checked; what one copy lacks or has damaged is looked up in the other.
 
 use super::frame;
 use super::journal::Stored;
@@ -16,7 +16,7 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Reads of no more Batches than this are of single places: sled serves them, where the caller stands.
+/// Reads of no more Batches than this are of single places: they are served where the caller stands.
 pub const FEW: usize = 32;
 
 /// Whoever reads so many Batches at a time goes on behind them.

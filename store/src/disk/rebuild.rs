@@ -70,7 +70,7 @@ pub fn compare(
             compared.sled = opened.ok();
         }
         (Some(reason), opened) => match rebuild(shared, opened.ok(), next) {
-            Ok(Rebuilt { sled, batches, set_aside, unread, unsaved }) => {
+            Ok(Rebuilt { sled, batches, set_aside, unsaved, unread }) => {
                 (compared.sled, compared.written, compared.unread) = (Some(sled), true, unread);
                 let set_aside = set_aside.filter(|_| existed);
                 // Then it is kept: compacting removes only what it was made for.
@@ -156,17 +156,16 @@ struct Rebuilt {
     batches: u64,
     /// Where the old one lies.
     set_aside: Option<PathBuf>,
-    /// The first position that could not be read from the journal.
-    unread: Option<u64>,
     /// Why something may be in the old one alone.
     unsaved: Option<SledError>,
+    /// The first position that could not be read.
+    unread: Option<u64>,
 }
 
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
 fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let beside = beside(&shared.layout);
-    let failed = |error: io::Error| SledError::Flush(error.into());
-    remove_folder(&beside).map_err(failed)?;
+    remove_folder(&beside).map_err(|error| SledError::Flush(error.into()))?;
     let rebuilt = rebuild_beside(shared, &beside, old, next);
     // On a full disk it would take the room that everything else needs.
     if rebuilt.is_err()
@@ -231,7 +230,7 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
         Ok(set_aside)
     };
     let set_aside = swap().map_err(failed)?;
-    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unread, unsaved })
+    Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unsaved, unread })
 }
 
 /// Removes a folder that a stopped rebuild left.
