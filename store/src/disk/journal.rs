@@ -144,12 +144,6 @@ impl Journal {
         sealed.filter(|(segment, end)| segment.first >= from && *end <= to).collect()
     }
 
-    /// How many bytes the sealed segments may hold, unpacked.
-    pub fn sealed_room(&self, segment_bytes: u64) -> u64 {
-        let segments = self.segments.read().unwrap_or_else(PoisonError::into_inner).len() as u64;
-        segments.saturating_sub(1).saturating_mul(segment_bytes)
-    }
-
     /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
     /// when they are damaged. False when the segment is not packed, or the chunk can only be searched.
     pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {

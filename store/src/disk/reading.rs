@@ -90,24 +90,20 @@ impl Shared {
         drop(recent);
         let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking, room: Vec::new() };
         let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
-        // What sled has in memory it gives at once. What it must read it reads a leaf at a time, the journal a chunk.
-        let sled_is_large = self.journal.sealed_room(self.tuning.segment_bytes) > self.tuning.sled_cache;
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
             if page.records.is_empty() && !page.lacks(next) {
-                if limit > FEW || sled_is_large {
-                    let run = match limit > FEW {
-                        true => self.run_in_journal(session, next, wanted, &mut found),
-                        false => self.few_in_journal(session, next, wanted, &mut found),
-                    };
-                    match run {
-                        Run::Given => {
-                            next = found.last().map_or(next, |stored| stored.batch.next());
-                            continue;
-                        }
-                        Run::Damaged => hurt = Some(next),
-                        Run::Left => {}
+                let run = match limit > FEW {
+                    true => self.run_in_journal(session, next, wanted, &mut found),
+                    false => self.few_in_journal(session, next, wanted, &mut found),
+                };
+                match run {
+                    Run::Given => {
+                        next = found.last().map_or(next, |stored| stored.batch.next());
+                        continue;
                     }
+                    Run::Damaged => hurt = Some(next),
+                    Run::Left => {}
                 }
                 page.fetch(next, wanted);
             }
