@@ -8,7 +8,7 @@ use crate::context::{Loaded, Skill, SkillCatalogue};
 use crate::ports::filesystem::{FileKind, Filesystem, join, within};
 use annals_core::event::Rule;
 use front::{Front, divided};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 /// The file that makes a folder a skill.
@@ -22,7 +22,7 @@ const DEPTH: usize = 2;
 ///
 /// A folder that is not there holds none. One that cannot be looked at, or a skill that cannot be read, makes the skills
 /// unavailable for the moment: a passing failure removes nothing that the model was told (system-context 6.3). A skill
-/// whose file is no text is left out, and so is one of a project that nobody trusts, if a link leads out of that to it, or if reading
+/// whose file is no text or larger than 1 MiB is left out, and so is one of a project that nobody trusts, if a link leads out of that to it, or if reading
 /// it would have to be asked for.
 ///
 /// ```
@@ -100,8 +100,8 @@ impl Folder {
                 let skill = match self.skill(&folder).await {
                     Ok(skill) => skill,
                     // That will not pass by itself.
-                    Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                        tracing::warn!(folder, "a skill whose file is no text is left out");
+                    Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::FileTooLarge) => {
+                        tracing::warn!(%error, "a skill whose file is no text, or too large, is left out");
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -131,7 +131,7 @@ impl Folder {
                 for (name, kind) in self.files.list(&folder).await? {
                     let path = join(&folder, &name);
                     let file = join(&path, FILE);
-                    if kind == FileKind::File || !self.is_inside(&path, within.as_deref(), &[], &mut scan).await? {
+                    if kind != FileKind::Directory || !self.is_inside(&path, within.as_deref(), &[], &mut scan).await? {
                         continue;
                     }
                     if self.files.kind(&file).await? != Some(FileKind::File) {

@@ -115,3 +115,22 @@ async fn a_link_to_what_is_asked_for_before_it_is_read_is_no_skill() -> Result<(
     assert_eq!(names(None).await?, "keys odd own", "the user trusts the project");
     Ok(())
 }
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_and_a_file_that_is_too_large_are_no_skills() -> Result<(), Box<dyn std::error::Error>> {
+    use crate::ports::RealFilesystem;
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let folder = tempfile::tempdir()?;
+    for name in ["own", "pipe", "huge"] {
+        std::fs::create_dir(folder.path().join(name))?;
+    }
+    let at = |name: &str| folder.path().join(name).join(FILE);
+    std::fs::write(at("own"), "Text.")?;
+    std::fs::write(at("huge"), "x".repeat((1 << 20) + 1))?;
+    mknodat(CWD, at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
+    let root = folder.path().to_str().ok_or("temporary path")?;
+    let told = told(&Folder::new(Arc::new(RealFilesystem), [root])).await?;
+    assert_eq!(told, [("own".to_string(), None)]);
+    Ok(())
+}
