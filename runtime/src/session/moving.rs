@@ -76,7 +76,8 @@ impl Session {
     }
 
     /// Carries out a planned move: the changes arrive, the move is recorded and that they are to leave, and they leave the
-    /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same.
+    /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same. What may
+    /// pass, such as an error of the disk, is tried again by whoever runs or undoes something in the Session next.
     ///
     /// Dropping the future leaves nothing half-done: what was begun goes on.
     ///

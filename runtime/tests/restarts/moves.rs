@@ -173,3 +173,29 @@ async fn no_move_with_changes_is_planned_while_those_of_an_earlier_one_are_still
     assert_eq!((texts.0.as_str(), texts.1.as_str()), ("1\n", "2\n"));
     Ok(())
 }
+
+#[tokio::test]
+async fn a_departure_that_a_passing_error_stops_is_tried_again() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, other, id) = moving().await?;
+    let runtime = two(&world, &place, &other, &Death::at(Point::Restore(1, When::Instead)), true);
+    let session = runtime.session(id).await?;
+    let plan = session.plan_move(at(&other)).await?;
+    let kept = session.move_with_changes(&plan).await?.ok_or("something keeps them")?;
+    assert_eq!(kept.to_string(), "app/a: the disk is away");
+    assert_eq!((place.read("app/a")?.as_str(), fs::read_to_string(other.join("app/a"))?.as_str()), ("2\n", "2\n"));
+    let runtime = two(&world, &place, &other, &Death::at(Point::Restore(0, When::Instead)), true);
+    let session = runtime.session(id).await?;
+    session.plan_clear().await?;
+    assert!(session.view().await?.session.departing.is_some(), "it may still pass");
+    session.plan_clear().await?;
+    assert_eq!(session.view().await?.session.departing, None);
+    assert_eq!((place.read("app/a")?.as_str(), place.read("app/new").is_err()), ("1\n", true));
+    let log = world.log.read(id, Seq::ZERO, 1_000).await?;
+    let last = log.last().and_then(|slice| slice.records().last().map(|record| record.event.clone()));
+    let Some(Event::DepartureEnded(ended)) = last else { return Err(format!("{last:?}").into()) };
+    assert_eq!(ended.error, None);
+    Ok(())
+}
