@@ -220,15 +220,17 @@ impl Config {
 
     /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the user's
     /// `skills` beside the configuration. They are read without being asked for; those of a project that nobody trusts are
-    /// left out if they lead out of it, and bounded by it.
+    /// left out if they lead out of it, and bounded by it and by the rules for `read`.
     pub fn skills(&self) -> Vec<Root> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
         let stays = self.trusted || guard::stays(Path::new(OWN_SKILLS), root);
         let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
         let bound = (!self.trusted).then(|| self.bound().to_string_lossy().into_owned());
+        let rules = self.settings.rules(&["permissions"]);
         let of = |path: PathBuf, within: Option<String>| {
             // Paths that are no text name nothing that a model could.
-            Some(Root { path: path.into_os_string().into_string().ok()?, within })
+            let guarded = within.as_ref().map(|_| rules.clone()).unwrap_or_default();
+            Some(Root { path: path.into_os_string().into_string().ok()?, within, guarded })
         };
         let named = self.settings.list(&["skills", "folders"]).filter_map(|setting| {
             let own = matches!(setting.origin, Origin::File { layer: Layer::Project, .. });

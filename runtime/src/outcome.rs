@@ -5,6 +5,7 @@ use crate::ports::ProviderErrorKind;
 use crate::wire::EncodeError;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
+use annals_core::event::Location;
 use annals_core::{AgentName, InputId, Key, ModelName};
 use annals_projections::{BuildError, NothingToCompact};
 use annals_store::{AppendError, ReadError};
@@ -83,6 +84,13 @@ pub enum Refusal {
     /// The destination is no other checkout of the same project.
     #[error("the destination is not another checkout of the same project")]
     OtherProject,
+    /// Changes of an earlier move have not left its source, and one departure is open at a time: let whoever can change files
+    /// there run or undo something in the Session, then plan again; or move without changes.
+    #[error(
+        "the changes that an earlier move took along are still to leave {}; see that this place can be reached and changed, \
+         then plan again, or move without changes", .0.directory
+    )]
+    Departing(Location),
     /// Files cannot be restored; none was changed, except as [`FilesError::Torn`] says.
     #[error("{0}")]
     Files(#[source] Arc<FilesError>),
@@ -120,6 +128,7 @@ impl Refusal {
             Self::Busy => "busy",
             Self::Outdated => "outdated",
             Self::OtherProject => "other-project",
+            Self::Departing(_) => "departing",
             Self::Files(_) | Self::Unrecorded { .. } => "files",
             Self::Log(_) => "log",
         }

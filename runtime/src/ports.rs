@@ -8,7 +8,7 @@ pub mod outputs;
 pub mod provider;
 
 pub use clock::{Clock, ManualClock, SystemClock};
-pub use filesystem::{FileKind, Filesystem, MemoryFilesystem, RealFilesystem};
+pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
 pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder};
 pub use provider::{

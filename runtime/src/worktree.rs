@@ -44,6 +44,11 @@ pub trait Files: Send + Sync {
     /// before anything else: where it is `Some`, every other method answers [`FilesError::TalkOnly`].
     fn talk_only(&self) -> Option<&str>;
 
+    /// Whether no files will ever be had here: the place is gone, or in no git worktree. Any other reason may pass.
+    fn is_gone(&self) -> bool {
+        false
+    }
+
     /// Which checkout of which project this is; `None` where nothing is known of it.
     fn checkout(&self) -> Option<Checkout> {
         None
@@ -107,6 +112,6 @@ pub struct Checkout {
 pub fn files_at(location: &Path, folder: &Path) -> Arc<dyn Files> {
     match ShadowRepository::open(location, folder) {
         Ok(shadow) => Arc::new(shadow),
-        Err(error) => Arc::new(NoFiles::because(error.to_string())),
+        Err(error) => Arc::new(NoFiles::since(&error)),
     }
 }

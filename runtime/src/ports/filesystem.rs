@@ -11,13 +11,18 @@ pub use real::RealFilesystem;
 use crate::Boxed;
 use std::io;
 
+/// Bytes of the largest file that is read, 1 MiB: what it says is told to a model whole.
+pub const LARGEST_TEXT: u64 = 1 << 20;
+
 /// What a path leads to, symbolic links followed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FileKind {
-    /// A file.
+    /// A regular file.
     File,
     /// A directory.
     Directory,
+    /// Something that is neither: a pipe, a socket, a device. It is there, and cannot be read.
+    Special,
 }
 
 /// Reads files and directories. An error names its path.
@@ -26,7 +31,8 @@ pub trait Filesystem: Send + Sync {
     /// (system-context ruling 6).
     fn kind<'a>(&'a self, path: &'a str) -> Boxed<'a, io::Result<Option<FileKind>>>;
 
-    /// The text of a file.
+    /// The text of a regular file. What is none is an error, and so is a file of more than [`LARGEST_TEXT`] bytes
+    /// ([`io::ErrorKind::FileTooLarge`]): it exists and cannot be read (system-context ruling 6).
     fn read<'a>(&'a self, path: &'a str) -> Boxed<'a, io::Result<String>>;
 
     /// The path without symbolic links; of what does not exist, the path without `.` and `..`.

@@ -71,11 +71,10 @@ impl Reading {
         loop {
             if let Some(event) = self.ready.pop_front() {
                 self.content += content(&event);
-                if self.content > self.limit {
-                    let message = format!("{}: the content of the answer exceeds {} bytes", self.at, self.limit);
-                    return Some(Err(fault(ProviderErrorKind::InvalidRequest, message)));
-                }
-                return Some(Ok(event));
+                return Some(self.bounded(0).map(|()| event));
+            }
+            if let Err(error) = self.bounded(self.decoder.held()) {
+                return Some(Err(error));
             }
             if self.ended {
                 return None;
@@ -95,6 +94,15 @@ impl Reading {
                 Err(error) => return Some(Err(error)),
             }
         }
+    }
+
+    /// What has come so far, and what the decoder holds beside it, is within the limit.
+    fn bounded(&self, held: usize) -> Result<(), ProviderError> {
+        if self.content.saturating_add(held) <= self.limit {
+            return Ok(());
+        }
+        let message = format!("{}: the content of the answer exceeds {} bytes", self.at, self.limit);
+        Err(fault(ProviderErrorKind::InvalidRequest, message))
     }
 
     fn not_events(&self, error: EventStreamError<Broken>) -> ProviderError {
@@ -130,8 +138,10 @@ fn content(event: &ProviderEvent) -> usize {
         | ProviderEvent::ToolInputDelta { text, .. } => text.len(),
         ProviderEvent::TextEnded { metadata, .. } | ProviderEvent::ReasoningEnded { metadata, .. } => of(metadata),
         // Its input came piece by piece before.
-        ProviderEvent::ToolCalled { metadata, .. } => of(metadata),
-        ProviderEvent::HostedSettled { result, error, metadata, .. } => result.len() + of(error) + of(metadata),
+        ProviderEvent::ToolCalled { call, name, metadata, .. } => call.0.len() + name.len() + of(metadata),
+        ProviderEvent::HostedSettled { call, result, error, metadata } => {
+            call.0.len() + result.len() + of(error) + of(metadata)
+        }
         ProviderEvent::Usage(_) | ProviderEvent::Finished(_) => 0,
     }
 }

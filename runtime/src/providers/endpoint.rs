@@ -79,7 +79,8 @@ pub struct Limits {
     pub event_bytes: usize,
     /// Bytes of a whole answer as it comes over the wire, which is some ten times its content.
     pub answer_bytes: u64,
-    /// Bytes of what the answer holds: text, reasoning, input of calls, native metadata.
+    /// Bytes of what the answer holds: text, reasoning, names, ids and input of calls, native metadata. What is held for the
+    /// end of a call or of reasoning counts as it comes.
     pub content_bytes: usize,
 }
 

@@ -57,11 +57,14 @@ impl Session {
     ///
     /// # Errors
     /// [`Refusal::Busy`] while it runs; [`Refusal::OtherProject`], also within one checkout, where nothing has to come
-    /// along; [`Refusal::Files`] when a place is in no git worktree, or the changes do not fit the destination.
+    /// along; [`Refusal::Departing`] while changes of an earlier move cannot leave its source; [`Refusal::Files`] when a place is in no git worktree, or the changes do not fit the destination.
     pub async fn plan_move(&self, location: Location) -> Result<MovePlan, Refusal> {
         self.refuse_while_running()?;
         self.settle_restore().await?;
         let view = self.view().await?;
+        if let Some(open) = &view.session.departing {
+            return Err(Refusal::Departing(open.location.clone()));
+        }
         let (source, here) = self.place(view.session.location.as_ref())?;
         let (destination, there) = self.place(Some(&location))?;
         if here.project != there.project || here.root == there.root {
@@ -73,7 +76,8 @@ impl Session {
     }
 
     /// Carries out a planned move: the changes arrive, the move is recorded and that they are to leave, and they leave the
-    /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same.
+    /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same. What may
+    /// pass, such as an error of the disk, is tried again by whoever runs or undoes something in the Session next.
     ///
     /// Dropping the future leaves nothing half-done: what was begun goes on.
     ///

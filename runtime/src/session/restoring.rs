@@ -9,7 +9,8 @@
 //!
 //! A restore without an end is taken back by whoever runs or undoes something in the Session next: that is right at every
 //! point where the process may have died, since a restore changes all files or none, and what it was for is not recorded. A
-//! departure without an end is finished, since what it is for is recorded already.
+//! departure without an end is finished, since what it is for is recorded already; what keeps it from that ends it only if it
+//! cannot pass.
 
 use super::Session;
 use crate::lane::{Decision, Lane};
@@ -65,12 +66,12 @@ impl Session {
         }
     }
 
-    /// Tells that what a move took along has left the source, or why it has not. One that stands half done has no end yet.
+    /// Tells that what a move took along has left the source, or why it never will. As long as it may, it has no end.
     ///
     /// # Errors
     /// When the log refuses.
     pub(super) async fn departed(&self, begun: Seq, left: &Result<(), FilesError>) -> Result<(), LogError> {
-        departed(&self.lane, begun, left).await
+        departed(&self.lane, begun, left, false).await
     }
 
     /// Takes back a restore that its process did not survive, if there is one, and finishes a departure.
@@ -104,7 +105,7 @@ pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<
         if let Err(error) = &left {
             tracing::warn!(session = %lane.session(), %error, "changes that a move took along stay at its source");
         }
-        departed(lane, open.seq, &left).await?;
+        departed(lane, open.seq, &left, files.is_gone()).await?;
     }
     let Some(open) = &view.session.restoring else { return Ok(()) };
     let files = shared.ports.locations.at(&open.location).files;
@@ -120,11 +121,12 @@ async fn leave(files: &dyn Files, open: &Open) -> Result<(), FilesError> {
     taken_back(files, &open.to.parse()?, &open.from.parse()?).await
 }
 
-/// Ends the departure that was begun at `begun`, unless somebody else has.
-async fn departed(lane: &Lane, begun: Seq, left: &Result<(), FilesError>) -> Result<(), LogError> {
+/// Ends the departure that was begun at `begun`, unless somebody else has. What may pass is tried again by whoever looks at the
+/// files next, unless the source is `gone`.
+async fn departed(lane: &Lane, begun: Seq, left: &Result<(), FilesError>, gone: bool) -> Result<(), LogError> {
     let error = match left {
         Ok(()) => None,
-        Err(FilesError::Torn { .. }) => return Ok(()),
+        Err(error) if !gone && !error.is_lasting() => return Ok(()),
         Err(error) => Some(Failure { kind: "files".into(), message: error.to_string().into(), status: None }),
     };
     let ended = |view: &SessionView| match &view.session.departing {

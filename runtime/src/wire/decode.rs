@@ -23,6 +23,10 @@ pub trait Decoder: Send {
     /// # Errors
     /// When the answer was not complete.
     fn end(&mut self) -> Result<Vec<ProviderEvent>, ProviderError>;
+
+    /// Bytes that it holds for events to come, such as names and ids of calls and native metadata. The text of what it gives
+    /// in pieces does not count.
+    fn held(&self) -> usize;
 }
 
 /// A decoder for one answer.
@@ -38,6 +42,9 @@ pub fn decoder(protocol: Protocol) -> Box<dyn Decoder> {
 pub(super) trait Reading: Send {
     fn read(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError>;
     fn finish(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError>;
+    fn held(&self) -> usize {
+        0
+    }
 }
 
 /// Ends an answer at its first end, whichever it is. What an event gave before it turned out wrong is given up: a turn
@@ -75,6 +82,10 @@ impl<R: Reading> Decoder for Once<R> {
 
     fn end(&mut self) -> Result<Vec<ProviderEvent>, ProviderError> {
         self.take(Reading::finish)
+    }
+
+    fn held(&self) -> usize {
+        self.reading.held()
     }
 }
 

@@ -3,11 +3,12 @@
 mod front;
 
 use crate::Boxed;
-use crate::context::instructions::LinkOut;
+use crate::context::instructions::{LinkOut, is_guarded};
 use crate::context::{Loaded, Skill, SkillCatalogue};
 use crate::ports::filesystem::{FileKind, Filesystem, join, within};
+use annals_core::event::Rule;
 use front::{Front, divided};
-use std::io;
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 
 /// The file that makes a folder a skill.
@@ -21,7 +22,8 @@ const DEPTH: usize = 2;
 ///
 /// A folder that is not there holds none. One that cannot be looked at, or a skill that cannot be read, makes the skills
 /// unavailable for the moment: a passing failure removes nothing that the model was told (system-context 6.3). A skill
-/// whose file is no text is left out, and so is one of a project that nobody trusts, if a link leads out of that to it.
+/// whose file is no text or larger than 1 MiB is left out, and so is one of a project that nobody trusts, if a link leads out of that to it, or if reading
+/// it would have to be asked for.
 ///
 /// ```
 /// # use annals_runtime::context::{Loaded, SkillCatalogue};
@@ -49,17 +51,20 @@ pub struct Root {
     pub path: String,
     /// The project that it belongs to, if nobody trusts that one: links that lead out of there are not followed.
     pub within: Option<String>,
+    /// What reading is judged by. No file of a project that nobody trusts is a skill if these rules guard it more than
+    /// instructions in its place, such as `.env`.
+    pub guarded: Vec<Rule>,
 }
 
 impl From<&str> for Root {
     fn from(path: &str) -> Self {
-        Self { path: path.into(), within: None }
+        Self::from(path.to_owned())
     }
 }
 
 impl From<String> for Root {
     fn from(path: String) -> Self {
-        Self { path, within: None }
+        Self { path, within: None, guarded: Vec::new() }
     }
 }
 
@@ -95,8 +100,8 @@ impl Folder {
                 let skill = match self.skill(&folder).await {
                     Ok(skill) => skill,
                     // That will not pass by itself.
-                    Err(error) if error.kind() == io::ErrorKind::InvalidData => {
-                        tracing::warn!(folder, "a skill whose file is no text is left out");
+                    Err(error) if matches!(error.kind(), ErrorKind::InvalidData | ErrorKind::FileTooLarge) => {
+                        tracing::warn!(%error, "a skill whose file is no text, or too large, is left out");
                         continue;
                     }
                     Err(error) => return Err(error),
@@ -120,18 +125,18 @@ impl Folder {
         for _ in 0..DEPTH {
             let mut below = Vec::new();
             for folder in level {
-                if !self.is_inside(&folder, within.as_deref(), &mut scan).await? {
+                if !self.is_inside(&folder, within.as_deref(), &[], &mut scan).await? {
                     continue;
                 }
                 for (name, kind) in self.files.list(&folder).await? {
                     let path = join(&folder, &name);
                     let file = join(&path, FILE);
-                    if kind == FileKind::File || !self.is_inside(&path, within.as_deref(), &mut scan).await? {
+                    if kind != FileKind::Directory || !self.is_inside(&path, within.as_deref(), &[], &mut scan).await? {
                         continue;
                     }
                     if self.files.kind(&file).await? != Some(FileKind::File) {
                         below.push(path);
-                    } else if self.is_inside(&file, within.as_deref(), &mut scan).await? {
+                    } else if self.is_inside(&file, within.as_deref(), &root.guarded, &mut scan).await? {
                         scan.folders.push(path);
                     }
                 }
@@ -142,11 +147,17 @@ impl Folder {
         Ok(scan)
     }
 
-    /// Whether a path does not lead out of the project that holds it.
-    async fn is_inside(&self, path: &str, project: Option<&str>, scan: &mut Scan) -> io::Result<bool> {
+    /// Whether a path does not lead out of the project that holds it, nor to what rules guard there.
+    async fn is_inside(
+        &self,
+        path: &str,
+        project: Option<&str>,
+        guarded: &[Rule],
+        scan: &mut Scan,
+    ) -> io::Result<bool> {
         let Some(project) = project else { return Ok(true) };
         let target = self.files.canonicalise(path).await?;
-        if within(&target, project) {
+        if within(&target, project) && !is_guarded(guarded, project, path, &target) {
             return Ok(true);
         }
         scan.links_out.push(LinkOut { path: path.to_string(), target });

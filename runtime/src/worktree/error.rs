@@ -108,6 +108,24 @@ pub enum FilesError {
 }
 
 impl FilesError {
+    /// Whether it cannot pass: what is missing is gone for good.
+    pub(crate) fn is_lasting(&self) -> bool {
+        match self {
+            Self::NoWorktree { .. } | Self::NoTree { .. } | Self::NoContent { .. } | Self::BadPath { .. } => true,
+            Self::TalkOnly { .. }
+            | Self::NoGit
+            | Self::FolderInside { .. }
+            | Self::Git { .. }
+            | Self::Answer { .. }
+            | Self::Io { .. }
+            | Self::InTheWay { .. }
+            | Self::Changed { .. }
+            | Self::DoesNotApply { .. }
+            | Self::Torn { .. }
+            | Self::CutShort => false,
+        }
+    }
+
     /// An I/O error with its path.
     pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();

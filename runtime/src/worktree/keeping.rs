@@ -27,7 +27,7 @@ pub fn shadow_folder(store: &Path, location: &Path) -> Result<PathBuf, FilesErro
 pub fn files_kept_in(store: &Path, location: &Path) -> Arc<dyn Files> {
     match shadow_folder(store, location) {
         Ok(folder) => files_at(location, &folder),
-        Err(error) => Arc::new(NoFiles::because(error.to_string())),
+        Err(error) => Arc::new(NoFiles::since(&error)),
     }
 }
 
@@ -36,9 +36,9 @@ pub fn files_once_kept_in(store: &Path, location: &Path) -> Arc<dyn Files> {
     match shadow_folder(store, location) {
         Ok(folder) if folder.is_dir() => match ShadowRepository::open(location, &folder) {
             Ok(shadow) => Arc::new(shadow),
-            Err(error) => Arc::new(NoFiles::because(error.to_string())),
+            Err(error) => Arc::new(NoFiles::since(&error)),
         },
         Ok(_) => Arc::new(NoFiles::because("no host of this store has captured files there")),
-        Err(error) => Arc::new(NoFiles::because(error.to_string())),
+        Err(error) => Arc::new(NoFiles::since(&error)),
     }
 }

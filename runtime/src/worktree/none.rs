@@ -2,17 +2,29 @@
 
 use super::{Capture, Changes, Files, FilesError, Plan, Transfer, Tree, Undo};
 use crate::Boxed;
+use std::io::ErrorKind;
 
 /// No files: outside git, or where git cannot work. Every method says so (spec 11: talk only, said so).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoFiles {
     why: String,
+    gone: bool,
 }
 
 impl NoFiles {
     /// With the reason, for the user.
     pub fn because(why: impl Into<String>) -> Self {
-        Self { why: why.into() }
+        Self { why: why.into(), gone: false }
+    }
+
+    /// Since a place could not be opened.
+    pub(super) fn since(error: &FilesError) -> Self {
+        let gone = match error {
+            FilesError::NoWorktree { .. } => true,
+            FilesError::Io { source, .. } => matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),
+            _ => false,
+        };
+        Self { why: error.to_string(), gone }
     }
 
     fn answer<T: Send + 'static>(&self) -> Boxed<'_, Result<T, FilesError>> {
@@ -24,6 +36,10 @@ impl NoFiles {
 impl Files for NoFiles {
     fn talk_only(&self) -> Option<&str> {
         Some(&self.why)
+    }
+
+    fn is_gone(&self) -> bool {
+        self.gone
     }
 
     fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>> {

@@ -52,6 +52,22 @@ async fn an_endless_text_ends_the_answer_and_what_arrived_stays() -> Tested {
 }
 
 #[tokio::test]
+async fn endless_names_and_details_that_await_their_end_end_the_answer() -> Tested {
+    let limits = Limits { content_bytes: 2 * MEGABYTE, ..Limits::default() };
+    let told = "the content of the answer exceeds 2097152 bytes";
+    let long = "x".repeat(60_000);
+    // With a whole input each piece is a call of its own.
+    let named = format!(r#"{{"tool_calls":[{{"function":{{"name":"{long}","arguments":"{{}}"}}}}]}}"#);
+    let detail = format!(r#"{{"reasoning_details":[{{"type":"reasoning.encrypted","data":"{long}"}}]}}"#);
+    let told_detail = format!(r#"{{"reasoning_details":[{{"type":"reasoning.summary","summary":"{long}"}}]}}"#);
+    for delta in [named, detail, told_detail] {
+        let piece = format!("data: {{\"choices\":[{{\"delta\":{delta}}}]}}\n\n");
+        flooded(Act::Send(Vec::new()), &piece, limits, told).await?;
+    }
+    Ok(())
+}
+
+#[tokio::test]
 async fn endless_comments_end_the_answer() -> Tested {
     let limits = Limits { answer_bytes: 4 * MEGABYTE as u64, ..Limits::default() };
     let piece = format!(": {}\n\n", "x".repeat(32 << 10));

@@ -37,6 +37,8 @@ enum Point {
 enum When {
     Before,
     After,
+    /// It does not die: the restore fails this once.
+    Instead,
 }
 
 /// A process that dies at a point: whatever reaches it never goes on.
@@ -96,6 +98,11 @@ impl Watch for Dying {
                 Moment::Restores => {
                     let number = restores.load(Ordering::SeqCst);
                     self.death.passes(Point::Restore(number, When::Before)).await;
+                    if self.death.point == Point::Restore(number, When::Instead) {
+                        restores.fetch_add(1, Ordering::SeqCst);
+                        let source = std::io::Error::other("the disk is away");
+                        return Err(FilesError::Io { path: "app/a".into(), source });
+                    }
                 }
                 Moment::Restored => {
                     let number = restores.fetch_add(1, Ordering::SeqCst);

@@ -6,7 +6,7 @@ use super::world::{Tested, World, events};
 use super::{Death, Point, When, dies, process};
 use annals_core::{Event, Seq, SessionId};
 use annals_runtime::ports::provider::Attempt;
-use annals_runtime::{NewInput, NewSession, Runtime};
+use annals_runtime::{NewInput, NewSession, Refusal, Runtime};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -142,5 +142,60 @@ async fn a_move_whose_departure_fails_has_moved_and_says_what_keeps_the_changes_
     assert_eq!((view.session.location.clone(), &view.session.restoring), (Some(at(&other)), &None));
     assert_eq!(fs::read_to_string(other.join("app/a"))?, "2\n");
     assert_eq!(place.read("app/a")?, "2\n");
+    Ok(())
+}
+
+#[tokio::test]
+async fn no_move_with_changes_is_planned_while_those_of_an_earlier_one_are_still_to_leave() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, other, id) = moving().await?;
+    moves_and_dies(&world, &place, &other, id, Point::Append(1, When::After)).await?;
+    let third = place.folder.join("third");
+    git(&place.root, &["worktree", "add", "-q", "-b", "third", &third.to_string_lossy()])?;
+    let (source, shadows) =
+        (place.root.as_path(), ["shadow-1", "shadow-2", "shadow-3"].map(|name| place.folder.join(name)));
+    let [first, second, last] = [(source, &*shadows[0]), (&*other, &*shadows[1]), (&*third, &*shadows[2])];
+    // Who knows nothing of the source cannot finish the first move.
+    let runtime = process(&world, &[second, last], &Death::at(Point::Never), true);
+    let session = runtime.session(id).await?;
+    let refused = session.plan_move(at(&third)).await.err().ok_or("the first has no end")?;
+    assert!(matches!(&refused, Refusal::Departing(location) if *location == at(source)), "{refused}");
+    assert!(refused.to_string().contains(&format!("still to leave {}; see that", source.display())), "{refused}");
+    let runtime = process(&world, &[first, second, last], &Death::at(Point::Never), true);
+    let session = runtime.session(id).await?;
+    let plan = session.plan_move(at(&third)).await?;
+    assert_eq!(place.read("app/a")?, "1\n", "the first has ended");
+    assert!(session.move_with_changes(&plan).await?.is_none());
+    assert_eq!(session.view().await?.session.departing, None);
+    let texts = (fs::read_to_string(other.join("app/a"))?, fs::read_to_string(third.join("app/a"))?);
+    assert_eq!((texts.0.as_str(), texts.1.as_str()), ("1\n", "2\n"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_departure_that_a_passing_error_stops_is_tried_again() -> Tested {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let (world, place, other, id) = moving().await?;
+    let runtime = two(&world, &place, &other, &Death::at(Point::Restore(1, When::Instead)), true);
+    let session = runtime.session(id).await?;
+    let plan = session.plan_move(at(&other)).await?;
+    let kept = session.move_with_changes(&plan).await?.ok_or("something keeps them")?;
+    assert_eq!(kept.to_string(), "app/a: the disk is away");
+    assert_eq!((place.read("app/a")?.as_str(), fs::read_to_string(other.join("app/a"))?.as_str()), ("2\n", "2\n"));
+    let runtime = two(&world, &place, &other, &Death::at(Point::Restore(0, When::Instead)), true);
+    let session = runtime.session(id).await?;
+    session.plan_clear().await?;
+    assert!(session.view().await?.session.departing.is_some(), "it may still pass");
+    session.plan_clear().await?;
+    assert_eq!(session.view().await?.session.departing, None);
+    assert_eq!((place.read("app/a")?.as_str(), place.read("app/new").is_err()), ("1\n", true));
+    let log = world.log.read(id, Seq::ZERO, 1_000).await?;
+    let last = log.last().and_then(|slice| slice.records().last().map(|record| record.event.clone()));
+    let Some(Event::DepartureEnded(ended)) = last else { return Err(format!("{last:?}").into()) };
+    assert_eq!(ended.error, None);
     Ok(())
 }

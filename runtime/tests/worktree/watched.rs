@@ -34,6 +34,9 @@ impl<W: Watch> Files for Watched<W> {
     fn talk_only(&self) -> Option<&str> {
         self.inner.talk_only()
     }
+    fn is_gone(&self) -> bool {
+        self.inner.is_gone()
+    }
     fn checkout(&self) -> Option<Checkout> {
         self.inner.checkout()
     }

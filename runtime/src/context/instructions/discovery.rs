@@ -2,7 +2,7 @@
 
 use super::{InstructionFiles, LinkOut, pattern};
 use crate::ports::filesystem::{FileKind, Filesystem, join, lexical, parent, project, within};
-use annals_core::event::Effect;
+use annals_core::event::{Effect, Rule};
 use annals_core::permission::evaluate;
 use std::collections::BTreeSet;
 use std::io;
@@ -154,14 +154,15 @@ async fn leads_out(
         return Ok(None);
     }
     let target = files.canonicalise(path).await?;
-    Ok(Some(target).filter(|target| !within(target, root) || is_guarded(config, root, path, target)))
+    Ok(Some(target).filter(|target| !within(target, root) || is_guarded(&config.guarded, root, path, target)))
 }
 
-/// Whether reading what a path leads to needs more permission than reading instructions that stand there.
-fn is_guarded(config: &InstructionFiles, root: &str, path: &str, target: &str) -> bool {
+/// Whether reading what a path leads to needs more permission than reading instructions that stand there. The project's root
+/// and the target are canonical.
+pub(crate) fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool {
     let judged = |path: &str| {
         let path = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
-        evaluate(&config.guarded, "read", path)
+        evaluate(rules, "read", path)
     };
     // Not one of the names that are looked for: the project may have chosen those.
     let usual = join(parent(path).unwrap_or(root), USUAL);

@@ -42,7 +42,7 @@ impl<'a> Walk<'a> {
                         self.found.insert(path);
                     }
                     Some(FileKind::Directory) => self.step(path, rest).await?,
-                    Some(FileKind::File) | None => {}
+                    Some(FileKind::File | FileKind::Special) | None => {}
                 }
                 return Ok(());
             }
@@ -61,7 +61,7 @@ impl<'a> Walk<'a> {
                     }
                     FileKind::Directory if *segment == "**" => self.step(path, segments).await?,
                     FileKind::Directory => self.step(path, rest).await?,
-                    FileKind::File => {}
+                    FileKind::File | FileKind::Special => {}
                 }
             }
             Ok(())

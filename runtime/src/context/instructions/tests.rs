@@ -236,6 +236,27 @@ async fn a_link_to_what_is_asked_for_before_it_is_read_is_not_told_unasked() -> 
     Ok(())
 }
 
+#[cfg(unix)]
+#[tokio::test]
+async fn a_pipe_for_instructions_cannot_be_read_and_nobody_waits_for_it() -> Outcome {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let folder = tempfile::tempdir()?;
+    let root = folder.path().canonicalize()?.to_str().ok_or("temporary path")?.to_string();
+    for directory in ["a", "b", ".git"] {
+        std::fs::create_dir_all(format!("{root}/{directory}"))?;
+    }
+    for directory in ["a", "b"] {
+        let path = format!("{root}/{directory}/AGENTS.md");
+        mknodat(CWD, path.as_str(), FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
+    }
+    let files = Arc::new(RealFilesystem);
+    let context = Instructions { files: files.clone(), config: InstructionFiles::default() };
+    let error = context.load(&boundary(&format!("{root}/a"))).await.err().ok_or("it cannot be read")?;
+    assert_eq!(error.to_string(), format!("{root}/a/AGENTS.md: is no regular file"));
+    assert!(discover(files.as_ref(), &context.config, &root, &format!("{root}/b/x"), &[]).await?.is_empty());
+    Ok(())
+}
+
 #[tokio::test]
 async fn other_names_count_only_when_the_first_is_found_nowhere() -> Outcome {
     let config = || InstructionFiles { names: vec!["AGENTS.md".into(), "CLAUDE.md".into()], ..global() };

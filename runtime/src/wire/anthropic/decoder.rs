@@ -19,6 +19,8 @@ pub(in crate::wire) struct Decoder {
     begun: u64,
     usage: Usage,
     finish: Option<Finish>,
+    /// Bytes that open blocks hold for their ends.
+    held: usize,
 }
 
 /// A block that is not complete yet.
@@ -41,6 +43,21 @@ enum Open {
     },
     /// It came whole with its start.
     Whole,
+}
+
+impl Open {
+    /// Bytes that are held for its end, but for the text of its pieces.
+    fn held(&self) -> usize {
+        match self {
+            Self::Text { citations } => citations.iter().map(String::len).sum(),
+            Self::Thinking { signature } => signature.len(),
+            Self::Redacted { raw } => raw.len(),
+            Self::Call { id, name, given, metadata, .. } => {
+                id.len() + name.len() + given.len() + metadata.as_ref().map_or(0, String::len)
+            }
+            Self::Whole => 0,
+        }
+    }
 }
 
 #[derive(Deserialize)]
@@ -159,6 +176,10 @@ impl Reading for Decoder {
         }
         Ok(())
     }
+
+    fn held(&self) -> usize {
+        self.held
+    }
 }
 
 impl Decoder {
@@ -189,6 +210,7 @@ impl Decoder {
             }
             _ => Open::Whole,
         };
+        self.held += open.held();
         match self.open.insert(at, (number, open)) {
             None => Ok(()),
             Some(_) => Err(violation(format!("block {at} of the answer began twice"))),
@@ -207,13 +229,17 @@ impl Decoder {
                 out.push(ProviderEvent::TextDelta { id, text: delta.text.unwrap_or_default() });
             }
             ("citations_delta", Open::Text { citations }) => {
-                citations.extend(delta.citation.map(|raw| raw.get().to_owned()));
+                let citation = delta.citation.map(|raw| raw.get().to_owned());
+                self.held += citation.as_ref().map_or(0, String::len);
+                citations.extend(citation);
             }
             ("thinking_delta", Open::Thinking { .. }) => {
                 out.push(ProviderEvent::ReasoningDelta { id, text: delta.thinking.unwrap_or_default() });
             }
             ("signature_delta", Open::Thinking { signature }) => {
-                signature.push_str(&delta.signature.unwrap_or_default());
+                let piece = delta.signature.unwrap_or_default();
+                self.held += piece.len();
+                signature.push_str(&piece);
             }
             ("input_json_delta", Open::Call { id, name, input, .. }) => {
                 let text = delta.partial_json.unwrap_or_default();
@@ -233,6 +259,7 @@ impl Decoder {
     fn stop(&mut self, at: u64, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let (number, open) =
             self.open.remove(&at).ok_or_else(|| violation(format!("block {at} ended before it began")))?;
+        self.held = self.held.saturating_sub(open.held());
         let id = number.to_string();
         match open {
             Open::Text { citations } => {

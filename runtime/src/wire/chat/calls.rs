@@ -36,6 +36,8 @@ pub(super) struct Calls {
     /// Where the newest call of an index stands, and that of an id.
     by_index: BTreeMap<u64, usize>,
     by_id: BTreeMap<String, usize>,
+    /// Bytes of names, ids and what goes back with calls.
+    held: usize,
 }
 
 struct Call {
@@ -84,6 +86,11 @@ impl Calls {
         self.all.is_empty()
     }
 
+    /// Bytes of what the calls so far are called, and of what goes back with them.
+    pub(super) fn held(&self) -> usize {
+        self.held
+    }
+
     /// Takes in a piece.
     ///
     /// # Errors
@@ -102,12 +109,16 @@ impl Calls {
         let Some(call) = self.all.get_mut(at) else { return Ok(()) };
         if let Some(name) = name {
             if call.name.is_empty() {
+                self.held += name.len();
                 call.name = name;
             } else if call.name != name {
                 return Err(violation(format!("call {} was of {} and then of {name}", call.id, call.name)));
             }
         }
-        call.extra = extra_content.map(|raw| raw.get().to_owned()).or(call.extra.take());
+        if let Some(raw) = extra_content {
+            let former = call.extra.replace(raw.get().to_owned());
+            self.held = self.held.saturating_sub(former.map_or(0, |former| former.len())) + raw.get().len();
+        }
         call.input.push(&text);
         if !text.is_empty() {
             let (call, name) = (CallId(call.id.clone()), call.name.clone());
@@ -140,6 +151,7 @@ impl Calls {
             };
             if !another {
                 if let Some(id) = id.filter(|_| !begun && !call.named) {
+                    self.held += id.len();
                     self.by_id.insert(id.clone(), at);
                     (call.id, call.named) = (id, true);
                 }
@@ -149,6 +161,7 @@ impl Calls {
         let at = self.all.len();
         let named = id.is_some();
         let id = id.unwrap_or_else(|| self.unused());
+        self.held += id.len();
         self.by_id.insert(id.clone(), at);
         if let Some(index) = index {
             self.by_index.insert(index, at);

@@ -100,6 +100,10 @@ impl Reading for Decoder {
         out.push(ProviderEvent::Finished(finish));
         Ok(())
     }
+
+    fn held(&self) -> usize {
+        self.thought.held() + self.calls.held()
+    }
 }
 
 impl Decoder {

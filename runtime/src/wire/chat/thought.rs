@@ -15,6 +15,8 @@ pub(super) struct Thought {
     /// Its text.
     pub(super) text: String,
     details: Vec<Detail>,
+    /// Bytes of the details as they came.
+    held: usize,
 }
 
 /// One detail, put together from its pieces.
@@ -42,12 +44,14 @@ impl Thought {
             Some("reasoning.text") => "text",
             Some("reasoning.summary") => "summary",
             Some("reasoning.encrypted") => {
+                self.held += detail.get().len();
                 self.details.push(Detail::Whole(detail.get().to_owned()));
                 return Ok(true);
             }
             // What later versions add.
             _ => return Ok(false),
         };
+        self.held += detail.get().len();
         let mut fields: Map<String, Value> = read(detail.get())?;
         let piece = match fields.remove(field) {
             Some(Value::String(text)) => text,
@@ -65,6 +69,11 @@ impl Thought {
             _ => self.details.push(Detail::Told { field, text: piece, fields }),
         }
         Ok(signed)
+    }
+
+    /// Bytes of the details so far.
+    pub(super) fn held(&self) -> usize {
+        self.held
     }
 
     /// The native metadata of the fragment; `None` when it goes back like any other. A provider wants all details back

@@ -234,3 +234,18 @@ fn an_error_in_an_answer_is_told_however_a_server_lays_it_out() {
     provider-internal: the provider failed: Too high a frequency.
     ");
 }
+
+#[test]
+fn what_is_held_for_the_end_of_a_block_is_counted_until_then() -> Result<(), crate::ports::ProviderError> {
+    let mut decoder = crate::wire::decoder(crate::wire::Protocol::AnthropicMessages);
+    let mut take = |data: &str| decoder.event("", data).map(|_| decoder.held());
+    take(r#"{"type":"message_start","message":{}}"#)?;
+    assert_eq!(take(r#"{"type":"content_block_start","index":0,"content_block":{"type":"thinking"}}"#)?, 0);
+    let piece = r#"{"type":"content_block_delta","index":0,"delta":{"type":"signature_delta","signature":"12345"}}"#;
+    assert_eq!((take(piece)?, take(piece)?), (5, 10));
+    let call = r#"{"type":"content_block_start","index":1,"content_block":{"type":"tool_use","id":"id","name":"read","input":{}}}"#;
+    assert!(take(call)? >= 16);
+    take(r#"{"type":"content_block_stop","index":1}"#)?;
+    assert_eq!(take(r#"{"type":"content_block_stop","index":0}"#)?, 0);
+    Ok(())
+}
