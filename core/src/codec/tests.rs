@@ -1,4 +1,4 @@
-use super::{decode, decode_header, encode};
+use super::{decode, decode_header, encode, place};
 use crate::batch::{Batch, Seq};
 use crate::digest::Digest;
 use crate::event::samples::{samples, variants};
@@ -53,6 +53,8 @@ fn a_header_reads_without_the_events_behind_it() {
     let mut bytes = encode(&whole).unwrap();
     bytes.truncate(HEADER);
     let header = decode_header(&bytes).unwrap();
+    assert_eq!(place(&bytes), Some((header.session, header.first)));
+    assert_eq!(place(&bytes[..23]), None);
     assert_eq!((header.session, header.first, header.at), (whole.session, whole.first, whole.at));
     assert_eq!((header.digest, header.prev, header.count), (whole.digest, whole.prev, whole.events.len() as u64));
     assert_eq!(header.next(), whole.next());

@@ -222,14 +222,20 @@ pub fn directory(block: &[u8]) -> Option<Directory> {
 /// The Batches of a Session in an unpacked chunk, from the one that holds `seq` on, as far as they follow each other.
 pub fn run(raw: &[u8], session: SessionId, mut seq: Seq) -> impl Iterator<Item = frame::Frame<'_>> {
     let own = frame::unchecked(raw).filter_map(move |(at, payload)| {
-        let header = codec::decode_header(payload).ok().filter(|header| header.session == session)?;
-        (header.next() > seq).then_some((header, at))
+        let (of, first) = codec::place(payload)?;
+        (of == session).then_some((first, at))
     });
-    own.map_while(move |(header, at)| {
-        let follows = header.first <= seq;
+    let mut own = own.peekable();
+    let mut begin = None;
+    while let Some((_, at)) = own.next_if(|(first, _)| *first <= seq) {
+        begin = Some(at);
+    }
+    begin.into_iter().chain(own.map(|(_, at)| at)).map_while(move |at| {
+        let frame = frame::parse(raw.get(at..)?).ok().filter(|frame| frame.kind == Kind::Batch)?;
+        let header = codec::decode_header(frame.payload).ok()?;
+        let holds = header.first <= seq && seq < header.next();
         seq = header.next();
-        let frame = frame::parse(raw.get(at..)?).ok()?;
-        (follows && frame.kind == Kind::Batch).then_some(frame)
+        holds.then_some(frame)
     })
 }
 
