@@ -1,5 +1,6 @@
 //! Reading one Session's own log: what sled lacks from memory, long pages from the blocks of the journal, single places from
-//! the chunks of its packed segments, or from sled. Each frame is checked; what one copy lacks or has damaged is looked up in the other.
+//! the chunks of its packed segments, or from sled. Each frame is checked; what one copy lacks or has damaged is looked up
+//! in the other.
 
 use super::frame;
 use super::journal::Stored;

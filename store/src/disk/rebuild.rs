@@ -234,7 +234,7 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
 }
 
 /// Removes a folder that a stopped rebuild left.
-fn remove_folder(path: &std::path::Path) -> io::Result<()> {
+fn remove_folder(path: &Path) -> io::Result<()> {
     match std::fs::remove_dir_all(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
