@@ -6,8 +6,8 @@
 //! own server, which is not started here).
 
 use annals_cli::app::{Surroundings, run};
-use annals_cli::import::{Options, import, recognise};
 use annals_core::Seq;
+use annals_import::{Options, import, recognise};
 use annals_runtime::views::Views;
 use annals_store::exchange::verify_store;
 use annals_store::{EventLog, MemoryLog};

@@ -1,8 +1,8 @@
 //! Bringing files into a log: ours as they are, those of other agents through the importers.
 
 use crate::error::CliError;
-use crate::import::{self, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source};
 use crate::progress::Bar;
+use annals_import::{self as import, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source};
 use annals_store::EventLog;
 use annals_store::exchange::import_file;
 use std::path::Path;

@@ -34,11 +34,11 @@ pub use trust::Trust;
 
 use annals_core::bound::Limits;
 use annals_core::{AgentName, ModelName};
-use annals_runtime::catalog::Catalog;
+use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::CompactionSettings;
-use annals_runtime::workbench::skills::Root;
+use annals_tools::skills::Root;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};

@@ -2,14 +2,14 @@
 
 use crate::config::ConfigError;
 use crate::host::HostError;
-use crate::import::{ImportError, RecogniseError};
 use crate::look::counted;
 use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
+use annals_import::{ImportError, RecogniseError};
 use annals_projections::BuildError;
 use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;
-use annals_runtime::scenario::{LoadError, PlayError, RecordError};
+use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::{self, ExportError};
 use annals_store::{AppendError, OpenError, ReadError, SharedError};

@@ -14,7 +14,6 @@ pub mod damaged;
 pub mod desk;
 pub mod error;
 pub mod host;
-pub mod import;
 pub mod json;
 pub mod layout;
 pub mod look;

@@ -5,7 +5,7 @@ use crate::reader::Reader;
 use annals_core::event::RequestSent;
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
-use annals_runtime::wire::{Body, encode};
+use annals_providers::wire::{Body, encode};
 
 /// What became of one request.
 #[derive(Clone, Debug)]

@@ -7,8 +7,8 @@ use annals_core::event::Location;
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Locations, Settings};
-use annals_runtime::worktree::files_once_kept_in;
 use annals_runtime::{Ports, Runtime};
+use annals_tools::worktree::files_once_kept_in;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 

@@ -5,9 +5,9 @@
 
 use annals_core::Seq;
 use annals_core::event::AgentProfile;
+use annals_providers::provider::Attempt;
 use annals_runtime::context::{Source, SystemContext};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_agent, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};

@@ -2,7 +2,6 @@
 #![warn(missing_docs)]
 
 pub mod bus;
-pub mod catalog;
 pub mod compaction;
 pub mod context;
 mod coordinator;
@@ -11,19 +10,14 @@ mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
-
-pub mod providers;
 pub mod redaction;
 mod runtime;
-pub mod scenario;
 mod session;
 pub mod settings;
 pub mod subagents;
 pub mod tools;
 mod turn;
 pub mod views;
-pub mod wire;
-pub mod workbench;
 pub mod worktree;
 
 pub use annals_store::Boxed;

@@ -2,12 +2,12 @@
 
 use crate::context::ContextError;
 use crate::ports::ProviderErrorKind;
-use crate::wire::EncodeError;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::event::Location;
 use annals_core::{AgentName, InputId, Key, ModelName};
 use annals_projections::{BuildError, NothingToCompact};
+use annals_providers::wire::EncodeError;
 use annals_store::{AppendError, ReadError};
 use std::sync::Arc;
 

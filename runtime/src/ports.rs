@@ -5,12 +5,12 @@ mod clock;
 pub mod filesystem;
 mod ids;
 pub mod outputs;
-pub mod provider;
 
-pub use clock::{Clock, ManualClock, SystemClock};
+pub use annals_providers::provider;
+pub use annals_providers::provider::{
+    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
+};
+pub use clock::{Clock, ManualClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
 pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder};
-pub use provider::{
-    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
-};

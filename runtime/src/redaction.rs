@@ -34,6 +34,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// Values shorter than this are no secrets: they would be found everywhere.
 pub const SHORTEST: usize = 8;
@@ -119,6 +120,11 @@ impl Redactor {
         self.patterns.push(pattern);
         self.index();
         Ok(self)
+    }
+
+    /// The redactor as a function from a text to the redacted text, for adapters that keep texts of their own.
+    pub fn scrub(redactor: Arc<Self>) -> Arc<dyn Fn(&str) -> String + Send + Sync> {
+        Arc::new(move |text| redactor.redact(text).text.into_owned())
     }
 
     /// Replaces the secrets of a text. Deterministic, in time linear in the text; what it gives holds nothing more to

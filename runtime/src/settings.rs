@@ -2,6 +2,7 @@
 
 mod beside;
 
+pub use annals_providers::provider::scripted_model;
 pub(crate) use beside::begins;
 pub use beside::{Beside, Pace, Pass};
 
@@ -14,7 +15,7 @@ use crate::redaction::Redactor;
 use crate::tools::ToolRegistry;
 use crate::worktree::Files;
 use annals_core::bound::Limits;
-use annals_core::event::{AgentProfile, Location, ModelProfile, Prices, RequestOptions, SystemMessages};
+use annals_core::event::{AgentProfile, Location, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
@@ -142,21 +143,6 @@ impl Definitions for FixedDefinitions {
 /// An agent of a name and nothing else.
 pub fn bare_agent(agent: &AgentName) -> AgentProfile {
     AgentProfile { agent: agent.clone(), system: None, steps: None, permissions: Vec::new() }
-}
-
-/// A model of the scripted protocol with limits in tokens; it takes system messages natively and costs nothing.
-pub fn scripted_model(model: &ModelName, context: u64, output: u64) -> ModelProfile {
-    ModelProfile {
-        model: model.clone(),
-        context,
-        output,
-        system_messages: SystemMessages::Native,
-        id: String::new(),
-        media: Vec::new(),
-        prices: Prices::default(),
-        protocol: "scripted".into(),
-        encoding: 1,
-    }
 }
 
 /// When the history is compacted and how much of it is kept, in tokens (spec 9 with its rulings).

@@ -9,17 +9,16 @@ mod cancel;
 mod error;
 mod function;
 mod indent;
-mod input;
 mod offer;
 mod registry;
 mod settle;
 mod skill;
 
+pub use annals_providers::CallInput;
 pub use call::{CallContext, Demand, Permits, Progress, Tool, ToolOutput};
 pub use cancel::{Cancel, Cancellation};
 pub use error::{CallError, ToolError};
 pub use function::FunctionTool;
-pub use input::CallInput;
 pub use offer::Offered;
 pub use registry::{Layer, Registered, RegistrationError, ToolRegistry};
 pub use settle::{Bounding, hosted};

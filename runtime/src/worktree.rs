@@ -7,33 +7,23 @@
 mod capture;
 mod changes;
 mod error;
-mod git;
-mod ignored;
-mod keeping;
 mod none;
 mod plan;
 mod planning;
-mod restore;
-mod shadow;
-mod staging;
 mod transfer;
 mod tree;
 
 pub use capture::{Capture, LARGEST_UNTRACKED, Skipped, WhySkipped};
-pub use changes::{Changes, DIFF_LIMIT, Diff};
-pub(crate) use changes::{Differences, Sides};
+pub use changes::{Changes, DIFF_LIMIT, Diff, Differences, Sides};
 pub use error::FilesError;
-pub use keeping::{WORKTREES, files_kept_in, files_once_kept_in, shadow_folder};
 pub use none::NoFiles;
 pub use plan::{FileRestore, LeftAlone, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
-pub(crate) use planning::{Captures, Entries, Planning, Targets};
-pub use shadow::ShadowRepository;
+pub use planning::{Captures, Entries, Planning, Targets, above};
 pub use transfer::Transfer;
 pub use tree::{Entry, Tree};
 
 use crate::Boxed;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 /// The files of one project, as far as an undo needs them.
 ///
@@ -103,15 +93,4 @@ pub struct Checkout {
     pub root: PathBuf,
     /// The Location's directory below the root; empty for the root itself.
     pub below: String,
-}
-
-/// The files at a Location: a [`ShadowRepository`] in a git worktree, else [`NoFiles`] with the reason.
-///
-/// `folder` keeps the shadow repository. It belongs to this worktree alone and lies outside of it. Runs git, so call it
-/// where blocking is allowed.
-pub fn files_at(location: &Path, folder: &Path) -> Arc<dyn Files> {
-    match ShadowRepository::open(location, folder) {
-        Ok(shadow) => Arc::new(shadow),
-        Err(error) => Arc::new(NoFiles::since(&error)),
-    }
 }

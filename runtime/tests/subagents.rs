@@ -6,8 +6,8 @@ mod world;
 
 use annals_core::event::{AgentProfile, ChildOutcome, Effect, Location, Parent, Rule, SessionCreated};
 use annals_core::{Event, Seq, SessionId, Time};
-use annals_runtime::ports::provider::Answer;
-use annals_runtime::ports::provider::Attempt;
+use annals_providers::provider::Answer;
+use annals_providers::provider::Attempt;
 use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
 use annals_runtime::subagents::{Subagent, Subagents, TaskTool};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};

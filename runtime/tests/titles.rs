@@ -7,7 +7,7 @@ mod world;
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Event, Seq};
 use annals_projections::{Projection, Role, SessionView, rebuild};
-use annals_runtime::ports::provider::{Answer, Attempt};
+use annals_providers::provider::{Answer, Attempt};
 use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
 use annals_runtime::settings::{TitleSettings, scripted_model};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Outcome, Refusal, Session};

@@ -4,13 +4,13 @@
 use annals_core::event::{ModelProfile, RequestSent};
 use annals_core::{Digest, Event};
 use annals_projections::{Body, Content, rebuild};
+use annals_providers::http::{Endpoint, HttpProvider, KeySource, OneEndpoint};
+use annals_providers::wire::{Protocol, encode};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::{ManualClock, MemoryOutputs, SeededIds};
-use annals_runtime::providers::{Endpoint, HttpProvider, KeySource, OneEndpoint};
+use annals_runtime::ports::{ManualClock, MemoryOutputs, SeededIds, now_of};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::views::Views;
-use annals_runtime::wire::{Protocol, encode};
 use annals_runtime::{NewInput, NewSession, Outcome, Ports, Runtime, Session, Settings};
 use annals_store::exchange::{export, verify_session};
 use annals_store::{EventLog, MemoryLog};
@@ -135,7 +135,7 @@ fn runtime(log: &Arc<dyn EventLog>, protocol: Protocol, base: &str) -> Result<Ru
     services.tools.register([Arc::new(look) as Arc<dyn Tool>])?.detach();
     let ports = Ports {
         log: log.clone(),
-        provider: Arc::new(HttpProvider::new(Arc::new(endpoints), clock.clone())),
+        provider: Arc::new(HttpProvider::new(Arc::new(endpoints), now_of(clock.clone()))),
         clock: clock.clone(),
         ids: Arc::new(SeededIds::scripted(1)),
         outputs: Arc::new(MemoryOutputs::new(clock)),

@@ -5,14 +5,14 @@
 #[allow(dead_code, reason = "shared with the other tests of the command")]
 mod command;
 
+use annals_providers::provider::Attempt;
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Settings, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolError, ToolOutput};
-use annals_runtime::worktree::{files_kept_in, shadow_folder};
 use annals_runtime::{NewInput, NewSession, Ports, Runtime};
 use annals_store::{DiskLog, OpenMode};
+use annals_tools::worktree::{files_kept_in, shadow_folder};
 use command::Annals;
 use serde_json::json;
 use std::fs;

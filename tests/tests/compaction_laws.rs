@@ -1,7 +1,7 @@
 //! After a compaction nothing that must hold is missing from a request: the rules of AGENTS.md as they stand, told by the
 //! baseline or by a message since; over generated Sessions played through the real runtime.
 
-use annals_runtime::scenario::{Backend, Scenario, play};
+use annals_scenario::{Backend, Scenario, play};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use std::path::Path;

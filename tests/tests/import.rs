@@ -3,11 +3,9 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_cli::import::{
-    Form, ImportError, ImportReport, Options, Outcome, RecogniseError, import, recognise, sources,
-};
 use annals_core::event::{ChildSettled, ChildStarted, EpochCause};
 use annals_core::{Event, Seq};
+use annals_import::{Form, ImportError, ImportReport, Options, Outcome, RecogniseError, import, recognise, sources};
 use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
 use std::collections::BTreeMap;
 

@@ -3,8 +3,8 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_cli::import::{LINE_MAX, Options, Outcome, import, recognise};
 use annals_core::Event;
+use annals_import::{LINE_MAX, Options, Outcome, import, recognise};
 use harness::{events, fixture, head, lines, memory, run, scratch, write};
 
 const V2: &str = "opencode/v2/tools.events.jsonl";

@@ -3,8 +3,8 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_cli::import::{Follower, Homes, Options, Selection, discover, recognise};
 use annals_core::Time;
+use annals_import::{Follower, Homes, Options, Selection, discover, recognise};
 use harness::{copied, fixture, head, lines, memory, run, scratch, write};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -68,7 +68,7 @@ async fn what_is_chosen_is_imported() {
     let sources = since.sources(&listed);
     assert_eq!(sources[0].only.as_ref().unwrap().len(), 4);
     let log = memory();
-    let report = annals_cli::import::import(&log, &sources[0], &Options::default(), &mut |_| {}).await.unwrap();
+    let report = annals_import::import(&log, &sources[0], &Options::default(), &mut |_| {}).await.unwrap();
     assert_eq!(report.sessions.len(), 4);
     assert_eq!(Selection::default().sources(&listed).len(), 4);
 }

@@ -3,8 +3,8 @@
 #[path = "oracle/mapping.rs"]
 mod mapping;
 
-use annals_cli::import::{Form, Options, Source, import, recognise};
 use annals_core::{Seq, SessionId};
+use annals_import::{Form, Options, Source, import, recognise};
 use annals_store::{EventLog, MemoryLog};
 use mapping::{Ours, their_input, their_message};
 use serde_json::Value;

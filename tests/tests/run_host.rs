@@ -4,7 +4,7 @@
 mod stage;
 
 use annals_cli::host::{Ended, Manner};
-use annals_runtime::ports::provider::{Attempt, Outcome};
+use annals_providers::provider::{Attempt, Outcome};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use stage::{Theatre, Watching};
 

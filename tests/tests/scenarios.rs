@@ -2,7 +2,7 @@
 
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView, rebuild};
-use annals_runtime::scenario::{Backend, Outcome, Report, START, Scenario, play};
+use annals_scenario::{Backend, Outcome, Report, START, Scenario, play};
 use annals_store::{DiskLog, EventLog, OpenMode};
 use annals_tests::scenarios::files;
 use std::collections::BTreeSet;

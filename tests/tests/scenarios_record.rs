@@ -1,6 +1,6 @@
 //! A recorded Session becomes a scenario that plays it again (issue 5, item 6).
 
-use annals_runtime::scenario::{Backend, RecordError, Scenario, play, record};
+use annals_scenario::{Backend, RecordError, Scenario, play, record};
 use annals_store::{DiskLog, EventLog, OpenMode};
 use annals_tests::scenarios::files;
 use std::path::Path;

@@ -12,7 +12,7 @@ mod world;
 use annals_core::event::{ModelProfileRecorded, RequestSent};
 use annals_core::{Digest, Event};
 use annals_projections::{SessionView, rebuild};
-use annals_runtime::wire::Protocol;
+use annals_providers::wire::Protocol;
 use command::{Annals, Answer};
 use world::{World, last_request};
 

@@ -1,11 +1,11 @@
 //! The bodies that OpenCode sent for logs that we import, beside those that we make of the imported logs: what differs is
 //! listed here, all of it, and explained in `docs/wire.md`.
 
-use annals_cli::import::{Options, import, recognise};
 use annals_core::event::*;
 use annals_core::{Digest, Event, Json, Record, RequestId, Seq, SessionId};
+use annals_import::{Options, import, recognise};
 use annals_projections::{Projection, Request, SessionView, rebuild};
-use annals_runtime::wire::{Protocol, encode};
+use annals_providers::wire::{Protocol, encode};
 use annals_store::{EventLog, MemoryLog};
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};

@@ -3,11 +3,11 @@
 use crate::bring::{bring, sources};
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::import::Options;
 use crate::json;
 use crate::look::{Look, Tone, counted};
 use crate::progress::Bar;
 use crate::questions::certify::{self, Difference, Report};
+use annals_import::Options;
 use annals_store::{EventLog, MemoryLog};
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};

@@ -3,15 +3,15 @@
 use crate::bring::{bring, sources};
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::import::{
-    Follower, Form, Homes, ImportReport, Listed, Loss, Options, Outcome, Selection, SessionReport, Source, discover,
-};
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::look::{Look, Tone, counted, size, thousands};
 use crate::progress::Bar;
 use crate::reader::short_ids;
 use annals_core::Time;
+use annals_import::{
+    Follower, Form, Homes, ImportReport, Listed, Loss, Options, Outcome, Selection, SessionReport, Source, discover,
+};
 use annals_runtime::redaction::{RedactingLog, Redactor};
 use annals_store::{EventLog, OpenMode};
 use serde_json::{Value, json};

@@ -8,11 +8,11 @@ use crate::host::{
 };
 use annals_core::event::{Attachment, Finish, ModelProfile};
 use annals_projections::{Body, SessionView};
+use annals_providers::wire::is_sent;
 use annals_runtime::NewInput;
 use annals_runtime::ports::{Ids, SeededIds};
-use annals_runtime::wire::is_sent;
-use annals_runtime::workbench::attachment;
 use annals_store::OpenMode;
+use annals_tools::attachment;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::look::{Tone, counted};
-use annals_runtime::scenario::{Backend, Outcome, Report, START, Scenario, play, record};
+use annals_scenario::{Backend, Outcome, Report, START, Scenario, play, record};
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};

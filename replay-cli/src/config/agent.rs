@@ -4,7 +4,7 @@ use super::problem::{ConfigError, Problem};
 use super::settings::Settings;
 use annals_core::event::{AgentProfile, Rule};
 use annals_core::{AgentName, ModelName};
-use annals_runtime::catalog::system_text;
+use annals_providers::catalog::system_text;
 use serde_json::{Map, Value};
 use std::path::Path;
 

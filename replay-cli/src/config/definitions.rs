@@ -4,10 +4,10 @@ use super::agent::free;
 use super::{Config, Problem, Setting, shown};
 use annals_core::event::{AgentProfile, ModelProfile, RequestOptions};
 use annals_core::{AgentName, ModelName};
-use annals_runtime::catalog::partition;
+use annals_providers::catalog::partition;
+use annals_providers::wire::Protocol;
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::Definitions;
-use annals_runtime::wire::Protocol;
 use serde_json::{Map, Value};
 
 impl Definitions for Config {

@@ -3,8 +3,8 @@
 use super::Config;
 use super::agent::free;
 use annals_core::ModelName;
-use annals_runtime::catalog::UnsupportedApi;
-use annals_runtime::providers::{Endpoint, EndpointError, Endpoints, KeySource, Limits};
+use annals_providers::catalog::UnsupportedApi;
+use annals_providers::http::{Endpoint, EndpointError, Endpoints, KeySource, Limits};
 use std::time::Duration;
 
 impl Endpoints for Config {

@@ -2,7 +2,7 @@
 
 use super::problem::{ConfigError, Problem};
 use super::settings::Settings;
-use annals_runtime::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, RouteEntry};
+use annals_providers::catalog::{Catalog, CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, RouteEntry};
 use std::path::{Path, PathBuf};
 
 /// The built-in list, then the user's files, then what the configuration says of providers and models.

@@ -3,7 +3,7 @@
 use super::keys::{KEYS, Key, Kind};
 use super::origin::{Layer, Origin};
 use super::problem::Problem;
-use annals_runtime::catalog::Dollars;
+use annals_providers::catalog::Dollars;
 use serde_json::{Map, Value as Json};
 use std::ops::Range;
 use std::path::PathBuf;

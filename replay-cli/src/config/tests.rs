@@ -7,7 +7,7 @@ use super::*;
 use annals_core::NoBlobs;
 use annals_core::event::Effect;
 use annals_core::permission::authorise;
-use annals_runtime::providers::{EndpointError, Endpoints, KeySource};
+use annals_providers::http::{EndpointError, Endpoints, KeySource};
 use annals_runtime::settings::Definitions;
 use std::fs;
 

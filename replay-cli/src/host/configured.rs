@@ -6,9 +6,11 @@ use crate::config::Config;
 use crate::desk::Desk;
 use crate::error::CliError;
 use annals_core::{AgentName, ModelName};
+use annals_providers::http::{Endpoints, HttpProvider, KeySource};
+use annals_providers::{CassettePlayer, CassetteRecorder};
 use annals_runtime::Settings;
-use annals_runtime::ports::{Provider, SystemClock};
-use annals_runtime::providers::{CassettePlayer, CassetteRecorder, Endpoints, HttpProvider, KeySource};
+use annals_runtime::ports::{Provider, SystemClock, now_of};
+use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::TitleSettings;
 use annals_runtime::subagents::Subagent;
 use std::path::{Path, PathBuf};
@@ -137,7 +139,7 @@ pub(super) fn unknown(config: &Config, model: &ModelName) -> HostError {
 /// How to choose a model, by what keys there are.
 fn choose(config: &Config) -> String {
     let file = config.files().0.display().to_string();
-    let has_key = |model: &annals_runtime::catalog::CatalogModel| {
+    let has_key = |model: &annals_providers::catalog::CatalogModel| {
         config.key(&model.provider).is_some() && config.has_key(&model.provider)
     };
     match config.catalog.models().find(has_key) {
@@ -157,9 +159,11 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
         return Ok(Arc::new(CassettePlayer::open(folder.clone()).map_err(HostError::Cassette)?));
     }
     reachable(config, model)?;
-    let provider = HttpProvider::new(Arc::new(config.clone()), Arc::new(SystemClock::local()));
+    let provider = HttpProvider::new(Arc::new(config.clone()), now_of(Arc::new(SystemClock::local())));
     Ok(match &options.record {
-        Some(folder) => Arc::new(CassetteRecorder::new(provider, folder.clone()).redacting(config.redactor())),
+        Some(folder) => {
+            Arc::new(CassetteRecorder::new(provider, folder.clone()).redacting(config.redactor().map(Redactor::scrub)))
+        }
         None => Arc::new(provider),
     })
 }

@@ -1,9 +1,9 @@
 //! Why a host cannot begin, or go on.
 
-use annals_runtime::providers::cassette::CassetteError;
+use annals_providers::cassette::CassetteError;
 use annals_runtime::tools::RegistrationError;
-use annals_runtime::workbench::AttachError;
 use annals_runtime::{LogError, Refusal};
+use annals_tools::AttachError;
 use std::io;
 use std::path::PathBuf;
 

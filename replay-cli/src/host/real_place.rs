@@ -10,9 +10,9 @@ use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
 use annals_runtime::ports::{RealFilesystem, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
-use annals_runtime::workbench::skills::{self, Root};
-use annals_runtime::workbench::{self, Workplace};
-use annals_runtime::worktree::files_kept_in;
+use annals_tools::skills::{self, Root};
+use annals_tools::worktree::files_kept_in;
+use annals_tools::Workplace;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ impl AtPlace for RealPlace {
             place = place.readable(&folder.path);
         }
         let catalogue: Arc<dyn SkillCatalogue> = Arc::new(self.catalogue());
-        let mut all = workbench::tools(&place);
+        let mut all = annals_tools::tools(&place);
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
         services.tools.register(all).expect("the first tools have valid names, each its own").detach();
         services.skills = Some(catalogue);

@@ -4,7 +4,7 @@
 use super::{AskError, Fact, Past, views};
 use annals_core::{Record, Seq};
 use annals_projections::{Messages, Projection, SessionView};
-use annals_runtime::scenario::{Captures, Pattern};
+use annals_scenario::{Captures, Pattern};
 use serde::Serialize;
 use serde_json::{Map, Value};
 use std::io::Write;

@@ -2,7 +2,7 @@
 
 use annals_core::{Seq, SessionId};
 use annals_projections::BuildError;
-use annals_runtime::scenario::Invalid;
+use annals_scenario::Invalid;
 use annals_store::ReadError;
 use std::io;
 use std::path::PathBuf;

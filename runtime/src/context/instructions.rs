@@ -9,7 +9,7 @@ mod discovery;
 mod pattern;
 
 pub use discovery::discover;
-pub(crate) use discovery::is_guarded;
+pub use discovery::is_guarded;
 
 use super::source::{Loaded, Source};
 use super::{Boundary, Fault, Producer, SystemContext, own_key};

@@ -4,6 +4,7 @@ use crate::Boxed;
 use annals_core::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -17,6 +18,11 @@ pub trait Clock: Send + Sync {
 
     /// Minutes east of UTC of the user's zone at a moment; seconds of historical zones are dropped.
     fn offset_minutes(&self, at: Time) -> i32;
+}
+
+/// The clock as a function, for adapters that only ask for the current time.
+pub fn now_of(clock: Arc<dyn Clock>) -> Arc<dyn Fn() -> Time + Send + Sync> {
+    Arc::new(move || clock.now())
 }
 
 /// The host's clock, in the host's zone or a configured one.

@@ -3,10 +3,10 @@
 use super::room::Room;
 use super::{Runner, Selected, Shape, Stop};
 use crate::lane::Decision;
-use crate::wire::{Body, encode};
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
 use annals_projections::{Request, SessionView, estimate, rebuild};
+use annals_providers::wire::{Body, encode};
 use std::sync::Arc;
 
 /// A request that is durable and may be sent.

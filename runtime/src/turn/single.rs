@@ -4,10 +4,10 @@ use super::{Runner, Shape, Stop, interrupted};
 use crate::lane::Decision;
 use crate::ports::{ProviderError, ProviderEvent, ProviderRequest};
 use crate::redaction::Door;
-use crate::wire::encode;
 use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};
 use annals_core::{RequestId, Text};
 use annals_projections::{SessionView, rebuild};
+use annals_providers::wire::encode;
 use futures_util::StreamExt;
 use std::sync::Arc;
 

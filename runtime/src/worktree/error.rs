@@ -109,7 +109,7 @@ pub enum FilesError {
 
 impl FilesError {
     /// Whether it cannot pass: what is missing is gone for good.
-    pub(crate) fn is_lasting(&self) -> bool {
+    pub fn is_lasting(&self) -> bool {
         match self {
             Self::NoWorktree { .. } | Self::NoTree { .. } | Self::NoContent { .. } | Self::BadPath { .. } => true,
             Self::TalkOnly { .. }
@@ -127,7 +127,7 @@ impl FilesError {
     }
 
     /// An I/O error with its path.
-    pub(super) fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
+    pub fn io(path: impl Into<PathBuf>) -> impl FnOnce(io::Error) -> Self {
         let path = path.into();
         move |source| Self::Io { path, source }
     }

@@ -17,8 +17,8 @@ impl NoFiles {
         Self { why: why.into(), gone: false }
     }
 
-    /// Since a place could not be opened.
-    pub(super) fn since(error: &FilesError) -> Self {
+    /// With the reason why a location could not be opened.
+    pub fn since(error: &FilesError) -> Self {
         let gone = match error {
             FilesError::NoWorktree { .. } => true,
             FilesError::Io { source, .. } => matches!(source.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory),

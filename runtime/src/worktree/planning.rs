@@ -5,12 +5,11 @@
 //! the original: so the boundary moves forth and back without a trace.
 
 use super::changes::Differences;
-use super::shadow::Shadow;
 use super::{Changes, Entry, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, Undo, WhyLeft};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What some steps did to a path.
-pub(crate) struct Touched {
+pub struct Touched {
     /// What stood there when the first of them began.
     start: Option<Entry>,
     /// What the last of them left.
@@ -24,13 +23,13 @@ pub(crate) struct Touched {
 }
 
 /// What stands where.
-pub(crate) type Entries = BTreeMap<String, Entry>;
+pub type Entries = BTreeMap<String, Entry>;
 
 /// What is to stand where; `None` is nothing.
-pub(crate) type Targets = BTreeMap<String, Option<Entry>>;
+pub type Targets = BTreeMap<String, Option<Entry>>;
 
 /// What planning asks of whoever keeps the captures.
-pub(crate) trait Captures {
+pub trait Captures {
     /// Captures the files as they are.
     fn now(&self) -> Result<Tree, FilesError>;
 
@@ -50,39 +49,10 @@ pub(crate) trait Captures {
     fn hidden(&self, tree: &Tree, paths: Vec<String>) -> Result<Vec<String>, FilesError>;
 }
 
-impl Captures for Shadow {
-    fn now(&self) -> Result<Tree, FilesError> {
-        Ok(self.capture()?.tree)
-    }
-
-    fn entries(&self, tree: &Tree) -> Result<Entries, FilesError> {
-        self.listing(&tree.files())
-    }
-
-    fn between(&self, from: &Tree, to: &Tree) -> Result<Differences, FilesError> {
-        self.differences(&from.files(), &to.files())
-    }
-
-    fn told(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
-        self.changes(&from.files(), &to.files())
-    }
-
-    fn with(&self, tree: &Tree, targets: &Targets) -> Result<Tree, FilesError> {
-        let changed = targets.iter().map(|(path, entry)| (path.as_str(), entry.as_ref().map(Entry::git)));
-        let files = self.changed_tree(&tree.files(), changed)?;
-        let excludes = self.git.shadow("rev-parse").args(["--verify", &tree.excludes()]).text()?;
-        self.tree_of(&files, &excludes)
-    }
-
-    fn hidden(&self, tree: &Tree, paths: Vec<String>) -> Result<Vec<String>, FilesError> {
-        self.ignored_at(tree, paths)
-    }
-}
-
 impl<C: Captures + ?Sized> Planning for C {}
 
 /// The plans themselves. Only under the lock, where there is one.
-pub(crate) trait Planning: Captures {
+pub trait Planning: Captures {
     /// Plans an undo from the files as they are.
     fn plan(&self, undo: &Undo) -> Result<Plan, FilesError> {
         let now = self.now()?;
@@ -212,6 +182,7 @@ pub(crate) trait Planning: Captures {
         Ok(targets)
     }
 
+    /// The paths that the steps changed, with their entries before the first and after the last of them.
     fn touched(&self, steps: &[StepFiles]) -> Result<BTreeMap<String, Touched>, FilesError> {
         let mut all: BTreeMap<String, Touched> = BTreeMap::new();
         for step in steps {
@@ -241,7 +212,7 @@ pub(crate) trait Planning: Captures {
 }
 
 /// The directories above a path, nearest first.
-pub(super) fn above(path: &str) -> impl Iterator<Item = &str> {
+pub fn above(path: &str) -> impl Iterator<Item = &str> {
     std::iter::successors(path.rsplit_once('/'), |(above, _)| above.rsplit_once('/')).map(|(above, _)| above)
 }
 

@@ -16,12 +16,12 @@ impl Tree {
     }
 
     /// The files in it, in git's words; beside them stand the exclude rules of the moment.
-    pub(super) fn files(&self) -> String {
+    pub fn files(&self) -> String {
         format!("{}:files", self.0)
     }
 
     /// The exclude rules that held beyond the project's own `.gitignore` files.
-    pub(super) fn excludes(&self) -> String {
+    pub fn excludes(&self) -> String {
         format!("{}:excludes", self.0)
     }
 }
@@ -72,7 +72,7 @@ pub enum Entry {
 
 impl Entry {
     /// From git's mode and id; `None` for "nothing there".
-    pub(super) fn parse(mode: &str, id: &str) -> Option<Self> {
+    pub fn parse(mode: &str, id: &str) -> Option<Self> {
         let id = id.to_string();
         match mode {
             "000000" => None,
@@ -83,7 +83,7 @@ impl Entry {
     }
 
     /// `mode id`, as git writes it.
-    pub(super) fn git(&self) -> (&'static str, &str) {
+    pub fn git(&self) -> (&'static str, &str) {
         match self {
             Self::File { id, executable: true } => ("100755", id),
             Self::File { id, executable: false } => ("100644", id),
@@ -93,7 +93,7 @@ impl Entry {
     }
 
     /// Whether a capture holds it.
-    pub(super) fn is_captured(&self) -> bool {
+    pub fn is_captured(&self) -> bool {
         !matches!(self, Self::Uncaptured { .. })
     }
 }

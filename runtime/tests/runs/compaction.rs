@@ -3,8 +3,8 @@
 use crate::world::{Tested, World, all_rebuilt, history};
 use annals_core::SessionId;
 use annals_core::event::{Finish, Purpose};
+use annals_providers::provider::{Attempt, Outcome as Answer};
 use annals_runtime::compaction::SummaryHook;
-use annals_runtime::ports::provider::{Attempt, Outcome as Answer};
 use annals_runtime::settings::{CompactionSettings, scripted_model};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 use crate::world::{Tested, World, events, history, says};
 use annals_core::event::{Delivery, Finish, Location};
+use annals_providers::provider::Attempt;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
-use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};

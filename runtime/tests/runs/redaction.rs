@@ -3,10 +3,10 @@
 use crate::world::{Tested, World, all_rebuilt, events, says};
 use annals_core::event::{AgentProfile, Attachment, RedactionApplied};
 use annals_core::{Event, Seq, SessionId};
+use annals_providers::provider::Attempt;
 use annals_runtime::compaction::SummaryHook;
 use annals_runtime::context::Source;
 use annals_runtime::permission::{Answered, FixedApprover, PermissionAnswer};
-use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{MemoryOutputs, ProviderError, ProviderErrorKind};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, bare_agent};

@@ -2,8 +2,8 @@
 
 use crate::world::{Tested, World, history, says};
 use annals_core::event::{Finish, Usage};
+use annals_providers::provider::Attempt;
 use annals_runtime::bus::{Fragment, Notice};
-use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderEvent, ProviderRequest};
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{NewInput, Outcome};

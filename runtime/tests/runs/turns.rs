@@ -2,7 +2,7 @@
 
 use crate::world::{Tested, World, events, history, says};
 use annals_core::event::Finish;
-use annals_runtime::ports::provider::{Attempt, Outcome as Answer};
+use annals_providers::provider::{Attempt, Outcome as Answer};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use annals_runtime::{NewInput, Outcome};
 

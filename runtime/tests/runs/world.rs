@@ -3,8 +3,8 @@
 use annals_core::event::RequestSent;
 use annals_core::{Event, Seq};
 use annals_projections::{Body, Content, rebuild};
+use annals_providers::provider::Attempt;
 use annals_runtime::permission::{Approver, FixedApprover};
-use annals_runtime::ports::provider::Attempt;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};

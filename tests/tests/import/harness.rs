@@ -1,8 +1,8 @@
 //! What the import stories share.
 #![allow(dead_code, reason = "each story file uses its part")]
 
-use annals_cli::import::{ImportReport, Options, import, recognise};
 use annals_core::{Event, Seq, SessionId};
+use annals_import::{ImportReport, Options, import, recognise};
 use annals_projections::{Projection, SessionView};
 use annals_store::{EventLog, Head, MemoryLog};
 use std::path::{Path, PathBuf};

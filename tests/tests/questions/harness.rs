@@ -2,12 +2,12 @@
 #![allow(dead_code, reason = "each story file uses its part")]
 
 use annals_cli::bring::bring;
-use annals_cli::import::{Options, recognise};
 use annals_cli::look::Look;
 use annals_cli::progress::Bar;
 use annals_cli::questions::Past;
 use annals_core::event::*;
 use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
+use annals_import::{Options, recognise};
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_store::{Draft, EventLog, MemoryLog};
 use std::path::{Path, PathBuf};

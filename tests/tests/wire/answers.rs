@@ -1,6 +1,6 @@
 //! Recorded answers: the data of their events, one a line.
 
-use annals_runtime::wire::Protocol;
+use annals_providers::wire::Protocol;
 
 /// Two calls; a text; a text; a summary.
 pub fn of(protocol: Protocol) -> Vec<Vec<String>> {

@@ -4,6 +4,7 @@ use crate::command::Annals;
 use annals_core::event::{AgentProfile, ModelProfile, Prices, RequestOptions, RequestSent, SystemMessages};
 use annals_core::{AgentName, Digest, Event, Json, ModelName, Record, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
+use annals_providers::wire::{Body, Protocol, decoder};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{
     Answer, Clock, ManualClock, MemoryOutputs, Provider, ProviderError, ProviderErrorKind, ProviderEvent,
@@ -11,7 +12,6 @@ use annals_runtime::ports::{
 };
 use annals_runtime::settings::{CompactionSettings, Definitions, LocationServices};
 use annals_runtime::tools::{FunctionTool, Tool, ToolError, ToolOutput};
-use annals_runtime::wire::{Body, Protocol, decoder};
 use annals_runtime::{NewInput, NewSession, Ports, RunError, Runtime, Settings};
 use annals_store::exchange::export;
 use annals_store::{Draft, EventLog, MemoryLog};

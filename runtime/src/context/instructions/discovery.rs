@@ -159,7 +159,7 @@ async fn leads_out(
 
 /// Whether reading what a path leads to needs more permission than reading instructions that stand there. The project's root
 /// and the target are canonical.
-pub(crate) fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool {
+pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool {
     let judged = |path: &str| {
         let path = path.strip_prefix(root).unwrap_or(path).trim_start_matches('/');
         evaluate(rules, "read", path)

@@ -1,0 +1,361 @@
+//! What each line of a Claude Code transcript means here.
+//!
+//! | theirs | ours |
+//! |---|---|
+//! | the first line, the first answer's model | `session.created`; the agent is `claude-code`, or the subagent's kind |
+//! | a user line | `input.admitted` with `input.promoted`; with `isMeta`, or a local command's echo, `synthetic.added` |
+//! | a `queued_command` attachment | `input.admitted` with `input.promoted`: it joined while an answer ran |
+//! | `<bash-input>` and `<bash-stdout>` | `shell.ran` |
+//! | assistant lines of one `message.id` | one step: `step.started`, then a fact per block |
+//! | `text`, `thinking`, `tool_use` | `text.ended`, `reasoning.ended`, `tool.called` |
+//! | a `tool_result` block with `toolUseResult` | `tool.settled`; a todo list as `todo.updated`, a subagent as `child.*` |
+//! | the next prompt or answer | `step.ended` of the one before, at the time of its last line |
+//! | `compact_boundary` and its summary | `compaction.started`, `compaction.ended` |
+//! | a prompt or answer under an earlier line | `revert.committed`; the branch left behind as `session.forked` (`tree.rs`) |
+//! | `api_error`, `isApiErrorMessage` | `retry.scheduled`, `step.failed` |
+//! | `custom-title`, `ai-title` | `session.titled` |
+
+use super::answer::Step;
+use super::blocks::{self, Content};
+use super::family::Family;
+use crate::foreign::Object;
+use crate::identity::{Editions, Unique};
+use crate::reading::{Desk, Script, Stopped};
+use annals_core::event::*;
+use annals_core::{CallId, Event, InputId, Seq, SessionId, Text, Time};
+use std::collections::HashMap;
+
+/// What a line is, as far as its place in the tree matters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A user's words, or what the product says in the user's place: it follows its parent.
+    Prompt,
+    /// A block of an answer, with the answer's id: a new answer follows its parent.
+    Answer(String),
+    /// Results, attachments, notes: they belong where they stand.
+    Other,
+}
+
+/// What a line is.
+pub fn kind_of(object: &Object<'_>) -> Kind {
+    let message = object.object("message");
+    match object.text("type").as_deref() {
+        Some("assistant") => {
+            let id = message.as_ref().and_then(|message| message.text("id"));
+            message.iter().for_each(Object::skip_all);
+            Kind::Answer(id.or_else(|| object.text("uuid")).unwrap_or_default())
+        }
+        Some("user") => {
+            let results = message.as_ref().is_some_and(|message| {
+                message.objects("content").iter().any(|block| {
+                    block.skip_all();
+                    block.text("type").as_deref() == Some("tool_result")
+                })
+            });
+            message.iter().for_each(Object::skip_all);
+            if results { Kind::Other } else { Kind::Prompt }
+        }
+        _ => Kind::Other,
+    }
+}
+
+/// One branch of a transcript: a Session here.
+pub struct Branch {
+    pub(super) script: Script,
+    pub(super) foreign: String,
+    pub(super) agent: String,
+    pub(super) model: String,
+    pub(super) step: Option<Step>,
+    pub(super) calls: HashMap<String, (CallId, String)>,
+    pub(super) unique: Unique,
+    /// Messages that stand, with the uuid of their line.
+    pub(super) messages: Vec<(Seq, String)>,
+    pub(super) boundary: Option<(CompactionReason, u64)>,
+    pub(super) shell: Option<String>,
+    pub(super) title: Option<String>,
+    pub(super) editions: Editions,
+}
+
+impl Branch {
+    /// A Session.
+    pub fn new(script: Script, foreign: String, agent: String, model: String, editions: &Editions) -> Self {
+        Self {
+            editions: editions.clone(),
+            script,
+            foreign,
+            agent,
+            model,
+            step: None,
+            calls: HashMap::new(),
+            unique: Unique::default(),
+            messages: Vec::new(),
+            boundary: None,
+            shell: None,
+            title: None,
+        }
+    }
+
+    /// The Session that goes on where this one is left.
+    pub fn fork(&self, script: Script) -> Self {
+        Self {
+            editions: self.editions.clone(),
+            script,
+            foreign: self.foreign.clone(),
+            agent: self.agent.clone(),
+            model: self.model.clone(),
+            step: None,
+            // Open calls are not inherited.
+            calls: HashMap::new(),
+            unique: self.unique.clone(),
+            messages: self.messages.clone(),
+            boundary: None,
+            shell: None,
+            title: None,
+        }
+    }
+
+    /// Its id here.
+    pub fn session(&self) -> SessionId {
+        self.script.session
+    }
+
+    /// The Seq that its next event gets.
+    pub fn next(&self) -> Seq {
+        self.script.next()
+    }
+
+    /// Appends the facts of one line.
+    pub fn append(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, events: Vec<Event>) -> Result<Seq, Stopped> {
+        self.script.batch(desk, line, at, events)
+    }
+
+    /// The first message at or after a place.
+    pub fn first_after(&self, position: Seq) -> Option<(Seq, String)> {
+        self.messages.iter().find(|(seq, _)| *seq >= position).cloned()
+    }
+
+    /// Whether a line of this kind under a parent at `position` leaves later messages behind.
+    pub fn rewinds(&self, kind: &Kind, position: Seq) -> bool {
+        let follows = match kind {
+            Kind::Prompt => true,
+            Kind::Answer(id) => self.step.as_ref().is_none_or(|step| step.message != *id),
+            Kind::Other => false,
+        };
+        follows && self.messages.last().is_some_and(|(seq, _)| *seq >= position)
+    }
+
+    /// Messages from here on are gone.
+    pub fn forget_from(&mut self, first_removed: Seq) {
+        self.messages.retain(|(seq, _)| *seq < first_removed);
+        self.calls.clear();
+    }
+
+    /// A line that stands in no tree.
+    pub fn untied(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, object: &Object<'_>) -> Result<(), Stopped> {
+        let kind = object.text("type").unwrap_or_default();
+        let title = match kind.as_str() {
+            "custom-title" => object.text("customTitle"),
+            "ai-title" => object.text("aiTitle"),
+            _ => None,
+        };
+        match kind.as_str() {
+            "custom-title" | "ai-title" | "queue-operation" | "last-prompt" | "mode" | "permission-mode"
+            | "progress" | "agent-name" | "pr-link" => object.skip_all(),
+            _ => {
+                object.skip_all();
+                object.note("not understood");
+            }
+        }
+        match title.filter(|title| self.title.as_ref() != Some(title)) {
+            Some(title) => {
+                self.title = Some(title.clone());
+                self.append(desk, line, at, vec![SessionTitled::given(title).into()]).map(|_| ())
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// A line of the tree; `reverted` is what it leaves behind.
+    #[expect(clippy::too_many_arguments, reason = "what one line says")]
+    pub fn tied(
+        &mut self,
+        desk: &mut Desk<'_>,
+        family: &mut Family,
+        line: u64,
+        at: Time,
+        uuid: &str,
+        kind: Kind,
+        object: &Object<'_>,
+        reverted: Option<Event>,
+    ) -> Result<(), Stopped> {
+        let mut events: Vec<Event> = reverted.into_iter().collect();
+        match object.text("type").as_deref() {
+            Some("assistant") => {
+                let Kind::Answer(id) = kind else { return Ok(()) };
+                self.answer(desk, line, at, uuid, id, object, &mut events)?;
+            }
+            Some("user") => self.user(desk, family, line, at, uuid, object, &mut events)?,
+            Some("attachment") => {
+                let Some(attachment) = object.object("attachment") else { return Ok(()) };
+                let kind = attachment.text("type").unwrap_or_default();
+                if kind == "queued_command" {
+                    attachment.skip(&["commandMode", "source_uuid", "origin", "timestamp", "isMeta"]);
+                    let content = blocks::queued(&attachment);
+                    self.settle(desk)?;
+                    self.input(uuid, content, &mut events);
+                } else {
+                    // What the model was told of it is rendered elsewhere and not recorded.
+                    attachment.skip_all();
+                    object.note(&kind);
+                }
+            }
+            Some("system") => self.system(at, object, &mut events),
+            _ => {
+                object.skip_all();
+                object.note("not understood");
+            }
+        }
+        self.append(desk, line, at, events).map(|_| ())
+    }
+
+    fn input(&mut self, uuid: &str, content: Content, events: &mut Vec<Event>) {
+        let input = InputId(self.unique.next(uuid));
+        let text = content.text().into();
+        let attachments = content.attachments;
+        events.push(InputAdmitted { input: input.clone(), text, attachments, delivery: Delivery::Steer }.into());
+        self.message(uuid, events);
+        events.push(InputPromoted { input }.into());
+    }
+
+    /// The next event is a message.
+    pub(super) fn message(&mut self, uuid: &str, events: &[Event]) {
+        self.messages.push((self.next().plus(events.len() as u64), uuid.to_owned()));
+    }
+
+    fn system(&mut self, at: Time, object: &Object<'_>, events: &mut Vec<Event>) {
+        let subtype = object.text("subtype").unwrap_or_default();
+        match subtype.as_str() {
+            "compact_boundary" => {
+                let metadata = object.object("compactMetadata");
+                let trigger = metadata.as_ref().and_then(|metadata| metadata.text("trigger"));
+                let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
+                if let Some(metadata) = &metadata {
+                    metadata.skip_all();
+                    // They stand before the summary in the transcript; that the model goes on seeing them has no event.
+                    if metadata.object("preservedMessages").is_some_and(|kept| {
+                        kept.skip_all();
+                        !kept.list("uuids").is_empty()
+                    }) {
+                        object.note("messages kept beside the summary");
+                    }
+                }
+                object.skip_all();
+                let reason = match trigger.as_deref() {
+                    Some("manual") => CompactionReason::Manual,
+                    _ => CompactionReason::Auto,
+                };
+                self.boundary = Some((reason, after));
+            }
+            "api_error" => {
+                let wait = object.number("retryInMs").unwrap_or(0);
+                let attempt = object.number("retryAttempt").and_then(|it| u32::try_from(it).ok()).unwrap_or(1);
+                let error = object.object("error");
+                let status = error.as_ref().and_then(|error| error.number("status"));
+                let message = error.as_ref().and_then(|error| error.text("message")).unwrap_or_default();
+                error.iter().for_each(Object::skip_all);
+                object.skip_all();
+                let failure = Failure {
+                    kind: "api-error".into(),
+                    message: message.into(),
+                    status: status.and_then(|status| u16::try_from(status).ok()),
+                };
+                let attempt = attempt.saturating_add(1);
+                events.push(RetryScheduled { attempt, at: at.plus(wait), error: failure, usage: None, cost: 0 }.into());
+            }
+            "turn_duration" | "stop_hook_summary" | "informational" => object.skip_all(),
+            _ => {
+                object.skip_all();
+                object.note(&subtype);
+            }
+        }
+    }
+
+    #[expect(clippy::too_many_arguments, reason = "what one line says")]
+    fn user(
+        &mut self,
+        desk: &mut Desk<'_>,
+        family: &mut Family,
+        line: u64,
+        at: Time,
+        uuid: &str,
+        object: &Object<'_>,
+        events: &mut Vec<Event>,
+    ) -> Result<(), Stopped> {
+        let Some(message) = object.object("message") else { return Ok(()) };
+        message.skip(&["role"]);
+        let (meta, summary) = (object.flag("isMeta"), object.flag("isCompactSummary"));
+        let mut content = Content::default();
+        match message.text("content") {
+            Some(text) => content.texts.push(text),
+            None => {
+                for block in message.objects("content") {
+                    if block.text("type").as_deref() == Some("tool_result") {
+                        self.result(family, line, at, &block, object, events);
+                    } else {
+                        content.block(&block);
+                    }
+                }
+            }
+        }
+        object.skip(&["mcpMeta", "imagePasteIds", "origin", "summarizeMetadata", "interruptedMessageId"]);
+        if content.texts.is_empty() && content.attachments.is_empty() {
+            return Ok(());
+        }
+        let text = content.text();
+        const ECHOES: [&str; 8] = [
+            "<command-name>",
+            "<command-message>",
+            "<local-command-",
+            "<task-notification>",
+            "<user-memory-input>",
+            "<system-reminder>",
+            "<bash-stderr>",
+            "<teammate-message",
+        ];
+        if text.starts_with("[Request interrupted by user") {
+            if let Some(step) = self.step.take() {
+                let error = Failure { kind: "interrupted".into(), message: text.as_str().into(), status: None };
+                events.push(StepFailed { error, usage: step.usage, cost: 0 }.into());
+            }
+            self.message(uuid, events);
+            events.push(SyntheticAdded { text: text.into() }.into());
+            return Ok(());
+        }
+        if events.is_empty() {
+            self.settle(desk)?;
+        } else {
+            // Results of the answer stand on the same line, before its end.
+            events.extend(self.over().map(|(_, _, ended)| ended));
+        }
+        if summary {
+            let (reason, estimate) = self.boundary.take().unwrap_or((CompactionReason::Auto, 0));
+            events.push(CompactionStarted { reason, model: None, estimate: 0 }.into());
+            self.message(uuid, events);
+            let (summary, recent) = (text.into(), Text::default());
+            events.push(CompactionEnded { reason, summary, recent, estimate, usage: None, cost: 0 }.into());
+        } else if let Some(command) = blocks::tagged(&text, "bash-input") {
+            self.shell = Some(command);
+        } else if let (Some(output), Some(_)) = (blocks::tagged(&text, "bash-stdout"), &self.shell) {
+            let errors = blocks::tagged(&text, "bash-stderr").unwrap_or_default();
+            let command = self.shell.take().unwrap_or_default().into();
+            self.message(uuid, events);
+            events.push(ShellRan { command, output: format!("{output}{errors}").into(), exit: None }.into());
+        } else if meta || ECHOES.iter().any(|echo| text.starts_with(echo)) {
+            self.message(uuid, events);
+            events.push(SyntheticAdded { text: text.into() }.into());
+        } else {
+            self.input(uuid, content, events);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,257 @@
+//! A transcript is a tree; our logs are lists. Lines are taken in the order of the file, so that a longer file only
+//! adds. A prompt or answer whose parent lies further back is a rewind: what followed that parent is reverted, and the
+//! branch that was left lives on as a fork, cut just before the revert. So the Session's history is always the branch
+//! of the newest leaf, and a line that continues an older branch continues its fork.
+
+use super::family::Family;
+use super::mapping::{Branch, kind_of};
+use super::{AGENT, FORM, Header};
+use crate::foreign::Object;
+use crate::identity::IMPORTER;
+use crate::reading::{Cut, Desk, Item, Script, Stopped};
+use annals_core::event::*;
+use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, Time};
+use std::collections::HashMap;
+
+/// A line's uuid, shortened.
+type Node = [u8; 16];
+
+fn node(uuid: &str) -> Node {
+    let mut node = Node::default();
+    node.iter_mut().zip(Digest::of(uuid.as_bytes()).0).for_each(|(to, from)| *to = from);
+    node
+}
+
+/// What a rewind cut off from a branch, and where it lives on.
+struct Left {
+    first_removed: Seq,
+    cut: Seq,
+    fork: usize,
+}
+
+/// All branches of a transcript.
+pub struct Tree {
+    header: Header,
+    branches: Vec<Branch>,
+    left: Vec<Vec<Left>>,
+    /// Where each line stands: its branch, and the Seq after its events.
+    nodes: HashMap<Node, (usize, Seq)>,
+    last: usize,
+}
+
+impl Tree {
+    /// The Session begins.
+    pub fn begin(
+        desk: &mut Desk<'_>,
+        session: SessionId,
+        header: &Header,
+        model: &str,
+        parent: Option<SessionId>,
+        origin: Origin,
+    ) -> Result<Self, Stopped> {
+        let agent = match (&header.kind, header.sidechain) {
+            (Some(kind), true) => kind.clone(),
+            (None, true) => "subagent".into(),
+            (_, false) => AGENT.into(),
+        };
+        let model = format!("anthropic/{model}");
+        let mut branch =
+            Branch::new(Script::new(session), header.session.clone(), agent.clone(), model.clone(), desk.editions);
+        let created = SessionCreated {
+            location: Location { directory: header.cwd.clone(), workspace: None },
+            agent: AgentName(agent),
+            model: ModelName(model),
+            policy: Policy::default(),
+            title: None,
+            parent: parent.map(|session| Parent { session, call: None }),
+            origin: Some(origin),
+        };
+        branch.append(desk, 1, Time(header.created), vec![created.into()])?;
+        Ok(Self {
+            header: header.clone(),
+            branches: vec![branch],
+            left: vec![Vec::new()],
+            nodes: HashMap::new(),
+            last: 0,
+        })
+    }
+
+    /// The Session that the last line belonged to.
+    pub fn last_session(&self) -> SessionId {
+        self.branches.get(self.last).map_or(SessionId([0; 16]), Branch::session)
+    }
+
+    /// One line.
+    pub fn line(
+        &mut self,
+        desk: &mut Desk<'_>,
+        family: &mut Family,
+        line: u64,
+        at: Time,
+        object: &Object<'_>,
+    ) -> Result<(), Stopped> {
+        object.skip(&[
+            "timestamp",
+            "sessionId",
+            "version",
+            "cwd",
+            "gitBranch",
+            "userType",
+            "entrypoint",
+            "isSidechain",
+            "agentId",
+            "promptId",
+            "promptSource",
+            "permissionMode",
+            "requestId",
+            "slug",
+            "attributionAgent",
+            "level",
+            "sourceToolAssistantUUID",
+            "sourceToolUseID",
+            "isVisibleInTranscriptOnly",
+            "thinkingMetadata",
+            "todos",
+            "session_id",
+            "teamName",
+        ]);
+        let Some(uuid) = object.text("uuid") else {
+            self.last = 0;
+            let Some(main) = self.branches.first_mut() else { return Ok(()) };
+            return main.untied(desk, line, at, object);
+        };
+        let id = node(&uuid);
+        if self.nodes.contains_key(&id) {
+            object.skip_all();
+            return desk.damaged(Some(self.last_session()), line, "a uuid that was there before");
+        }
+        let kind = kind_of(object);
+        let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
+        object.skip(&["logicalParentUuid"]);
+        let place = match &parent {
+            Some(parent) => match self.nodes.get(&node(parent)) {
+                Some(place) => Some(self.living(*place)),
+                None => {
+                    desk.damaged(Some(self.last_session()), line, "a parent that is missing")?;
+                    None
+                }
+            },
+            None if object.flag("isSidechain") && !self.header.sidechain => {
+                Some((self.sidechain(desk, line, at, &uuid)?, Seq::ZERO))
+            }
+            // A second root is a rewind to the very start.
+            None => Some((0, Seq::ZERO)),
+        };
+        let place = place.or_else(|| self.branches.get(self.last).map(|branch| (self.last, branch.next())));
+        let Some((index, position)) = place else { return Ok(()) };
+        let mut reverted = None;
+        if self.branches.get(index).is_some_and(|branch| branch.rewinds(&kind, position)) {
+            reverted = self.rewind(desk, line, at, index, position)?;
+        }
+        self.last = index;
+        let Some(branch) = self.branches.get_mut(index) else { return Ok(()) };
+        branch.tied(desk, family, line, at, &uuid, kind, object, reverted)?;
+        self.nodes.insert(id, (index, branch.next()));
+        Ok(())
+    }
+
+    /// Where a line stands now: on the fork, if a rewind left it behind.
+    fn living(&self, place: (usize, Seq)) -> (usize, Seq) {
+        let (mut branch, position) = place;
+        loop {
+            let left = self
+                .left
+                .get(branch)
+                .and_then(|left| left.iter().find(|left| position > left.first_removed && position <= left.cut));
+            match left {
+                Some(left) => branch = left.fork,
+                None => return (branch, position),
+            }
+        }
+    }
+
+    /// Leaves what follows `position` on a branch to a fork; gives the revert that the branch goes on with.
+    fn rewind(
+        &mut self,
+        desk: &mut Desk<'_>,
+        line: u64,
+        at: Time,
+        index: usize,
+        position: Seq,
+    ) -> Result<Option<Event>, Stopped> {
+        let fork = self.branches.len();
+        let Some(branch) = self.branches.get_mut(index) else { return Ok(None) };
+        branch.settle(desk)?;
+        let Some((first_removed, uuid)) = branch.first_after(position) else { return Ok(None) };
+        let foreign = format!("{}#{uuid}", self.header.session);
+        let session = desk.editions.session(AGENT, &foreign, self.header.created);
+        let origin = Origin {
+            agent: AGENT.into(),
+            version: self.header.version.clone(),
+            id: foreign,
+            form: FORM.into(),
+            importer: IMPORTER,
+        };
+        let cut = branch.next();
+        let from = Cut { parent: branch.session(), cut };
+        let mut forked = branch.fork(Script::forked(session, from));
+        let event = SessionForked {
+            parent: from.parent,
+            cut,
+            // The log knows it; the driver fills it in.
+            parent_digest: Digest([0; 32]),
+            title: None,
+            origin: Some(origin.clone()),
+        };
+        (desk.send)(Item::Began { session, title: None, origin })?;
+        forked.append(desk, line, at, vec![event.into()])?;
+        branch.forget_from(first_removed);
+        self.branches.push(forked);
+        self.left.push(Vec::new());
+        if let Some(left) = self.left.get_mut(index) {
+            left.push(Left { first_removed, cut, fork });
+        }
+        Ok(Some(RevertCommitted { first_removed }.into()))
+    }
+
+    /// A subagent whose lines stand in its parent's transcript, as older versions wrote them.
+    fn sidechain(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, uuid: &str) -> Result<usize, Stopped> {
+        let foreign = format!("{}/{uuid}", self.header.session);
+        let session = desk.editions.session(AGENT, &foreign, at.millis());
+        let origin = Origin {
+            agent: AGENT.into(),
+            version: self.header.version.clone(),
+            id: foreign,
+            form: FORM.into(),
+            importer: IMPORTER,
+        };
+        (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+        let model = format!("anthropic/{}", self.header.model.clone().unwrap_or_default());
+        let parent = self.branches.first().map(|main| Parent { session: main.session(), call: None });
+        let mut branch = Branch::new(
+            Script::new(session),
+            self.header.session.clone(),
+            "subagent".into(),
+            model.clone(),
+            desk.editions,
+        );
+        let created = SessionCreated {
+            location: Location { directory: self.header.cwd.clone(), workspace: None },
+            agent: AgentName("subagent".into()),
+            model: ModelName(model),
+            policy: Policy::default(),
+            title: None,
+            parent,
+            origin: Some(origin),
+        };
+        branch.append(desk, line, at, vec![created.into()])?;
+        self.branches.push(branch);
+        self.left.push(Vec::new());
+        Ok(self.branches.len() - 1)
+    }
+
+    /// Nothing follows: answers that are whole are over.
+    pub fn end(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+        self.branches.iter_mut().try_for_each(|branch| branch.end(desk))
+    }
+}

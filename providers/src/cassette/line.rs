@@ -1,0 +1,157 @@
+//! The lines of a recording: a head, one line for each thing that arrived, an end.
+
+use super::Asked;
+use crate::provider::{ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use annals_core::event::{Finish, Purpose, Usage};
+use annals_core::{AgentName, CallId, Digest, ModelName};
+use serde::{Deserialize, Serialize};
+
+/// The number of the format.
+pub(super) const FORMAT: u32 = 1;
+
+/// The first line: which request was answered.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Head {
+    pub(super) cassette: u32,
+    pub(super) request: Digest,
+    pub(super) attempt: u32,
+    /// Which answer to the same request and attempt this is, from 1.
+    pub(super) take: u32,
+    pub(super) purpose: Purpose,
+    pub(super) agent: AgentName,
+    pub(super) model: ModelName,
+    pub(super) parts: Vec<Part>,
+}
+
+/// A part of the request; its text stands in the folder `parts` under its digest.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Part {
+    pub(super) part: String,
+    pub(super) digest: Digest,
+}
+
+/// A part with its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct PartText {
+    pub(super) part: Part,
+    pub(super) text: String,
+}
+
+/// What was asked for, part by part.
+pub(super) fn parts(request: &ProviderRequest) -> (Asked, Vec<PartText>) {
+    let mut parts = Vec::new();
+    request.request.each_part(|name, text| {
+        let digest = Digest::of(text.as_bytes());
+        parts.push(PartText { part: Part { part: name, digest }, text: text.to_owned() });
+    });
+    // As `Request::digest`, without writing the parts a second time.
+    let digest = Digest::of_all(parts.iter().map(|text| &text.part.digest));
+    (Asked { request: digest, attempt: request.attempt }, parts)
+}
+
+/// A line after the first.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(super) enum Line {
+    TextDelta {
+        id: String,
+        text: String,
+    },
+    TextEnded {
+        id: String,
+        metadata: Option<String>,
+    },
+    ReasoningDelta {
+        id: String,
+        text: String,
+    },
+    ReasoningEnded {
+        id: String,
+        metadata: Option<String>,
+    },
+    ToolInputDelta {
+        call: CallId,
+        name: String,
+        text: String,
+    },
+    ToolCalled {
+        call: CallId,
+        name: String,
+        input: String,
+        hosted: bool,
+        metadata: Option<String>,
+    },
+    HostedSettled {
+        call: CallId,
+        result: String,
+        error: Option<String>,
+        metadata: Option<String>,
+    },
+    Usage(Usage),
+    Finished {
+        finish: Finish,
+    },
+    Failed {
+        kind: String,
+        status: Option<u16>,
+        retry_after_ms: Option<u64>,
+        message: String,
+    },
+    /// The last line: how many lines stand between it and the head.
+    End {
+        lines: usize,
+    },
+}
+
+/// What a provider's stream gives.
+pub(super) type Arrived = Result<ProviderEvent, ProviderError>;
+
+impl From<&Arrived> for Line {
+    fn from(arrived: &Arrived) -> Self {
+        match arrived.clone() {
+            Ok(ProviderEvent::TextDelta { id, text }) => Self::TextDelta { id, text },
+            Ok(ProviderEvent::TextEnded { id, metadata }) => Self::TextEnded { id, metadata },
+            Ok(ProviderEvent::ReasoningDelta { id, text }) => Self::ReasoningDelta { id, text },
+            Ok(ProviderEvent::ReasoningEnded { id, metadata }) => Self::ReasoningEnded { id, metadata },
+            Ok(ProviderEvent::ToolInputDelta { call, name, text }) => Self::ToolInputDelta { call, name, text },
+            Ok(ProviderEvent::ToolCalled { call, name, input, hosted, metadata }) => {
+                Self::ToolCalled { call, name, input, hosted, metadata }
+            }
+            Ok(ProviderEvent::HostedSettled { call, result, error, metadata }) => {
+                Self::HostedSettled { call, result, error, metadata }
+            }
+            Ok(ProviderEvent::Usage(usage)) => Self::Usage(usage),
+            Ok(ProviderEvent::Finished(finish)) => Self::Finished { finish },
+            Err(ProviderError { kind, status, retry_after_ms, message }) => {
+                Self::Failed { kind: kind.as_str().into(), status, retry_after_ms, message }
+            }
+        }
+    }
+}
+
+/// What a line says arrived; `None` for the end.
+///
+/// # Errors
+/// Names the word that this build does not know.
+pub(super) fn arrived(line: Line) -> Result<Option<Arrived>, String> {
+    Ok(Some(Ok(match line {
+        Line::TextDelta { id, text } => ProviderEvent::TextDelta { id, text },
+        Line::TextEnded { id, metadata } => ProviderEvent::TextEnded { id, metadata },
+        Line::ReasoningDelta { id, text } => ProviderEvent::ReasoningDelta { id, text },
+        Line::ReasoningEnded { id, metadata } => ProviderEvent::ReasoningEnded { id, metadata },
+        Line::ToolInputDelta { call, name, text } => ProviderEvent::ToolInputDelta { call, name, text },
+        Line::ToolCalled { call, name, input, hosted, metadata } => {
+            ProviderEvent::ToolCalled { call, name, input, hosted, metadata }
+        }
+        Line::HostedSettled { call, result, error, metadata } => {
+            ProviderEvent::HostedSettled { call, result, error, metadata }
+        }
+        Line::Usage(usage) => ProviderEvent::Usage(usage),
+        Line::Finished { finish } => ProviderEvent::Finished(finish),
+        Line::Failed { kind, status, retry_after_ms, message } => {
+            let kind = ProviderErrorKind::of(&kind).ok_or_else(|| format!("{kind:?} is no kind of failure"))?;
+            return Ok(Some(Err(ProviderError { kind, status, retry_after_ms, message })));
+        }
+        Line::End { .. } => return Ok(None),
+    })))
+}

@@ -1,0 +1,221 @@
+//! The Catalog: which models there are, what they take and cost, and how they are spoken to (spec 13.3, issue 8).
+//!
+//! Its form is the JSON of models.dev. A short list is built in; whatever a user has is laid over it, field by field.
+//!
+//! ```
+//! use annals_providers::catalog::Catalog;
+//!
+//! let catalog = Catalog::built_in();
+//! let model = catalog.model(&"anthropic/claude-opus-4-8".into()).expect("it is built in");
+//! assert_eq!(model.prices.map(|prices| prices.input), Some(5_000_000_000)); // nano-dollars per million tokens
+//! assert_eq!(model.profile()?.protocol, "anthropic-messages");
+//! # Ok::<(), annals_providers::catalog::UnsupportedApi>(())
+//! ```
+
+mod entry;
+mod family;
+mod habits;
+mod media;
+mod options;
+mod price;
+mod routing;
+
+pub use entry::{CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, ProviderEntry, RouteEntry};
+pub use family::{Family, system_text};
+pub use options::{OptionsError, partition};
+pub use price::{Dollars, PriceError};
+pub use routing::{Route, UnsupportedApi};
+
+use crate::wire::Protocol;
+use annals_core::ModelName;
+use annals_core::event::{ModelProfile, Prices, SystemMessages};
+use serde_json::{Map, Value};
+use std::collections::BTreeMap;
+use std::sync::OnceLock;
+
+/// The models that this build knows; facts as of July 2026.
+const BUILT_IN: &str = include_str!("catalog/models.json");
+
+/// The one model that takes Mid-Conversation System Messages in a system role (spec 13.2).
+const NATIVE_SYSTEM_MESSAGES: &str = "claude-opus-4-8";
+
+/// Providers and their models.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    providers: BTreeMap<String, ProviderEntry>,
+}
+
+/// A text is no Catalog: the message says where.
+#[derive(Debug, thiserror::Error)]
+#[error("not a list of models in the form of models.dev: {0}")]
+pub struct CatalogError(#[from] serde_json::Error);
+
+/// What is known of a provider.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogProvider {
+    /// The first part of its models' names.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Variables that may hold its key, the preferred one first; empty for one that needs none.
+    pub env: Vec<String>,
+    /// Where it is, without a path of a protocol; `None` when nobody said.
+    pub base_url: Option<String>,
+    /// Whether any name of a model will do: nobody listed its models, as for a server of one's own.
+    pub open: bool,
+}
+
+/// What is known of a model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CatalogModel {
+    /// `provider/id`.
+    pub model: ModelName,
+    /// Its provider.
+    pub provider: String,
+    /// The name that its provider knows it by; may hold slashes.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// Context limit in tokens; 0 when unknown.
+    pub context: u64,
+    /// Output limit in tokens; 0 when unknown, or when it has none but its context.
+    pub output: u64,
+    /// What it costs; `None` when unknown, which counts as nothing.
+    pub prices: Option<Prices>,
+    /// Media types that it takes.
+    pub media: Vec<String>,
+    /// Whether it reasons, if known.
+    pub reasoning: Option<bool>,
+    /// Whether it calls tools, if known.
+    pub tools: Option<bool>,
+    /// Whether it takes a temperature, if known.
+    pub temperature: Option<bool>,
+    /// How it is spoken to, or why it cannot be.
+    pub route: Result<Route, UnsupportedApi>,
+}
+
+impl Catalog {
+    /// The models that this build knows.
+    pub fn built_in() -> Self {
+        static PARSED: OnceLock<Catalog> = OnceLock::new();
+        // A test reads the list; one that were unreadable all the same would be as good as empty.
+        PARSED.get_or_init(|| Self::parse(BUILT_IN).unwrap_or_default()).clone()
+    }
+
+    /// Reads a list in the form of models.dev; what it says besides is passed over.
+    ///
+    /// # Errors
+    /// When it is something else; the message names line and column.
+    pub fn parse(json: &str) -> Result<Self, CatalogError> {
+        Ok(Self { providers: serde_json::from_str(json)? })
+    }
+
+    /// Lays another list over this one: what it says counts, field by field.
+    #[must_use]
+    pub fn under(mut self, upper: Self) -> Self {
+        for (id, provider) in upper.providers {
+            self.provider_entry(&id).lay(provider);
+        }
+        self
+    }
+
+    /// What is written of a provider, to be changed; it is added if there is none.
+    pub fn provider_entry(&mut self, id: &str) -> &mut ProviderEntry {
+        self.providers.entry(id.to_owned()).or_default()
+    }
+
+    /// Every provider, by id.
+    pub fn providers(&self) -> impl Iterator<Item = CatalogProvider> {
+        self.providers.iter().map(|(id, entry)| described(id, entry))
+    }
+
+    /// A provider.
+    pub fn provider(&self, id: &str) -> Option<CatalogProvider> {
+        self.providers.get(id).map(|entry| described(id, entry))
+    }
+
+    /// Every model that is listed, by provider and id.
+    pub fn models(&self) -> impl Iterator<Item = CatalogModel> {
+        self.providers.iter().flat_map(|(id, provider)| {
+            provider.models.iter().map(move |(name, model)| known(id, provider, name, model))
+        })
+    }
+
+    /// A model by its name `provider/id`. Of a provider whose models nobody listed, any id gives one of which nothing
+    /// else is known.
+    pub fn model(&self, name: &ModelName) -> Option<CatalogModel> {
+        let (provider, id) = name.as_str().split_once('/')?;
+        let entry = self.providers.get(provider)?;
+        match entry.models.get(id) {
+            Some(model) => Some(known(provider, entry, id, model)),
+            None if entry.models.is_empty() && !id.is_empty() => {
+                Some(known(provider, entry, id, &ModelEntry::default()))
+            }
+            None => None,
+        }
+    }
+}
+
+impl CatalogModel {
+    /// What requests to it are shaped by, as the log records it.
+    ///
+    /// # Errors
+    /// When no protocol of ours speaks to it.
+    pub fn profile(&self) -> Result<ModelProfile, UnsupportedApi> {
+        let route = self.route.clone()?;
+        let native = route.protocol == Protocol::AnthropicMessages && self.id == NATIVE_SYSTEM_MESSAGES;
+        Ok(ModelProfile {
+            model: self.model.clone(),
+            id: self.id.clone(),
+            context: self.context,
+            output: self.output,
+            system_messages: if native { SystemMessages::Native } else { SystemMessages::Wrapped },
+            media: self.media.clone(),
+            prices: self.prices.unwrap_or_default(),
+            protocol: route.protocol.as_str().to_owned(),
+            encoding: route.protocol.encoding(),
+        })
+    }
+}
+
+impl CatalogModel {
+    /// What its server wants to be asked otherwise than others of its protocol, in the shape of the AI SDK: the lowest
+    /// layer of a request's settings ([`partition`]).
+    pub fn habits(&self) -> Map<String, Value> {
+        self.route.as_ref().map(|route| habits::settings(&self.provider, route)).unwrap_or_default()
+    }
+}
+
+fn described(id: &str, entry: &ProviderEntry) -> CatalogProvider {
+    CatalogProvider {
+        id: id.to_owned(),
+        name: entry.name.clone().unwrap_or_else(|| id.to_owned()),
+        env: entry.env.clone().unwrap_or_default(),
+        base_url: routing::base_url(entry, None),
+        open: entry.models.is_empty(),
+    }
+}
+
+fn known(provider: &str, entry: &ProviderEntry, id: &str, model: &ModelEntry) -> CatalogModel {
+    let limit = model.limit.unwrap_or_default();
+    let context = limit.context.unwrap_or(0);
+    // As large as the context, it is no limit of its own, and would leave no room for a request.
+    let output = limit.output.filter(|output| context == 0 || *output < context).unwrap_or(0);
+    CatalogModel {
+        model: ModelName(format!("{provider}/{id}")),
+        provider: provider.to_owned(),
+        id: model.id.clone().unwrap_or_else(|| id.to_owned()),
+        name: model.name.clone().unwrap_or_else(|| id.to_owned()),
+        context,
+        output,
+        prices: model.cost.as_ref().map(CostEntry::prices),
+        media: media::types(model),
+        reasoning: model.reasoning,
+        tools: model.tool_call,
+        temperature: model.temperature,
+        route: routing::route(provider, entry, model),
+    }
+}
+
+#[cfg(test)]
+mod tests;

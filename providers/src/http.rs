@@ -1,0 +1,19 @@
+//! Models behind HTTP.
+//!
+//! [`HttpProvider`] sends exactly the bytes that were encoded for the request and named in the log. The address and the
+//! key of a model are chosen by the host ([`Endpoints`]).
+
+mod answer;
+mod client;
+mod endpoint;
+mod faults;
+mod key;
+mod lines;
+mod post;
+mod provider;
+mod retry_after;
+mod secrets;
+
+pub use endpoint::{Endpoint, EndpointError, Endpoints, Limits, OneEndpoint};
+pub use key::KeySource;
+pub use provider::{HttpProvider, Now};

@@ -1,0 +1,147 @@
+//! An answer as it comes: bytes to lines, lines to events, events to what the protocol says they mean.
+
+use super::endpoint::Limits;
+use super::faults::{broken, cause, fault};
+use super::lines::{self, Broken};
+use super::secrets::Secrets;
+use crate::provider::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
+use crate::wire::Decoder;
+use eventsource_stream::{Event, EventStream, EventStreamError};
+use futures_util::stream::BoxStream;
+use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use std::collections::VecDeque;
+use std::time::Duration;
+use tokio::time::{Instant, timeout};
+
+/// How long the end of a complete answer is waited for, so that its connection can serve again: a moment before the
+/// turn goes on, since most providers end the answer with its last event, then beside the turn.
+const MOMENT: Duration = Duration::from_millis(20);
+const REST: Duration = Duration::from_secs(1);
+
+type Events = BoxStream<'static, Result<Event, EventStreamError<Broken>>>;
+
+/// An open answer.
+pub(super) struct Reading {
+    events: Events,
+    decoder: Box<dyn Decoder>,
+    ready: VecDeque<ProviderEvent>,
+    /// Whether the connection has given all it has.
+    ended: bool,
+    content: usize,
+    limit: usize,
+    secrets: Secrets,
+    at: String,
+}
+
+impl Reading {
+    pub(super) fn new(
+        response: reqwest::Response,
+        decoder: Box<dyn Decoder>,
+        limits: Limits,
+        deadline: Instant,
+        secrets: Secrets,
+        at: String,
+    ) -> Self {
+        let bytes = response.bytes_stream().map_err(|error| cause(&error));
+        let events = EventStream::new(lines::whole(bytes, limits, deadline)).boxed();
+        let limit = limits.content_bytes;
+        Self { events, decoder, ready: VecDeque::new(), ended: false, content: 0, limit, secrets, at }
+    }
+
+    /// What arrives, to the end or the first error. Dropping it closes the connection.
+    pub(super) fn answer(self) -> Answer {
+        stream::unfold(Some(self), |reading| async move {
+            let mut reading = reading?;
+            match reading.next().await? {
+                Ok(event @ ProviderEvent::Finished(_)) => {
+                    reading.end().await;
+                    Some((Ok(event), None))
+                }
+                Ok(event) => Some((Ok(event), Some(reading))),
+                Err(error) => {
+                    let message = reading.secrets.replace(error.message);
+                    Some((Err(ProviderError { message, ..error }), None))
+                }
+            }
+        })
+        .boxed()
+    }
+
+    async fn next(&mut self) -> Option<Result<ProviderEvent, ProviderError>> {
+        loop {
+            if let Some(event) = self.ready.pop_front() {
+                self.content += content(&event);
+                return Some(self.bounded(0).map(|()| event));
+            }
+            if let Err(error) = self.bounded(self.decoder.held()) {
+                return Some(Err(error));
+            }
+            if self.ended {
+                return None;
+            }
+            let decoded = match self.events.next().await {
+                // The name of an event that has none, as the specification of event streams calls it.
+                Some(Ok(event)) if event.event == "message" => self.decoder.event("", &event.data),
+                Some(Ok(event)) => self.decoder.event(&event.event, &event.data),
+                Some(Err(error)) => return Some(Err(self.not_events(error))),
+                None => {
+                    self.ended = true;
+                    self.decoder.end()
+                }
+            };
+            match decoded {
+                Ok(events) => self.ready.extend(events),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+    }
+
+    /// What has come so far, and what the decoder holds beside it, is within the limit.
+    fn bounded(&self, held: usize) -> Result<(), ProviderError> {
+        if self.content.saturating_add(held) <= self.limit {
+            return Ok(());
+        }
+        let message = format!("{}: the content of the answer exceeds {} bytes", self.at, self.limit);
+        Err(fault(ProviderErrorKind::InvalidRequest, message))
+    }
+
+    fn not_events(&self, error: EventStreamError<Broken>) -> ProviderError {
+        match error {
+            EventStreamError::Transport(why) => broken(&why, &self.at),
+            EventStreamError::Utf8(why) => {
+                let message = format!("{}: the answer is no UTF-8: {}", self.at, why.utf8_error());
+                fault(ProviderErrorKind::IncompleteStream, message)
+            }
+            EventStreamError::Parser(_) => {
+                let message = format!("{}: the answer is no stream of events", self.at);
+                fault(ProviderErrorKind::IncompleteStream, message)
+            }
+        }
+    }
+
+    /// Reads on to the end of a complete answer.
+    async fn end(self) {
+        let mut events = self.events;
+        let mut rest = async move { while let Some(Ok(_)) = events.next().await {} }.boxed();
+        if timeout(MOMENT, &mut rest).await.is_err() {
+            tokio::spawn(timeout(REST, rest));
+        }
+    }
+}
+
+/// Bytes that an event holds.
+fn content(event: &ProviderEvent) -> usize {
+    let of = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+    match event {
+        ProviderEvent::TextDelta { text, .. }
+        | ProviderEvent::ReasoningDelta { text, .. }
+        | ProviderEvent::ToolInputDelta { text, .. } => text.len(),
+        ProviderEvent::TextEnded { metadata, .. } | ProviderEvent::ReasoningEnded { metadata, .. } => of(metadata),
+        // Its input came piece by piece before.
+        ProviderEvent::ToolCalled { call, name, metadata, .. } => call.0.len() + name.len() + of(metadata),
+        ProviderEvent::HostedSettled { call, result, error, metadata } => {
+            call.0.len() + result.len() + of(error) + of(metadata)
+        }
+        ProviderEvent::Usage(_) | ProviderEvent::Finished(_) => 0,
+    }
+}

@@ -1,0 +1,18 @@
+//! Model providers: request bodies and answers of three protocols, the catalog of models, HTTP, cassettes.
+//!
+//! [`wire`] encodes a request and decodes an answer without any I/O: a body is a function of the log alone, so that a proof
+//! needs no network. [`http`] (feature `http`) sends those bytes and adds only headers; [`cassette`] records answers and
+//! plays them back; [`catalog`] knows models, prices and limits. The port itself is [`provider::Provider`].
+//! Described in `docs/reference/wire.md`.
+#![warn(missing_docs)]
+
+pub mod cassette;
+pub mod catalog;
+#[cfg(feature = "http")]
+pub mod http;
+mod input;
+pub mod provider;
+pub mod wire;
+
+pub use cassette::{CassettePlayer, CassetteRecorder};
+pub use input::CallInput;

@@ -1,0 +1,183 @@
+//! Small arguments of actions.
+
+use super::View;
+use crate::reader::{At, unknown};
+use crate::{Invalid, Pattern};
+use annals_core::InputId;
+use annals_core::event::Delivery;
+
+/// An input that the user gives.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Input {
+    /// Its id; without one the id port chooses.
+    pub id: Option<InputId>,
+    /// What the user writes.
+    pub text: String,
+    /// When it joins.
+    pub delivery: Delivery,
+}
+
+impl Input {
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        if let Some(text) = at.value.as_str() {
+            return Ok(Self { id: None, text: text.to_owned(), delivery: Delivery::Steer });
+        }
+        if !at.value.is_object() {
+            return Err(at.invalid("expected a text, or `{id?, text, delivery?}`"));
+        }
+        let fields = at.fields(&["id", "text", "delivery"])?;
+        let words = &[("steer", Delivery::Steer), ("queue", Delivery::Queue)];
+        Ok(Self {
+            id: fields.read("id", |at| at.name("an input id").map(InputId::from))?,
+            text: fields.need("text")?.text()?.to_owned(),
+            delivery: fields.read("delivery", |at| at.word(words))?.unwrap_or(Delivery::Steer),
+        })
+    }
+}
+
+/// A skill of the Location.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Skill {
+    /// Its name.
+    pub name: String,
+    /// What it is for; without one it is not listed.
+    pub description: Option<String>,
+    /// Its text; never shown as guidance.
+    pub body: Option<String>,
+}
+
+impl Skill {
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        let fields = at.fields(&["name", "description", "body"])?;
+        Ok(Self {
+            name: fields.need("name")?.name("the name of a skill")?.to_owned(),
+            description: fields.read("description", |at| at.text().map(str::to_owned))?,
+            body: fields.read("body", |at| at.text().map(str::to_owned))?,
+        })
+    }
+}
+
+/// Work beside the turns that a script lets begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Aside {
+    /// The request for the Session's title.
+    Title,
+    /// The n-th child that the Session began, from 1: its task in the background.
+    Child(u64),
+}
+
+impl Aside {
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        if at.value.is_object() {
+            return ordinal(&at.fields(&["child"])?.need("child")?, "children").map(Self::Child);
+        }
+        at.word(&[("title", Self::Title)])
+    }
+}
+
+/// What is done with a revert.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Revert {
+    /// Staged, so that a message and what follows is undone.
+    To {
+        /// The n-th user message, from 1.
+        user: u64,
+        /// Whether the files go with it; an addition to FORMAT.
+        files: bool,
+    },
+    /// The staged one is dropped.
+    Clear,
+    /// The staged one is carried out.
+    Commit,
+}
+
+impl Revert {
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        if at.value.is_object() {
+            let fields = at.fields(&["to", "files"])?;
+            let files = fields.read("files", |at| at.boolean())?.unwrap_or(false);
+            return Ok(Self::To { user: user(&fields.need("to")?)?, files });
+        }
+        at.word(&[("clear", Self::Clear), ("commit", Self::Commit)])
+    }
+}
+
+/// A place where the process dies.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CrashPoint {
+    /// Before the next Batch is appended.
+    BeforeAppend,
+    /// After the next Batch was appended, before anybody knows.
+    AfterAppend,
+    /// While the next tool runs.
+    DuringTool,
+    /// While the next attempt streams: its text and reasoning have arrived, its calls have not.
+    DuringStream,
+}
+
+impl CrashPoint {
+    /// Every point, by its word.
+    pub const WORDS: &'static [(&'static str, CrashPoint)] = &[
+        ("before-append", CrashPoint::BeforeAppend),
+        ("after-append", CrashPoint::AfterAppend),
+        ("during-tool", CrashPoint::DuringTool),
+        ("during-stream", CrashPoint::DuringStream),
+    ];
+}
+
+/// `{user: N}`, counted from 1.
+pub(super) fn user(at: &At<'_>) -> Result<u64, Invalid> {
+    ordinal(&at.fields(&["user"])?.need("user")?, "user messages")
+}
+
+/// A number counted from 1.
+pub(super) fn ordinal(at: &At<'_>, what: &str) -> Result<u64, Invalid> {
+    match at.whole()? {
+        0 => Err(at.invalid(format!("{what} are counted from 1"))),
+        n => Ok(n),
+    }
+}
+
+/// A duration such as `90s`, in milliseconds.
+pub(super) fn duration(at: &At<'_>) -> Result<u64, Invalid> {
+    let text = at.text()?;
+    let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    let (number, unit) = text.split_at(digits);
+    let factor = match unit {
+        "ms" => 1,
+        "s" => 1_000,
+        "m" => 60_000,
+        "h" => 3_600_000,
+        "d" => 86_400_000,
+        _ => return Err(at.invalid(format!("{text:?} is no duration: expected a whole number and ms, s, m, h or d"))),
+    };
+    if number.is_empty() {
+        return Err(at.invalid(format!("{text:?} is no duration: the number is missing")));
+    }
+    // Times stay below 2^53 (DESIGN section 2): a hundred thousand years are enough to move on by.
+    let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
+    ms.filter(|ms| *ms < 1 << 51).ok_or_else(|| at.invalid(format!("{text} is too long")))
+}
+
+/// The label of a capture: `$same` ends it at its first dot.
+pub(super) fn label(at: &At<'_>) -> Result<String, Invalid> {
+    let label = at.name("a label")?;
+    if label.contains('.') {
+        return Err(at.invalid(format!("the label {label:?} has a dot, which would end it in `$same`")));
+    }
+    Ok(label.to_owned())
+}
+
+/// What an `expect` asks, by view.
+pub(super) fn views(at: &At<'_>) -> Result<Vec<(View, Pattern)>, Invalid> {
+    let names: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+    let entries = at.entries()?;
+    let read = |(name, pattern): &(&str, At<'_>)| {
+        let view = View::ALL.iter().find_map(|(known, view)| (known == name).then_some(*view));
+        let view = view.ok_or_else(|| pattern.invalid(unknown("view", name, &names)))?;
+        Ok((view, Pattern::read(pattern)?))
+    };
+    let mut views = entries.iter().map(read).collect::<Result<Vec<_>, Invalid>>()?;
+    views.sort_by_key(|(view, _)| *view);
+    Ok(views)
+}

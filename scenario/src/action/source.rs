@@ -1,0 +1,94 @@
+//! Declared Context Sources.
+
+use super::Action;
+use super::nested::Within;
+use crate::reader::At;
+use crate::{Invalid, Template};
+use annals_core::Key;
+use serde_json::Value;
+
+/// A declared Context Source.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Source {
+    /// Its key.
+    pub key: Key,
+    /// The registry's contribution that it belongs to.
+    pub contribution: Key,
+    /// Which values it understands.
+    pub codec: Codec,
+    /// What it loads; `None` while it is unavailable.
+    pub value: Option<Value>,
+    /// The text that opens an epoch.
+    pub baseline: Template,
+    /// The text that tells a changed value.
+    pub update: Template,
+    /// The text that tells that it is gone; `None` when it may not go.
+    pub removed: Option<Template>,
+    /// Runs once, while it is next being observed.
+    pub on_load: Vec<Action>,
+}
+
+/// The typed values of a declared source.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Codec {
+    /// Any JSON.
+    #[default]
+    Json,
+    /// Text.
+    String,
+    /// A number.
+    Number,
+}
+
+impl Codec {
+    const WORDS: &'static [(&'static str, Codec)] =
+        &[("json", Codec::Json), ("string", Codec::String), ("number", Codec::Number)];
+
+    /// Whether a value is one of this codec.
+    pub fn holds(self, value: &Value) -> bool {
+        match self {
+            Self::Json => true,
+            Self::String => value.is_string(),
+            Self::Number => value.is_number(),
+        }
+    }
+
+    /// Its word.
+    pub fn name(self) -> &'static str {
+        Self::WORDS.iter().find_map(|(name, codec)| (*codec == self).then_some(*name)).unwrap_or("json")
+    }
+}
+
+impl Source {
+    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+        let fields = at.fields(&[
+            "key",
+            "contribution",
+            "codec",
+            "value",
+            "unavailable",
+            "baseline",
+            "update",
+            "removed",
+            "on_load",
+        ])?;
+        let key: Key = fields.need("key")?.parsed()?;
+        let codec = fields.read("codec", |at| at.word(Codec::WORDS))?.unwrap_or_default();
+        let unavailable = fields.read("unavailable", |at| at.boolean())?.unwrap_or(false);
+        let value = fields.read("value", |at| match codec.holds(at.value) {
+            true => Ok(at.value.clone()),
+            false => Err(at.invalid(format!("the codec of this source is `{}`", codec.name()))),
+        })?;
+        let template = |name: &str| fields.read(name, |at| at.text().map(Template::new));
+        Ok(Self {
+            contribution: fields.read("contribution", |at| at.parsed())?.unwrap_or_else(|| key.clone()),
+            codec,
+            value: value.filter(|_| !unavailable),
+            baseline: template("baseline")?.unwrap_or_default(),
+            update: template("update")?.unwrap_or_default(),
+            removed: template("removed")?,
+            on_load: fields.read("on_load", |at| within.on_load(&at))?.unwrap_or_default(),
+            key,
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! Declared tools, and what the user answers to their permission questions.
+
+use super::Action;
+use super::nested::Within;
+use crate::Invalid;
+use crate::reader::At;
+use serde_json::Value;
+
+/// The most lines that a declared tool makes: far above what is ever shown, far below what fills a memory.
+const LINES_MAX: u32 = 1_000_000;
+
+/// A declared tool.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Tool {
+    /// Its name.
+    pub name: String,
+    /// Its text; `None` when it gives only a structured value.
+    pub output: Option<String>,
+    /// Its structured value.
+    pub structured: Option<Value>,
+    /// Makes it fail, with this message.
+    pub error: Option<String>,
+    /// Output files that it manages itself.
+    pub paths: Vec<String>,
+    /// The fields that a valid input has.
+    pub required: Vec<String>,
+    /// The action that its calls are authorised as, on resource `*`; default: its name.
+    pub permission: Option<String>,
+    /// Runs while the tool runs.
+    pub during: Vec<Action>,
+    /// What its first calls give, one after the other, in the place of all that; an addition to FORMAT for recordings.
+    pub results: Vec<Given>,
+}
+
+/// What one call of a tool gives.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Given {
+    /// Its text.
+    pub output: Option<String>,
+    /// Its structured value.
+    pub structured: Option<Value>,
+    /// Makes it fail, with this message.
+    pub error: Option<String>,
+    /// Output files that the tool manages itself.
+    pub paths: Vec<String>,
+    /// Runs while the call runs.
+    pub during: Vec<Action>,
+}
+
+impl Tool {
+    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+        let fields = at.fields(&[
+            "name",
+            "output",
+            "lines",
+            "structured",
+            "error",
+            "paths",
+            "required",
+            "permission",
+            "during",
+            "results",
+        ])?;
+        let texts = |at: At<'_>| -> Result<Vec<String>, Invalid> {
+            at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect()
+        };
+        let lines = fields.read("lines", |at| match at.whole::<u32>()? {
+            lines if lines <= LINES_MAX => Ok(lines),
+            lines => Err(at.invalid(format!("{lines} lines are too many: at most {LINES_MAX}"))),
+        })?;
+        let output = fields.read("output", |at| at.text().map(str::to_owned))?;
+        if lines.is_some() && output.is_some() {
+            return Err(fields.at().invalid("`output` and `lines` both say what the text is: keep one"));
+        }
+        Ok(Self {
+            name: fields.need("name")?.name("the name of a tool")?.to_owned(),
+            output: output.or_else(|| lines.map(numbered)),
+            structured: fields.get("structured").map(|at| at.value.clone()),
+            error: fields.read("error", |at| at.text().map(str::to_owned))?,
+            paths: fields.read("paths", texts)?.unwrap_or_default(),
+            required: fields.read("required", texts)?.unwrap_or_default(),
+            permission: fields.read("permission", |at| at.name("a permission").map(str::to_owned))?,
+            during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
+            results: fields
+                .read("results", |at| at.items()?.iter().map(|at| Given::read(at, within)).collect())?
+                .unwrap_or_default(),
+        })
+    }
+
+    /// What the call after `calls` others gives.
+    pub fn given(&self, calls: usize) -> Given {
+        self.results.get(calls).cloned().unwrap_or_else(|| Given {
+            output: self.output.clone(),
+            structured: self.structured.clone(),
+            error: self.error.clone(),
+            paths: self.paths.clone(),
+            during: self.during.clone(),
+        })
+    }
+}
+
+impl Given {
+    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+        let fields = at.fields(&["output", "structured", "error", "paths", "during"])?;
+        let text = |name: &str| fields.read(name, |at| at.text().map(str::to_owned));
+        let texts = |at: At<'_>| at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect();
+        Ok(Self {
+            output: text("output")?,
+            structured: fields.get("structured").map(|at| at.value.clone()),
+            error: text("error")?,
+            paths: fields.read("paths", texts)?.unwrap_or_default(),
+            during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
+        })
+    }
+}
+
+/// `line 1` to `line N`, without a newline at the end.
+fn numbered(lines: u32) -> String {
+    (1..=lines).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n")
+}
+
+/// What the user answers to a permission question.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Reply {
+    /// This time.
+    Once,
+    /// For the rest of the Session.
+    Always,
+    /// No, and why, if the model is to know.
+    Reject(Option<String>),
+}
+
+impl Reply {
+    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+        if at.value.is_object() {
+            let feedback = at.fields(&["reject"])?.need("reject")?;
+            return feedback.text().map(|text| Self::Reject(Some(text.to_owned())));
+        }
+        let words = [("once", ()), ("always", ()), ("reject", ())];
+        at.word(&words)?;
+        Ok(match at.text()? {
+            "once" => Self::Once,
+            "always" => Self::Always,
+            _ => Self::Reject(None),
+        })
+    }
+}

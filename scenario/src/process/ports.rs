@@ -1,0 +1,71 @@
+//! Ports of the runtime that only look at the world.
+
+use crate::action::Reply;
+use crate::file::Builtin;
+use crate::world::World;
+use annals_core::event::{AgentProfile, ModelProfile};
+use annals_core::{AgentName, ModelName};
+use annals_runtime::Boxed;
+use annals_runtime::context::{Loaded, Skill, SkillCatalogue};
+use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
+use annals_runtime::settings::{Definitions, bare_agent, scripted_model};
+use std::sync::Arc;
+
+/// The skills of the Location, when the file has them on.
+pub(super) fn skills(world: &Arc<World>) -> Option<Arc<dyn SkillCatalogue>> {
+    let on = world.scenario.builtins.contains(&Builtin::Skills);
+    on.then(|| Arc::new(Seen(world.clone())) as Arc<dyn SkillCatalogue>)
+}
+
+/// The user who answers permission questions.
+pub(super) fn approver(world: &Arc<World>) -> Arc<dyn Approver> {
+    Arc::new(Seen(world.clone()))
+}
+
+/// The agents and models of the file; any other one exists all the same.
+pub(super) fn definitions(world: &Arc<World>) -> Arc<dyn Definitions> {
+    Arc::new(Seen(world.clone()))
+}
+
+struct Seen(Arc<World>);
+
+impl SkillCatalogue for Seen {
+    fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
+        let skill = |skill: &crate::action::Skill| Skill {
+            name: skill.name.clone(),
+            description: skill.description.clone(),
+            body: skill.body.clone().unwrap_or_default(),
+        };
+        let skills: Vec<Skill> = self.0.state().skills.values().map(skill).collect();
+        Box::pin(std::future::ready(Loaded::Available(skills)))
+    }
+}
+
+impl Approver for Seen {
+    fn ask(&self, _: PermissionQuestion) -> Boxed<'_, Answered> {
+        let answer = match self.0.state().replies.pop_front() {
+            None | Some(Reply::Once) => PermissionAnswer::Once,
+            Some(Reply::Always) => PermissionAnswer::Always,
+            Some(Reply::Reject(feedback)) => PermissionAnswer::Reject { feedback },
+        };
+        Box::pin(std::future::ready(Answered::by_user(answer)))
+    }
+}
+
+impl Definitions for Seen {
+    fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
+        let declared = self.0.scenario.agents.get(agent).cloned().unwrap_or_default();
+        Some(AgentProfile {
+            system: declared.system.map(Into::into),
+            steps: declared.steps,
+            permissions: declared.permissions,
+            ..bare_agent(agent)
+        })
+    }
+
+    fn model(&self, model: &ModelName) -> Option<ModelProfile> {
+        let declared = self.0.scenario.models.get(model).copied().unwrap_or_default();
+        let profile = scripted_model(model, declared.context, declared.output);
+        Some(ModelProfile { system_messages: declared.system_messages, ..profile })
+    }
+}

@@ -1,0 +1,298 @@
+//! Facts of turns: boundaries, answers, calls, compactions.
+
+use super::super::run::{Attempt, Ending, Made, Run, ending};
+use super::super::{Fact, RecordError};
+use super::Walk;
+use annals_core::event::{
+    CompactionEnded, CompactionReason, EpochCause, Event, Failure, Purpose, Reply, RequestSent, ToolSettled,
+};
+use annals_core::{Seq, Time};
+use annals_projections::{SessionView, estimate, plan, rebuild};
+use serde_json::{Value, json};
+use std::collections::BTreeSet;
+
+impl Walk<'_> {
+    /// Takes in a fact of a turn; false when it is none.
+    pub(super) fn turn_fact(&mut self, fact: &Fact) -> Result<bool, RecordError> {
+        let recording = self.recording;
+        let untold = |what: &'static str| recording.untold(fact.seq, what);
+        match &fact.event {
+            Event::EpochStarted(started) => {
+                let before = self.view.epochs.snapshot();
+                let actions = self.sources.epoch(recording, started, &before).map_err(untold)?;
+                self.boundary(actions);
+            }
+            Event::ContextAdmitted(admitted) => self.told = Some(admitted.clone()),
+            Event::SnapshotAdvanced(advanced) => {
+                let admitted = self.told.take().ok_or_else(|| untold("a snapshot that advances untold"))?;
+                let before = self.view.epochs.snapshot();
+                let actions = self.sources.message(recording, &admitted, advanced, &before).map_err(untold)?;
+                self.boundary(actions);
+            }
+            Event::EpochReplacementBlocked(blocked) if blocked.cause != EpochCause::Incompatible => {
+                self.boundary(blocked.keys.iter().map(|key| json!({ "unavailable": key })).collect());
+            }
+            Event::EpochReplacementBlocked(_) => {
+                return Err(untold("which incompatible value waits for a source that is unavailable"));
+            }
+            Event::InputPromoted(_) => {
+                self.boundary(Vec::new());
+                self.run.iter_mut().for_each(|run| run.promoted = true);
+            }
+            Event::ToolOutputsPruned(_) => {
+                self.boundary(Vec::new());
+                (self.limits.pruned, self.limits.automatic) = (true, true);
+                self.unpruned = Some(self.view.clone());
+            }
+            Event::RequestSent(sent) => self.sent(fact.seq, sent)?,
+            Event::StepStarted(_) => self.attempt(|attempt| attempt.message = Some(fact.seq)),
+            Event::TextEnded(ended) => self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false),
+            Event::ReasoningEnded(ended) => {
+                self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), true);
+            }
+            Event::ToolCalled(called) if !called.hosted => {
+                let input = called.input.value(recording.blobs.as_ref());
+                let (call, tool) = (called.call.clone(), called.name.clone());
+                let declared = self.tools.declared(&tool);
+                let made = Made { call, tool, input, declared, ending: Ending::Open, during: Vec::new() };
+                self.attempt(|attempt| attempt.calls.push(made));
+            }
+            Event::PermissionReplied(replied) => {
+                let feedback = replied.feedback.as_ref().map(|feedback| feedback.resolve(recording.blobs.as_ref()));
+                if replied.reply == Reply::Reject {
+                    let question = self.view.permissions.waiting.get(&replied.permission);
+                    self.rejected.extend(question.and_then(|question| question.call.clone()));
+                }
+                let reply = match (replied.reply, feedback) {
+                    (Reply::Reject, Some(feedback)) => json!({ "reject": feedback }),
+                    (Reply::Reject, None) => json!("reject"),
+                    // Asked anew each time, since an approval may have been of other resources than `*`.
+                    (Reply::Once | Reply::Always, _) => return Ok(true),
+                };
+                self.run.iter_mut().for_each(|run| run.replies.push(reply.clone()));
+            }
+            Event::ToolSettled(settled) if settled.attachments.is_empty() => self.settled(settled),
+            Event::StepEnded(ended) => {
+                self.attempt(|attempt| (attempt.finish, attempt.usage) = (Some(ended.finish), ended.usage));
+                let more = !self.view.inbox.pending.is_empty();
+                self.end(|run| {
+                    !stopped(run) && (more || run.attempts.last().is_some_and(|last| !last.calls.is_empty()))
+                });
+            }
+            Event::StepFailed(failed) => self.failed(fact.seq, &failed.error)?,
+            Event::RetryScheduled(retry) => self.retried(fact.at, retry.at, &retry.error),
+            Event::SyntheticAdded(_) if self.run.as_ref().is_some_and(broke_off) => {}
+            Event::CompactionStarted(started) => {
+                match started.reason {
+                    CompactionReason::Manual => self.close(),
+                    CompactionReason::Auto => self.boundary(Vec::new()),
+                    CompactionReason::Overflow => {
+                        let overflow = Failure { kind: "overflow".to_owned(), message: "".into(), status: None };
+                        self.attempt(|attempt| attempt.fail(&overflow));
+                        self.run.iter_mut().for_each(|run| run.continues = true);
+                    }
+                }
+                self.limits.automatic |= started.reason == CompactionReason::Auto;
+                self.limits.overflow |= started.reason == CompactionReason::Overflow;
+                if started.reason == CompactionReason::Auto {
+                    self.due(started.estimate);
+                }
+            }
+            Event::CompactionEnded(ended) => self.compacted(fact.seq, ended)?,
+            Event::CompactionFailed(failed) => {
+                let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
+                let usage = failed.usage;
+                self.attempt(|attempt| match usage {
+                    // An error attempt reports no usage: a blank summary fails, too, and does.
+                    Some(_) => (attempt.text, attempt.usage, attempt.open) = (Some(String::new()), usage, false),
+                    None => attempt.fail(&error),
+                });
+                self.summarised(failed.reason, false);
+            }
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    /// What happens at a boundary: as part of the activity that goes on, or before a new one.
+    fn boundary(&mut self, actions: Vec<Value>) {
+        if self.run.as_ref().is_some_and(|run| !run.attempts.is_empty() && !run.continues) {
+            self.close();
+        }
+        let run = self.run.get_or_insert_default();
+        let gap = std::mem::take(&mut run.gap);
+        run.meanwhile(gap.into_iter().chain(actions));
+    }
+
+    fn sent(&mut self, seq: Seq, sent: &RequestSent) -> Result<(), RecordError> {
+        if sent.purpose == Purpose::Title {
+            return Ok(());
+        }
+        let own = sent.agent == self.view.session.agent && sent.model == self.view.session.model;
+        if sent.purpose == Purpose::Turn && !own {
+            return Err(self.recording.untold(seq, "a switch while the sources were observed"));
+        }
+        // A request that nothing ended was lost with its process.
+        let lost = self.run.as_mut().is_some_and(|run| run.open().is_some());
+        if lost {
+            self.close();
+        }
+        if sent.purpose == Purpose::Turn {
+            let tools = sent.tools.and_then(|digest| self.view.profiles.tools.get(&digest));
+            let names: BTreeSet<String> = tools.into_iter().flatten().map(|tool| tool.name.clone()).collect();
+            // On the last step nothing is offered, whatever there is.
+            let offer = if sent.last_step { Vec::new() } else { self.tools.offer(&names) };
+            self.boundary(offer);
+            self.limits.sent = self.limits.sent.max(self.tokens(&self.view, sent));
+            if let Some(view) = self.unpruned.take() {
+                let tokens = self.tokens(&view, sent);
+                self.due(tokens);
+            }
+        }
+        self.run.get_or_insert_default().attempts.push(Attempt::new());
+        Ok(())
+    }
+
+    /// The estimate of a request; 0 when the log does not hold what shaped it.
+    fn tokens(&self, view: &SessionView, sent: &RequestSent) -> u64 {
+        rebuild(view, sent, self.recording.blobs.as_ref()).map_or(0, |request| estimate(request.chars()))
+    }
+
+    fn attempt(&mut self, change: impl FnOnce(&mut Attempt)) {
+        if let Some(attempt) = self.run.as_mut().and_then(Run::open) {
+            change(attempt);
+        }
+    }
+
+    fn fragment(&mut self, text: String, reasoning: bool) {
+        let loose = &mut self.loose.content;
+        let Some(attempt) = self.run.as_mut().and_then(Run::open) else { return };
+        let late = reasoning && attempt.text.is_some() || !attempt.calls.is_empty();
+        let place = if reasoning { &mut attempt.reasoning } else { &mut attempt.text };
+        if late || place.is_some() {
+            loose.extend(attempt.message);
+        }
+        place.get_or_insert_default().push_str(&text);
+    }
+
+    fn settled(&mut self, settled: &ToolSettled) {
+        let ending = ending(settled, self.recording.blobs.as_ref());
+        let run = self.run.iter_mut();
+        let made = run.flat_map(|run| &mut run.attempts).flat_map(|attempt| &mut attempt.calls);
+        let Some(made) = made.filter(|made| made.call == settled.call && made.ending == Ending::Open).last() else {
+            return;
+        };
+        made.ending = match (self.rejected.contains(&settled.call), ending) {
+            (true, Ending::Interrupted) => Ending::Declined,
+            (true, _) => Ending::Never,
+            (false, ending) => ending,
+        };
+        let ran = !matches!(made.ending, Ending::Declined | Ending::Never);
+        if ran && self.tools.is_asked(&made.tool) {
+            self.run.iter_mut().for_each(|run| run.replies.push(json!("once")));
+        }
+    }
+
+    fn end(&mut self, continues: impl FnOnce(&Run) -> bool) {
+        let Some(run) = &mut self.run else { return };
+        run.attempts.iter_mut().for_each(|attempt| attempt.open = false);
+        run.continues = continues(run) && !run.moved;
+    }
+
+    /// A request of this estimate was too large.
+    fn due(&mut self, tokens: u64) {
+        let profiles = &self.view.profiles;
+        let digest = profiles.model.get(&self.view.session.model);
+        let context = digest.and_then(|digest| profiles.models.get(digest)).map_or(0, |profile| profile.context);
+        let due = self.limits.due.map_or(tokens, |(due, _)| due.min(tokens));
+        self.limits.due = Some((due, context));
+    }
+
+    fn failed(&mut self, seq: Seq, error: &Failure) -> Result<(), RecordError> {
+        if *error.message.resolve(self.recording.blobs.as_ref()) == *"Provider turn interrupted" {
+            self.attempt(cut_off);
+        } else if annals_runtime::ports::ProviderErrorKind::of(&error.kind).is_none() {
+            return Err(self.recording.untold(seq, format!("a failure of the kind `{}`", error.kind)));
+        } else {
+            self.attempt(|attempt| attempt.fail(error));
+        }
+        self.end(|_| false);
+        Ok(())
+    }
+
+    fn retried(&mut self, now: Time, at: Time, error: &Failure) {
+        self.attempt(|attempt| attempt.fail(error));
+        let Some(run) = &mut self.run else { return };
+        let wait = at.millis().saturating_sub(now.millis());
+        if let Some(failed) = run.attempts.last_mut().and_then(|attempt| attempt.error.as_mut()) {
+            failed.insert("retry_after_ms".to_owned(), json!(wait));
+        }
+        run.continues = true;
+    }
+
+    fn compacted(&mut self, seq: Seq, ended: &CompactionEnded) -> Result<(), RecordError> {
+        let blobs = self.recording.blobs.as_ref();
+        let recent = ended.recent.resolve(blobs);
+        let kept = |tokens| plan(&self.view.history, tokens, blobs).map_or(usize::MAX, |plan| plan.recent.len());
+        // What is kept grows with the tokens that it may take.
+        let tokens = (0..=64).map(|bits| (1_u64 << bits.min(40)) - 1).find(|tokens| kept(*tokens) >= recent.len());
+        let mut high = tokens.unwrap_or(0);
+        let mut low = 0;
+        while low < high {
+            let middle = low + (high - low) / 2;
+            if kept(middle) >= recent.len() { high = middle } else { low = middle + 1 }
+        }
+        self.limits.keep_tokens = self.limits.keep_tokens.max(high);
+        if plan(&self.view.history, self.limits.keep_tokens, blobs).map_or(true, |plan| plan.recent != *recent) {
+            return Err(self.recording.untold(seq, "a compaction that kept what ours would not keep"));
+        }
+        let (text, usage) = (ended.summary.resolve(blobs).into_owned(), ended.usage);
+        self.attempt(|attempt| (attempt.text, attempt.usage, attempt.open) = (Some(text), usage, false));
+        self.summarised(ended.reason, true);
+        Ok(())
+    }
+
+    /// A summary attempt is over.
+    fn summarised(&mut self, reason: CompactionReason, completed: bool) {
+        let Some(mut run) = self.run.take() else { return };
+        if reason == CompactionReason::Manual {
+            self.results(&run);
+            self.script.extend(run.actions(json!({ "compact": {} })));
+            return;
+        }
+        run.continues = completed;
+        self.run = Some(run);
+    }
+}
+
+/// An attempt whose step did not end: it was interrupted, or its process died and the next run said so.
+fn cut_off(attempt: &mut Attempt) {
+    let died = |at: &str| json!({ "crash": { "at": at } });
+    let interrupted = attempt.calls.iter().position(|made| made.ending == Ending::Interrupted);
+    match (interrupted, attempt.calls.last_mut()) {
+        (Some(first), _) => {
+            let mut open = Ending::Open;
+            for made in attempt.calls.iter_mut().skip(first) {
+                made.ending = std::mem::replace(&mut open, Ending::Never);
+            }
+        }
+        (None, Some(last)) => last.during.push(died("after-append")),
+        (None, None) if attempt.text.is_none() && attempt.reasoning.is_none() && attempt.message.is_some() => {
+            attempt.text = Some("what was lost".to_owned());
+            attempt.during.push(died("during-stream"));
+        }
+        (None, None) => attempt.during.push(json!({ "interrupt": {} })),
+    }
+}
+
+/// Whether the activity ended with its last attempt, whatever was pending.
+fn stopped(run: &Run) -> bool {
+    let calls = run.attempts.last().into_iter().flat_map(|attempt| &attempt.calls);
+    calls.into_iter().any(|made| matches!(made.ending, Ending::Declined | Ending::Interrupted))
+}
+
+/// Whether the last attempt broke off, so that the runtime tells the model to go on.
+fn broke_off(run: &Run) -> bool {
+    let error = run.attempts.last().and_then(|attempt| attempt.error.as_ref());
+    error.is_some_and(|error| error.get("kind").is_some_and(|kind| kind == "incomplete-stream"))
+}

@@ -1,0 +1,271 @@
+//! The scripted world: everything outside the process, which a restart and a crash leave as it is.
+
+mod captures;
+mod declared;
+mod provider;
+mod tool;
+
+pub(super) use captures::Captured;
+pub(super) use declared::{Declared, Perform};
+pub(super) use provider::Answering;
+pub(super) use tool::ScriptedTool;
+
+use super::action::{Action, Attempt, CrashPoint, Reply, Skill, Source, Tool};
+use super::file::{Builtin, Scenario};
+use super::{Captures, report::Failure};
+use annals_core::{Key, SessionId};
+use annals_projections::SessionView;
+use annals_runtime::context::{Builtins, Instructions};
+use annals_runtime::ports::{ManualClock, MemoryFilesystem, MemoryOutputs, SeededIds};
+use serde_json::{Value, json};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// What stands outside the process.
+pub(super) struct World {
+    /// What the file says around its script.
+    pub scenario: Scenario,
+    /// Starts at noon of 2026-06-03, UTC, and moves only when the script or a wait moves it.
+    pub clock: Arc<ManualClock>,
+    /// The same for every run.
+    pub ids: Arc<SeededIds>,
+    /// The scenario's own file tree.
+    pub files: Arc<MemoryFilesystem>,
+    /// The captures of its worktree, if steps are captured.
+    pub captures: Option<Arc<Captured>>,
+    /// Managed Tool Output Files, under `/outputs`.
+    pub outputs: Arc<MemoryOutputs>,
+    state: Mutex<State>,
+}
+
+/// What changes while the script runs.
+#[derive(Default)]
+pub(super) struct State {
+    /// Declared sources, in order of declaration.
+    pub sources: Vec<Source>,
+    /// Built-in contributions whose scope closed.
+    pub closed: BTreeSet<Key>,
+    /// The skills of the Location.
+    pub skills: BTreeMap<String, Skill>,
+    /// Declared tools, each with a number that tells a later declaration of its name from an earlier one.
+    pub tools: BTreeMap<String, (u64, Arc<Tool>)>,
+    /// How often a declared tool was called, by the number of its declaration.
+    called: BTreeMap<u64, usize>,
+    /// What the provider answers next.
+    pub attempts: VecDeque<Attempt>,
+    /// What the user answers next.
+    pub replies: VecDeque<Reply>,
+    /// Every attempt that reached the provider.
+    pub requests: Vec<Value>,
+    /// What became of each action that can fail.
+    pub runs: Vec<Value>,
+    /// What was captured.
+    pub captures: Captures,
+    /// Where an `expect` did not hold.
+    pub failures: Vec<Failure>,
+    /// The Sessions by the names that the script gave them.
+    pub sessions: BTreeMap<String, SessionId>,
+    /// The Session that actions go to.
+    pub current: String,
+    /// A crash that is armed, and how often its point passes before.
+    crash: Option<(CrashPoint, u64)>,
+    /// The calls that tools ran for, in order.
+    #[cfg(test)]
+    pub ran: Vec<annals_core::CallId>,
+    /// The attempt that the provider answered with last.
+    #[cfg(test)]
+    pub answering: Option<Attempt>,
+    declared: u64,
+}
+
+/// What a change of the world names does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no {what} {name}")]
+pub(super) struct Missing {
+    /// Such as `skill`.
+    pub what: &'static str,
+    /// The name.
+    pub name: String,
+}
+
+impl World {
+    /// The world as a scenario finds it.
+    pub fn new(scenario: Scenario) -> Self {
+        let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
+        let files = Arc::new(MemoryFilesystem::default());
+        files.worktree("/project");
+        Self {
+            captures: scenario.worktree.then(|| Arc::new(Captured::new(files.clone(), "/project"))),
+            scenario,
+            ids: Arc::new(SeededIds::scripted(0)),
+            files,
+            outputs: Arc::new(MemoryOutputs::new(clock.clone())),
+            clock,
+            state: Mutex::new(State { current: "main".to_owned(), ..State::default() }),
+        }
+    }
+
+    /// The state; never held across an await.
+    pub fn state(&self) -> MutexGuard<'_, State> {
+        // Every change is made whole in one step, so a panic elsewhere leaves nothing half done.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The Session that actions go to.
+    pub fn session(&self) -> Option<SessionId> {
+        let state = self.state();
+        state.sessions.get(&state.current).copied()
+    }
+
+    /// Arms one crash at a point that passes `times` times before.
+    #[cfg(test)]
+    pub fn arm(&self, point: CrashPoint, times: u64) {
+        self.state().crash = Some((point, times));
+    }
+
+    /// Whether a crash is armed for this point and due; it is not armed afterwards.
+    pub fn take_crash(&self, point: CrashPoint) -> bool {
+        let mut state = self.state();
+        match &mut state.crash {
+            Some((armed, 0)) if *armed == point => {
+                state.crash = None;
+                true
+            }
+            Some((armed, times)) if *armed == point => {
+                *times -= 1;
+                false
+            }
+            _ => false,
+        }
+    }
+
+    /// Counts a call of a declared tool, and gives how many there were before.
+    pub fn called(&self, number: u64) -> usize {
+        let mut state = self.state();
+        let calls = state.called.entry(number).or_default();
+        *calls += 1;
+        *calls - 1
+    }
+
+    /// The built-in contributions that are on and whose scope is open.
+    pub fn builtins(&self) -> Vec<Key> {
+        let on = &self.scenario.builtins;
+        let own = (on.contains(&Builtin::Environment) || on.contains(&Builtin::Date)).then(Builtins::key);
+        let instructions = on.contains(&Builtin::Instructions).then(Instructions::key);
+        let state = self.state();
+        own.into_iter().chain(instructions).filter(|key| !state.closed.contains(key)).collect()
+    }
+
+    /// Adds to the views what the file asks for beyond FORMAT: the file tree, where it is captured, and what Sessions are to
+    /// each other, where there are subagents.
+    pub fn add_to(&self, view: &SessionView, views: &mut Value) {
+        let session = &view.session;
+        if let Some(captures) = &self.captures {
+            views["files"] = json!(captures.tree());
+            views["session"]["changed"] = json!(session.changed.totals());
+        }
+        if self.scenario.subagents.is_some() {
+            let child = |child: &annals_projections::Child| json!({ "agent": child.agent, "outcome": child.outcome });
+            views["session"]["children"] = session.children.iter().map(child).collect();
+            views["session"]["parent"] = json!(session.parent.as_ref().map(|parent| &parent.call));
+        }
+    }
+
+    /// The contributions of declared sources.
+    pub fn contributions(&self) -> BTreeSet<Key> {
+        self.state().sources.iter().map(|source| source.contribution.clone()).collect()
+    }
+
+    /// Makes a change that concerns nothing but the world; `None` when the action is of another kind.
+    pub fn change(&self, action: &Action) -> Option<Result<(), Missing>> {
+        let lost = |what, name: &str| Err(Missing { what, name: name.to_owned() });
+        let done = |found: bool, what, name: &str| if found { Ok(()) } else { lost(what, name) };
+        let mut state = self.state();
+        Some(match action {
+            Action::Source(source) => {
+                state.declare((**source).clone());
+                Ok(())
+            }
+            Action::Set { key, value } => match state.source(key) {
+                Some(source) => {
+                    source.value = Some(value.clone());
+                    Ok(())
+                }
+                None => lost("source", key.as_str()),
+            },
+            Action::Unavailable(key) => match state.source(key) {
+                Some(source) => {
+                    source.value = None;
+                    Ok(())
+                }
+                None => lost("source", key.as_str()),
+            },
+            Action::Skill(skill) => {
+                state.skills.insert(skill.name.clone(), skill.clone());
+                Ok(())
+            }
+            Action::Unskill(name) => done(state.skills.remove(name).is_some(), "skill", name),
+            Action::File { path, content } => {
+                self.files.write(path, content.clone());
+                Ok(())
+            }
+            Action::Unfile(path) => done(self.files.remove(path), "file", path),
+            Action::Advance { ms } => {
+                self.clock.advance(*ms);
+                Ok(())
+            }
+            Action::Provider(attempts) => {
+                state.attempts.extend(attempts.iter().cloned());
+                Ok(())
+            }
+            Action::Replies(replies) => {
+                state.replies = replies.iter().cloned().collect();
+                Ok(())
+            }
+            Action::Tool(tool) => {
+                state.declared += 1;
+                let number = state.declared;
+                state.tools.insert(tool.name.clone(), (number, Arc::new((**tool).clone())));
+                Ok(())
+            }
+            Action::Untool(name) => done(state.tools.remove(name).is_some(), "tool", name),
+            Action::Crash(point) => {
+                state.crash = Some((*point, 0));
+                Ok(())
+            }
+            _ => return None,
+        })
+    }
+
+    /// Closes the scope of a contribution.
+    ///
+    /// # Errors
+    /// When there is no such contribution.
+    pub fn unregister(&self, key: &Key) -> Result<(), Missing> {
+        let builtin = self.builtins().contains(key);
+        let mut state = self.state();
+        if builtin {
+            state.closed.insert(key.clone());
+        }
+        let before = state.sources.len();
+        state.sources.retain(|source| source.contribution != *key);
+        match !builtin && state.sources.len() == before {
+            true => Err(Missing { what: "contribution", name: key.as_str().to_owned() }),
+            false => Ok(()),
+        }
+    }
+}
+
+impl State {
+    /// A redefined source keeps its place and none of its former fields.
+    fn declare(&mut self, source: Source) {
+        match self.source(&source.key) {
+            Some(former) => *former = source,
+            None => self.sources.push(source),
+        }
+    }
+
+    fn source(&mut self, key: &Key) -> Option<&mut Source> {
+        self.sources.iter_mut().find(|source| source.key == *key)
+    }
+}

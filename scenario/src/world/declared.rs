@@ -1,0 +1,84 @@
+//! A declared source as the runtime sees it.
+
+use super::World;
+use crate::Template;
+use crate::action::{Action, Codec as Declaring, Source};
+use annals_core::Key;
+use annals_core::canonical;
+use annals_core::context::{Codec, Render, Rendering, Undecodable};
+use annals_runtime::Boxed;
+use annals_runtime::context::{ContextSource, Fault, Loaded};
+use serde_json::Value;
+use std::sync::Arc;
+
+/// Performs the actions of an `on_load`, in the process that observes.
+pub(crate) type Perform = Arc<dyn Fn(Vec<Action>) -> Boxed<'static, ()> + Send + Sync>;
+
+/// A declared source as it stood when it was composed; it loads what the world has then.
+pub(crate) struct Declared {
+    key: Key,
+    render: Arc<Templates>,
+    world: Arc<World>,
+    perform: Perform,
+}
+
+impl Declared {
+    /// The source `source` of `world`; `perform` runs its `on_load`.
+    pub fn new(source: &Source, world: Arc<World>, perform: Perform) -> Self {
+        let render = Templates {
+            codec: source.codec,
+            baseline: source.baseline.clone(),
+            update: source.update.clone(),
+            removed: source.removed.clone(),
+        };
+        Self { key: source.key.clone(), render: Arc::new(render), world, perform }
+    }
+}
+
+impl ContextSource for Declared {
+    fn key(&self) -> &Key {
+        &self.key
+    }
+
+    fn load(&self) -> Boxed<'_, Result<Loaded<Value>, Fault>> {
+        Box::pin(async move {
+            let on_load = self.world.state().source(&self.key).map(|source| std::mem::take(&mut source.on_load));
+            if let Some(actions) = on_load.filter(|actions| !actions.is_empty()) {
+                (self.perform)(actions).await;
+            }
+            let value = self.world.state().source(&self.key).and_then(|source| source.value.clone());
+            Ok(value.map_or_else(|| Loaded::unavailable("the scenario says so"), Loaded::Available))
+        })
+    }
+
+    fn render(&self) -> Arc<dyn Render> {
+        self.render.clone()
+    }
+}
+
+struct Templates {
+    codec: Declaring,
+    baseline: Template,
+    update: Template,
+    removed: Option<Template>,
+}
+
+impl Codec for Templates {
+    fn same(&self, stored: &Value, current: &Value) -> Result<bool, Undecodable> {
+        if self.codec.holds(stored) { Ok(canonical::equal(stored, current)) } else { Err(Undecodable) }
+    }
+}
+
+impl Rendering for Templates {
+    fn baseline(&self, current: &Value) -> String {
+        self.baseline.render(current, None)
+    }
+
+    fn update(&self, previous: &Value, current: &Value) -> String {
+        self.update.render(current, Some(previous))
+    }
+
+    fn removed(&self, current: &Value) -> Option<String> {
+        self.removed.as_ref().map(|removed| removed.render(current, None))
+    }
+}

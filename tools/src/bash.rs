@@ -1,0 +1,207 @@
+//! The tool `bash`.
+
+use super::command::resources;
+use super::group::Group;
+use super::open;
+use super::output::Output;
+use super::place::{Access, EXTERNAL_DIRECTORY, Workplace};
+use super::typed::{Work, Worked};
+use annals_core::Json;
+use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::io;
+use std::os::unix::process::ExitStatusExt;
+use std::path::{Path, PathBuf};
+use std::process::{ExitStatus, Stdio};
+use std::time::Duration;
+use tokio::net::unix::pipe::Receiver;
+use tokio::process::Command;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+
+/// The time limit without another, and the longest, in milliseconds.
+const USUAL_MS: u64 = 120_000;
+const LONGEST_MS: u64 = 600_000;
+
+/// How long the pipe of a command that has ended is still read: a process that left its group may hold it open.
+const DRAIN: Duration = Duration::from_secs(1);
+
+/// When what there is so far is first shown; later less and less often, since each showing is a fact.
+const FIRST_SHOWN: Duration = Duration::from_secs(1);
+const SHOWN_EVERY: Duration = Duration::from_secs(10);
+
+/// Shells, the preferred one first.
+const SHELLS: [&str; 3] = ["/bin/bash", "/usr/bin/bash", "/usr/local/bin/bash"];
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Input {
+    /// The command, as for `bash -c`.
+    command: String,
+    /// Where to run it: absolute, or relative to the working directory, which it is without this.
+    workdir: Option<String>,
+    /// The time limit in milliseconds: 120000 without it, at most 600000.
+    #[serde(alias = "timeout")]
+    #[schemars(range(min = 1, max = 600_000))]
+    timeout_ms: Option<u64>,
+}
+
+/// Runs commands.
+pub(super) struct Bash(pub(super) Workplace);
+
+impl Work for Bash {
+    type Input = Input;
+    const NAME: &str = "bash";
+    const ABOUT: &str = "Runs a shell command and gives what it wrote, stdout and stderr together, and how it ended. \
+        Every call is a new shell: directory and variables are not kept; use `workdir` rather than `cd`. There is no \
+        input: a command that asks something reads its end at once. When the command ends, at its time limit and when \
+        the turn is interrupted, all processes that it started are ended, those in the background too. Use `read`, \
+        `edit`, `grep` and `glob` rather than `cat`, `sed`, `grep` and `find`. A long output is shown with its beginning \
+        and its end and kept whole in a file.";
+    const PUTS_AWAY: bool = true;
+
+    fn check(&self, input: &Input) -> Result<(), String> {
+        if input.command.trim().is_empty() {
+            return Err("the command is empty".into());
+        }
+        if input.command.contains('\0') || input.workdir.as_ref().is_some_and(|path| path.contains('\0')) {
+            return Err("a command holds no NUL".into());
+        }
+        match input.timeout_ms {
+            Some(ms) if !(1..=LONGEST_MS).contains(&ms) => {
+                Err(format!("`timeout_ms` must be between 1 and {LONGEST_MS}"))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn demands(&self, input: &Input) -> Vec<Demand> {
+        let demand = |action: &str, resources| Demand { action: action.into(), resources };
+        let mut demands = Vec::new();
+        if let Some(named) = &input.workdir {
+            let outside = match self.0.resolve(named) {
+                Ok(real) => self.0.external(&real, Access::Touch),
+                Err(_) => Some(named.clone()),
+            };
+            demands.extend(outside.map(|directory| demand(EXTERNAL_DIRECTORY, vec![directory])));
+        }
+        demands.push(demand(Self::ACTION, resources(&input.command)));
+        demands
+    }
+
+    async fn run(&self, input: Input, context: CallContext) -> Worked {
+        let workdir = self.workdir(input.workdir.as_deref())?;
+        let limit = Duration::from_millis(input.timeout_ms.unwrap_or(USUAL_MS));
+        let started = self.start(&input.command, &workdir);
+        let (mut group, mut output) =
+            started.map_err(|error| ToolError(format!("The command could not be started: {error}")))?;
+        let end = watch(&mut group, &output, limit, &context).await?;
+        let left = group.end().await && matches!(end, End::Itself(_));
+        if timeout(DRAIN, output.ended()).await.is_err() {
+            tracing::debug!(call = %context.call, "a process that left its group still holds the pipe of a command");
+        }
+        if matches!(end, End::Interrupted) {
+            return Err("The command was interrupted.".into());
+        }
+        Ok(told(&output, &end, left, limit))
+    }
+}
+
+impl Bash {
+    fn workdir(&self, named: Option<&str>) -> Result<PathBuf, ToolError> {
+        let path = match named {
+            Some(named) => self.0.resolve(named).map_err(|error| format!("{named}: {error}"))?,
+            None => self.0.directory().into(),
+        };
+        match path.metadata() {
+            Ok(found) if found.is_dir() => Ok(path),
+            Ok(_) => Err(format!("{} is not a directory.", self.0.shown(&path)).into()),
+            Err(error) => Err(open::trouble(&self.0, &path, &error)),
+        }
+    }
+
+    fn start(&self, command: &str, workdir: &Path) -> io::Result<(Group, Output)> {
+        let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
+        // One pipe for both, so that what was written stands in the order in which it was.
+        let (reader, writer) = io::pipe()?;
+        let mut shell = Command::new(shell);
+        shell.arg("-c").arg(command).current_dir(workdir);
+        shell.stdin(Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
+        for (variable, _) in std::env::vars_os() {
+            if !self.0.shows(&variable.to_string_lossy()) {
+                shell.env_remove(variable);
+            }
+        }
+        // There is nobody to page for, to ask, or to colour for.
+        shell.envs([("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")]);
+        shell.env("PWD", workdir);
+        let group = Group::start(&mut shell)?;
+        // Dropped first: it holds the writing end, and the pipe would never close.
+        drop(shell);
+        Ok((group, Output::of(Receiver::from_owned_fd(reader.into())?)))
+    }
+}
+
+/// How a command ended.
+enum End {
+    /// By itself.
+    Itself(ExitStatus),
+    /// At its time limit.
+    Late,
+    /// With the turn.
+    Interrupted,
+}
+
+/// Waits for the end of a command and shows what it writes meanwhile.
+async fn watch(group: &mut Group, output: &Output, limit: Duration, context: &CallContext) -> Result<End, ToolError> {
+    let until = Instant::now() + limit;
+    let (mut pause, mut shown) = (FIRST_SHOWN, 0);
+    loop {
+        tokio::select! {
+            biased;
+            () = context.cancellation.cancelled() => return Ok(End::Interrupted),
+            status = group.leader() => {
+                return status.map(End::Itself).map_err(|error| format!("The command was lost: {error}").into());
+            }
+            () = sleep_until(until) => return Ok(End::Late),
+            () = sleep(pause) => {
+                let written = output.written();
+                if written.total() > shown {
+                    shown = written.total();
+                    context.progress.show(&context.call, Some(written.recent()), None);
+                    pause = (pause * 3 / 2).min(SHOWN_EVERY);
+                }
+            }
+        }
+    }
+}
+
+fn told(output: &Output, end: &End, left: bool, limit: Duration) -> ToolOutput {
+    let written = output.written();
+    let mut text = written.text();
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+    let status = match end {
+        End::Itself(status) => Some(status),
+        End::Late | End::Interrupted => None,
+    };
+    let (exit, signal) = (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
+    text.push_str(&match (exit, signal) {
+        (Some(code), _) => format!("Command exited with code {code}."),
+        (None, Some(signal)) => format!("Command was ended by signal {signal}."),
+        (None, None) => format!("Command was ended at its time limit of {} ms.", limit.as_millis()),
+    });
+    if left {
+        text.push_str(" Processes that it had left running were ended.");
+    }
+    let structured = json!({
+        "exit": exit,
+        "signal": signal,
+        "timed_out": status.is_none(),
+        "bytes": written.total(),
+        "omitted": written.omitted(),
+    });
+    ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) }
+}

@@ -1,0 +1,138 @@
+//! Changing a file: what it was, writing it whole or not at all, and what has changed.
+
+use super::kept::{Content, WHOLE};
+use super::place::Workplace;
+use super::seen::{Known, Stamp};
+use super::stop::Stop;
+use super::{carry, open};
+use annals_core::{Json, SessionId};
+use annals_runtime::tools::{ToolError, ToolOutput};
+use serde_json::json;
+use similar::{ChangeTag, TextDiff};
+use std::fs::{File, Metadata, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::time::Duration;
+
+/// The longest difference that is recorded, in bytes. The files themselves are captured elsewhere.
+const DIFFERENCE: usize = 64 * 1024;
+
+/// A file before a change.
+pub(super) struct Before {
+    content: Content,
+    file: File,
+    found: Metadata,
+}
+
+/// The file at a resolved path, if there is one. One that nobody may write to is refused: a new file in its place would
+/// pass over that.
+pub(super) fn before(place: &Workplace, path: &Path, stop: &Stop) -> Result<Option<Before>, ToolError> {
+    let Some((mut file, found)) = open::opened(place, path)? else { return Ok(None) };
+    if found.permissions().readonly() {
+        return Err(format!("{} is read-only.", place.shown(path)).into());
+    }
+    let content = Content::of(&mut file, &found, stop).map_err(|error| open::trouble(place, path, &error))?;
+    Ok(Some(Before { content, file, found }))
+}
+
+impl Before {
+    /// Its bytes, unless it is very long.
+    pub(super) fn bytes(&self) -> Option<&[u8]> {
+        match &self.content {
+            Content::Whole(bytes) => Some(bytes),
+            Content::Large { .. } => None,
+        }
+    }
+
+    /// What a Session knows of it.
+    pub(super) fn known(&self, place: &Workplace, session: SessionId, path: &Path) -> Known {
+        place.seen().known(session, path, &Stamp::of(&self.content))
+    }
+
+    /// Refuses a file that changed since the Session read it.
+    pub(super) fn refuse_changed(&self, place: &Workplace, session: SessionId, path: &Path) -> Result<(), ToolError> {
+        match self.known(place, session, path) {
+            Known::Changed => {
+                let shown = place.shown(path);
+                Err(format!("{shown} has changed since you read it. Read it again before you change it.").into())
+            }
+            Known::Unread | Known::Current => Ok(()),
+        }
+    }
+}
+
+/// What a changed file has lost beside its old content.
+pub(super) type Lost = Vec<&'static str>;
+
+/// Puts bytes in the place of a file, whole or not at all, with its owner and permissions as far as the system allows;
+/// makes it where there is none.
+pub(super) fn put(
+    place: &Workplace,
+    session: SessionId,
+    path: &Path,
+    before: Option<&Before>,
+    bytes: &[u8],
+) -> Result<Lost, ToolError> {
+    if bytes.len() as u64 > WHOLE {
+        return Err(format!("The content is too long: more than {WHOLE} bytes.").into());
+    }
+    let lost = replace(path, before, bytes).map_err(|error| open::trouble(place, path, &error))?;
+    place.seen().note(session, path, Stamp::bytes(bytes));
+    Ok(lost)
+}
+
+fn replace(path: &Path, before: Option<&Before>, bytes: &[u8]) -> io::Result<Lost> {
+    let folder = path.parent().unwrap_or(path);
+    std::fs::create_dir_all(folder)?;
+    // Less what the user's mask takes. Before the content: nobody reads a beginning whom the file would refuse.
+    let mode = before.map_or(0o666, |before| before.found.permissions().mode() & 0o666);
+    let fresh = Permissions::from_mode(mode);
+    let mut file = tempfile::Builder::new().prefix(".annals-").permissions(fresh).tempfile_in(folder)?;
+    let lost = match before {
+        Some(before) => carry::over(&before.file, &before.found, file.as_file())?,
+        None => Lost::new(),
+    };
+    file.write_all(bytes)?;
+    file.as_file().sync_data()?;
+    file.persist(path).map_err(|error| error.error)?;
+    Ok(lost)
+}
+
+/// What a change is told as: how many lines came and went, and for readers the difference itself.
+pub(super) fn told(
+    place: &Workplace,
+    path: &Path,
+    did: &str,
+    (before, after): (Option<&str>, &str),
+    lost: &Lost,
+) -> ToolOutput {
+    let shown = place.shown(path);
+    let old = before.unwrap_or_default();
+    let mut config = TextDiff::configure();
+    let compared = config.timeout(Duration::from_secs(2)).diff_lines(old, after);
+    let count = |tag: ChangeTag| compared.iter_all_changes().filter(|change| change.tag() == tag).count();
+    let (added, removed) = (count(ChangeTag::Insert), count(ChangeTag::Delete));
+    let from = if before.is_some() { format!("a/{shown}") } else { "/dev/null".into() };
+    let unified = compared.unified_diff().context_radius(3).header(&from, &format!("b/{shown}")).to_string();
+    let unified = (unified.len() <= DIFFERENCE).then_some(unified);
+    let not_kept = match lost.is_empty() {
+        true => String::new(),
+        false => format!(" The system did not let it keep {}.", lost.join(" and ")),
+    };
+    let structured = json!({"path": shown, "added": added, "removed": removed, "diff": unified});
+    ToolOutput {
+        structured: Some(Json::canonical(&structured)),
+        ..ToolOutput::text(format!("{did} {shown} (+{added} -{removed} lines).{not_kept}"))
+    }
+}
+
+/// Whether every line of a text ends in CRLF.
+pub(super) fn is_crlf(text: &str) -> bool {
+    text.contains("\r\n") && text.matches('\n').count() == text.matches("\r\n").count()
+}
+
+/// A text with CRLF line ends.
+pub(super) fn to_crlf(text: &str) -> String {
+    text.replace("\r\n", "\n").replace('\n', "\r\n")
+}

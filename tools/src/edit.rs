@@ -1,0 +1,86 @@
+//! The tool `edit`.
+
+use super::kept::WHOLE;
+use super::matching::replaced;
+use super::place::{Access, Workplace};
+use super::read::path_is_one;
+use super::stop::blocking;
+use super::typed::{Work, Worked};
+use super::{change, open};
+use annals_runtime::tools::{CallContext, Demand};
+use schemars::JsonSchema;
+use serde::Deserialize;
+use std::str::from_utf8;
+
+/// What some editors put before a text.
+const MARK: &str = "\u{feff}";
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Input {
+    /// The file: absolute, or relative to the working directory.
+    #[serde(alias = "file_path", alias = "filePath")]
+    path: String,
+    /// The exact text to replace, with its white space. It must occur once, unless `replace_all` is set.
+    #[serde(alias = "oldString")]
+    old_string: String,
+    /// What to put in its place.
+    #[serde(alias = "newString")]
+    new_string: String,
+    /// Whether to replace every occurrence; false without it.
+    #[serde(alias = "replaceAll")]
+    replace_all: Option<bool>,
+}
+
+/// Replaces text in a file.
+pub(super) struct Edit(pub(super) Workplace);
+
+impl Work for Edit {
+    type Input = Input;
+    const NAME: &str = "edit";
+    const ABOUT: &str = "Replaces exact text in a file. `old_string` must stand in the file exactly once, white space \
+        included and without the line numbers that `read` shows; take in lines around it to make it unique, or set \
+        `replace_all` to replace every occurrence. A file that changed since you read it must be read again first. \
+        Lines that end in CRLF keep it, whichever you write.";
+    const PUTS_AWAY: bool = true;
+
+    fn check(&self, input: &Input) -> Result<(), String> {
+        if input.old_string.is_empty() {
+            return Err("`old_string` is empty; make a file with `write`".into());
+        }
+        if input.old_string == input.new_string {
+            return Err("`old_string` and `new_string` are the same".into());
+        }
+        path_is_one(&input.path)
+    }
+
+    fn demands(&self, input: &Input) -> Vec<Demand> {
+        self.0.demands(super::EDIT, &input.path, Access::Touch)
+    }
+
+    async fn run(&self, input: Input, context: CallContext) -> Worked {
+        let place = self.0.clone();
+        blocking(move |stop| {
+            let _changing = place.seen().changing();
+            let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
+            let shown = place.shown(&path);
+            let Some(before) = change::before(&place, &path, stop)? else {
+                return Err(open::missing(&place, &path));
+            };
+            before.refuse_changed(&place, context.session, &path)?;
+            let Some(bytes) = before.bytes() else {
+                return Err(format!("{shown} is too long to edit: more than {WHOLE} bytes.").into());
+            };
+            let old = from_utf8(bytes).map_err(|_| format!("{shown} is not UTF-8; it cannot be edited as text."))?;
+            let (mark, text) = old.strip_prefix(MARK).map_or(("", old), |text| (MARK, text));
+            let all = input.replace_all.unwrap_or_default();
+            let (text, count) = replaced(text, &input.old_string, &input.new_string, all)
+                .map_err(|reason| format!("{shown} was not changed: {reason}"))?;
+            let new = format!("{mark}{text}");
+            let lost = change::put(&place, context.session, &path, Some(&before), new.as_bytes())?;
+            let did = if count == 1 { "Edited".into() } else { format!("Replaced {count} occurrences in") };
+            Ok(change::told(&place, &path, &did, (Some(old), &new), &lost))
+        })
+        .await
+    }
+}

@@ -1,0 +1,71 @@
+//! The first tools: `read`, `write`, `edit`, `bash`, `grep`, `glob` and `ls`, and skills from folders (spec 10).
+//!
+//! A tool is what it takes ([`schemars`] tells the model), what it needs permission for, and what it does. What a model
+//! names is resolved to a real path first, links and `..` included; what lies outside the project is judged as
+//! `external_directory` on its directory before it is judged as what is done to it; and a path that leads elsewhere by
+//! the time the call runs is refused. This is no sandbox: what `bash` is allowed to run may do anything.
+
+mod attach;
+mod bash;
+mod carry;
+mod change;
+mod command;
+mod edit;
+mod glob;
+mod grep;
+mod group;
+mod image;
+mod kept;
+mod lines;
+mod ls;
+mod matching;
+mod open;
+mod output;
+mod place;
+mod read;
+mod seen;
+pub mod skills;
+mod stop;
+mod typed;
+mod walk;
+pub mod worktree;
+mod write;
+
+#[cfg(test)]
+mod tests;
+
+pub use attach::{AttachError, attachment};
+pub use place::{EXTERNAL_DIRECTORY, Workplace};
+
+use annals_runtime::tools::Tool;
+use std::sync::Arc;
+use typed::Typed;
+
+/// The permission action of tools that change files.
+pub const EDIT: &str = "edit";
+
+/// The tools of a Location, to be registered there. They share what they know of the files that Sessions have read.
+///
+/// ```
+/// use annals_runtime::tools::ToolRegistry;
+/// use annals_tools::{Workplace, tools};
+///
+/// let registry = ToolRegistry::default();
+/// registry.register(tools(&Workplace::at("/project", "/project")))?.detach();
+/// let offered = registry.materialise(&[]);
+/// let names: Vec<&str> = offered.tools().iter().map(|tool| tool.definition().name.as_str()).collect();
+/// assert_eq!(names, ["bash", "edit", "glob", "grep", "ls", "read", "write"]);
+/// # Ok::<(), annals_runtime::tools::RegistrationError>(())
+/// ```
+pub fn tools(place: &Workplace) -> Vec<Arc<dyn Tool>> {
+    let place = place.clone();
+    vec![
+        Arc::new(Typed(bash::Bash(place.clone()))),
+        Arc::new(Typed(edit::Edit(place.clone()))),
+        Arc::new(Typed(glob::Glob(place.clone()))),
+        Arc::new(Typed(grep::Grep(place.clone()))),
+        Arc::new(Typed(ls::Ls(place.clone()))),
+        Arc::new(Typed(read::Read(place.clone()))),
+        Arc::new(Typed(write::Write(place))),
+    ]
+}

@@ -1,0 +1,212 @@
+//! The tool `read`.
+
+use super::kept::Content;
+use super::lines::{Line, Lines};
+use super::place::{Access, Workplace};
+use super::seen::Stamp;
+use super::stop::{Stop, blocking};
+use super::typed::{Work, Worked};
+use super::{image, open};
+use annals_core::Json;
+use annals_core::bound::Limits;
+use annals_core::event::Attachment;
+use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
+use base64::Engine;
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::json;
+use std::fs::File;
+use std::io::{Read as _, Seek};
+use std::path::Path;
+
+/// How many lines one call gives unless told.
+const LINES: u64 = 2_000;
+
+/// How many characters of a line are shown.
+const CHARACTERS: usize = 2_000;
+
+/// How much of a file tells whether it is text.
+const HEAD: u64 = 8 * 1024;
+
+/// What remains of the limits for what is said below the lines.
+const FOOTER: Limits = Limits { lines: 5, bytes: 600 };
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Input {
+    /// The file: absolute, or relative to the working directory.
+    #[serde(alias = "file_path", alias = "filePath")]
+    path: String,
+    /// The number of the first line to read, from 1.
+    #[schemars(range(min = 1))]
+    offset: Option<u64>,
+    /// The most lines to read; 2000 without it.
+    #[schemars(range(min = 1, max = 2000))]
+    limit: Option<u64>,
+}
+
+/// Reads text and images.
+pub(super) struct Read(pub(super) Workplace);
+
+impl Work for Read {
+    type Input = Input;
+    const NAME: &str = "read";
+    const ABOUT: &str = "Reads a file. Text comes with line numbers: each line is its number, a tab, and the line; number \
+        and tab are not part of the file. At most 2000 lines come at once: page through a longer file with `offset` and \
+        `limit`. Lines beyond 2000 characters are cut. Images (PNG, JPEG, GIF, WebP) and PDF files are shown to you. \
+        Other binary files and directories are refused; list a directory with `ls`.";
+
+    fn check(&self, input: &Input) -> Result<(), String> {
+        match input {
+            Input { offset: Some(0), .. } => Err("`offset` counts lines from 1".into()),
+            Input { limit: Some(0), .. } => Err("`limit` must be at least 1".into()),
+            Input { path, .. } => path_is_one(path),
+        }
+    }
+
+    fn demands(&self, input: &Input) -> Vec<Demand> {
+        self.0.demands(Self::ACTION, &input.path, Access::Look)
+    }
+
+    async fn run(&self, input: Input, context: CallContext) -> Worked {
+        let place = self.0.clone();
+        blocking(move |stop| {
+            let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
+            let (mut file, found) = open::regular(&place, &path)?;
+            let trouble = |error| open::trouble(&place, &path, &error);
+            let content = Content::of(&mut file, &found, stop).map_err(trouble)?;
+            let output = show(&place, &path, &content, file, &input, stop)?;
+            place.seen().note(context.session, &path, Stamp::of(&content));
+            Ok(ToolOutput { read: vec![path.to_string_lossy().into_owned()], ..output })
+        })
+        .await
+    }
+}
+
+/// A path that the system can be asked for.
+pub(super) fn path_is_one(path: &str) -> Result<(), String> {
+    if path.is_empty() {
+        return Err("the path is empty".into());
+    }
+    if path.contains('\0') { Err("a path holds no NUL".into()) } else { Ok(()) }
+}
+
+fn show(place: &Workplace, path: &Path, content: &Content, mut file: File, input: &Input, stop: &Stop) -> Worked {
+    let trouble = |error| open::trouble(place, path, &error);
+    let mut head = Vec::new();
+    file.by_ref().take(HEAD).read_to_end(&mut head).map_err(trouble)?;
+    let shown = place.shown(path);
+    if let Some(mime) = image::mime(&head) {
+        return match content {
+            Content::Whole(bytes) if bytes.len() <= image::LONGEST => Ok(medium(path, &shown, mime, bytes)),
+            _ => Err(format!("{shown} ({mime}) is too long to be shown: more than {} bytes.", image::LONGEST).into()),
+        };
+    }
+    if head.contains(&0) {
+        return Err(format!("{shown} is a binary file; it cannot be read as text.").into());
+    }
+    let keep = CHARACTERS * 4;
+    let (page, whole) = match content {
+        Content::Whole(bytes) => (page(Lines::of(bytes.as_slice(), keep), place.bound(), input, true), true),
+        Content::Large { .. } => {
+            file.rewind().map_err(trouble)?;
+            (page(Lines::of(stop.watch(file), keep), place.bound(), input, false), false)
+        }
+    };
+    let page = page.map_err(trouble)?;
+    page.told(&shown, input, whole)
+}
+
+fn medium(path: &Path, shown: &str, mime: &str, bytes: &[u8]) -> ToolOutput {
+    let encoded = base64::engine::general_purpose::STANDARD.encode(bytes);
+    let attachment = Attachment {
+        mime: mime.into(),
+        name: path.file_name().map(|name| name.to_string_lossy().into_owned()),
+        uri: format!("data:{mime};base64,{encoded}").into(),
+    };
+    ToolOutput {
+        attachments: vec![attachment],
+        structured: Some(Json::canonical(&json!({"path": shown, "mime": mime, "bytes": bytes.len()}))),
+        ..ToolOutput::text(format!("{shown} is attached ({mime}, {} bytes).", bytes.len()))
+    }
+}
+
+/// The lines that one call shows.
+#[derive(Default)]
+struct Page {
+    text: String,
+    /// How many lines it holds.
+    shown: u64,
+    /// How many lines there are as far as was looked.
+    looked: u64,
+    /// Whether something was no UTF-8.
+    lossy: bool,
+}
+
+fn page<R: std::io::Read>(mut lines: Lines<R>, bound: Limits, input: &Input, count: bool) -> std::io::Result<Page> {
+    let first = input.offset.unwrap_or(1);
+    let room = bound.lines.saturating_sub(FOOTER.lines).max(1) as u64;
+    let most = input.limit.unwrap_or(LINES).min(LINES).min(room);
+    let bytes = bound.bytes.saturating_sub(FOOTER.bytes);
+    let mut page = Page::default();
+    let mut full = false;
+    while let Some(line) = lines.next()? {
+        page.looked += 1;
+        if page.looked < first {
+            continue;
+        }
+        let text = if full { String::new() } else { numbered(page.looked, &line, &mut page.lossy) };
+        full |= page.shown == most || (page.shown > 0 && page.text.len() + text.len() > bytes);
+        if !full {
+            page.text.push_str(&text);
+            page.shown += 1;
+        } else if !count {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+fn numbered(number: u64, line: &Line, lossy: &mut bool) -> String {
+    let bytes = match number {
+        1 => line.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line.bytes),
+        _ => &line.bytes,
+    };
+    let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
+    let whole = line.length == line.bytes.len() as u64;
+    let text = String::from_utf8_lossy(bytes);
+    // A line that is held in part may end within a character.
+    *lossy |= whole && matches!(text, std::borrow::Cow::Owned(_));
+    match text.char_indices().nth(CHARACTERS) {
+        None => format!("{number:>6}\t{text}\n"),
+        Some((cut, _)) => {
+            let start = text.get(..cut).unwrap_or_default();
+            format!("{number:>6}\t{start}... (cut: the line has {} bytes)\n", line.length)
+        }
+    }
+}
+
+impl Page {
+    fn told(self, shown: &str, input: &Input, whole: bool) -> Result<ToolOutput, ToolError> {
+        let first = input.offset.unwrap_or(1);
+        let last = first + self.shown.saturating_sub(1);
+        let (mut text, more) = (self.text, self.looked > last);
+        if self.shown == 0 {
+            if first > 1 {
+                return Err(format!("{shown} has {} lines; there is no line {first}.", self.looked).into());
+            }
+            text = "(The file is empty.)".into();
+        } else if more && whole {
+            let (total, next) = (self.looked, last + 1);
+            text.push_str(&format!("\n(Lines {first} to {last} of {total}. Go on with offset {next}.)"));
+        } else if more {
+            text.push_str(&format!("\n(Lines {first} to {last} of a very long file. Go on with offset {}.)", last + 1));
+        }
+        if self.lossy {
+            text.push_str("\n(The file is not UTF-8 throughout; \u{fffd} stands for what could not be decoded.)");
+        }
+        let total = (whole || !more).then_some(self.looked);
+        let structured = json!({"path": shown, "first": first, "shown": self.shown, "lines": total});
+        Ok(ToolOutput { structured: Some(Json::canonical(&structured)), ..ToolOutput::text(text) })
+    }
+}

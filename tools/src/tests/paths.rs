@@ -1,0 +1,115 @@
+//! Where paths lead, and what is asked for before they are followed.
+
+use super::bench::{Bench, Tested, put};
+use annals_runtime::tools::CallError;
+use serde_json::json;
+use std::os::unix::fs::symlink;
+
+#[test]
+fn paths_in_the_project_are_judged_relative_to_it() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("src/a.rs", "")?;
+    let absolute = bench.at("src/a.rs");
+    for path in ["src/a.rs", "./src/../src/a.rs", absolute.to_str().ok_or("no text")?] {
+        assert_eq!(bench.demands("read", json!({"path": path})), ["read src/a.rs"]);
+        assert_eq!(
+            bench.demands("edit", json!({"path": path, "old_string": "a", "new_string": "b"})),
+            ["edit src/a.rs"]
+        );
+    }
+    assert_eq!(bench.demands("write", json!({"path": "new/x", "content": ""})), ["edit new/x"]);
+    assert_eq!(bench.demands("grep", json!({"pattern": "x"})), ["grep ."]);
+    assert_eq!(bench.demands("ls", json!({"path": "src"})), ["ls src"]);
+    assert_eq!(bench.demands("glob", json!({"pattern": "*", "path": "src/"})), ["glob src"]);
+    assert_eq!(bench.demands("bash", json!({"command": "git log && ls", "workdir": "src"})), ["bash git log | ls"]);
+    Ok(())
+}
+
+#[test]
+fn paths_outside_ask_for_their_directory_first() -> Tested {
+    let bench = Bench::new()?;
+    put(&bench.outside("other/b.txt"), "")?;
+    let folder = bench.outside("other").canonicalize()?.display().to_string();
+    let expected = |tool: &str| [format!("external_directory {folder}"), format!("{tool} {folder}/b.txt")];
+    symlink(bench.outside("other"), bench.at("link"))?;
+    symlink(bench.outside("other/b.txt"), bench.at("b.txt"))?;
+    symlink(bench.outside("other/new.txt"), bench.at("dangling"))?;
+    for path in
+        ["../other/b.txt", "b.txt", "link/b.txt", "link/../other/b.txt", "x/../../other/b.txt", "x/../link/./b.txt"]
+    {
+        assert_eq!(bench.demands("read", json!({"path": path})), expected("read"), "{path}");
+        assert_eq!(bench.demands("write", json!({"path": path, "content": ""})), expected("edit"), "{path}");
+    }
+    for path in ["dangling", "link/new.txt"] {
+        let asked = bench.demands("write", json!({"path": path, "content": ""}));
+        assert_eq!(asked, [format!("external_directory {folder}"), format!("edit {folder}/new.txt")], "{path}");
+    }
+    for (tool, input) in [
+        ("ls", json!({"path": "link"})),
+        ("grep", json!({"path": "../other", "pattern": "x"})),
+        ("glob", json!({"path": "link", "pattern": "x"})),
+    ] {
+        assert_eq!(bench.demands(tool, input), [format!("external_directory {folder}"), format!("{tool} {folder}")]);
+    }
+    let asked = bench.demands("bash", json!({"command": "ls", "workdir": "link"}));
+    assert_eq!(asked, [format!("external_directory {folder}"), "bash ls".into()]);
+    Ok(())
+}
+
+#[test]
+fn a_readable_folder_outside_is_read_without_asking_and_changed_with() -> Tested {
+    let kept = tempfile::tempdir()?;
+    let bench = Bench::with(|place| place.readable(kept.path()))?;
+    let folder = kept.path().canonicalize()?.display().to_string();
+    let path = kept.path().join("tool_1").display().to_string();
+    assert_eq!(bench.demands("read", json!({"path": path})), [format!("read {folder}/tool_1")]);
+    assert_eq!(
+        bench.demands("grep", json!({"path": path, "pattern": "x"})),
+        [format!("read {folder}/tool_1"), format!("grep {folder}/tool_1")]
+    );
+    assert_eq!(
+        bench.demands("write", json!({"path": path, "content": ""})),
+        [format!("external_directory {folder}"), format!("edit {folder}/tool_1"),]
+    );
+    Ok(())
+}
+
+#[test]
+fn no_name_of_a_file_is_judged_as_everything() -> Tested {
+    let bench = Bench::new()?;
+    assert_eq!(bench.demands("write", json!({"path": "*", "content": ""})), ["edit ./*"]);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_path_that_leads_elsewhere_after_the_question_is_refused() -> Tested {
+    let bench = Bench::new()?;
+    bench.put("inside/a.txt", "inside")?;
+    put(&bench.outside("other/a.txt"), "outside")?;
+    symlink(bench.at("inside"), bench.at("link"))?;
+    let input = json!({"path": "link/a.txt", "content": "changed"});
+    let authorised = bench.judged("write", input.clone())?;
+    std::fs::remove_file(bench.at("link"))?;
+    symlink(bench.outside("other"), bench.at("link"))?;
+    let refused = bench.call_with("write", input, authorised).await;
+    assert!(
+        matches!(refused, Err(CallError::Declared(text)) if text.starts_with("A path of this call leads elsewhere"))
+    );
+    assert_eq!(std::fs::read_to_string(bench.outside("other/a.txt"))?, "outside");
+    Ok(())
+}
+
+#[tokio::test]
+async fn what_is_no_path_is_refused_before_anybody_is_asked() -> Tested {
+    let bench = Bench::new()?;
+    for path in ["", "a\0b"] {
+        let refused = bench.judged("read", json!({"path": path}));
+        assert!(matches!(refused, Err(CallError::InvalidInput(_))), "{path:?}");
+    }
+    symlink("round", bench.at("round"))?;
+    assert!(bench.demands("read", json!({"path": "round"}))[0].starts_with("external_directory "));
+    assert!(bench.said("read", json!({"path": "round"})).await.starts_with("round: "));
+    let long = "x".repeat(5_000);
+    assert!(bench.said("read", json!({"path": long})).await.contains("too long"));
+    Ok(())
+}

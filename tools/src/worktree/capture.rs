@@ -1,0 +1,229 @@
+//! Taking the files as they are now.
+
+use super::git::Git;
+use super::shadow::{Scratch, Shadow, forget};
+use annals_runtime::worktree::{Capture, FilesError, LARGEST_UNTRACKED, Skipped, Tree, WhySkipped};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::io::ErrorKind;
+use std::path::Path;
+use std::time::UNIX_EPOCH;
+
+/// What one look at the worktree found.
+struct Found {
+    /// Paths that are gone.
+    gone: BTreeSet<String>,
+    /// Paths to take.
+    take: BTreeSet<String>,
+    /// Paths that stand for something not captured, with the id that says so.
+    markers: BTreeMap<String, String>,
+    skipped: Vec<Skipped>,
+}
+
+impl Shadow {
+    /// Captures the worktree. Only under the lock.
+    pub(super) fn capture(&self) -> Result<Capture, FilesError> {
+        forget(&self.git.directory.join("index.lock"))?;
+        match self.capture_once() {
+            // Somebody wrote while git was reading: the second look usually finds peace.
+            Err(FilesError::Git { command, .. }) if command == "update-index" => self.capture_once(),
+            captured => captured,
+        }
+    }
+
+    fn capture_once(&self) -> Result<Capture, FilesError> {
+        self.gather_excludes()?;
+        // Entries whose metadata changed but not their content are settled here once, not at every capture again.
+        let refreshed = self.git.shadow("update-index").args(["-q", "--refresh"]).finish(None)?;
+        if !matches!(refreshed.code, Some(0 | 1)) {
+            return Err(FilesError::Git { command: "update-index".into(), message: refreshed.message });
+        }
+        let found = self.look()?;
+        if !found.gone.is_empty() {
+            let gone = found.gone.iter().map(|path| (path.as_str(), None));
+            self.write_index(self.git.shadow("update-index"), gone)?;
+        }
+        if !found.take.is_empty() {
+            let paths = found.take.iter().flat_map(|path| [path.as_bytes(), b"\0"]).flatten().copied().collect();
+            let take = self.git.shadow("update-index").args(["--add", "--remove", "--replace", "-z", "--stdin"]);
+            take.input(paths).run()?;
+        }
+        let files = self.write_files(&found.markers)?;
+        let excludes =
+            self.git.shadow("hash-object").args(["-w", "--no-filters", "--"]).args([&self.git.excludes]).text()?;
+        Ok(Capture { tree: self.tree_of(&files, &excludes)?, skipped: found.skipped })
+    }
+
+    /// A capture of these files under these exclude rules.
+    pub(super) fn tree_of(&self, files: &str, excludes: &str) -> Result<Tree, FilesError> {
+        let listing = format!("040000 tree {files}\tfiles\n100644 blob {excludes}\texcludes\n");
+        self.git.shadow("mktree").input(listing.into_bytes()).text()?.parse()
+    }
+
+    /// Every rule beside the project's `.gitignore` files, in one file: later lines win, as git lets its places win.
+    fn gather_excludes(&self) -> Result<(), FilesError> {
+        let mut rules = Vec::new();
+        for path in &self.exclude_files {
+            match fs::read(path) {
+                Ok(text) => rules.extend(text),
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {}
+                Err(error) => return Err(FilesError::io(path)(error)),
+            }
+            rules.extend(b"\n");
+        }
+        rules.extend(b"/.annals-restore-*/\n");
+        let path = &self.git.excludes;
+        match fs::read(path) {
+            Ok(before) if before == rules => Ok(()),
+            _ => fs::write(path, rules).map_err(FilesError::io(path)),
+        }
+    }
+
+    fn look(&self) -> Result<Found, FilesError> {
+        let listed = self.git.shadow("ls-files").args(["-z", "-m", "-o", "--exclude-standard"]).run()?;
+        // What the user tracks is theirs to have back, whatever the rules say.
+        let forced = ["-z", "-c", "-i", "--exclude-standard"];
+        let forced = Git::project(&self.root, "ls-files").args(forced).run()?;
+        let mut found =
+            Found { gone: BTreeSet::new(), take: BTreeSet::new(), markers: BTreeMap::new(), skipped: Vec::new() };
+        let mut large = Vec::new();
+        let mut directories = BTreeMap::new();
+        for name in listed.split(|byte| *byte == 0).chain(forced.split(|byte| *byte == 0)) {
+            if name.is_empty() {
+                continue;
+            }
+            let Some(path) = std::str::from_utf8(name).ok().filter(|path| tellable(path)) else {
+                found.skip(&String::from_utf8_lossy(name), WhySkipped::Name);
+                continue;
+            };
+            if let Some(repository) = path.strip_suffix('/') {
+                found.mark(repository, WhySkipped::Repository, &self.root.join(repository));
+                continue;
+            }
+            let full = self.root.join(path);
+            if !is_plain_below(&self.root, path, &mut directories) {
+                found.gone.insert(path.into());
+                continue;
+            }
+            match fs::symlink_metadata(&full) {
+                Err(error) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+                    found.gone.insert(path.into());
+                }
+                Ok(there) if there.is_symlink() => {
+                    found.take.insert(path.into());
+                }
+                Ok(there) if there.is_file() && fs::File::open(&full).is_ok() => {
+                    if there.len() > LARGEST_UNTRACKED {
+                        large.push((path.to_string(), there.len()));
+                    } else {
+                        found.take.insert(path.into());
+                    }
+                }
+                // What was a file is a directory now; what lies in it is listed by itself.
+                Ok(there) if there.is_dir() && !full.join(".git").exists() => {
+                    found.gone.insert(path.into());
+                }
+                Ok(there) if there.is_dir() => found.mark(path, WhySkipped::Repository, &full),
+                _ => found.mark(path, WhySkipped::Unreadable, &full),
+            }
+        }
+        if !large.is_empty() {
+            let tracked = Git::project(&self.root, "ls-files").args(["-z", "-c"]).run()?;
+            let tracked: BTreeSet<&[u8]> = tracked.split(|byte| *byte == 0).collect();
+            for (path, bytes) in large {
+                if tracked.contains(path.as_bytes()) {
+                    found.take.insert(path);
+                } else {
+                    found.mark(&path, WhySkipped::TooLarge { bytes }, &self.root.join(&path));
+                }
+            }
+        }
+        Ok(found)
+    }
+
+    /// The index as a tree, with markers for what it does not hold.
+    fn write_files(&self, markers: &BTreeMap<String, String>) -> Result<String, FilesError> {
+        if markers.is_empty() {
+            return self.git.shadow("write-tree").text();
+        }
+        // The index keeps only what is captured, so that what a marker stands for is looked at again every time.
+        let marked = self.scratch("index.marked")?;
+        let index = self.git.directory.join("index");
+        if index.exists() {
+            fs::copy(&index, &marked.path).map_err(FilesError::io(&marked.path))?;
+        }
+        let entries = markers.iter().map(|(path, id)| (path.as_str(), Some(("160000", id.as_str()))));
+        self.write_index(self.git.shadow("update-index").index(&marked.path), entries)?;
+        self.git.shadow("write-tree").index(&marked.path).text()
+    }
+
+    /// Puts entries into an index, or takes them out: what goes must come first, to make room for what comes.
+    pub(super) fn write_index<'a>(
+        &self,
+        call: super::git::Call,
+        entries: impl Iterator<Item = (&'a str, Option<(&'a str, &'a str)>)>,
+    ) -> Result<(), FilesError> {
+        let mut lines = Vec::new();
+        for (path, entry) in entries {
+            let (mode, id) = entry.unwrap_or(("0", "0000000000000000000000000000000000000000"));
+            lines.extend(format!("{mode} {id}\t{path}\0").into_bytes());
+        }
+        call.args(["-z", "--index-info"]).input(lines).run().map(drop)
+    }
+
+    /// A tree like another, with some entries changed.
+    pub(super) fn changed_tree<'a>(
+        &self,
+        files: &str,
+        entries: impl Iterator<Item = (&'a str, Option<(&'a str, &'a str)>)>,
+    ) -> Result<String, FilesError> {
+        let index: Scratch = self.scratch("index.planned")?;
+        self.git.shadow("read-tree").index(&index.path).args([files]).run()?;
+        let mut entries: Vec<_> = entries.collect();
+        entries.sort_by_key(|(_, entry)| entry.is_some());
+        self.write_index(self.git.shadow("update-index").index(&index.path), entries.into_iter())?;
+        self.git.shadow("write-tree").index(&index.path).text()
+    }
+}
+
+impl Found {
+    fn skip(&mut self, path: &str, why: WhySkipped) {
+        self.skipped.push(Skipped { path: path.into(), why });
+    }
+
+    /// Notes that something stands at a path which is not captured: later, "absent" must mean absent.
+    fn mark(&mut self, path: &str, why: WhySkipped, full: &Path) {
+        let looks = match fs::symlink_metadata(full) {
+            Ok(there) if there.is_file() => {
+                let time = there.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+                format!("{} {}", there.len(), time.map_or(0, |time| time.as_nanos()))
+            }
+            _ => String::new(),
+        };
+        let id = blake3::hash(looks.as_bytes()).to_hex();
+        let id: String = id.chars().take(40).collect();
+        if self.markers.insert(path.into(), id).is_none() {
+            self.gone.insert(path.into());
+            self.skip(path, why);
+        }
+    }
+}
+
+/// Whether git takes a path: no part of it is its own.
+pub(super) fn tellable(path: &str) -> bool {
+    let path = path.strip_suffix('/').unwrap_or(path);
+    !path.contains('\0')
+        && path.split('/').all(|part| !matches!(part, "" | "." | "..") && !part.eq_ignore_ascii_case(".git"))
+}
+
+/// Whether every directory on the way to a path is a directory, not a link to one.
+fn is_plain_below(root: &Path, path: &str, known: &mut BTreeMap<String, bool>) -> bool {
+    let Some((above, _)) = path.rsplit_once('/') else { return true };
+    if let Some(plain) = known.get(above) {
+        return *plain;
+    }
+    let here = fs::symlink_metadata(root.join(above)).is_ok_and(|there| there.is_dir());
+    let plain = here && is_plain_below(root, above, known);
+    known.insert(above.into(), plain);
+    plain
+}
