@@ -11,6 +11,7 @@ use crate::reader::Reader;
 use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
 use annals_import::Options;
+use annals_inspect::SessionAt;
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,6 +60,12 @@ pub struct Found {
     pub session: SessionId,
     /// The first Seq that is not in view.
     pub until: Seq,
+}
+
+impl From<&Found> for SessionAt {
+    fn from(found: &Found) -> Self {
+        found.reader.session_at(found.session, found.until)
+    }
 }
 
 impl Desk {

@@ -3,9 +3,9 @@
 use crate::config::ConfigError;
 use crate::host::HostError;
 use crate::look::counted;
-use crate::questions::AskError;
 use annals_core::{Seq, SessionId};
 use annals_import::{ImportError, RecogniseError};
+use annals_inspect::AskError;
 use annals_projections::BuildError;
 use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;

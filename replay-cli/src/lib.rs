@@ -5,13 +5,12 @@
 #![warn(missing_docs)]
 
 pub mod app;
-pub mod audit;
 pub mod bring;
-pub mod changes;
 pub mod commands;
 pub mod config;
 pub mod damaged;
 pub mod desk;
+pub mod draw;
 pub mod error;
 pub mod host;
 pub mod json;
@@ -21,10 +20,7 @@ pub mod message;
 pub mod pager;
 pub mod place;
 pub mod progress;
-pub mod proof;
-pub mod questions;
 pub mod reader;
 pub mod remarks;
 pub mod schema;
-pub mod tale;
 pub mod undoing;

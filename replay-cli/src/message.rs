@@ -2,9 +2,9 @@
 
 use crate::layout::{Sheet, plain};
 use crate::look::{Tone, duration, money, size, thousands};
-use crate::tale::input_in_brief;
 use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
+use annals_inspect::timeline::input_in_brief;
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
 

@@ -8,9 +8,10 @@ pub use walk::Walk;
 
 use crate::error::CliError;
 use annals_core::{Blobs, Record, Seq, SessionId};
+use annals_inspect::SessionAt;
 use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
-use annals_runtime::views::Views;
 use annals_store::cache::ViewCache;
+use annals_store::views::Views;
 use annals_store::{EventLog, Head, ReadError};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -60,6 +61,11 @@ impl Reader {
     /// Where the log lies, or the file that it was read from.
     pub fn store(&self) -> &PathBuf {
         &self.store
+    }
+
+    /// A session up to a cut, for questions.
+    pub fn session_at(&self, session: SessionId, until: Seq) -> SessionAt {
+        SessionAt::new(Arc::clone(&self.log), self.saved.clone(), session, until)
     }
 
     /// Where a Session ends.

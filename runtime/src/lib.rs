@@ -17,7 +17,6 @@ pub mod settings;
 pub mod subagents;
 pub mod tools;
 mod turn;
-pub mod views;
 pub mod worktree;
 
 pub use annals_store::Boxed;

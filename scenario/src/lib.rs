@@ -22,7 +22,7 @@ mod world;
 
 pub use action::Action;
 pub use file::Scenario;
-pub use pattern::{Captures, Mismatch, Pattern};
+pub use pattern::{Captures, Mismatch, Pattern, judge};
 pub use player::{Backend, PlayError, play};
 pub use record::{RecordError, record};
 pub use report::{Failure, Outcome, Report};

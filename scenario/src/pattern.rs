@@ -1,5 +1,6 @@
 //! Patterns: what an `expect` asks of a view, and where a view differs from it.
 
+mod judge;
 mod same;
 #[cfg(test)]
 mod tests;
@@ -10,6 +11,7 @@ use annals_core::canonical;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
+pub use judge::judge;
 pub use same::Same;
 
 /// What was captured so far: all views, by label.

@@ -20,6 +20,7 @@ pub mod log;
 pub mod memory;
 pub mod placing;
 pub mod shared;
+pub mod views;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
 pub use layer::LogLayer;

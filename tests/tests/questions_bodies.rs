@@ -7,7 +7,7 @@
 #[path = "questions/harness.rs"]
 mod harness;
 
-use annals_cli::questions::{Past, views};
+use annals_inspect::{SessionAt, views};
 use harness::{fixtures, imported};
 use serde_json::Value;
 
@@ -123,7 +123,7 @@ fn rebuilt(body: &Value) -> (Vec<String>, Vec<Piece>) {
     (body["system"].as_array().unwrap().iter().map(string).collect(), out)
 }
 
-async fn bodies(past: &Past) -> Vec<Value> {
+async fn bodies(past: &SessionAt) -> Vec<Value> {
     let mut bodies = Vec::new();
     views::bodies(past, past.until, |body| bodies.push(serde_json::from_str(body).unwrap())).await.unwrap();
     bodies

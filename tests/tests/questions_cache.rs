@@ -3,9 +3,9 @@
 #[path = "questions/harness.rs"]
 mod harness;
 
-use annals_cli::questions::cache::{self, Asking};
 use annals_core::event::*;
 use annals_core::{CallId, Event, Json, Seq};
+use annals_inspect::cache::{self, Asking};
 use harness::{Own, drawn};
 
 const READ_40: Option<Usage> = Some(Usage { input: 10, output: 5, reasoning: 0, cache_read: 40, cache_write: 20 });
@@ -30,7 +30,7 @@ async fn next_turn(own: &mut Own) -> String {
 
 async fn told(own: &Own) -> String {
     let answer = cache::ask(&own.past().await, Asking { last: None, ttl_ms: 300_000 }).await.unwrap();
-    drawn(|out, look| cache::draw(&answer, look, out))
+    drawn(|out, look| annals_cli::draw::cache::draw(&answer, look, out))
 }
 
 #[tokio::test]

@@ -5,8 +5,8 @@ mod logs;
 #[path = "questions/long.rs"]
 mod long;
 
-use annals_cli::questions::{Past, bisect, diff, when};
 use annals_core::Seq;
+use annals_inspect::{SessionAt, bisect, diff, when};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
 use logs::Counting;
@@ -74,7 +74,7 @@ async fn a_bisection_over_what_grows_with_the_log_reads_it_once() {
     let log: Arc<dyn EventLog> = counting.clone();
     let past = past(&log, Some(&Arc::new(ViewCache::in_memory())), session).await;
     let pattern = r#"{"events": {"$contains": {"text": "Tell me of thing-1200."}}, "transcript": {"$not": []}}"#;
-    let judge = bisect::Judge::pattern(pattern).unwrap();
+    let judge = annals_scenario::judge(pattern).unwrap();
     past.view(past.until).await.unwrap();
     counting.taken();
     let found = bisect::ask(&past, Seq(1), Seq(past.until.0 - 1), &judge).await.unwrap();
@@ -92,7 +92,7 @@ async fn an_earlier_cut_is_answered_from_the_pages_before_it() {
     let log: Arc<dyn EventLog> = counting.clone();
     let cache = Arc::new(ViewCache::in_memory());
     when::ask(&past(&log, Some(&cache), session).await, "thing-300").await.unwrap();
-    let early = Past::new(Arc::clone(&log), Some(cache), session, Seq(1 + 250 * 5));
+    let early = SessionAt::new(Arc::clone(&log), Some(cache), session, Seq(1 + 250 * 5));
     let expected = when::ask_all(&early, "thing-200").await.unwrap();
     counting.taken();
     assert_eq!(when::ask(&early, "thing-200").await.unwrap(), expected);

@@ -7,9 +7,9 @@ mod logs;
 #[path = "questions/long.rs"]
 mod long;
 
-use annals_cli::questions::{Past, diff, when};
 use annals_core::event::*;
 use annals_core::{Blobs, Record, Seq};
+use annals_inspect::{SessionAt, diff, when};
 use annals_projections::{Body, Messages, Projection, ToJson, Transcript};
 use annals_store::EventLog;
 use annals_store::cache::ViewCache;
@@ -47,7 +47,7 @@ const WORDS: [&str; 14] = [
     "no such words anywhere",
 ];
 
-async fn pasts() -> Vec<Past> {
+async fn pasts() -> Vec<SessionAt> {
     let mut own = eventful().await;
     own.offers(&["read", "write"]).await;
     own.says("write", "Write notes.").await;
@@ -84,7 +84,7 @@ async fn an_index_says_of_every_text_what_reading_all_records_says() {
 }
 
 /// The turns of a Session, from all of its records: what each message shows, without places and times.
-async fn turns(past: &Past) -> Vec<Vec<String>> {
+async fn turns(past: &SessionAt) -> Vec<Vec<String>> {
     let (mut messages, mut transcript) = (Messages::default(), Transcript::default());
     past.each(Seq::ZERO, past.until, |record| {
         messages.apply(record);

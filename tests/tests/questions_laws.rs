@@ -3,10 +3,10 @@
 #[path = "questions/harness.rs"]
 mod harness;
 
-use annals_cli::questions::certify::{Report, certify};
-use annals_cli::questions::{AskError, Past, bisect, cache, diff, goldens, views, when, why};
 use annals_core::Seq;
 use annals_core::event::Purpose;
+use annals_inspect::certify::{Report, certify};
+use annals_inspect::{AskError, SessionAt, bisect, cache, diff, goldens, views, when, why};
 use annals_store::EventLog;
 use annals_store::cache::{Fold, ViewCache};
 use harness::{Own, all_of, eventful, imported};
@@ -24,7 +24,7 @@ const IMPORTED: [&str; 8] = [
     "claude-code/tools-and-compaction.jsonl",
 ];
 
-async fn pasts() -> Vec<Past> {
+async fn pasts() -> Vec<SessionAt> {
     let mut pasts = vec![eventful().await.past().await];
     for name in IMPORTED {
         pasts.push(imported(name).await);
@@ -34,7 +34,7 @@ async fn pasts() -> Vec<Past> {
     pasts
 }
 
-async fn every_why(past: &Past) -> Vec<why::Why> {
+async fn every_why(past: &SessionAt) -> Vec<why::Why> {
     let mut answers = Vec::new();
     for step in past.steps().await.unwrap().steps.iter().filter(|step| step.purpose == Purpose::Turn) {
         answers.push(why::ask(past, Some(step.number), None).await.unwrap());
@@ -129,7 +129,7 @@ fn checkpoint(text: &str) -> String {
 #[tokio::test]
 async fn a_bisection_finds_what_looking_at_every_cut_finds_in_few_folds() {
     for past in pasts().await {
-        let judge = bisect::Judge::pattern(r#"{"transcript": {"$not": {"$length": 0}}}"#).unwrap();
+        let judge = annals_scenario::judge(r#"{"transcript": {"$not": {"$length": 0}}}"#).unwrap();
         let first = past.view(past.cut_after(Seq(0)).await.unwrap()).await.unwrap();
         let whole = past.view(past.until).await.unwrap();
         if !first.transcript.items.is_empty() || whole.transcript.items.is_empty() {
@@ -154,14 +154,14 @@ async fn a_bisection_finds_what_looking_at_every_cut_finds_in_few_folds() {
 #[tokio::test]
 async fn a_bisection_refuses_ends_that_do_not_differ_and_patterns_that_are_none() {
     let past = eventful().await.past().await;
-    let always = bisect::Judge::pattern(r#"{"session": {"agent": "build"}}"#).unwrap();
+    let always = annals_scenario::judge(r#"{"session": {"agent": "build"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &always).await.unwrap_err();
     assert_eq!(error.to_string(), "it holds at the good end already (before seq 1)");
-    let never = bisect::Judge::pattern(r#"{"session": {"agent": "other"}}"#).unwrap();
+    let never = annals_scenario::judge(r#"{"session": {"agent": "other"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &never).await.unwrap_err();
     assert!(error.to_string().starts_with("it does not hold at the bad end"), "{error}");
     for wrong in [r#"{"histroy": []}"#, "3", r#"{"history": {"$same": "a.b"}}"#, r#"{"history": {"$len": 3}}"#, "{"] {
-        let error = bisect::Judge::pattern(wrong).err().unwrap();
+        let error = annals_scenario::judge(wrong).err().unwrap();
         assert_eq!(error.status(), 2, "{error}");
     }
 }
@@ -172,7 +172,7 @@ async fn a_command_judges_views_on_stdin_as_git_does() {
     let judge = |script: &str| bisect::Judge::Command { words: ["sh", "-c", script].map(str::to_owned).to_vec() };
     let last = Seq(past.until.0 - 1);
     let found = bisect::ask(&past, Seq(0), last, &judge("! grep -q heliotrope")).await.unwrap();
-    let by_pattern = bisect::Judge::pattern(
+    let by_pattern = annals_scenario::judge(
         r#"{"history": {"$not": {"$length": 0}}, "events": {"$contains": {"output": "the word is heliotrope"}}}"#,
     );
     let expected = bisect::ask(&past, Seq(0), last, &by_pattern.unwrap()).await.unwrap();
@@ -263,7 +263,7 @@ async fn a_certificate_names_the_request_whose_body_differs() {
     assert_eq!(found.sessions[0].bodies.len(), own.past().await.steps().await.unwrap().steps.len());
     let mut other = found.clone();
     other.sessions[0].bodies[2] = found.sessions[0].head;
-    let whats = |differences: Vec<annals_cli::questions::certify::Difference>| -> Vec<String> {
+    let whats = |differences: Vec<annals_inspect::certify::Difference>| -> Vec<String> {
         differences.into_iter().map(|it| it.what).collect()
     };
     assert_eq!(whats(found.differences(&other)), ["request 3"]);
@@ -300,8 +300,8 @@ async fn the_index_of_requests_resumes_from_a_saved_one_and_is_the_same() {
     let (log, session) = (own.log.clone(), own.session);
     let cache = Arc::new(ViewCache::in_memory());
     let until = log.head(session).await.unwrap().unwrap().next;
-    let with = |until| Past::new(Arc::clone(&log), Some(cache.clone()), session, until);
-    let scratch = Past::new(Arc::clone(&log), None, session, until).steps().await.unwrap();
+    let with = |until| SessionAt::new(Arc::clone(&log), Some(cache.clone()), session, until);
+    let scratch = SessionAt::new(Arc::clone(&log), None, session, until).steps().await.unwrap();
     assert_eq!(scratch.steps.len(), 700);
     assert_eq!(with(until).steps().await.unwrap(), scratch);
     let saved = cache.nearest(session, Fold { name: "steps", version: 1 }, until);
@@ -311,7 +311,7 @@ async fn the_index_of_requests_resumes_from_a_saved_one_and_is_the_same() {
     own.sends().await;
     let until = log.head(session).await.unwrap().unwrap().next;
     let resumed = with(until).steps().await.unwrap();
-    assert_eq!(resumed, Past::new(Arc::clone(&log), None, session, until).steps().await.unwrap());
-    let early = Past::new(Arc::clone(&log), None, session, Seq(40)).steps().await.unwrap();
+    assert_eq!(resumed, SessionAt::new(Arc::clone(&log), None, session, until).steps().await.unwrap());
+    let early = SessionAt::new(Arc::clone(&log), None, session, Seq(40)).steps().await.unwrap();
     assert_eq!(with(Seq(40)).steps().await.unwrap(), early);
 }

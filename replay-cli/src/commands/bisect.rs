@@ -5,8 +5,8 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
 use crate::look::{Tone, counted};
-use crate::questions::bisect::{Found, Judge};
-use crate::questions::{Past, bisect};
+use annals_inspect::bisect::{Found, Judge};
+use annals_inspect::{SessionAt, bisect};
 use std::io::Write;
 
 /// Finds the first Cut at which something holds, by a binary search between two events.
@@ -40,10 +40,10 @@ pub struct Args {
 /// When the ends do not differ, the command cannot judge, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let judge = match &args.pattern {
-        Some(pattern) => Judge::pattern(pattern)?,
+        Some(pattern) => annals_scenario::judge(pattern)?,
         None => Judge::Command { words: args.command.clone() },
     };
-    let past = Past::from(&desk.target(&Target { session: args.session.clone(), at: None }).await?);
+    let past = SessionAt::from(&desk.target(&Target { session: args.session.clone(), at: None }).await?);
     let found = bisect::ask(&past, annals_core::Seq(args.good), annals_core::Seq(args.bad), &judge).await?;
     if desk.look.json {
         json::object(out, &found)?;

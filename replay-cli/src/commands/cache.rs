@@ -3,7 +3,7 @@
 use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::questions::{Past, cache};
+use annals_inspect::{SessionAt, cache};
 use std::io::Write;
 
 /// Shows what a provider's prompt cache could keep: the prefix that each request shares with the one before, and breaks.
@@ -31,13 +31,13 @@ pub struct Args {
 /// # Errors
 /// When the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = Past::from(&desk.target(&args.target).await?);
+    let past = SessionAt::from(&desk.target(&args.target).await?);
     let asking = cache::Asking { last: args.last, ttl_ms: args.ttl.saturating_mul(1_000) };
     let answer = cache::ask(&past, asking).await?;
     if desk.look.json {
         json::object(out, &answer)?;
     } else {
-        cache::draw(&answer, &desk.look, out)?;
+        crate::draw::cache::draw(&answer, &desk.look, out)?;
     }
     Ok(Verdict::bad_if(answer.damaged > 0 || (args.deny_breaks && answer.breaks > 0)))
 }

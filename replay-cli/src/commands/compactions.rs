@@ -5,9 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
 use crate::look::{Look, Tone, counted, money, thousands};
-use crate::tale::one_line;
 use annals_core::event::CompactionUndone;
 use annals_core::{Blobs, Seq, SessionId};
+use annals_inspect::timeline::one_line;
 use annals_projections::{
     Body, Content, Ledger, LedgerEntry, LedgerOutcome, Message, Messages, SessionView, ToJson, estimate, unmentioned,
 };

@@ -1,13 +1,13 @@
 //! `annals diff`
 
-use crate::changes::{Change, changes};
 use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
 use crate::look::{Look, Tone, counted};
-use crate::questions::{self, Past};
 use annals_core::Seq;
+use annals_inspect::SessionAt;
+use annals_inspect::view_diff::{Change, changes};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::io::{self, Write};
@@ -48,11 +48,11 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             Some(other) => past(other, desk).await?,
             None => one.clone(),
         };
-        let found = questions::diff::requests((&one, *m), (&other, *n)).await?;
+        let found = annals_inspect::diff::requests((&one, *m), (&other, *n)).await?;
         if desk.look.json {
             json::object(out, &found)?;
         } else {
-            questions::diff::draw_requests(&found, args.stat, &desk.look, out)?;
+            crate::draw::diff::draw_requests(&found, args.stat, &desk.look, out)?;
         }
         return Ok(Verdict::bad_if(found.first.is_some()));
     }
@@ -62,19 +62,19 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         (Err(_), Some(_)) => Err(CliError::NotASeq { text: other.to_owned() }),
         (Err(_), None) => {
             let (one, other) = (past(&args.session, desk).await?, past(other, desk).await?);
-            let found = questions::diff::sessions(&one, &other).await?;
+            let found = annals_inspect::diff::sessions(&one, &other).await?;
             if desk.look.json {
                 json::object(out, &found)?;
             } else {
-                questions::diff::draw_sessions(&found, args.stat, &desk.look, out)?;
+                crate::draw::diff::draw_sessions(&found, args.stat, &desk.look, out)?;
             }
             Ok(Verdict::bad_if(found.first.is_some()))
         }
     }
 }
 
-async fn past(session: &str, desk: &Desk) -> Result<Past, CliError> {
-    Ok(Past::from(&desk.target(&Target { session: session.to_owned(), at: None }).await?))
+async fn past(session: &str, desk: &Desk) -> Result<SessionAt, CliError> {
+    Ok(SessionAt::from(&desk.target(&Target { session: session.to_owned(), at: None }).await?))
 }
 
 async fn cuts(

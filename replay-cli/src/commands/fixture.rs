@@ -4,7 +4,7 @@ use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::look::{Tone, counted};
-use crate::questions::{Past, goldens};
+use annals_inspect::{SessionAt, goldens};
 use std::io::Write;
 use std::path::PathBuf;
 
@@ -33,7 +33,7 @@ pub struct Args {
 /// # Errors
 /// When a file is there already, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = Past::from(&desk.target(&args.target).await?);
+    let past = SessionAt::from(&desk.target(&args.target).await?);
     if args.check {
         return check(args, &past, desk, out).await;
     }
@@ -46,7 +46,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::Fine)
 }
 
-async fn check(args: &Args, past: &Past, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+async fn check(args: &Args, past: &SessionAt, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let stale = goldens::check(past, &args.output).await?;
     if desk.look.json {
         json::object(out, &stale)?;

@@ -3,14 +3,15 @@
 mod head;
 mod step;
 
-use crate::audit::Audit;
 use crate::desk::{Desk, Target};
+use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
 use crate::look::Tone;
-use crate::tale::{Detail, Item, Tale, draw};
 use annals_core::{Seq, Time};
+use annals_inspect::statistics::Audit;
+use annals_inspect::timeline::{Item, Tale};
 use annals_projections::ToJson;
 use annals_store::ReadError;
 use annals_store::exchange::{Damage, VerifyReport, verify_session};

@@ -5,8 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
 use crate::look::{Look, Tone, counted, thousands};
-use crate::proof::{Wire, body_of, prove_all};
 use annals_core::{Digest, Event};
+use annals_inspect::SessionAt;
+use annals_inspect::prove::{Wire, body_of, prove_all};
 use annals_projections::{Block, Request, RequestMark, Requests, Role, Span, rebuild};
 use serde_json::{Value, json};
 use std::io::Write;
@@ -44,7 +45,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
 
 async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let items: Vec<(RequestMark, Option<Option<String>>)> = if prove {
-        let proofs = prove_all(&found.reader, found.session, found.until, false).await?;
+        let proofs = prove_all(&SessionAt::from(found), false).await?;
         proofs.into_iter().map(|proof| (proof.mark, Some(proof.flaw))).collect()
     } else {
         let requests: Requests = found.reader.fold(found.session, found.until).await?;

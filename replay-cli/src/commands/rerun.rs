@@ -10,8 +10,8 @@ use crate::host::{
 };
 use crate::json;
 use crate::look::{Tone, counted};
-use crate::questions::{self, Past};
 use annals_core::Seq;
+use annals_inspect::SessionAt;
 use annals_runtime::Session;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
@@ -79,7 +79,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     stage.show.begin(&*session.view().await.map_err(HostError::from)?, &mut io::sink())?;
     let whole = again(&recorded.deeds, &options.model, &host, &session, &mut stage, desk).await?;
     let (one, other) = (past(found.session, &reader).await?, past(session.id(), &reader).await?);
-    let differs = questions::diff::sessions(&one, &other).await?;
+    let differs = annals_inspect::diff::sessions(&one, &other).await?;
     let id = session.id();
     if desk.look.json {
         let told = serde_json::json!({
@@ -87,7 +87,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         });
         json::object(out, &told)?;
     } else if differs.first.is_some() {
-        questions::diff::draw_sessions(&differs, false, &desk.look, out)?;
+        crate::draw::diff::draw_sessions(&differs, false, &desk.look, out)?;
     } else {
         writeln!(out, "{} {} the same", desk.look.paint(Tone::Good, "✓"), counted(differs.same, "turn"))?;
     }
@@ -138,7 +138,7 @@ async fn again(
     Ok(true)
 }
 
-async fn past(session: annals_core::SessionId, reader: &crate::reader::Reader) -> Result<Past, CliError> {
+async fn past(session: annals_core::SessionId, reader: &crate::reader::Reader) -> Result<SessionAt, CliError> {
     let until = reader.until(session, None).await?;
-    Ok(Past::new(reader.log().clone(), reader.saved().cloned(), session, until))
+    Ok(SessionAt::new(reader.log().clone(), reader.saved().cloned(), session, until))
 }

@@ -5,9 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::look::{Tone, counted, thousands};
 use crate::progress::Bar;
-use crate::proof::{Proof, Wire, prove_all};
 use crate::reader::Reader;
 use annals_core::Digest;
+use annals_inspect::prove::{Proof, Wire, prove_all};
 use annals_store::exchange::verify::Kept;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
 use std::io::Write;
@@ -107,7 +107,9 @@ impl Requests {
             return Ok(());
         }
         for proven in &report.sessions {
-            for Proof { mark, flaw, wire } in prove_all(reader, proven.session, proven.next, args.wire).await? {
+            for Proof { mark, flaw, wire } in
+                prove_all(&reader.session_at(proven.session, proven.next), args.wire).await?
+            {
                 self.count += 1;
                 let told = |why| format!("Session {}, seq {}: {why}", proven.session, mark.seq);
                 self.flaws.extend(flaw.map(told));

@@ -4,7 +4,7 @@ use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::questions::{Past, when};
+use annals_inspect::{SessionAt, when};
 use std::io::Write;
 
 /// Shows when the model knew something: when a text entered its view, through what, and when and by what it left.
@@ -30,12 +30,12 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         [text] => ("@last".to_owned(), text.as_str()),
         [] => ("@last".to_owned(), ""),
     };
-    let past = Past::from(&desk.target(&Target { session, at: args.at }).await?);
+    let past = SessionAt::from(&desk.target(&Target { session, at: args.at }).await?);
     let answer = when::ask(&past, text).await?;
     if desk.look.json {
         json::object(out, &answer)?;
     } else {
-        when::draw(&answer, &mut Sheet::new(out, &desk.look))?;
+        crate::draw::when::draw(&answer, &mut Sheet::new(out, &desk.look))?;
     }
     Ok(Verdict::bad_if(answer.sightings.is_empty()))
 }

@@ -4,7 +4,7 @@ use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::questions::{Past, why};
+use annals_inspect::{SessionAt, why};
 use std::io::Write;
 
 /// Shows why the model was told what it was told: each span of a request and the event that put it there.
@@ -32,12 +32,12 @@ pub struct Args {
 /// # Errors
 /// When there is no such request, the Session cannot be read or the output refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = Past::from(&desk.target(&args.target).await?);
+    let past = SessionAt::from(&desk.target(&args.target).await?);
     let answer = why::ask(&past, args.step, args.text.as_deref()).await?;
     if desk.look.json {
         json::object(out, &answer)?;
     } else {
-        why::draw(&answer, args.full, &mut Sheet::new(out, &desk.look))?;
+        crate::draw::why::draw(&answer, args.full, &mut Sheet::new(out, &desk.look))?;
     }
     let absent = answer.spans.is_empty() && args.text.is_some();
     if absent {

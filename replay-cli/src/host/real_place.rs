@@ -10,9 +10,9 @@ use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
 use annals_runtime::ports::{RealFilesystem, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
+use annals_tools::Workplace;
 use annals_tools::skills::{self, Root};
 use annals_tools::worktree::files_kept_in;
-use annals_tools::Workplace;
 use std::path::Path;
 use std::sync::Arc;
 

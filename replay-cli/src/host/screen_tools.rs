@@ -4,9 +4,9 @@
 use super::Screen;
 use crate::layout::{clip, plain};
 use crate::look::{Tone, counted, duration};
-use crate::tale::{input_in_brief, one_line};
 use annals_core::event::{ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
+use annals_inspect::timeline::{input_in_brief, one_line};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};

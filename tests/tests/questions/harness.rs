@@ -4,10 +4,10 @@
 use annals_cli::bring::bring;
 use annals_cli::look::Look;
 use annals_cli::progress::Bar;
-use annals_cli::questions::Past;
 use annals_core::event::*;
 use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
 use annals_import::{Options, recognise};
+use annals_inspect::SessionAt;
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_store::{Draft, EventLog, MemoryLog};
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub fn fixtures() -> PathBuf {
 }
 
 /// The first Session of a fixture.
-pub async fn imported(name: &str) -> Past {
+pub async fn imported(name: &str) -> SessionAt {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
     let report = bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
@@ -26,17 +26,17 @@ pub async fn imported(name: &str) -> Past {
 }
 
 /// Every Session of a fixture.
-pub async fn all_of(name: &str) -> Vec<Past> {
+pub async fn all_of(name: &str) -> Vec<SessionAt> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
     bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
     let heads = log.sessions().await.unwrap();
-    heads.iter().map(|head| Past::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
+    heads.iter().map(|head| SessionAt::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
 }
 
-pub async fn past(log: &Arc<dyn EventLog>, session: SessionId) -> Past {
+pub async fn past(log: &Arc<dyn EventLog>, session: SessionId) -> SessionAt {
     let head = log.head(session).await.unwrap().unwrap();
-    Past::new(Arc::clone(log), None, session, head.next)
+    SessionAt::new(Arc::clone(log), None, session, head.next)
 }
 
 pub fn look() -> Look {
@@ -297,7 +297,7 @@ impl Own {
         .await
     }
 
-    pub async fn past(&self) -> Past {
+    pub async fn past(&self) -> SessionAt {
         past(&self.log, self.session).await
     }
 }

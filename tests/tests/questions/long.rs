@@ -1,9 +1,9 @@
 //! Long Sessions in which little happens, and forks of them.
 #![allow(dead_code, reason = "each story file uses its part")]
 
-use annals_cli::questions::Past;
 use annals_core::event::*;
 use annals_core::{Event, Seq, SessionId, Time};
+use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
 use annals_store::{Draft, EventLog, MemoryLog};
 use std::sync::Arc;
@@ -70,7 +70,7 @@ pub async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: 
     session
 }
 
-pub async fn past(log: &Arc<dyn EventLog>, cache: Option<&Arc<ViewCache>>, session: SessionId) -> Past {
+pub async fn past(log: &Arc<dyn EventLog>, cache: Option<&Arc<ViewCache>>, session: SessionId) -> SessionAt {
     let until = log.head(session).await.unwrap().unwrap().next;
-    Past::new(Arc::clone(log), cache.cloned(), session, until)
+    SessionAt::new(Arc::clone(log), cache.cloned(), session, until)
 }

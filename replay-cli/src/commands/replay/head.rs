@@ -1,8 +1,8 @@
 //! What stands above and below a timeline.
 
-use crate::audit::Audit;
 use crate::layout::{Sheet, plain, wrap};
 use crate::look::{Tone, counted, duration, money, thousands};
+use annals_inspect::statistics::Audit;
 use annals_store::exchange::VerifyReport;
 use std::io;
 

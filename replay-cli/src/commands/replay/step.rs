@@ -1,13 +1,13 @@
 //! Walking through a Session event by event, in the terminal.
 
-use crate::changes::changes;
 use crate::commands::{diff, log, show};
 use crate::desk::{Desk, Found};
 use crate::error::CliError;
 use crate::layout::clip;
 use crate::look::{Look, Tone};
-use crate::tale::brief;
 use annals_core::{Record, Seq};
+use annals_inspect::timeline::brief;
+use annals_inspect::view_diff::changes;
 use annals_projections::{Projection, SessionView};
 use annals_store::Slice;
 use crossterm::event::{Event as Input, KeyCode, KeyEventKind, KeyModifiers, read};

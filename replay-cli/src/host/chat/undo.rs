@@ -4,8 +4,8 @@ use super::Chat;
 use crate::error::CliError;
 use crate::host::HostError;
 use crate::look::counted;
-use crate::tale::one_line;
 use annals_core::Seq;
+use annals_inspect::timeline::one_line;
 use annals_projections::{Body, SessionView};
 use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
 

@@ -1,0 +1,34 @@
+//! What differs: two Sessions aligned by turns, two requests part by part. (Two Cuts: [`crate::view_diff`].)
+
+mod requests;
+mod said;
+mod sessions;
+
+pub use requests::{First, Part, Requests, requests};
+pub use sessions::{Entry, Pair, Sessions, Turn, sessions};
+
+use serde::Serialize;
+
+/// Lines that two texts differ in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Lines {
+    /// Only in the second.
+    pub added: u64,
+    /// Only in the first.
+    pub removed: u64,
+}
+
+impl Lines {
+    /// Counts the lines that differ.
+    pub fn between(before: &str, after: &str) -> Self {
+        let mut lines = Self::default();
+        for change in similar::TextDiff::from_lines(before, after).iter_all_changes() {
+            match change.tag() {
+                similar::ChangeTag::Insert => lines.added += 1,
+                similar::ChangeTag::Delete => lines.removed += 1,
+                similar::ChangeTag::Equal => {}
+            }
+        }
+        lines
+    }
+}

@@ -1,0 +1,116 @@
+//! Why a question has no answer.
+
+use annals_core::{Seq, SessionId};
+use annals_projections::BuildError;
+use annals_store::ReadError;
+use std::io;
+use std::path::PathBuf;
+
+/// A question about the past has no answer. Each message says what to ask instead.
+#[derive(Debug, thiserror::Error)]
+pub enum AskError {
+    /// The log cannot be read.
+    #[error(transparent)]
+    Read(#[from] ReadError),
+    /// The Session has no such request: `annals cache` lists them.
+    #[error("Session {session} has {count} requests up to there; there is no number {wanted}")]
+    NoStep {
+        /// Which Session.
+        session: SessionId,
+        /// What was asked for, from 1.
+        wanted: u64,
+        /// How many there are.
+        count: u64,
+    },
+    /// The request cannot be rebuilt.
+    #[error("session {session}, seq {seq}: {source}")]
+    Build {
+        /// Which Session.
+        session: SessionId,
+        /// The Seq of `request.sent`.
+        seq: Seq,
+        /// What the log lacks.
+        #[source]
+        source: BuildError,
+    },
+    /// The Session ends earlier: `annals log` lists its events.
+    #[error("Session {session} has no event at seq {seq}; `annals log` lists them")]
+    NoEvent {
+        /// Which Session.
+        session: SessionId,
+        /// Where.
+        seq: Seq,
+    },
+    /// A view has another name.
+    #[error("no view is called {name:?}; there are {}", known.join(", "))]
+    NoView {
+        /// What was asked for.
+        name: String,
+        /// The names of views.
+        known: Vec<&'static str>,
+    },
+    /// The pattern is not one; the message names the place.
+    #[error("the pattern is wrong at {0}")]
+    Pattern(String),
+    /// The pattern is no JSON.
+    #[error("the pattern is not JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// A search needs a place where it does not hold before one where it does.
+    #[error("{what}")]
+    Ends {
+        /// What is wrong with the ends, and what would be right.
+        what: String,
+    },
+    /// The command that judges views could not judge one.
+    #[error("{command:?} {outcome}")]
+    Judge {
+        /// The command.
+        command: String,
+        /// What happened.
+        outcome: String,
+    },
+    /// A file cannot be read or written.
+    #[error("{}: {source}", path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// What the system said.
+        #[source]
+        source: io::Error,
+    },
+    /// A report is not one.
+    #[error("{}: not a report of `annals certify`: {source}", path.display())]
+    NotAReport {
+        /// Which file.
+        path: PathBuf,
+        /// What the parser found.
+        #[source]
+        source: serde_json::Error,
+    },
+    /// Golden files are there already.
+    #[error("{} is there already; --force replaces it", path.display())]
+    Exists {
+        /// Which file.
+        path: PathBuf,
+    },
+}
+
+impl AskError {
+    /// The exit status: 2 when the question was put wrongly, 1 when the log is bad news.
+    pub fn status(&self) -> u8 {
+        match self {
+            Self::Read(ReadError::NoSession(_))
+            | Self::NoStep { .. }
+            | Self::NoEvent { .. }
+            | Self::NoView { .. }
+            | Self::Pattern(_)
+            | Self::NotJson(_)
+            | Self::Ends { .. }
+            | Self::Judge { .. }
+            | Self::File { .. }
+            | Self::NotAReport { .. }
+            | Self::Exists { .. } => 2,
+            Self::Read(_) | Self::Build { .. } => 1,
+        }
+    }
+}

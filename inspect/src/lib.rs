@@ -1,0 +1,30 @@
+//! Questions about the past of a session: why, when, what differs, what a cache could keep, where something began, and
+//! whether every recorded request can be rebuilt.
+//!
+//! Every answer is plain data (serde structs) computed from the log and its folds, for our own sessions and for imported
+//! ones; drawing belongs to the caller. Provenance is what the folds carry: nothing is searched afterwards to guess it.
+//! Where the log lacks a fact that an answer needs, the answer names it ([`Lack`]). Described in `docs/questions/`.
+#![warn(missing_docs)]
+
+pub mod bisect;
+pub mod cache;
+pub mod certify;
+pub mod diff;
+mod error;
+pub mod format;
+pub mod goldens;
+pub mod prove;
+mod request;
+mod session_at;
+pub mod statistics;
+mod steps;
+pub mod timeline;
+pub mod view_diff;
+pub mod views;
+pub mod when;
+pub mod why;
+
+pub use error::AskError;
+pub use request::{Asked, Built, Lack, each_request};
+pub use session_at::{Fact, SessionAt};
+pub use steps::{Answer, Step, Steps};

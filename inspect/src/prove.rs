@@ -1,0 +1,101 @@
+//! Rebuilding the requests of a Session from its log, and comparing digests: what nobody else can do.
+
+use crate::SessionAt;
+use annals_core::event::RequestSent;
+use annals_core::{Blobs, Event, Seq, SessionId};
+use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
+use annals_providers::wire::{Body, encode};
+use annals_store::ReadError;
+
+/// What became of one request.
+#[derive(Clone, Debug)]
+pub struct Proof {
+    /// Which.
+    pub mark: RequestMark,
+    /// Why it is not proved, in words; `None` when it is.
+    pub flaw: Option<String>,
+    /// What became of its body; `None` when that was not asked for, or the request itself is not proved.
+    pub wire: Option<Wire>,
+}
+
+/// What became of the body of a request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Wire {
+    /// None is recorded: nothing was encoded for its model.
+    NotRecorded,
+    /// The same bytes again.
+    Proved(Body),
+    /// This build does not know how it was encoded; another may.
+    OfAnotherBuild(String),
+    /// Other bytes, or none: the reason in words, and the bytes if there are any.
+    Differs(String, Option<Body>),
+}
+
+/// Rebuilds every request of a session, in one walk through its log; with `wire` its body, too.
+///
+/// # Errors
+/// When the log cannot be read. A request that is not proved is in the answer.
+pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadError> {
+    let session = past.session;
+    let mut view = SessionView::default();
+    let mut proofs: Vec<Proof> = Vec::new();
+    let visit = |record: &annals_core::Record<'_>| {
+        let proved = match record.event {
+            Event::RequestSent(sent) => Some(prove(&view, sent, past.blobs(), wire.then_some(session))),
+            _ => None,
+        };
+        view.apply(record);
+        match (proved, record.event) {
+            (Some((flaw, wire)), _) => {
+                proofs.extend(view.requests.marks.last().cloned().map(|mark| Proof { mark, flaw, wire }));
+            }
+            // What a fork inherits was sent by its parent.
+            (None, Event::SessionForked(_)) => proofs.clear(),
+            (None, _) => {}
+        }
+    };
+    past.each(Seq::ZERO, past.until, visit).await?;
+    Ok(proofs)
+}
+
+/// Why a request is not proved by the view before it, in words, and what became of the body that `session` sent. The
+/// bytes of a proved body are not kept: there may be many.
+fn prove(
+    view: &SessionView,
+    sent: &RequestSent,
+    blobs: &dyn Blobs,
+    session: Option<SessionId>,
+) -> (Option<String>, Option<Wire>) {
+    let request = match rebuild(view, sent, blobs) {
+        Ok(request) => request,
+        Err(error) => return (Some(error.to_string()), None),
+    };
+    let digest = request.digest();
+    if digest != sent.digest {
+        return (Some(format!("recorded {}, rebuilt {}", sent.digest.short(), digest.short())), None);
+    }
+    let bare = |wire| match wire {
+        Wire::Proved(body) => Wire::Proved(Body { bytes: Vec::new(), ..body }),
+        Wire::Differs(why, _) => Wire::Differs(why, None),
+        other => other,
+    };
+    (None, session.map(|session| bare(body_of(&request, sent, session))))
+}
+
+/// Encodes a rebuilt request again and compares it with what was recorded.
+pub fn body_of(request: &Request, sent: &RequestSent, session: SessionId) -> Wire {
+    match (encode(request, session), sent.wire) {
+        (Ok(Some(body)), Some(recorded)) if body.digest == recorded => Wire::Proved(body),
+        (Ok(Some(body)), Some(recorded)) => {
+            let why = format!("recorded body {}, encoded {}", recorded.short(), body.digest.short());
+            Wire::Differs(why, Some(body))
+        }
+        (_, None) => Wire::NotRecorded,
+        (Ok(None), Some(recorded)) => {
+            let why = format!("recorded body {}, but nothing is encoded for {}", recorded.short(), sent.model);
+            Wire::Differs(why, None)
+        }
+        (Err(error), Some(_)) if error.is_of_another_build() => Wire::OfAnotherBuild(error.to_string()),
+        (Err(error), Some(_)) => Wire::Differs(error.to_string(), None),
+    }
+}

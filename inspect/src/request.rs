@@ -1,0 +1,193 @@
+//! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
+
+use super::{AskError, SessionAt, Step};
+use annals_core::event::{AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, SystemMessages};
+use annals_core::{Blobs, Digest, Event, RequestId};
+use annals_projections::{BuildError, Projection, Request, SessionView, rebuild};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// A fact that an answer needs and the log does not hold: the agent that it was imported from did not record it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Lack {
+    /// The request itself.
+    Request,
+    /// The agent's own system text.
+    AgentText,
+    /// The Baseline System Context.
+    Baseline,
+    /// The tools that were offered.
+    Tools,
+    /// Model Request Options and Generation Controls.
+    Options,
+    /// How the model takes system messages: they are shown as native ones.
+    ModelProfile,
+    /// Prices.
+    Prices,
+    /// Usage.
+    Usage,
+}
+
+impl Lack {
+    /// What is lacking, in words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Request => "the request itself",
+            Self::AgentText => "the agent's own system text",
+            Self::Baseline => "the Baseline System Context",
+            Self::Tools => "the tools that were offered",
+            Self::Options => "request options",
+            Self::ModelProfile => "the model's profile",
+            Self::Prices => "prices",
+            Self::Usage => "usage of every answer",
+        }
+    }
+
+    /// What an answer has to say of what is lacking; `None` when nothing is.
+    pub fn told(lacks: &BTreeSet<Self>) -> Option<String> {
+        if lacks.is_empty() {
+            return None;
+        }
+        let names: Vec<&str> = lacks.iter().map(|lack| lack.words()).collect();
+        let mut told = format!("Not recorded: {}.", names.join(", "));
+        if lacks.contains(&Self::Request) {
+            told.push_str(" What is shown is rebuilt from the views just before the answer.");
+        }
+        if lacks.contains(&Self::ModelProfile) {
+            told.push_str(" System messages are shown as native ones.");
+        }
+        Some(told)
+    }
+}
+
+/// A request, the view that it was made from, and what the log lacks of it.
+pub struct Asked {
+    /// Which.
+    pub step: Step,
+    /// What was sent.
+    pub request: Request,
+    /// All views just before it.
+    pub view: SessionView,
+    /// What the log lacks.
+    pub lacks: BTreeSet<Lack>,
+}
+
+impl SessionAt {
+    /// A request and the view that it was made from.
+    ///
+    /// # Errors
+    /// When the log cannot be read or lacks what shaped a recorded request.
+    pub async fn request(&self, step: &Step) -> Result<Asked, AskError> {
+        let mut view = self.view(step.seq).await?;
+        let mut sent = None;
+        self.each(step.seq, step.seq.plus(1), |record| {
+            if let Event::RequestSent(found) = record.event {
+                sent = Some((**found).clone());
+            }
+        })
+        .await?;
+        let (request, lacks) = build(step, sent.as_ref(), &mut view, self.blobs())
+            .map_err(|source| AskError::Build { session: self.session, seq: step.seq, source })?;
+        Ok(Asked { step: step.clone(), request, view, lacks })
+    }
+}
+
+/// What a visit gets: the request and what the log lacks of it, or why it cannot be rebuilt.
+pub type Built = Result<(Request, BTreeSet<Lack>), BuildError>;
+
+/// Visits every request of `steps` in order, each with the view that it was made from: one fold for all of them. One that
+/// a damaged log does not give back is visited like the others.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn each_request(
+    past: &SessionAt,
+    steps: &[Step],
+    mut visit: impl FnMut(&Step, Built, &SessionView),
+) -> Result<(), AskError> {
+    let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
+    let mut view = past.view(first.seq).await?;
+    let mut ahead = steps.iter().peekable();
+    past.each(first.seq, last.seq.plus(1), |record| {
+        if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
+            let sent = match record.event {
+                Event::RequestSent(sent) => Some(&**sent),
+                _ => None,
+            };
+            let built = build(step, sent, &mut view, past.blobs());
+            visit(step, built, &view);
+        }
+        view.apply(record);
+    })
+    .await?;
+    Ok(())
+}
+
+/// The request of a step. Without a recorded one the view lends what the log has, and empty profiles for the rest: they
+/// are never part of what is shown, and `lacks` names them.
+fn build(step: &Step, sent: Option<&RequestSent>, view: &mut SessionView, blobs: &dyn Blobs) -> Built {
+    let mut lacks = BTreeSet::new();
+    let baseline_lacks = view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
+    if let Some(sent) = sent {
+        if sent.purpose == Purpose::Turn && baseline_lacks {
+            lacks.insert(Lack::Baseline);
+        }
+        return Ok((rebuild(view, sent, blobs)?, lacks));
+    }
+    lacks.insert(Lack::Request);
+    if baseline_lacks {
+        lacks.insert(Lack::Baseline);
+    }
+    let known = &mut view.profiles;
+    let agent_profile = *known.agent.entry(step.agent.clone()).or_insert_with(|| {
+        lacks.insert(Lack::AgentText);
+        let profile = AgentProfile { agent: step.agent.clone(), system: None, steps: None, permissions: Vec::new() };
+        lend(&mut known.agents, profile.digest().ok(), profile)
+    });
+    let model_profile = *known.model.entry(step.model.clone()).or_insert_with(|| {
+        lacks.extend([Lack::ModelProfile, Lack::Prices]);
+        let profile = ModelProfile {
+            model: step.model.clone(),
+            context: 0,
+            output: 0,
+            system_messages: SystemMessages::Native,
+            id: String::new(),
+            media: Vec::new(),
+            prices: Prices::default(),
+            protocol: String::new(),
+            encoding: 0,
+        };
+        lend(&mut known.models, profile.digest().ok(), profile)
+    });
+    // Lent once, missed at every step: what was recorded has a protocol, what was lent has none.
+    if known.models.get(&model_profile).is_some_and(|profile| profile.protocol.is_empty()) {
+        lacks.extend([Lack::ModelProfile, Lack::Prices, Lack::AgentText]);
+    }
+    lacks.extend([Lack::Tools, Lack::Options]);
+    let options = RequestOptions::default();
+    let options = lend(&mut known.options, options.digest().ok(), options);
+    let sent = RequestSent {
+        request: RequestId([0; 16]),
+        purpose: step.purpose,
+        attempt: step.attempt,
+        digest: Digest([0; 32]),
+        wire: None,
+        agent: step.agent.clone(),
+        model: step.model.clone(),
+        agent_profile,
+        model_profile,
+        tools: None,
+        options,
+        last_step: false,
+        prompt: None,
+    };
+    Ok((rebuild(view, &sent, blobs)?, lacks))
+}
+
+fn lend<T>(known: &mut std::collections::BTreeMap<Digest, T>, digest: Option<Digest>, value: T) -> Digest {
+    // Numbers of lent profiles are 0, so that they always have a digest.
+    let digest = digest.unwrap_or(Digest([0; 32]));
+    known.entry(digest).or_insert(value);
+    digest
+}

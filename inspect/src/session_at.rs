@@ -1,0 +1,181 @@
+//! The past of one Session up to a Cut: its log, its views, its facts.
+
+use super::{AskError, Steps};
+use annals_core::{Blobs, Record, Seq, SessionId, Time};
+use annals_projections::{Projection, SessionView};
+use annals_store::cache::{Fold, Saved, ViewCache};
+use annals_store::views::{Leaf, Page, Reading, Views};
+use annals_store::{EventLog, ReadError};
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+/// Wanted records that are read at a time at most.
+const PAGE: usize = 256;
+/// The index of steps is saved again when this many events came since.
+const WORTH_SAVING: u64 = 2_000;
+const STEPS: Fold<'static> = Fold { name: Steps::NAME, version: Steps::VERSION };
+
+/// How many records fill a page of an index.
+const LEAF: u64 = 512;
+
+/// The past of one Session up to a Cut.
+#[derive(Clone)]
+pub struct SessionAt {
+    log: Arc<dyn EventLog>,
+    blobs: Arc<dyn Blobs + Send + Sync>,
+    views: Views,
+    cache: Option<Arc<ViewCache>>,
+    leaf: u64,
+    /// Which Session.
+    pub session: SessionId,
+    /// The first Seq that is not in view.
+    pub until: Seq,
+}
+
+/// Where and when something became a fact.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+pub struct Fact {
+    /// Its place.
+    pub seq: Seq,
+    /// When.
+    pub at: Time,
+    /// The kind of the event.
+    pub kind: &'static str,
+    /// The ancestor that recorded it, if it is inherited.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub inherited: Option<SessionId>,
+}
+
+impl Fact {
+    /// The fact that a record tells, as `session` sees it.
+    pub fn of(record: &Record<'_>, session: SessionId) -> Self {
+        let inherited = (record.session != session).then_some(record.session);
+        Self { seq: record.seq, at: record.at, kind: record.event.kind().name(), inherited }
+    }
+}
+
+impl SessionAt {
+    /// The past of `session` before `until`, helped by saved views if there are any.
+    pub fn new(log: Arc<dyn EventLog>, cache: Option<Arc<ViewCache>>, session: SessionId, until: Seq) -> Self {
+        let (blobs, views) = (log.blobs(), Views::new(Arc::clone(&log), cache.clone()));
+        Self { log, blobs, views, cache, leaf: LEAF, session, until }
+    }
+
+    /// The same, with indexes of which so many records fill a page. Answers do not depend on it, only what they cost.
+    pub fn in_pages_of(self, records: u64) -> Self {
+        Self { leaf: records.max(1), ..self }
+    }
+
+    /// Visits the pages of an index, in order.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn pages<P: Page>(&self, visit: impl FnMut(Leaf<P>)) -> Result<(), ReadError> {
+        self.views.pages(self.session, self.until, self.leaf, visit).await
+    }
+
+    /// Where blobs are read.
+    pub fn blobs(&self) -> &dyn Blobs {
+        &*self.blobs
+    }
+
+    /// The log.
+    pub fn log(&self) -> &dyn EventLog {
+        &*self.log
+    }
+
+    /// All views at the Cut before `until`: the nearest saved view and the rest.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn view(&self, until: Seq) -> Result<SessionView, ReadError> {
+        Ok(self.views.whole(self.session, until.min(self.until)).await?.0)
+    }
+
+    /// The index of the requests, resumed from a saved one.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn steps(&self) -> Result<Steps, ReadError> {
+        let (mut steps, from) = self.saved_steps().await.unwrap_or_default();
+        let mut last = None;
+        self.each(from, self.until, |record| {
+            steps.apply(record);
+            last = Some(record.seq);
+        })
+        .await?;
+        if let (Some(cache), Some(last)) = (&self.cache, last)
+            && last.0.saturating_sub(from.0) >= WORTH_SAVING
+            && let Some(slice) = self.log.read(self.session, last, 1).await?.first()
+            && slice.batch.next() == last.plus(1)
+            && let Ok(bytes) = serde_json::to_vec(&steps)
+        {
+            // Without it the next reader folds again: slower, and equally right.
+            drop(cache.put(self.session, STEPS, &Saved { seq: last.plus(1), digest: slice.batch.digest, bytes }));
+        }
+        Ok(steps)
+    }
+
+    async fn saved_steps(&self) -> Option<(Steps, Seq)> {
+        let saved = self.cache.as_ref()?.nearest(self.session, STEPS, self.until)?;
+        let slices = self.log.read(self.session, Seq(saved.seq.0.checked_sub(1)?), 1).await.ok()?;
+        let batch = &slices.first()?.batch;
+        let sound = batch.next() == saved.seq && batch.digest == saved.digest;
+        Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
+    }
+
+    /// Visits the records in `[from, until)`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn each(&self, from: Seq, until: Seq, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        let mut reading = Reading::new(self.session, from, until.min(self.until));
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            slices.iter().flat_map(|slice| reading.records(slice)).for_each(|record| visit(&record));
+        }
+        Ok(())
+    }
+
+    /// Visits the records at these places, in order. What lies between them is not read.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn at(&self, wanted: &BTreeSet<Seq>, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
+        let mut next = Seq::ZERO;
+        while let Some(seq) = wanted.range(next..self.until).next().copied() {
+            // Where wanted records stand side by side, several Batches at a time.
+            let near = wanted.range(seq..).zip(seq.0..).take(PAGE).take_while(|(wanted, at)| wanted.0 == *at).count();
+            let slices = self.log.read(self.session, seq, near.div_ceil(4)).await?;
+            let end = slices.last().map_or(seq, |slice| slice.until);
+            for slice in &slices {
+                let within = |record: &Record<'_>| record.seq >= next && record.seq < self.until;
+                slice.records().filter(|it| within(it) && wanted.contains(&it.seq)).for_each(|it| visit(&it));
+            }
+            next = end.max(seq.plus(1));
+        }
+        Ok(())
+    }
+
+    /// The facts at these places, each read once.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn facts(&self, wanted: &BTreeSet<Seq>) -> Result<BTreeMap<Seq, Fact>, ReadError> {
+        let mut facts = BTreeMap::new();
+        self.at(wanted, |record| {
+            facts.insert(record.seq, Fact::of(record, self.session));
+        })
+        .await?;
+        Ok(facts)
+    }
+
+    /// The Cut after the Batch that holds `at`.
+    ///
+    /// # Errors
+    /// When the log cannot be read or ends before.
+    pub async fn cut_after(&self, at: Seq) -> Result<Seq, AskError> {
+        let slices = self.log.read(self.session, at, 1).await?;
+        let slice = slices.first().filter(|slice| slice.from <= at && at < slice.until);
+        Ok(slice.ok_or(AskError::NoEvent { session: self.session, seq: at })?.until)
+    }
+}

@@ -1,0 +1,129 @@
+//! Every view of a Session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
+
+use super::{AskError, SessionAt, each_request};
+use annals_core::{Blobs, Digest, Seq, canonical};
+use annals_projections::{Messages, SessionView, ToJson};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeSet;
+
+/// The names of views, in the order of FORMAT. `runs` is of a scenario, not of a log.
+pub const NAMES: [&str; 10] =
+    ["session", "history", "transcript", "baseline", "snapshot", "pending", "epochs", "requests", "usage", "events"];
+
+/// The name as a view is known by, or which ones there are.
+///
+/// # Errors
+/// When no view has this name.
+pub fn named(name: &str) -> Result<&'static str, AskError> {
+    let known = NAMES.iter().find(|known| **known == name).copied();
+    known.ok_or_else(|| AskError::NoView { name: name.to_owned(), known: NAMES.to_vec() })
+}
+
+/// The JSON of some views at a Cut. `view` is the fold before `until`; requests and events are read only when named.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn json(past: &SessionAt, view: &SessionView, until: Seq, names: &[&str]) -> Result<Value, AskError> {
+    let mut all = Map::new();
+    for name in names {
+        all.insert((*name).to_owned(), one(past, view, until, named(name)?).await?);
+    }
+    Ok(Value::Object(all))
+}
+
+async fn one(past: &SessionAt, view: &SessionView, until: Seq, name: &str) -> Result<Value, AskError> {
+    Ok(match name {
+        "transcript" => {
+            let mut messages = Messages::default();
+            past.each(Seq::ZERO, until, |record| {
+                messages.apply(record);
+            })
+            .await?;
+            view.transcript.page_json(&messages, past.blobs())
+        }
+        "requests" | "events" => {
+            Value::Array(list(past, until, name).await?.into_iter().map(|(_, item)| item).collect())
+        }
+        _ => folded(view, name, past.blobs()),
+    })
+}
+
+/// A view that the fold alone gives: any but `transcript`, `requests` and `events`.
+pub(super) fn folded(view: &SessionView, name: &str, blobs: &dyn Blobs) -> Value {
+    match name {
+        "session" => view.session.to_json(None, blobs),
+        "history" => view.history.to_json(blobs),
+        "baseline" => view.epochs.baseline_json(blobs),
+        "snapshot" => view.epochs.snapshot_json(blobs),
+        "pending" => view.inbox.to_json(blobs),
+        "epochs" => view.epochs.marks_json(),
+        "usage" => view.usage.to_json(blobs),
+        _ => Value::Null,
+    }
+}
+
+/// The views that only grow, `requests` and `events`, item by item with the place of each: the view at an earlier Cut is
+/// the part before it.
+pub(super) async fn list(past: &SessionAt, until: Seq, name: &str) -> Result<Vec<(Seq, Value)>, AskError> {
+    if name == "requests" {
+        return requests(past, until).await;
+    }
+    let mut events = Vec::new();
+    past.each(Seq::ZERO, until, |record| events.push((record.seq, record.to_json(past.blobs())))).await?;
+    Ok(events)
+}
+
+/// Every request before a Cut. One that an import did not record is rebuilt and says so; one that a damaged log does not
+/// give back stands there with the reason.
+async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
+    let steps = past.steps().await?;
+    let before = steps.steps.partition_point(|step| step.seq < until);
+    let mut requests = Vec::new();
+    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+        let (mut json, lacks) = match built {
+            Ok((request, lacks)) => (request.to_json(), lacks),
+            Err(error) => (json!({ "error": error.to_string() }), BTreeSet::new()),
+        };
+        if let Value::Object(fields) = &mut json {
+            fields.insert("seq".to_owned(), json!(step.seq));
+            fields.insert("purpose".to_owned(), json!(step.purpose));
+            if !lacks.is_empty() {
+                fields.insert("lacks".to_owned(), json!(lacks));
+            }
+        }
+        requests.push((step.seq, json));
+    })
+    .await?;
+    Ok(requests)
+}
+
+/// Visits the body of every request before a Cut: all that is sent, before its wire encoding, as canonical JSON on one
+/// line. One that a damaged log does not give back has the reason in its place.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn bodies(past: &SessionAt, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
+    let steps = past.steps().await?;
+    let before = steps.steps.partition_point(|step| step.seq < until);
+    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+        let body = match built {
+            Ok((request, lacks)) => json!({
+                "seq": step.seq, "purpose": step.purpose, "agent": request.agent, "lacks": lacks,
+                "model": {
+                    "model": request.model.model, "protocol": request.model.protocol, "encoding": request.model.encoding,
+                },
+                "system": request.system.iter().map(|system| &system.text).collect::<Vec<_>>(),
+                "messages": request.messages, "tools": request.tools, "tool_choice": request.tool_choice,
+                "options": request.options, "digest": request.digest(),
+            }),
+            Err(error) => json!({ "seq": step.seq, "purpose": step.purpose, "error": error.to_string() }),
+        };
+        visit(&canonical::value(&body));
+    })
+    .await
+}
+
+/// The digest of a view: of its canonical JSON.
+pub fn digest(view: &Value) -> Digest {
+    Digest::of(canonical::value(view).as_bytes())
+}

@@ -1,0 +1,211 @@
+//! When the model knew something: when a text entered its view and through what, when it left and by what.
+//!
+//! A place that holds the text is found in the event that put it there; from then on the folds of history and epochs
+//! alone say whether it is in view. What one message is shown by does not depend on what the others say: so the folds are
+//! given the records of the places that hold the text, and those that move the view. An index of words says which.
+
+mod holds;
+mod words;
+
+pub use holds::{Missed, Reason, Through};
+
+use super::{AskError, Fact, SessionAt, Step, Steps};
+use annals_core::event::{EpochCause, Purpose};
+use annals_core::{Event, Record, Seq};
+use annals_projections::{Epochs, History, Projection};
+use holds::{Holder, Holds, Kept};
+use serde::Serialize;
+use std::collections::BTreeSet;
+
+/// Where and when a text was in the model's view.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct When {
+    /// The text.
+    pub text: String,
+    /// Every place that held it, in the order in which they came to be.
+    pub sightings: Vec<Sighting>,
+    /// Events that hold it and never showed it to the model.
+    pub missed: Vec<Missed>,
+}
+
+/// A place that held the text in the model's view.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Sighting {
+    /// The event whose text it is.
+    pub fact: Fact,
+    /// What it came through.
+    pub through: Through,
+    /// The user turn, from 1; 0 before the first.
+    pub turn: u64,
+    /// Each time it was in view, in order.
+    pub stays: Vec<Stay>,
+}
+
+/// A time in the model's view.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Stay {
+    /// The event with which it entered.
+    pub entered: Fact,
+    /// The event with which it left, and how; `None` when it is still there.
+    pub left: Option<Left>,
+    /// The first request that carried it.
+    pub first: Option<u64>,
+    /// The last request that carried it.
+    pub last: Option<u64>,
+}
+
+/// How something left the model's view.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Left {
+    /// The event.
+    #[serde(flatten)]
+    pub fact: Fact,
+    /// How.
+    pub by: LeftBy,
+}
+
+/// What took something out of the model's view.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeftBy {
+    /// A compaction covered it.
+    Compaction,
+    /// A prune cleared the output.
+    Prune,
+    /// A committed revert removed it.
+    Revert,
+    /// A new Context Epoch began.
+    Epoch(EpochCause),
+    /// The Session moved; its Context Epoch ended.
+    Move,
+    /// An undone compaction gave back what it had summarised.
+    CompactionUndone,
+    /// It was pinned no more.
+    Unpinned,
+    /// Other agent text, tools or options were given.
+    Reconfigured,
+}
+
+/// What can change what is in view beside what an event itself adds.
+fn changes(event: &Event) -> Option<LeftBy> {
+    Some(match event {
+        Event::CompactionEnded(_) => LeftBy::Compaction,
+        Event::ToolOutputsPruned(_) => LeftBy::Prune,
+        Event::RevertCommitted(_) => LeftBy::Revert,
+        Event::EpochStarted(started) => LeftBy::Epoch(started.cause),
+        Event::SessionMoved(_) => LeftBy::Move,
+        Event::CompactionUndone(_) => LeftBy::CompactionUndone,
+        Event::MessageUnpinned(_) => LeftBy::Unpinned,
+        // A pin brings back; it takes nothing away.
+        Event::MessagePinned(_) => LeftBy::Unpinned,
+        _ => return None,
+    })
+}
+
+struct Fold<'a> {
+    past: &'a SessionAt,
+    steps: &'a Steps,
+    holds: Holds<'a>,
+    history: History,
+    epochs: Epochs,
+    found: Vec<Found>,
+}
+
+struct Found {
+    holder: Holder,
+    sighting: Sighting,
+}
+
+/// Answers when a text was in the model's view. Reads what may hold it; the whole log for a text of one or two bytes.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn ask(past: &SessionAt, text: &str) -> Result<When, AskError> {
+    let wanted = words::wanted(past, text).await?;
+    told(past, text, wanted.as_ref()).await
+}
+
+/// The same answer from all records: what the index must agree with.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn ask_all(past: &SessionAt, text: &str) -> Result<When, AskError> {
+    told(past, text, None).await
+}
+
+/// The answer that some records give; without any named, all of them.
+async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> Result<When, AskError> {
+    let steps = past.steps().await?;
+    let holds = Holds::new(text, past.blobs());
+    let mut fold =
+        Fold { past, steps: &steps, holds, history: History::default(), epochs: Epochs::default(), found: Vec::new() };
+    match wanted {
+        Some(wanted) => past.at(wanted, |record| fold.apply(record)).await?,
+        None => past.each(Seq::ZERO, past.until, |record| fold.apply(record)).await?,
+    }
+    let Fold { found, mut holds, .. } = fold;
+    let (seen, unseen): (Vec<Found>, Vec<Found>) = found.into_iter().partition(|it| !it.sighting.stays.is_empty());
+    unseen.iter().for_each(|found| holds.miss(found.sighting.fact, Reason::NotSent));
+    let mut sightings: Vec<Sighting> = seen.into_iter().map(|found| found.sighting).collect();
+    for stay in sightings.iter_mut().flat_map(|sighting| &mut sighting.stays) {
+        carried(stay, &steps, past.until);
+    }
+    Ok(When { text: text.to_owned(), sightings, missed: holds.missed() })
+}
+
+/// Which requests carried it: the turn requests between entering and leaving.
+fn carried(stay: &mut Stay, steps: &Steps, until: Seq) {
+    let from = stay.entered.seq;
+    let until = stay.left.as_ref().map_or(until, |left| left.fact.seq);
+    let within = |step: &&Step| step.seq >= from && step.seq < until;
+    // A configuration enters with the request that names it, so that this one is within.
+    let entering = steps.steps.iter().find(|step| step.seq == from);
+    let first = entering.or(steps.first_after(from)).filter(within);
+    stay.first = first.map(|step| step.number);
+    stay.last = first.and_then(|_| steps.last_before(until)).filter(within).map(|step| step.number).or(stay.first);
+}
+
+impl Fold<'_> {
+    fn apply(&mut self, record: &Record<'_>) {
+        self.history.apply(record);
+        self.epochs.apply(record);
+        let fact = Fact::of(record, self.past.session);
+        let kept = self.holds.take(record, fact);
+        let added = !kept.is_empty();
+        for kept in kept {
+            let Kept { holder, fact, through } = kept;
+            let turn = self.steps.turn(record.seq);
+            self.found.push(Found { holder, sighting: Sighting { fact, through, turn, stays: Vec::new() } });
+        }
+        if let Event::RequestSent(sent) = record.event
+            && sent.purpose == Purpose::Turn
+        {
+            for found in self.found.iter_mut().filter(|found| found.holder.is_configured()) {
+                found.see(found.holder.is_named_by(sent), fact, LeftBy::Reconfigured);
+            }
+            return;
+        }
+        let by = changes(record.event);
+        // An event that adds a message adds it to what is selected: nothing else has to be looked at.
+        if by.is_none() && !added {
+            return;
+        }
+        let selected: BTreeSet<Seq> = self.history.selected().map(|message| message.seq).collect();
+        for found in self.found.iter_mut().filter(|found| !found.holder.is_configured()) {
+            let here = found.holder.is_in_view(&self.history, &self.epochs, &selected);
+            found.see(here, fact, by.unwrap_or(LeftBy::Revert));
+        }
+    }
+}
+
+impl Found {
+    fn see(&mut self, here: bool, fact: Fact, by: LeftBy) {
+        let stays = &mut self.sighting.stays;
+        let open = stays.last_mut().filter(|stay| stay.left.is_none());
+        match (open, here) {
+            (None, true) => stays.push(Stay { entered: fact, left: None, first: None, last: None }),
+            (Some(stay), false) => stay.left = Some(Left { fact, by }),
+            (Some(_), true) | (None, false) => {}
+        }
+    }
+}

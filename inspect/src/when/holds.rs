@@ -1,0 +1,309 @@
+//! Which events hold a text, and where each shows it to the model.
+
+use crate::Fact;
+use annals_core::event::RequestSent;
+use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq, Text};
+use annals_projections::{Body, Content, Epochs, History};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What a text came through.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "through")]
+pub enum Through {
+    /// A user message.
+    User,
+    /// A Mid-Conversation System Message.
+    System {
+        /// The Context Sources that it speaks of.
+        sources: Vec<String>,
+    },
+    /// A piece of a Baseline System Context.
+    Baseline {
+        /// The Context Source.
+        source: String,
+    },
+    /// The runtime's words in the user's place.
+    Synthetic,
+    /// A shell command of the user, or what it printed.
+    Shell,
+    /// The summary of a compaction.
+    Summary,
+    /// The tail that a compaction kept.
+    Recent,
+    /// A model's text.
+    Text,
+    /// A model's reasoning.
+    Reasoning,
+    /// The input of a tool call.
+    Call {
+        /// The tool.
+        tool: String,
+    },
+    /// The Model Tool Output, or the error, of a call.
+    Result {
+        /// The tool.
+        tool: String,
+    },
+    /// An agent's own system text.
+    AgentText {
+        /// The agent.
+        agent: String,
+    },
+    /// A tool definition.
+    Tool {
+        /// The tool.
+        tool: String,
+    },
+}
+
+/// An event that holds the text and never showed it to the model.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Missed {
+    /// The event.
+    #[serde(flatten)]
+    pub fact: Fact,
+    /// Why the model did not see it.
+    pub reason: Reason,
+}
+
+/// Why the model did not see a text that the log holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Reason {
+    /// An input that waits.
+    Waits,
+    /// An input that was withdrawn.
+    Withdrawn,
+    /// An input that waited when the Session was forked.
+    NotInherited,
+    /// A tool's output was bounded, and what is left does not hold it.
+    Truncated,
+    /// It stands in a structured value only; the Model Tool Output does not hold it.
+    Structured,
+    /// A tool showed it while it ran and gave something else in the end.
+    Replaced,
+    /// No request was given it, or it was out of view before one could be.
+    NotSent,
+}
+
+impl Reason {
+    /// In words.
+    pub const fn words(self) -> &'static str {
+        match self {
+            Self::Waits => "the input waits and has not joined the Session",
+            Self::Withdrawn => "the input was withdrawn before it joined",
+            Self::NotInherited => "the input waited when the Session was forked; a fork does not inherit it",
+            Self::Truncated => "left by truncation: the bounded output that the model reads does not hold it",
+            Self::Structured => "it stands in the structured value; the Model Tool Output does not hold it",
+            Self::Replaced => "the tool showed it while it ran; its result does not hold it",
+            Self::NotSent => "no request was given it",
+        }
+    }
+}
+
+/// Where the model would read it.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Holder {
+    /// A whole message.
+    Message(Seq),
+    /// The result of a call in a message.
+    Result { message: Seq, call: CallId },
+    /// A piece of the baseline that an event opened.
+    Baseline(Seq),
+    /// An agent profile, by hash.
+    Agent(Digest),
+    /// A tool set, by hash.
+    Tools(Digest),
+}
+
+impl Holder {
+    /// Whether requests name it, so that they alone say whether it is in view.
+    pub(super) fn is_configured(&self) -> bool {
+        matches!(self, Self::Agent(_) | Self::Tools(_))
+    }
+
+    pub(super) fn is_named_by(&self, sent: &RequestSent) -> bool {
+        match self {
+            Self::Agent(digest) => sent.agent_profile == *digest,
+            Self::Tools(digest) => sent.tools == Some(*digest),
+            Self::Message(_) | Self::Result { .. } | Self::Baseline(_) => false,
+        }
+    }
+
+    pub(super) fn is_in_view(&self, history: &History, epochs: &Epochs, selected: &BTreeSet<Seq>) -> bool {
+        match self {
+            Self::Message(message) => selected.contains(message),
+            Self::Result { message, call } => selected.contains(message) && !is_pruned(history, *message, call),
+            Self::Baseline(seq) => epochs.current.as_ref().is_some_and(|epoch| epoch.mark.seq == *seq),
+            Self::Agent(_) | Self::Tools(_) => false,
+        }
+    }
+}
+
+fn is_pruned(history: &History, message: Seq, call: &CallId) -> bool {
+    let Some(Body::Assistant(assistant)) = history.message(message).map(|message| &message.body) else { return false };
+    let pruned = |content: &Content| matches!(content, Content::Tool(it) if it.call == *call && it.pruned.is_some());
+    assistant.content.iter().any(pruned)
+}
+
+/// An event that holds the text where the model reads it.
+pub(super) struct Kept {
+    pub holder: Holder,
+    pub fact: Fact,
+    pub through: Through,
+}
+
+/// Finds the text in events as they come.
+pub(super) struct Holds<'a> {
+    text: &'a str,
+    blobs: &'a dyn Blobs,
+    /// Waiting inputs that hold it.
+    waiting: BTreeMap<InputId, Fact>,
+    step: Option<Seq>,
+    /// Open calls: the message of each, its tool, and where it showed the text while it ran.
+    calls: BTreeMap<CallId, (Option<Seq>, String, Option<Fact>)>,
+    missed: Vec<Missed>,
+}
+
+impl<'a> Holds<'a> {
+    pub(super) fn new(text: &'a str, blobs: &'a dyn Blobs) -> Self {
+        let (waiting, calls) = (BTreeMap::new(), BTreeMap::new());
+        Self { text, blobs, waiting, step: None, calls, missed: Vec::new() }
+    }
+
+    /// What never reached the model, by Seq.
+    pub(super) fn missed(mut self) -> Vec<Missed> {
+        let waits = self.waiting.values().map(|fact| Missed { fact: *fact, reason: Reason::Waits });
+        self.missed.extend(waits);
+        self.missed.sort_by_key(|missed| missed.fact.seq);
+        self.missed
+    }
+
+    pub(super) fn miss(&mut self, fact: Fact, reason: Reason) {
+        self.missed.push(Missed { fact, reason });
+    }
+
+    fn has(&self, text: &Text) -> bool {
+        text.bytes() >= self.text.len() as u64 && text.resolve(self.blobs).contains(self.text)
+    }
+
+    fn has_any<'t>(&self, texts: impl IntoIterator<Item = &'t Text>) -> bool {
+        texts.into_iter().any(|text| self.has(text))
+    }
+
+    /// Takes in one record; gives where it shows the text to the model from now on.
+    pub(super) fn take(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Kept> {
+        let message = |through| vec![Kept { holder: Holder::Message(record.seq), fact, through }];
+        let none = Vec::new;
+        match record.event {
+            Event::InputAdmitted(admitted) => {
+                if self.has(&admitted.text) {
+                    self.waiting.insert(admitted.input.clone(), fact);
+                }
+                none()
+            }
+            Event::InputPromoted(promoted) => match self.waiting.remove(&promoted.input) {
+                // The text stands in the admission; the message is that of the promotion.
+                Some(fact) => vec![Kept { holder: Holder::Message(record.seq), fact, through: Through::User }],
+                None => none(),
+            },
+            Event::InputWithdrawn(withdrawn) => {
+                if let Some(fact) = self.waiting.remove(&withdrawn.input) {
+                    self.miss(fact, Reason::Withdrawn);
+                }
+                none()
+            }
+            Event::SessionForked(_) => {
+                let waiting = std::mem::take(&mut self.waiting);
+                waiting.into_values().for_each(|fact| self.miss(fact, Reason::NotInherited));
+                none()
+            }
+            Event::ContextAdmitted(told) if self.has(&told.text) => {
+                message(Through::System { sources: told.keys.iter().map(|key| key.as_str().to_owned()).collect() })
+            }
+            Event::SyntheticAdded(added) if self.has(&added.text) => message(Through::Synthetic),
+            Event::ShellRan(ran) if self.has_any([&ran.command, &ran.output]) => message(Through::Shell),
+            Event::CompactionEnded(ended) => {
+                let (summary, recent) = (self.has(&ended.summary), self.has(&ended.recent));
+                let through = [(summary, Through::Summary), (recent, Through::Recent)];
+                through.into_iter().filter(|(held, _)| *held).flat_map(|(_, through)| message(through)).collect()
+            }
+            Event::EpochStarted(started) => {
+                let held = started.parts.iter().filter(|part| self.has(&part.text));
+                held.map(|part| Kept {
+                    holder: Holder::Baseline(record.seq),
+                    fact,
+                    through: Through::Baseline { source: part.key.as_str().to_owned() },
+                })
+                .collect()
+            }
+            Event::AgentProfileRecorded(recorded) => {
+                let profile = &recorded.profile;
+                match (profile.system.as_ref().filter(|text| self.has(text)), profile.digest()) {
+                    (Some(_), Ok(digest)) => {
+                        let through = Through::AgentText { agent: profile.agent.to_string() };
+                        vec![Kept { holder: Holder::Agent(digest), fact, through }]
+                    }
+                    _ => none(),
+                }
+            }
+            Event::ToolsRecorded(recorded) => {
+                let Ok(digest) = recorded.digest() else { return none() };
+                let held = recorded
+                    .tools
+                    .iter()
+                    .filter(|tool| tool.name.contains(self.text) || self.has_any([&tool.description, &tool.schema.0]));
+                held.map(|tool| Kept {
+                    holder: Holder::Tools(digest),
+                    fact,
+                    through: Through::Tool { tool: tool.name.clone() },
+                })
+                .collect()
+            }
+            _ => self.step(record, fact),
+        }
+    }
+
+    /// What happens inside a step.
+    fn step(&mut self, record: &Record<'_>, fact: Fact) -> Vec<Kept> {
+        let within = |step: Option<Seq>, through| {
+            let kept = step.map(|message| Kept { holder: Holder::Message(message), fact, through });
+            kept.into_iter().collect()
+        };
+        match record.event {
+            Event::StepStarted(_) => self.step = Some(record.seq),
+            Event::TextEnded(ended) if self.has(&ended.text) => return within(self.step, Through::Text),
+            Event::ReasoningEnded(ended) if self.has(&ended.text) => return within(self.step, Through::Reasoning),
+            Event::ToolCalled(called) => {
+                self.calls.insert(called.call.clone(), (self.step, called.name.clone(), None));
+                if self.has(&called.input.0) {
+                    return within(self.step, Through::Call { tool: called.name.clone() });
+                }
+            }
+            Event::ToolProgressed(progressed) => {
+                let held = progressed.output.as_ref().is_some_and(|output| self.has(output));
+                if let (true, Some((.., shown))) = (held, self.calls.get_mut(&progressed.call)) {
+                    *shown = Some(fact);
+                }
+            }
+            Event::ToolSettled(settled) => {
+                let Some((Some(message), tool, shown)) = self.calls.remove(&settled.call) else { return Vec::new() };
+                let result = settled.error.as_ref().unwrap_or(&settled.output);
+                let hosted = settled.hosted_result.as_ref().is_some_and(|result| self.has(&result.0));
+                if self.has(result) || hosted {
+                    let holder = Holder::Result { message, call: settled.call.clone() };
+                    return vec![Kept { holder, fact, through: Through::Result { tool } }];
+                }
+                if let Some(shown) = shown {
+                    self.miss(shown, if settled.truncated { Reason::Truncated } else { Reason::Replaced });
+                }
+                if settled.structured.as_ref().is_some_and(|structured| self.has(&structured.0)) {
+                    self.miss(fact, if settled.truncated { Reason::Truncated } else { Reason::Structured });
+                }
+            }
+            _ => {}
+        }
+        Vec::new()
+    }
+}

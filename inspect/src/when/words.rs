@@ -1,0 +1,305 @@
+//! Where a text may stand: an index of the words of a Session, so that only what may hold a text is read.
+//!
+//! A page says of its records which texts they do not hold (a filter over all runs of three bytes), what moved the
+//! model's view, and what belongs together: an input and what became of it, a call and its settlement, a step.
+
+use super::changes;
+use crate::SessionAt;
+use annals_core::event::Purpose;
+use annals_core::text::Texts;
+use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq};
+use annals_store::ReadError;
+use annals_store::views::{Leaf, Page};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeSet;
+
+/// A text must have as many bytes for the index to tell anything of it.
+pub(super) const LEAST: usize = 3;
+
+/// What an index says of some records.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Words {
+    filter: Filter,
+    /// What may change what is in the model's view, beside what it adds itself.
+    turning: Vec<Seq>,
+    /// Where answers began.
+    steps: Vec<Seq>,
+    /// An input's admission, and where it was promoted or withdrawn.
+    inputs: Vec<(Seq, Seq)>,
+    /// A call, and where it progressed or was settled.
+    calls: Vec<(Seq, Seq)>,
+    /// What was open at its end.
+    open: Open,
+    #[serde(skip)]
+    seen: Seen,
+}
+
+/// What is open between two pages.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Open {
+    waiting: Vec<(InputId, Seq)>,
+    calls: Vec<(CallId, Seq)>,
+    /// The agent profile and the tools that the newest turn request named.
+    given: Option<(Digest, Option<Digest>)>,
+    /// Whether one was recorded since.
+    recorded: bool,
+}
+
+impl Page for Words {
+    const NAME: &'static str = "words";
+    const VERSION: u32 = 2;
+
+    fn next(&self) -> Self {
+        Self { open: self.open.clone(), ..Self::default() }
+    }
+
+    fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
+        let (seq, open) = (record.seq, &mut self.open);
+        texts(record.event, blobs, &mut |text| self.seen.take(text));
+        match record.event {
+            Event::InputAdmitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
+            Event::InputPromoted(promoted) => self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq)),
+            Event::InputWithdrawn(withdrawn) => self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq)),
+            Event::SessionForked(_) => {
+                open.waiting.clear();
+                self.turning.push(seq);
+            }
+            Event::StepStarted(_) => self.steps.push(seq),
+            Event::ToolCalled(called) => {
+                open.calls.retain(|(call, _)| *call != called.call);
+                open.calls.push((called.call.clone(), seq));
+            }
+            Event::ToolProgressed(progressed) => {
+                let called = open.calls.iter().find(|(call, _)| *call == progressed.call);
+                self.calls.extend(called.map(|(_, called)| (*called, seq)));
+            }
+            Event::ToolSettled(settled) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
+            Event::AgentProfileRecorded(_) | Event::ToolsRecorded(_) => open.recorded = true,
+            Event::RequestSent(sent) if sent.purpose == Purpose::Turn => {
+                let given = Some((sent.agent_profile, sent.tools));
+                // A request that is given what the one before was changes nothing, unless something new could be named.
+                if open.given != given || open.recorded {
+                    self.turning.push(seq);
+                }
+                (open.given, open.recorded) = (given, false);
+            }
+            event if changes(event).is_some() => self.turning.push(seq),
+            _ => {}
+        }
+    }
+
+    fn close(&mut self, _: &dyn Blobs) {
+        self.filter = std::mem::take(&mut self.seen).into_filter();
+    }
+}
+
+/// Ends what was open under a name: where it began and where it ended.
+fn taken<K: PartialEq>(open: &mut Vec<(K, Seq)>, name: &K, end: Seq) -> Option<(Seq, Seq)> {
+    let at = open.iter().rposition(|(open, _)| open == name)?;
+    Some((open.remove(at).1, end))
+}
+
+/// Every text of an event.
+fn texts(event: &Event, blobs: &dyn Blobs, see: &mut dyn FnMut(&str)) {
+    if let Event::ToolsRecorded(recorded) = event {
+        recorded.tools.iter().for_each(|tool| see(&tool.name));
+    }
+    // Texts are visited as what can be moved to blobs, so that a copy is lent.
+    event.clone().texts(&mut |text| see(&text.resolve(blobs)));
+}
+
+/// The records that say all there is to say of a text: those that hold it, those they belong together with, and those
+/// that moved the model's view. `None` when the text is too short for the index.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeSet<Seq>>, ReadError> {
+    if text.len() < LEAST {
+        return Ok(None);
+    }
+    let (mut pages, mut may): (Vec<Leaf<Words>>, Vec<(Seq, Seq)>) = (Vec::new(), Vec::new());
+    past.pages(|mut leaf: Leaf<Words>| {
+        if std::mem::take(&mut leaf.page.filter).may_hold(text) {
+            may.push((leaf.from, leaf.until));
+        }
+        leaf.page.open = Open::default();
+        pages.push(leaf);
+    })
+    .await?;
+    let (mut wanted, mut fragments) = (BTreeSet::new(), BTreeSet::new());
+    for (from, until) in may {
+        past.each(from, until, |record| {
+            let mut holds = false;
+            texts(record.event, past.blobs(), &mut |held| holds |= held.contains(text));
+            if holds {
+                wanted.insert(record.seq);
+                if matches!(record.event, Event::TextEnded(_) | Event::ReasoningEnded(_) | Event::ToolCalled(_)) {
+                    fragments.insert(record.seq);
+                }
+            }
+        })
+        .await?;
+    }
+    if wanted.is_empty() {
+        return Ok(Some(wanted));
+    }
+    let calls = || pages.iter().flat_map(|leaf| &leaf.page.calls);
+    let inputs = pages.iter().flat_map(|leaf| &leaf.page.inputs);
+    let called: BTreeSet<Seq> = calls()
+        .filter(|(called, end)| wanted.contains(called) || wanted.contains(end))
+        .map(|(called, _)| *called)
+        .collect();
+    let ends: Vec<Seq> = calls().filter(|(call, _)| called.contains(call)).map(|(_, end)| *end).collect();
+    let joined: Vec<Seq> = inputs.filter(|(admitted, _)| wanted.contains(admitted)).map(|(_, end)| *end).collect();
+    fragments.extend(called.iter().copied());
+    let steps: Vec<Seq> = pages.iter().flat_map(|leaf| &leaf.page.steps).copied().collect();
+    let begun = fragments.iter().filter_map(|fragment| {
+        let after = steps.partition_point(|step| step <= fragment);
+        after.checked_sub(1).and_then(|at| steps.get(at)).copied()
+    });
+    wanted.extend(begun);
+    wanted.extend(called.into_iter().chain(ends).chain(joined));
+    wanted.extend(pages.iter().flat_map(|leaf| &leaf.page.turning).copied());
+    Ok(Some(wanted))
+}
+
+/// So many runs are kept as a list; more as a bit for each that there can be, in 2 MiB.
+const FEW: usize = 8_192;
+
+/// Which runs of three bytes were seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct Seen {
+    few: Vec<u32>,
+    bits: Vec<u64>,
+}
+
+/// All runs of three bytes in a text.
+fn runs(text: &str) -> impl Iterator<Item = u32> {
+    text.as_bytes().windows(LEAST).map(|run| run.iter().fold(0, |run, byte| run << 8 | u32::from(*byte)))
+}
+
+impl Seen {
+    fn take(&mut self, text: &str) {
+        if self.bits.is_empty() && self.few.len() + text.len() <= FEW {
+            self.few.extend(runs(text));
+            return;
+        }
+        if self.bits.is_empty() {
+            self.bits = vec![0; 1 << 18];
+        }
+        for run in std::mem::take(&mut self.few).into_iter().chain(runs(text)) {
+            if let Some(word) = self.bits.get_mut((run >> 6) as usize) {
+                *word |= 1 << (run & 63);
+            }
+        }
+    }
+
+    /// Each run once.
+    fn into_runs(mut self) -> Vec<u32> {
+        for (at, word) in (0..).zip(&self.bits).filter(|(_, word)| **word != 0) {
+            self.few.extend((0..64).filter(|bit| word >> bit & 1 == 1).map(|bit| at << 6 | bit));
+        }
+        self.few.sort_unstable();
+        self.few.dedup();
+        self.few
+    }
+
+    /// A filter of eight to sixteen bits for each run.
+    fn into_filter(self) -> Filter {
+        let runs = self.into_runs();
+        let bytes = runs.len().next_power_of_two().clamp(8, 1 << 21);
+        let mut filter = Filter { bits: vec![0; bytes] };
+        runs.into_iter().for_each(|run| filter.set(run));
+        filter
+    }
+}
+
+/// Which runs of three bytes some texts do not hold. It may take a run for one that they hold, never the other way.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+struct Filter {
+    /// A power of two of bytes, at least 8; none at all before the page is closed.
+    bits: Vec<u8>,
+}
+
+impl Filter {
+    /// The two places of a run: a byte each, and the bit in it.
+    fn places(&self, run: u32) -> [(usize, u8); 2] {
+        // The finaliser of SplitMix64: runs of text differ in few bits, their places must not.
+        let mut mixed = u64::from(run).wrapping_add(0x9E37_79B9_7F4A_7C15);
+        mixed = (mixed ^ mixed >> 30).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ mixed >> 27).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^= mixed >> 31;
+        let width = (self.bits.len() as u64 * 8).trailing_zeros().min(31);
+        [mixed >> 32, mixed & u64::from(u32::MAX)].map(|half| {
+            let place = half >> (32 - width);
+            ((place >> 3) as usize, 1 << (place & 7))
+        })
+    }
+
+    fn set(&mut self, run: u32) {
+        for (byte, bit) in self.places(run) {
+            if let Some(byte) = self.bits.get_mut(byte) {
+                *byte |= bit;
+            }
+        }
+    }
+
+    /// Whether the texts may hold this one.
+    fn may_hold(&self, text: &str) -> bool {
+        runs(text).all(|run| {
+            let places = self.places(run);
+            places.into_iter().all(|(byte, bit)| self.bits.get(byte).is_none_or(|byte| byte & bit != 0))
+        })
+    }
+}
+
+impl From<Filter> for String {
+    fn from(filter: Filter) -> Self {
+        filter.bits.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+}
+
+impl TryFrom<String> for Filter {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let digit = |digit: u8| char::from(digit).to_digit(16).and_then(|digit| u8::try_from(digit).ok());
+        let pairs = text.as_bytes().chunks(2).map(|pair| match pair {
+            [high, low] => Some(digit(*high)? << 4 | digit(*low)?),
+            _ => None,
+        });
+        let bits = pairs.collect::<Option<Vec<u8>>>().ok_or("a filter is written in hexadecimal digits")?;
+        if bits.len() < 8 || !bits.len().is_power_of_two() {
+            return Err("a filter has a power of two of bits, at least 64");
+        }
+        Ok(Self { bits })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_filter_never_denies_what_its_texts_hold_and_denies_most_of_what_they_do_not() {
+        let said: String = (0..4_000).map(|n| format!("word{n} ")).collect();
+        let mut seen = Seen::default();
+        seen.take(&said);
+        seen.take("ab");
+        let filter = seen.into_filter();
+        assert!((0..4_000).all(|n| filter.may_hold(&format!("word{n}"))));
+        let other = (0..1_000).filter(|n| filter.may_hold(&format!("Xq{}z", n * 7_919))).count();
+        assert!(other < 10, "{other} of 1,000 texts that are not there were taken for some that may be");
+        let written = String::from(filter.clone());
+        assert_eq!(Filter::try_from(written), Ok(filter));
+        assert!(Filter::try_from("0011".to_owned()).is_err() && Filter::try_from("xx".repeat(8)).is_err());
+    }
+
+    #[test]
+    fn a_page_of_no_text_holds_none() {
+        let mut words = Words::default();
+        words.close(&annals_core::NoBlobs);
+        assert!(!words.filter.may_hold("abc"));
+    }
+}

@@ -1,0 +1,159 @@
+//! Why the model was told something: the provenance of a request, span by span.
+//!
+//! Exact by construction: each span of a [`Request`] carries the event that put it there, since it was built so. What
+//! is read here beside it (times, who acted, since when) is read at that event's place.
+
+mod span;
+
+pub use span::{Actor, Sort, Span};
+
+use super::{AskError, Asked, Fact, Lack, SessionAt, Step, Steps};
+use annals_core::Seq;
+use annals_core::event::Purpose;
+use annals_projections::Request;
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet, HashSet};
+
+/// The provenance of one request.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Why {
+    /// Which request.
+    pub step: Step,
+    /// How many there are.
+    pub steps: u64,
+    /// The text that was asked for.
+    pub text: Option<String>,
+    /// Every span in the order in which it is sent; with a text, only those that hold it.
+    pub spans: Vec<Origin>,
+    /// How many spans the request has in all.
+    pub of: u64,
+    /// What the log lacks of the request.
+    pub lacks: BTreeSet<Lack>,
+}
+
+/// A span of a request and where it came from.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Origin {
+    /// What is sent.
+    #[serde(flatten)]
+    pub span: Span,
+    /// The event that put it there; `None` for what the runtime itself adds to a request.
+    pub fact: Option<Fact>,
+    /// The user turn in which that was, from 1; 0 before the first.
+    pub turn: u64,
+    /// The request since which it stands there without a break, as it does now.
+    pub since: u64,
+    /// Where the text that was asked for begins in it, in bytes.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub found: Vec<usize>,
+}
+
+/// Answers why a request holds what it holds. Without a number it is the newest turn request.
+///
+/// # Errors
+/// When there is no such request, it cannot be rebuilt, or the log cannot be read.
+pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> Result<Why, AskError> {
+    let steps = past.steps().await?;
+    let count = steps.steps.len() as u64;
+    let missing = |wanted| AskError::NoStep { session: past.session, wanted, count };
+    let step = match number {
+        Some(number) => steps.get(number).ok_or(missing(number))?,
+        None => {
+            let newest = steps.steps.iter().rev().find(|step| step.purpose == Purpose::Turn);
+            newest.ok_or(missing(1))?
+        }
+    };
+    let asked = past.request(step).await?;
+    let all = span::spans(&asked.request, &asked.view, &asked.step, &steps);
+    let of = all.len() as u64;
+    let wanted: Vec<(Span, Vec<usize>)> = all
+        .into_iter()
+        .map(|span| {
+            let found = text.map(|text| span.text.match_indices(text).map(|(at, _)| at).collect()).unwrap_or_default();
+            (span, found)
+        })
+        .filter(|(_, found): &(Span, Vec<usize>)| text.is_none() || !found.is_empty())
+        .collect();
+    let spans: Vec<&Span> = wanted.iter().map(|(span, _)| span).collect();
+    let since = since(past, &asked, &steps, &spans).await?;
+    let seqs: BTreeSet<Seq> = spans.iter().filter_map(|span| span.seq).collect();
+    let facts = past.facts(&seqs).await?;
+    let mut lacks = asked.lacks;
+    lacks.remove(&Lack::Prices);
+    let origins = wanted.into_iter().zip(since).map(|((span, found), since)| {
+        let fact = span.seq.and_then(|seq| facts.get(&seq).copied());
+        let turn = steps.turn(span.seq.unwrap_or(asked.step.seq));
+        Origin { span, fact, turn, since, found }
+    });
+    Ok(Why {
+        step: asked.step.clone(),
+        steps: count,
+        text: text.map(str::to_owned),
+        spans: origins.collect(),
+        of,
+        lacks,
+    })
+}
+
+/// Since which request each span stands there without a break.
+///
+/// A span joins the model's view at its own event, and may come back to it only at one of [`Steps::returns`]: between
+/// two of those it can only leave. So the request before each of them decides, newest first, until all are decided.
+async fn since(past: &SessionAt, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Result<Vec<u64>, AskError> {
+    let now = &asked.step;
+    let mut since: Vec<u64> = spans
+        .iter()
+        .map(|span| match (&span.set, span.placed) {
+            (Some(set), _) => run_of_set(past, asked, steps, set, &span.text),
+            (None, Some(placed)) => steps.first_after(placed).map_or(now.number, |step| step.number.min(now.number)),
+            (None, None) => now.number,
+        })
+        .collect();
+    let mut open: BTreeMap<usize, &Span> =
+        spans.iter().copied().enumerate().filter(|(_, span)| span.set.is_none()).collect();
+    let mut looked_at = None;
+    for returned in steps.returns.iter().rev().filter(|seq| **seq < now.seq) {
+        let (Some(before), Some(after)) = (steps.last_before(*returned), steps.first_after(*returned)) else {
+            continue;
+        };
+        open.retain(|at, _| since.get(*at).is_some_and(|first| *first <= before.number));
+        if open.is_empty() {
+            break;
+        }
+        // Nothing was sent between this and the return after it: one look decides both.
+        if looked_at.replace(before.number) == Some(before.number) {
+            continue;
+        }
+        let earlier = past.request(before).await?;
+        let there: HashSet<_> = identities(&earlier.request, &earlier, steps);
+        open.retain(|at, span| {
+            let stands = there.contains(&span.identity());
+            if let (false, Some(first)) = (stands, since.get_mut(*at)) {
+                *first = after.number;
+            }
+            stands
+        });
+    }
+    Ok(since)
+}
+
+fn identities(request: &Request, asked: &Asked, steps: &Steps) -> HashSet<(Option<Seq>, String)> {
+    span::spans(request, &asked.view, &asked.step, steps).iter().map(Span::identity).collect()
+}
+
+/// The first of the run of turn requests, ending with this one, that were given the same recorded thing.
+fn run_of_set(past: &SessionAt, asked: &Asked, steps: &Steps, set: &span::Set, text: &str) -> u64 {
+    let now = asked.step.number;
+    let earlier = steps.steps.iter().rev().filter(|step| step.number <= now && step.purpose == asked.step.purpose);
+    let same = |step: &&Step| match set {
+        span::Set::Agent(digest) => step.agent_profile == Some(*digest),
+        span::Set::Options(digest) => step.options == Some(*digest),
+        span::Set::Tools(digest) if step.tools == Some(*digest) => true,
+        // Another set may hold the same tool.
+        span::Set::Tools(_) => step
+            .tools
+            .and_then(|digest| asked.view.profiles.tools.get(&digest))
+            .is_some_and(|tools| tools.iter().any(|tool| span::tool_text(tool, past.blobs()) == text)),
+    };
+    earlier.take_while(same).last().map_or(now, |step| step.number)
+}

@@ -1,0 +1,7 @@
+//! Draws the answers of `annals-inspect` on a terminal.
+
+pub mod cache;
+pub mod diff;
+pub mod timeline;
+pub mod when;
+pub mod why;

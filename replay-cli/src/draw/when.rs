@@ -1,0 +1,90 @@
+//! Draws when the model knew something.
+
+use crate::error::CliError;
+use crate::layout::Sheet;
+use crate::look::{Tone, counted};
+use annals_inspect::when::{Left, LeftBy, Sighting, Stay, Through, When};
+
+/// Draws the answer.
+///
+/// # Errors
+/// When the output refuses.
+pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let here = when.sightings.iter().filter(|it| it.stays.last().is_some_and(|stay| stay.left.is_none())).count();
+    let right = match (when.sightings.len(), here) {
+        (0, _) => "never in the model's view".to_owned(),
+        (all, 0) => format!("{}, none there now", counted(all as u64, "place")),
+        (all, here) => format!("{}, {here} there now", counted(all as u64, "place")),
+    };
+    sheet.rule(&format!("{:?}", when.text), &right, Tone::Strong)?;
+    when.sightings.iter().try_for_each(|sighting| one(sighting, sheet))?;
+    for missed in &when.missed {
+        let time = sheet.look.clock(missed.fact.at);
+        let line = format!("{} · {}", missed.fact.kind, missed.reason.words());
+        sheet.row(Some(missed.fact.seq), ("unseen", Tone::Warn), (&line, Tone::Plain), (&time, Tone::Dim))?;
+    }
+    Ok(())
+}
+
+fn one(sighting: &Sighting, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let (label, tone, name) = label(&sighting.through);
+    let turn = if sighting.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", sighting.turn) };
+    let mut line: Vec<String> = name.into_iter().collect();
+    line.extend([sighting.fact.kind.to_owned(), turn]);
+    line.extend(sighting.fact.inherited.map(|session| format!("inherited from {session}")));
+    let time = sheet.look.clock(sighting.fact.at);
+    sheet.row(Some(sighting.fact.seq), (label, tone), (&line.join(" · "), Tone::Plain), (&time, Tone::Dim))?;
+    sighting.stays.iter().try_for_each(|stay| self::stay(sighting, stay, sheet))
+}
+
+fn stay(sighting: &Sighting, stay: &Stay, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
+    let carried = match (stay.first, stay.last) {
+        (Some(first), Some(last)) if first == last => format!("request {first} carried it"),
+        (Some(first), Some(last)) => format!("requests {first} to {last} carried it"),
+        _ => "no request carried it".to_owned(),
+    };
+    let entered = stay.entered;
+    let time = sheet.look.clock(entered.at);
+    let line = if entered.seq == sighting.fact.seq { carried } else { format!("{} · {carried}", entered.kind) };
+    sheet.row(Some(entered.seq), ("entered", Tone::Good), (&line, Tone::Dim), (&time, Tone::Dim))?;
+    match &stay.left {
+        None => sheet.row(None, ("", Tone::Dim), ("still there", Tone::Good), ("", Tone::Dim))?,
+        Some(left) => {
+            let time = sheet.look.clock(left.fact.at);
+            let line = format!("{} · {}", left.fact.kind, words(left));
+            sheet.row(Some(left.fact.seq), ("left", Tone::Warn), (&line, Tone::Dim), (&time, Tone::Dim))?;
+        }
+    }
+    Ok(())
+}
+
+fn words(left: &Left) -> String {
+    match left.by {
+        LeftBy::Compaction => "a compaction summarised it".to_owned(),
+        LeftBy::Prune => "a prune cleared the output".to_owned(),
+        LeftBy::Revert => "a committed revert removed it".to_owned(),
+        LeftBy::Epoch(cause) => format!("a new Context Epoch began ({cause})"),
+        LeftBy::Move => "the Session moved; its Context Epoch ended".to_owned(),
+        LeftBy::CompactionUndone => "the compaction was undone".to_owned(),
+        LeftBy::Unpinned => "it was pinned no more".to_owned(),
+        LeftBy::Reconfigured => "this request was given something else".to_owned(),
+    }
+}
+
+fn label(through: &Through) -> (&'static str, Tone, Option<String>) {
+    match through {
+        Through::User => ("user", Tone::User, None),
+        Through::System { sources } => ("system", Tone::Context, (!sources.is_empty()).then(|| sources.join(", "))),
+        Through::Baseline { source } => ("baseline", Tone::Context, Some(source.clone())),
+        Through::Synthetic => ("runtime", Tone::Warn, None),
+        Through::Shell => ("shell", Tone::User, None),
+        Through::Summary => ("summary", Tone::Context, None),
+        Through::Recent => ("kept tail", Tone::Context, None),
+        Through::Text => ("text", Tone::Model, None),
+        Through::Reasoning => ("thought", Tone::Model, None),
+        Through::Call { tool } => ("call", Tone::Tool, Some(tool.clone())),
+        Through::Result { tool } => ("result", Tone::Tool, Some(tool.clone())),
+        Through::AgentText { agent } => ("agent", Tone::Strong, Some(agent.clone())),
+        Through::Tool { tool } => ("tool", Tone::Tool, Some(tool.clone())),
+    }
+}

@@ -1,0 +1,39 @@
+//! A pattern as the predicate of a bisection.
+
+use super::{Captures, Pattern};
+use annals_inspect::AskError;
+use annals_inspect::bisect::Judge;
+use annals_inspect::views;
+use serde_json::Value;
+
+/// A judge by a pattern over views, by their names: `{"history": {"$length": 3}}`.
+///
+/// # Errors
+/// When it is not JSON, not a pattern, or names what is no view.
+pub fn judge(text: &str) -> Result<Judge, AskError> {
+    let value: Value = serde_json::from_str(text)?;
+    let views = match &value {
+        Value::Object(fields) if !fields.is_empty() && !fields.keys().any(|name| name.starts_with('$')) => {
+            fields.keys().map(|name| views::named(name)).collect::<Result<_, _>>()?
+        }
+        _ => {
+            let what = "a pattern names views: {\"history\": {\"$length\": 3}}".to_owned();
+            return Err(AskError::Ends { what });
+        }
+    };
+    if names_same(&value) {
+        let what = "`$same` compares with what a scenario captured; in a log nothing was captured".to_owned();
+        return Err(AskError::Ends { what });
+    }
+    let pattern = Pattern::parse(&value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
+    let holds = move |views: &Value| pattern.check("", Some(views), &Captures::new()).is_empty();
+    Ok(Judge::Where { holds: Box::new(holds), views })
+}
+
+fn names_same(value: &Value) -> bool {
+    match value {
+        Value::Object(fields) => fields.contains_key("$same") || fields.values().any(names_same),
+        Value::Array(items) => items.iter().any(names_same),
+        _ => false,
+    }
+}

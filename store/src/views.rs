@@ -1,0 +1,216 @@
+//! Views at any Cut: the nearest saved view, plus the rest (DESIGN sections 3 and 4).
+//!
+//! Resuming costs what is new since the newest saved view; travelling in time costs the distance to the nearest one.
+//! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
+
+mod pages;
+mod reading;
+
+pub use pages::{Leaf, Page};
+pub use reading::Reading;
+
+use crate::cache::{Fold, Saved, ViewCache};
+use crate::{EventLog, Followed, Position, ReadError, Scope};
+use annals_core::{Digest, Record, Seq, SessionId};
+use annals_projections::{Catalogue, Projection, SessionView};
+use futures_util::StreamExt;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use std::sync::Arc;
+
+/// A view is saved again when this many events came since the one that it was resumed from.
+const WORTH_SAVING: u64 = 2_000;
+
+/// A view of everything, for writers: ids that are used up included.
+const WHOLE: Fold<'static> = Fold { name: "whole", version: SessionView::VERSION };
+/// A view for looking: bounded by what is shown ([`SessionView::let_go`]).
+const LOOK: Fold<'static> = Fold { name: "look", version: SessionView::VERSION };
+/// The catalogue of the store, by [`Position`]; kept under the nil id.
+const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 2 };
+const NO_SESSION: SessionId = SessionId([0; 16]);
+
+/// How many records a view was made of, beside the saved view that it started from.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Folded {
+    /// Where the saved view ended; 0 without one.
+    pub from: Seq,
+    /// How many records came after it.
+    pub records: u64,
+}
+
+/// Reads views of a log, helped by saved ones.
+#[derive(Clone)]
+pub struct Views {
+    log: Arc<dyn EventLog>,
+    cache: Option<Arc<ViewCache>>,
+}
+
+impl Views {
+    /// Views of `log`; without a cache each is folded from scratch.
+    pub fn new(log: Arc<dyn EventLog>, cache: Option<Arc<ViewCache>>) -> Self {
+        Self { log, cache }
+    }
+
+    /// Every view of a Session before `until` (`Seq(u64::MAX)`: at its end), complete enough to write from.
+    ///
+    /// # Errors
+    /// When there is no such Session or its log cannot be read.
+    pub async fn whole(&self, session: SessionId, until: Seq) -> Result<(SessionView, Folded), ReadError> {
+        self.view(session, until, WHOLE).await
+    }
+
+    /// Every view of a Session before `until`, for looking: what is not on a first screen may be let go.
+    ///
+    /// # Errors
+    /// When there is no such Session or its log cannot be read.
+    pub async fn look(&self, session: SessionId, until: Seq) -> Result<(SessionView, Folded), ReadError> {
+        self.view(session, until, LOOK).await
+    }
+
+    /// The list of all Sessions: the saved one and what was appended since, in the order of the store.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn catalogue(&self) -> Result<Catalogue, ReadError> {
+        let saved: Option<(Catalogue, Saved)> = self.saved(NO_SESSION, CATALOGUE, Seq(u64::MAX));
+        let (mut catalogue, from) = match saved {
+            // The digest is that of the last Batch taken in: a store that was set back does not hold it there.
+            Some((catalogue, saved)) if self.holds(Position(saved.seq.0), saved.digest).await => {
+                (catalogue, saved.seq.0)
+            }
+            _ => (Catalogue::default(), 0),
+        };
+        let mut following = self.log.follow(Scope::All { from: Position(from) });
+        let mut last = None;
+        let mut records = 0;
+        while let Some(followed) = following.next().await {
+            match followed? {
+                Followed::Synced => break,
+                Followed::Batch { slice, position } => {
+                    for record in slice.records() {
+                        catalogue.apply(&record);
+                        records += 1;
+                    }
+                    last = position.map(|position| (position, slice.batch.digest)).or(last);
+                }
+            }
+        }
+        if let (Some((position, digest)), true) = (last, records >= WORTH_SAVING) {
+            self.save(NO_SESSION, CATALOGUE, Seq(position.0 + 1), digest, &catalogue);
+        }
+        Ok(catalogue)
+    }
+
+    /// Saves a view that a writer holds, if enough came since `since`. `digest` is that of the Batch it ends with.
+    /// Gives the Seq up to which views are saved now.
+    pub fn keep(&self, view: &SessionView, digest: Digest, since: Seq) -> Seq {
+        let (Some(session), next) = (view.session.id, view.cut().next) else { return since };
+        if next.0.saturating_sub(since.0) < WORTH_SAVING {
+            return since;
+        }
+        self.save(session, WHOLE, next, digest, view);
+        let mut look = view.clone();
+        look.let_go();
+        self.save(session, LOOK, next, digest, &look);
+        next
+    }
+
+    async fn view(
+        &self,
+        session: SessionId,
+        until: Seq,
+        fold: Fold<'static>,
+    ) -> Result<(SessionView, Folded), ReadError> {
+        let head = self.log.head(session).await?.ok_or(ReadError::NoSession(session))?;
+        let until = until.min(head.next);
+        let mut at_most = until;
+        loop {
+            let (mut view, from) = match self.resumable(session, fold, at_most).await {
+                Some((view, from)) => (view, from),
+                None => (SessionView::default(), Seq::ZERO),
+            };
+            let (records, end) = self.feed(session, from, until, |record| view.apply(record)).await?;
+            if view.is_stale() && from > Seq::ZERO {
+                // Something that the saved view let go is needed again: start from an earlier one.
+                at_most = Seq(from.0.saturating_sub(1));
+                continue;
+            }
+            if let Some(digest) = end
+                && records >= WORTH_SAVING
+            {
+                let next = view.cut().next;
+                if fold.name == LOOK.name {
+                    view.let_go();
+                }
+                self.save(session, fold, next, digest, &view);
+            }
+            return Ok((view, Folded { from, records }));
+        }
+    }
+
+    /// Feeds the records of `[from, until)`; gives how many there were, and the digest of the last Batch if the range
+    /// ends where that Batch does.
+    async fn feed(
+        &self,
+        session: SessionId,
+        from: Seq,
+        until: Seq,
+        mut apply: impl FnMut(&Record<'_>),
+    ) -> Result<(u64, Option<Digest>), ReadError> {
+        let mut reading = Reading::new(session, from, until);
+        let mut records = 0;
+        let mut end = None;
+        while let Some(slices) = reading.portion(&*self.log).await? {
+            for slice in slices.iter().filter(|slice| slice.from < until) {
+                for record in reading.records(slice) {
+                    apply(&record);
+                    records += 1;
+                }
+                end = (slice.until <= until && slice.until == slice.batch.next()).then_some(slice.batch.digest);
+            }
+        }
+        Ok((records, end))
+    }
+
+    /// The nearest saved view whose digest the log still holds.
+    async fn resumable(&self, session: SessionId, fold: Fold<'static>, at_most: Seq) -> Option<(SessionView, Seq)> {
+        let (view, saved): (SessionView, Saved) = self.saved(session, fold, at_most)?;
+        let last = Seq(saved.seq.0.checked_sub(1)?);
+        let slices = self.log.read(session, last, 1).await.ok()?;
+        let batch = &slices.first()?.batch;
+        (batch.next() == saved.seq && batch.digest == saved.digest && view.cut().next == saved.seq)
+            .then_some((view, saved.seq))
+    }
+
+    /// Whether the Batch before a position has this digest.
+    async fn holds(&self, position: Position, digest: Digest) -> bool {
+        let Some(before) = position.0.checked_sub(1) else { return false };
+        let mut following = self.log.follow(Scope::All { from: Position(before) });
+        match following.next().await {
+            Some(Ok(Followed::Batch { slice, position: Some(found) })) => {
+                found == Position(before) && slice.batch.digest == digest
+            }
+            _ => false,
+        }
+    }
+
+    fn saved<V: DeserializeOwned>(&self, session: SessionId, fold: Fold<'_>, at_most: Seq) -> Option<(V, Saved)> {
+        let saved = self.cache.as_ref()?.nearest(session, fold, at_most)?;
+        let view = serde_json::from_slice(&saved.bytes).ok()?;
+        Some((view, saved))
+    }
+
+    fn save<V: Serialize>(&self, session: SessionId, fold: Fold<'_>, seq: Seq, digest: Digest, view: &V) {
+        let Some(cache) = &self.cache else { return };
+        let saved = serde_json::to_vec(view)
+            .map_err(std::io::Error::other)
+            .and_then(|bytes| cache.put(session, fold, &Saved { seq, digest, bytes }));
+        if let Err(error) = saved {
+            // The next reader folds again: slower, and equally right.
+            tracing::warn!(%session, %seq, %error, "a view could not be saved");
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
