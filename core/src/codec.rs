@@ -6,11 +6,13 @@
 //! All numbers little-endian; an option is one byte, then its value. The event kind stands before its length, so a
 //! reader that does not know a kind can name it and knows where the next one begins.
 
-use crate::batch::{Batch, SealError, Seq};
+use crate::batch::Batch;
 use crate::digest::Digest;
 use crate::event::{DecodeError, Event, Kind};
 use crate::id::SessionId;
+use crate::seq::Seq;
 use crate::time::Time;
+use alloc::string::String;
 use alloc::string::ToString;
 use alloc::vec::Vec;
 use wincode::{SchemaRead, SchemaWrite};
@@ -50,12 +52,17 @@ fn header(batch: &Batch) -> Header {
     Header { session, first, at, digest, prev, count: events.len() as u64 }
 }
 
+/// A length does not fit the codec: split the Batch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the batch cannot be encoded: {0}")]
+pub struct EncodeError(pub String);
+
 /// Encodes a Batch.
 ///
 /// # Errors
 /// When a length does not fit the format.
-pub fn encode(batch: &Batch) -> Result<Vec<u8>, SealError> {
-    let encode_error = |error: wincode::WriteError| SealError::Encode(error.to_string());
+pub fn encode(batch: &Batch) -> Result<Vec<u8>, EncodeError> {
+    let encode_error = |error: wincode::WriteError| EncodeError(error.to_string());
     let mut out = wincode::serialize(&header(batch)).map_err(encode_error)?;
     for event in &batch.events {
         out.extend_from_slice(&event.kind().number().to_le_bytes());

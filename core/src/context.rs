@@ -4,11 +4,13 @@
 
 mod key;
 mod observation;
+mod part;
 mod reconcile;
 mod snapshot;
 
 pub use key::{InvalidKey, Key};
 pub use observation::{Codec, Observation, Observed, Render, Rendering, Undecodable};
+pub use part::Part;
 pub use reconcile::{
     Generation, InitializationBlocked, ReconcileError, Reconciled, RenderKind, Replaced, Update, initialize, reconcile,
     replace,

@@ -1,13 +1,14 @@
 //! A model provider: one canonical request goes out, a stream of what the answer holds comes back.
 //!
-//! The body is encoded before the request is announced ([`crate::wire`]): an adapter sends exactly those bytes. Retries
+//! The body is encoded before the request is announced (`annals_providers::wire`): an adapter sends exactly those bytes. Retries
 //! are nobody's business but the turn's: it sends once and says how it failed.
 
+mod body;
 mod scripted;
 
+pub use body::Body;
 pub use scripted::{Attempt, Outcome, ScriptedCall, ScriptedProvider, scripted_model};
 
-use crate::wire::Body;
 use annals_core::event::{Finish, Usage};
 use annals_core::{CallId, RequestId, SessionId};
 use annals_projections::Request;

@@ -17,7 +17,7 @@ mod refusal;
 mod responses;
 mod talk;
 
-pub use body::Body;
+pub use crate::provider::Body;
 pub use decode::{Decoder, decoder};
 pub use media::is_sent;
 pub use refusal::{RetryAdvice, refusal};

@@ -8,8 +8,8 @@
 use annals_cli::app::{Surroundings, run};
 use annals_core::Seq;
 use annals_import::{Options, import, recognise};
-use annals_runtime::views::Views;
 use annals_store::exchange::verify_store;
+use annals_store::views::Views;
 use annals_store::{EventLog, MemoryLog};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

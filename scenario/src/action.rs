@@ -13,7 +13,7 @@ pub use tool::{Given, Reply, Tool};
 
 use super::reader::{At, unknown};
 use super::{Invalid, Pattern};
-use crate::file::model_name;
+use crate::names::model_name;
 use annals_core::{AgentName, InputId, Key, ModelName};
 use nested::Within;
 use serde_json::Value;

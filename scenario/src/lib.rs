@@ -6,9 +6,12 @@
 
 pub mod action;
 mod check;
+mod death;
 mod dying;
 pub mod file;
 mod json;
+mod load;
+mod names;
 pub mod pattern;
 pub mod player;
 mod process;

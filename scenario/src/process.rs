@@ -5,7 +5,8 @@ mod pace;
 mod ports;
 
 use super::action::Action;
-use super::dying::{Death, DyingLog};
+use super::death::Death;
+use super::dying::DyingLog;
 use super::views::Folded;
 use super::world::{Answering, Declared, Perform, ScriptedTool, World};
 use annals_core::Key;

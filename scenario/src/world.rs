@@ -11,6 +11,7 @@ pub(super) use provider::Answering;
 pub(super) use tool::ScriptedTool;
 
 use super::action::{Action, Attempt, CrashPoint, Reply, Skill, Source, Tool};
+use super::death::Death;
 use super::file::{Builtin, Scenario};
 use super::{Captures, report::Failure};
 use annals_core::{Key, SessionId};
@@ -121,6 +122,13 @@ impl World {
     #[cfg(test)]
     pub fn arm(&self, point: CrashPoint, times: u64) {
         self.state().crash = Some((point, times));
+    }
+
+    /// Ends the process if a crash is armed for this point.
+    pub async fn crash_at(&self, point: CrashPoint, death: &Death) {
+        if self.take_crash(point) {
+            death.die::<()>().await;
+        }
     }
 
     /// Whether a crash is armed for this point and due; it is not armed afterwards.

@@ -20,6 +20,7 @@ pub mod log;
 pub mod memory;
 pub mod placing;
 pub mod shared;
+mod silence;
 pub mod views;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
@@ -29,4 +30,5 @@ pub use log::{
     SessionHead, Slice,
 };
 pub use memory::MemoryLog;
-pub use shared::{SharedError, SharedLog, Silence, Standing};
+pub use shared::{SharedError, SharedLog, Standing};
+pub use silence::Silence;

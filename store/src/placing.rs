@@ -3,7 +3,7 @@
 //! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
 
 use crate::log::{AppendError, Draft, EventLog, Head, ReadError};
-use annals_core::batch::Sealed;
+use annals_core::Sealed;
 use annals_core::event::SessionForked;
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 

@@ -15,7 +15,7 @@ mod wire;
 pub use client::{ConnectError, RemoteLog};
 pub use log::{PATIENCE, SharedError, SharedLog, Standing};
 pub use server::{Server, serve};
-pub use silence::Silence;
+
 pub use socket::SOCKET;
 pub use wire::PROTOCOL;
 

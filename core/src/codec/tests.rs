@@ -1,9 +1,10 @@
 use super::{decode, decode_header, encode, place};
-use crate::batch::{Batch, Seq};
+use crate::batch::Batch;
 use crate::digest::Digest;
 use crate::event::samples::{samples, variants};
 use crate::event::{DecodeError, Event};
 use crate::id::SessionId;
+use crate::seq::Seq;
 use crate::time::Time;
 use alloc::string::ToString;
 use alloc::vec::Vec;

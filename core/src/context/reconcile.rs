@@ -1,8 +1,8 @@
 //! What one observation decides (system-context section 3). Pure: the sources were read before, once.
 
+use super::Part;
 use super::observation::{Observation, Observed, unavailable};
 use super::{Entry, Key, Snapshot};
-use crate::event::Part;
 use crate::text::{Blobs, Json, Text};
 use alloc::borrow::Cow;
 use alloc::collections::{BTreeMap, BTreeSet};

@@ -2,7 +2,7 @@
 
 use super::session::Location;
 use super::{DecodeError, Event, payload, words};
-use crate::context::{Entry, InvalidKey, Key};
+use crate::context::{Entry, InvalidKey, Key, Part};
 use crate::id::{AgentName, CallId};
 use crate::text::Text;
 use alloc::collections::BTreeMap;
@@ -27,16 +27,6 @@ words! {
         /// A stored value could not be understood, or a source without removal text disappeared.
         Incompatible = "incompatible",
     }
-}
-
-payload! {
-    /// One keyed piece of a Baseline System Context.
-    Part {
-        /// The Context Source it renders.
-        key: Key,
-        /// Its exact text.
-        text: Text,
-    } texts { text }
 }
 
 payload! {

@@ -5,10 +5,11 @@ mod content;
 mod decoder;
 mod messages;
 
-use super::body::{Body, Fields};
+use super::body::Fields;
 use super::chat::{Described, described};
 use super::options::{Control, Kind, Options, controls, overlay};
 use super::{EncodeError, Protocol};
+use crate::provider::Body;
 use annals_core::event::Purpose;
 use annals_projections::{Request, ToolChoice};
 use cache::{CacheControl, Hints};

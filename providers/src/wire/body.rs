@@ -1,32 +1,9 @@
 //! A body: its fields in a fixed order, and the bytes that they make.
 
 use super::EncodeError;
-use annals_core::Digest;
+use crate::provider::Body;
 use serde::Serialize;
 use serde_json::value::RawValue;
-use std::fmt;
-
-/// The exact bytes of a request, and their hash: what `request.sent` records as `wire`.
-#[derive(Clone, PartialEq, Eq)]
-pub struct Body {
-    /// JSON in UTF-8.
-    pub bytes: Vec<u8>,
-    /// BLAKE3 of the bytes.
-    pub digest: Digest,
-}
-
-impl fmt::Debug for Body {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Body").field("bytes", &self.bytes.len()).field("digest", &self.digest).finish()
-    }
-}
-
-impl Body {
-    /// The body of some bytes.
-    pub fn new(bytes: Vec<u8>) -> Self {
-        Self { digest: Digest::of(&bytes), bytes }
-    }
-}
 
 /// The fields of a body in the order in which they were first put.
 #[derive(Debug, Default)]

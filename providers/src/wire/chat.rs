@@ -5,9 +5,10 @@ mod decoder;
 mod messages;
 mod thought;
 
+use crate::provider::Body;
 use decoder::Decoder;
 
-use super::body::{Body, Fields, received};
+use super::body::{Fields, received};
 use super::options::{Control, Kind, Options, controls, overlay};
 use super::{EncodeError, Protocol, names};
 use annals_core::SessionId;

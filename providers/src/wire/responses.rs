@@ -4,10 +4,11 @@ mod decoder;
 mod input;
 mod items;
 
-use super::body::{Body, Fields};
+use super::body::Fields;
 use super::chat::{Described, EFFORT, EFFORTS, VERBOSITIES, VERBOSITY, described};
 use super::options::{Control, Kind, Options, controls, overlay};
 use super::{EncodeError, Protocol};
+use crate::provider::Body;
 use annals_core::SessionId;
 use annals_projections::{Request, ToolChoice};
 use decoder::Decoder;

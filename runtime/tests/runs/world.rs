@@ -8,8 +8,8 @@ use annals_runtime::permission::{Approver, FixedApprover};
 use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
-use annals_runtime::views::Views;
 use annals_runtime::{NewSession, Ports, Runtime, Session, Settings};
+use annals_store::views::Views;
 use annals_store::{EventLog, MemoryLog};
 use std::sync::Arc;
 

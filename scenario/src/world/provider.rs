@@ -3,7 +3,7 @@
 use super::World;
 use super::declared::Perform;
 use crate::action::{Answer, Attempt, CrashPoint, Failing};
-use crate::dying::Death;
+use crate::death::Death;
 use annals_core::canonical;
 use annals_providers::provider::{Attempt as Scripted, Outcome, ScriptedCall};
 use annals_runtime::Boxed;
@@ -47,7 +47,7 @@ impl Answering {
             let (world, death, perform, actions) = (world.clone(), death.clone(), perform.clone(), actions.clone());
             Box::pin(async move {
                 perform(actions).await;
-                death.at(CrashPoint::DuringStream, &world).await;
+                world.crash_at(CrashPoint::DuringStream, &death).await;
             })
         }));
         scripted

@@ -3,7 +3,7 @@
 use super::World;
 use super::declared::Perform;
 use crate::action::{CrashPoint, Tool as Declared};
-use crate::dying::Death;
+use crate::death::Death;
 use annals_core::Json;
 use annals_core::event::ToolDefinition;
 use annals_runtime::Boxed;
@@ -60,7 +60,7 @@ impl Tool for ScriptedTool {
                 // It was interrupted while it ran: it never comes to its end.
                 return std::future::pending().await;
             }
-            self.death.at(CrashPoint::DuringTool, &self.world).await;
+            self.world.crash_at(CrashPoint::DuringTool, &self.death).await;
             if let Some(error) = given.error {
                 return Err(ToolError(error));
             }

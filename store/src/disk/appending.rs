@@ -4,7 +4,7 @@ use super::committer::{Durable, Order, Request};
 use super::shared::{Reservation, Shared};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use crate::placing::{self, Place};
-use annals_core::batch::Sealed;
+use annals_core::Sealed;
 use annals_core::{Batch, BlobHash, Digest, Seq};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};

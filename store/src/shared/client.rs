@@ -1,12 +1,12 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
-use super::silence::Silence;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, understands};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
+use crate::silence::Silence;
 use annals_core::{Batch, BlobHash, Blobs, Seq, SessionId};
 use futures_core::Stream;
 use futures_util::{SinkExt, StreamExt, stream};

@@ -3,12 +3,12 @@
 use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
-use super::silence::Silence;
 use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
 };
+use crate::silence::Silence;
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::fmt;
 use std::io;

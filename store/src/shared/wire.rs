@@ -249,7 +249,9 @@ impl From<Refusal> for AppendError {
                 let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
                 Self::Seal { session, source: SealError::TooLarge { bytes } }
             }
-            Refusal::Seal { session, told } => Self::Seal { session, source: SealError::Encode(told) },
+            Refusal::Seal { session, told } => {
+                Self::Seal { session, source: SealError::Encode(annals_core::codec::EncodeError(told)) }
+            }
             Refusal::Io { fault } => Self::Io { source: fault.error() },
             Refusal::Unknown => Self::Unknown,
             Refusal::Closed => Self::Closed,

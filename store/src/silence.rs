@@ -1,0 +1,17 @@
+//! An owner that does not answer.
+
+use std::path::PathBuf;
+
+/// A process owns a store and does not answer: it was stopped, or hangs. Let it go on, or end it.
+#[derive(Clone, Debug, thiserror::Error)]
+#[error("{} owns the store in {} and does not answer; let it go on, or end it", named(*owner), dir.display())]
+pub struct Silence {
+    /// The store's folder.
+    pub dir: PathBuf,
+    /// The id of the process, if it could be told.
+    pub owner: Option<u32>,
+}
+
+fn named(owner: Option<u32>) -> String {
+    owner.map_or_else(|| "a process".to_owned(), |owner| format!("process {owner}"))
+}
