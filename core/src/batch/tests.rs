@@ -9,7 +9,7 @@ use alloc::vec::Vec;
 const SESSION: SessionId = SessionId([7; 16]);
 const PREV: Option<Digest> = Some(Digest([0xab; 32]));
 
-fn seal(events: Vec<Event>) -> super::Sealed {
+fn seal(events: Vec<Event>) -> crate::Sealed {
     Batch::seal(SESSION, Seq(41), Time(1_780_488_000_000), PREV, events).unwrap()
 }
 
