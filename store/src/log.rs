@@ -253,6 +253,14 @@ pub trait EventLog: Send + Sync {
     /// Up to `limit` Batches of a Session that hold something before `before`, newest first.
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
 
+    /// The Batch that holds an event, as the session sees it; `None` behind the end.
+    fn batch_at(&self, session: SessionId, seq: Seq) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
+        Box::pin(async move {
+            let slices = self.read(session, seq, 1).await?;
+            Ok(slices.into_iter().next().filter(|slice| slice.from <= seq && seq < slice.until))
+        })
+    }
+
     /// Everything from a place on, one marker, then everything new. A slow follower never blocks a writer.
     fn follow(&self, scope: Scope) -> Following;
 

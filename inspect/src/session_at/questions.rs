@@ -1,0 +1,119 @@
+//! Every question of this crate, asked of one session at one place.
+
+use super::SessionAt;
+use crate::bisect::{self, Judge};
+use crate::cache::{self, Asking, Cached};
+use crate::diff::{self, Requests, Sessions};
+use crate::prove::{self, Proof};
+use crate::statistics::Audit;
+use crate::timeline::{Item, Tale};
+use crate::view_diff::{self, Change};
+use crate::when::{self, When};
+use crate::why::{self, Why};
+use crate::{AskError, views};
+use annals_core::Seq;
+use annals_store::ReadError;
+use serde_json::Value;
+
+impl SessionAt {
+    /// Why a request holds what it holds; the newest turn request without a number. With a text, only the spans that
+    /// hold it. `docs/questions/why.md`
+    ///
+    /// # Errors
+    /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
+    pub async fn why(&self, request: Option<u64>, text: Option<&str>) -> Result<Why, AskError> {
+        why::ask(self, request, text).await
+    }
+
+    /// When a text was in the model's view. `docs/questions/when.md`
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn when(&self, text: &str) -> Result<When, AskError> {
+        when::ask(self, text).await
+    }
+
+    /// How two sessions differ, turn by turn. `docs/questions/diff.md`
+    ///
+    /// # Errors
+    /// When a log cannot be read.
+    pub async fn diff(&self, other: &Self) -> Result<Sessions, AskError> {
+        diff::sessions(self, other).await
+    }
+
+    /// How two requests differ, part by part; both are numbered from 1.
+    ///
+    /// # Errors
+    /// When there is no such request, it cannot be rebuilt, or a log cannot be read.
+    pub async fn diff_requests(&self, request: u64, other: (&Self, u64)) -> Result<Requests, AskError> {
+        diff::requests((self, request), other).await
+    }
+
+    /// How the views differ from those at an earlier or later cut.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn diff_views(&self, until: Seq) -> Result<Vec<Change>, ReadError> {
+        let (before, after) = (self.view(until.min(self.until)).await?, self.view(self.until).await?);
+        Ok(view_diff::changes(&before, &after, self.blobs()))
+    }
+
+    /// What a prompt cache could keep from request to request, and why it could not. `docs/questions/cache.md`
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn cache(&self, asking: Asking) -> Result<Cached, AskError> {
+        cache::ask(self, asking).await
+    }
+
+    /// The first cut between two events at which something holds. `docs/questions/bisect.md`
+    ///
+    /// # Errors
+    /// When it holds at `good` already or not at `bad`, the judge fails, or the log cannot be read.
+    pub async fn bisect(&self, good: Seq, bad: Seq, judge: &Judge) -> Result<bisect::Found, AskError> {
+        bisect::ask(self, good, bad, judge).await
+    }
+
+    /// Rebuilds every recorded request and compares digests; with `wire`, those of the exact bodies, too.
+    ///
+    /// # Errors
+    /// When the log cannot be read. A request that is not proved is in the answer.
+    pub async fn prove(&self, wire: bool) -> Result<Vec<Proof>, ReadError> {
+        prove::prove_all(self, wire).await
+    }
+
+    /// The session as a person reads it: `visit` is given the items of the timeline in order, in bounded memory.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn timeline(&self, mut visit: impl FnMut(Item)) -> Result<(), ReadError> {
+        let mut timeline = Tale::new();
+        self.each(Seq::ZERO, self.until, |record| {
+            timeline.apply(record);
+            while let Some(item) = timeline.pop() {
+                visit(item);
+            }
+        })
+        .await?;
+        timeline.finish().into_iter().for_each(visit);
+        Ok(())
+    }
+
+    /// How much there is of everything, and what should not be there.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn statistics(&self) -> Result<Audit, ReadError> {
+        let mut statistics = Audit::default();
+        self.each(Seq::ZERO, self.until, |record| statistics.apply(record)).await?;
+        Ok(statistics)
+    }
+
+    /// Views by their names ([`views::NAMES`]) in their public JSON form.
+    ///
+    /// # Errors
+    /// When a name is unknown, or the log cannot be read.
+    pub async fn views(&self, names: &[&str]) -> Result<Value, AskError> {
+        views::json(self, &self.view(self.until).await?, self.until, names).await
+    }
+}
