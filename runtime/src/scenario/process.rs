@@ -14,7 +14,7 @@ use crate::context::{
 };
 use crate::outcome::Refusal;
 use crate::session::Session;
-use crate::settings::{CallOrder, CompactionSettings, LocationServices, Ports, Settings};
+use crate::settings::{CallOrder, CompactionSettings, LoadOrder, LocationServices, Ports, Settings};
 use crate::subagents::TaskTool;
 use crate::tools::{Layer, RegistrationError, ToolRegistry};
 use annals_core::Key;
@@ -274,6 +274,7 @@ fn settings(world: &World, pace: Arc<Held>) -> Settings {
         },
         // Settlements stand in the order of the calls, however long an append takes.
         calls: CallOrder::InOrder,
+        sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
         pace: Some(pace),
         ..Settings::default()
