@@ -64,7 +64,7 @@ pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durabl
         }
         if !retried || request.sent.attempt >= ATTEMPTS {
             return Err(match broke_off {
-                true => failed(error),
+                true => failed(error, request.sent.attempt),
                 false => give_up(runner, shape, Refused { error, usage, request }).await?,
             });
         }
@@ -101,7 +101,7 @@ async fn attempt(runner: &Runner, request: &Durable, reply: &mut Reply<'_>) -> R
 /// Records a failure before any output as the turn's answer; gives how the run ends.
 pub(super) async fn give_up(runner: &Runner, shape: &Shape, refused: Refused) -> Result<Stop, Stop> {
     fail_unanswered(runner, shape, &refused.request, failure(&refused.error), refused.usage).await?;
-    Ok(failed(refused.error))
+    Ok(failed(refused.error, refused.request.sent.attempt))
 }
 
 async fn fail_unanswered(
@@ -123,6 +123,11 @@ async fn fail_unanswered(
         .await
 }
 
-fn failed(error: ProviderError) -> Stop {
-    RunError::Provider { kind: error.kind, message: error.message }.into()
+/// How a run ends after so many attempts.
+fn failed(error: ProviderError, attempts: u32) -> Stop {
+    let ProviderError { kind, mut message, .. } = error;
+    if attempts > 1 {
+        message = format!("{} ({attempts} attempts)", message.trim_end());
+    }
+    RunError::Provider { kind, message }.into()
 }

@@ -231,6 +231,7 @@ impl<'r> Reply<'r> {
         metadata: Option<String>,
     ) -> Result<Result<(), Violation>, Stop> {
         let input = CallInput::received(input);
+        let name = if hosted { name } else { self.shape.meant(name) };
         let called = ToolCalled {
             index: self.fragments.place(),
             call: theirs.clone(),
