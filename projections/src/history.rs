@@ -155,7 +155,7 @@ impl History {
 
 impl Projection for History {
     const NAME: &'static str = "history";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.messages.apply(record);

@@ -64,6 +64,9 @@ use annals_core::Record;
 /// What the model and the person read of a call that the process's death, an interrupt or a fork left open.
 pub const INTERRUPTED: &str = "Tool execution interrupted";
 
+/// The error of an answer that was interrupted.
+pub const ANSWER_INTERRUPTED: &str = "Provider turn interrupted";
+
 /// A view built by folding records.
 ///
 /// **Invariant**: `apply` is pure, total and incremental: folding `a` and then `b` gives what folding `a ++ b` gives.

@@ -1,10 +1,10 @@
 //! The one place where events become messages (spec 4).
 
-use crate::INTERRUPTED;
+use crate::{ANSWER_INTERRUPTED, INTERRUPTED};
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Event, Finish, InputAdmitted, ToolOutcome};
+use annals_core::event::{Attachment, Event, Failure, Finish, InputAdmitted, ToolOutcome};
 use annals_core::{CallId, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -80,6 +80,33 @@ impl Messages {
                     _ => {}
                 }
             }
+        }
+    }
+
+    /// Ends what is open from a Seq on as interrupted: calls, and the answer of the newest step.
+    fn interrupt_from(&mut self, first: Seq, seq: Seq, at: Time) {
+        for holder in self.open.iter().map(|(holder, _)| *holder).filter(|holder| *holder >= first).collect::<Vec<_>>() {
+            let Some(assistant) = self.assistant(Some(holder)) else { continue };
+            for content in &mut assistant.content {
+                if let Content::Tool(call) = content
+                    && call.is_open()
+                {
+                    call.status = Status::Error;
+                    call.outcome = Some(ToolOutcome::Interrupted);
+                    call.error = Some(INTERRUPTED.into());
+                    call.settled = Some((seq, at));
+                }
+            }
+        }
+        self.open.retain(|(holder, _)| *holder < first);
+        let step = self.step.take_if(|step| *step >= first);
+        if let Some(answer) = self.assistant(step)
+            && answer.finish.is_none()
+        {
+            answer.finish = Some(Finish::Error);
+            answer.error =
+                Some(Failure { kind: "interrupted".into(), message: ANSWER_INTERRUPTED.into(), status: None });
+            answer.ended = Some(at);
         }
     }
 
@@ -227,20 +254,13 @@ impl Messages {
                 None
             }
             Event::SessionForked(_) => {
-                // Open calls and waiting inputs are not inherited (DESIGN section 2, Fork).
+                // Neither waiting inputs nor what is open are inherited.
                 self.waiting.clear();
-                self.open_calls(|call| {
-                    call.status = Status::Error;
-                    call.outcome = Some(ToolOutcome::Interrupted);
-                    call.error = Some(INTERRUPTED.into());
-                    call.settled = Some((seq, at));
-                });
-                self.open.clear();
+                self.interrupt_from(Seq::ZERO, seq, at);
                 None
             }
             Event::RevertCommitted(committed) => {
-                self.open.retain(|(holder, _)| *holder < committed.first_removed);
-                self.step = self.step.filter(|step| *step < committed.first_removed);
+                self.interrupt_from(committed.first_removed, seq, at);
                 None
             }
             ignored!(

@@ -5,7 +5,7 @@ use crate::anomaly::Anomalies;
 use crate::changed::ChangedFiles;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::{ChildOutcome, FileChange, Location, Origin, Parent, Policy, Purpose, Todo};
+use annals_core::event::{ChildOutcome, CompactionReason, FileChange, Location, Origin, Parent, Policy, Purpose, Todo};
 use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, RequestId, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -114,6 +114,8 @@ pub struct SessionInfo {
     pub untouched: Seq,
     /// Whether the log ends inside a turn. A running process knows better.
     pub running: bool,
+    /// Whether a compaction that a person asked for began and has not ended.
+    summarising: bool,
     /// Nested instruction files discovered at this Location, in order.
     pub instructions: Vec<String>,
     /// The todo list.
@@ -126,7 +128,7 @@ pub struct SessionInfo {
 
 impl Projection for SessionInfo {
     const NAME: &'static str = "session";
-    const VERSION: u32 = 3;
+    const VERSION: u32 = 4;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -168,7 +170,7 @@ impl Projection for SessionInfo {
                 self.parent = None;
                 self.fork = Some(Fork { parent: forked.parent, cut: forked.cut, parent_digest: forked.parent_digest });
                 self.revert = None;
-                self.running = false;
+                (self.running, self.summarising) = (false, false);
                 (self.restoring, self.departing) = (None, None);
                 self.titling = Titling::default();
                 self.children.clear();
@@ -197,9 +199,15 @@ impl Projection for SessionInfo {
                 self.titling.open = Some(sent.request);
                 self.titling.asked = self.titling.asked.saturating_add(1);
             }
+            // A compaction that a person asked for is no turn.
+            Event::CompactionStarted(started) => self.summarising = started.reason == CompactionReason::Manual,
+            Event::RequestSent(sent) if sent.purpose == Purpose::Summary && self.summarising => {}
             Event::RequestSent(_) | Event::StepStarted(_) => self.running = true,
             Event::StepEnded(_) | Event::StepFailed(_) => self.running = false,
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.running = false,
+            Event::CompactionEnded(_) | Event::CompactionFailed(_) => {
+                self.running = false;
+                self.summarising = false;
+            }
             Event::RestoreBegun(begun) => {
                 self.restoring = Some(Restoring {
                     seq,
@@ -254,7 +262,7 @@ impl Projection for SessionInfo {
                 InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked
                 ContextAdmitted SnapshotAdvanced AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled
-                PermissionAsked PermissionReplied CompactionStarted CompactionUndone ToolOutputsPruned MessagePinned
+                PermissionAsked PermissionReplied CompactionUndone ToolOutputsPruned MessagePinned
                 MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured FilesSummarised
             ) => {}
         }

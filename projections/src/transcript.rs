@@ -34,6 +34,8 @@ pub struct Transcript {
     /// The first message that a staged revert would remove.
     staged: Option<Seq>,
     step: Option<Seq>,
+    /// Whether the newest step has no end yet.
+    step_open: bool,
     /// Open calls and the message that holds each.
     open: Vec<(CallId, Seq)>,
     /// Where each waiting input was admitted.
@@ -96,6 +98,19 @@ impl Transcript {
         self.open.iter().rev().find(|(open, _)| open == call).map(|(_, holder)| *holder)
     }
 
+    /// What is open from a Seq on ends with the record at `seq`: calls, and the answer of the newest step.
+    fn interrupt_from(&mut self, first: Seq, seq: Seq) {
+        let (ended, open) = core::mem::take(&mut self.open).into_iter().partition(|(_, holder)| *holder >= first);
+        self.open = open;
+        for (_, holder) in ended {
+            self.touch(Some(holder), seq);
+        }
+        let step = self.step.take_if(|step| *step >= first);
+        if core::mem::take(&mut self.step_open) {
+            self.touch(step, seq);
+        }
+    }
+
     fn touch(&mut self, holder: Option<Seq>, seq: Seq) {
         let Some(holder) = holder else { return };
         if let Ok(at) = self.items.binary_search_by_key(&holder, |item| item.seq)
@@ -108,7 +123,7 @@ impl Transcript {
 
 impl Projection for Transcript {
     const NAME: &'static str = "transcript";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -129,9 +144,12 @@ impl Projection for Transcript {
             Event::StepStarted(_) => {
                 self.make(record, None);
                 self.step = Some(seq);
+                self.step_open = true;
             }
-            Event::StepEnded(_) | Event::StepFailed(_) | Event::TextEnded(_) | Event::ReasoningEnded(_) => {
+            Event::TextEnded(_) | Event::ReasoningEnded(_) => self.touch(self.step, seq),
+            Event::StepEnded(_) | Event::StepFailed(_) => {
                 self.touch(self.step, seq);
+                self.step_open = false;
             }
             Event::ToolCalled(called) => {
                 self.touch(self.step, seq);
@@ -150,13 +168,12 @@ impl Projection for Transcript {
             Event::SessionForked(_) => {
                 self.staged = None;
                 self.waiting.clear();
-                for (_, holder) in core::mem::take(&mut self.open) {
-                    self.touch(Some(holder), seq);
-                }
+                self.interrupt_from(Seq::ZERO, seq);
             }
             Event::RevertStaged(staged) => self.staged = Some(staged.first_removed),
             Event::RevertCleared(_) => self.staged = None,
             Event::RevertCommitted(committed) => {
+                self.interrupt_from(committed.first_removed, seq);
                 self.staged = None;
                 self.reverted.push((committed.first_removed, seq));
             }

@@ -26,6 +26,9 @@ pub(crate) enum Job {
         /// Whether to take a turn even if nothing is pending.
         forced: bool,
     },
+    /// Promote what is pending and take turns until idle, after a revert removed the turn that ran; interrupted if nothing is
+    /// pending.
+    Resume,
     /// Compact the history because a person asked for it.
     Compact,
 }
@@ -104,6 +107,14 @@ impl Coordinator {
         }
     }
 
+    /// A committed revert removed what a busy Session works on: its turn ends, and the busy period continues with what is
+    /// pending. A compaction finds out by itself.
+    pub(crate) fn overtake(&self, session: SessionId) {
+        if let Some(busy) = self.active().busy.get(&session).filter(|busy| !busy.stopping && busy.job.is_drain()) {
+            busy.cancel.overtake();
+        }
+    }
+
     /// Whether a Session is busy.
     pub(crate) fn is_busy(&self, session: SessionId) -> bool {
         self.active().busy.contains_key(&session)
@@ -156,14 +167,14 @@ impl Coordinator {
         ended
     }
 
-    /// One busy period: a job, and one drain more for as long as it is woken and all is well.
+    /// One busy period: a job, and one drain more for as long as it is woken and all is well, or a revert overtook it.
     async fn period(
         self,
         work: Arc<dyn Work>,
         session: SessionId,
         period: u64,
         mut job: Job,
-        cancel: Arc<Cancel>,
+        mut cancel: Arc<Cancel>,
         told: watch::Sender<Option<Ended>>,
     ) {
         self.bus.tell(&Notice::Busy(session));
@@ -172,8 +183,13 @@ impl Coordinator {
             let ended = done.unwrap_or_else(|panic| Err(RunError::Defect(panic_message(panic.as_ref()))));
             let mut active = self.active();
             let Some(busy) = active.busy.get_mut(&session).filter(|busy| busy.period == period) else { return };
-            let again = matches!(ended, Ok(Outcome::Idle)) && job.is_drain() && !busy.stopping;
-            if !(again && std::mem::take(&mut busy.woken)) {
+            let continues = job.is_drain() && !busy.stopping;
+            let again = continues && matches!(ended, Ok(Outcome::Idle)) && std::mem::take(&mut busy.woken);
+            let overtaken = continues && matches!(ended, Ok(Outcome::Interrupted)) && cancel.is_overtaken();
+            if overtaken {
+                cancel = Arc::new(Cancel::default());
+                busy.cancel = cancel.clone();
+            } else if !again {
                 let woken = busy.woken;
                 active.busy.remove(&session);
                 if woken {
@@ -182,7 +198,7 @@ impl Coordinator {
                 }
                 break ended;
             }
-            job = Job::Drain { forced: false };
+            job = if overtaken { Job::Resume } else { Job::Drain { forced: false } };
         };
         if let Err(error) = &ended {
             tracing::warn!(%session, %error, "a run failed");
@@ -198,7 +214,7 @@ impl Coordinator {
 
 impl Job {
     fn is_drain(self) -> bool {
-        matches!(self, Self::Drain { .. })
+        matches!(self, Self::Drain { .. } | Self::Resume)
     }
 }
 

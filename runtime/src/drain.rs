@@ -9,12 +9,20 @@ use crate::subagents::settle_lost;
 use crate::turn::{Promotion, Runner, Stop, title, turn};
 use annals_core::event::{CompactionReason, ToolOutcome};
 use annals_projections::{Body, Content, SessionView};
-pub(crate) use recovery::settle_open;
+pub(crate) use recovery::{interrupted_turn, settle_open};
 
 /// Promotes what is pending and takes turns until the Session is idle; if forced, takes at least one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), forced))]
 pub(crate) async fn drain(runner: &Runner, forced: bool) -> Ended {
     run(runner, forced).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
+}
+
+/// Continues after a revert removed the turn that ran: with what is pending, or not at all.
+pub(crate) async fn resume(runner: &Runner) -> Ended {
+    if Promotion::first(&*runner.lane.view().await?).is_none() {
+        return Ok(Outcome::Interrupted);
+    }
+    drain(runner, false).await
 }
 
 async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {

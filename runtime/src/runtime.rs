@@ -4,7 +4,7 @@ use crate::Boxed;
 use crate::bus::Bus;
 use crate::compaction::compact;
 use crate::coordinator::{Coordinator, Ended, Job, Work};
-use crate::drain::drain;
+use crate::drain::{drain, resume};
 use crate::lane::Lane;
 use crate::outcome::{LogError, Refusal};
 use crate::redaction::guarded;
@@ -188,6 +188,7 @@ impl Work for Shared {
             let runner = Runner::new(self, lane, cancel).await?;
             let ended = match job {
                 Job::Drain { forced } => drain(&runner, forced).await,
+                Job::Resume => resume(&runner).await,
                 Job::Compact => compact(&runner).await,
             };
             runner.lane.keep().await;

@@ -3,6 +3,7 @@
 mod fork;
 mod inbox;
 mod moving;
+mod pin;
 mod restoring;
 mod revert;
 mod selection;

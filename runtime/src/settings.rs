@@ -188,6 +188,16 @@ pub enum CallOrder {
     InOrder,
 }
 
+/// How the Context Sources of a boundary are loaded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LoadOrder {
+    /// All at once.
+    #[default]
+    AtOnce,
+    /// One after the other in order of composition: a run whose sources have side effects is then reproducible.
+    InOrder,
+}
+
 /// Limits and manners of a runtime.
 #[derive(Clone, Default)]
 pub struct Settings {
@@ -197,6 +207,8 @@ pub struct Settings {
     pub output: Limits,
     /// How calls run.
     pub calls: CallOrder,
+    /// How Context Sources are loaded.
+    pub sources: LoadOrder,
     /// What shapes summary requests beside the history.
     pub summary: Option<Arc<dyn SummaryHook>>,
     /// Who is asked for titles; without it nobody is.

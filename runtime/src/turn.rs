@@ -35,8 +35,8 @@ use crate::subagents::{Limits, as_child};
 use crate::tools::{Cancel, Cancellation};
 use annals_core::event::{AgentProfile, Failure, Location};
 use annals_core::{AgentName, ModelName};
-use annals_projections::SessionView;
-use announce::Announced;
+use annals_projections::{ANSWER_INTERRUPTED, SessionView};
+use announce::{Announced, Durable};
 use exchange::Exchanged;
 use room::Room;
 use std::future::Future;
@@ -169,17 +169,28 @@ impl Runner {
         if here { Ok(()) } else { Err(Stop::Interrupted) }
     }
 
+    /// How a turn ends whose request does not hold any more. If a revert removed it, the drain continues with what is
+    /// pending: the input whose admission committed the revert gets its turn.
+    fn lost(&self, request: &Durable, view: &SessionView) -> Stop {
+        if request.is_removed(view) {
+            self.cancel.overtake();
+        }
+        Stop::Interrupted
+    }
+
     /// Waits for something that an interruption may drop.
     pub(crate) async fn unless_interrupted<T>(&self, work: impl Future<Output = T>) -> Result<T, Stop> {
-        tokio::select! {
+        let done = tokio::select! {
             biased;
-            () = self.cancellation.cancelled() => Err(Stop::Interrupted),
-            done = work => Ok(done),
-        }
+            () = self.cancellation.cancelled() => return Err(Stop::Interrupted),
+            done = work => done,
+        };
+        // The work itself may have brought the interruption: what comes with it does not count.
+        self.goes_on().map(|()| done)
     }
 }
 
 /// What an interruption leaves in the place of an answer.
 pub(crate) fn interrupted() -> Failure {
-    Failure { kind: "interrupted".into(), message: "Provider turn interrupted".into(), status: None }
+    Failure { kind: "interrupted".into(), message: ANSWER_INTERRUPTED.into(), status: None }
 }

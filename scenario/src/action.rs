@@ -78,6 +78,13 @@ pub enum Action {
     Compact,
     /// A revert is staged, cleared or committed.
     Revert(Revert),
+    /// A user message is pinned, or its pin ends.
+    Pin {
+        /// The n-th one.
+        user: u64,
+        /// Whether it is pinned.
+        pinned: bool,
+    },
     /// A fork begins; later actions go to it.
     Fork {
         /// Before the n-th user message; at the end without.
@@ -189,6 +196,8 @@ pub const ACTIONS: &[&str] = &[
     "prompt",
     "compact",
     "revert",
+    "pin",
+    "unpin",
     "fork",
     "child",
     "session",
@@ -257,6 +266,7 @@ impl Action {
             "prompt" => Self::Prompt(Input::read(at)?),
             "compact" => at.nothing().map(|()| Self::Compact)?,
             "revert" => Self::Revert(Revert::read(at)?),
+            "pin" | "unpin" => Self::Pin { user: argument::user(at)?, pinned: name == "pin" },
             "fork" => {
                 let fields = at.fields(&["at", "as"])?;
                 let cut = fields.read("at", |at| argument::user(&at))?;

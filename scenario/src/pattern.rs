@@ -32,6 +32,8 @@ pub enum Pattern {
     Not(Box<Pattern>),
     /// `{"$same": "label.path"}`: equal to what was captured.
     Same(Same),
+    /// `{"$only": [p, ...]}`: of a list, the items with the `type` of one of these patterns are exactly these, in order.
+    Only(Vec<Pattern>),
     /// An object with at least these fields.
     Fields(BTreeMap<String, Pattern>),
     /// A list of exactly these items.
@@ -51,7 +53,7 @@ pub struct Mismatch {
     pub found: Value,
 }
 
-const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same"];
+const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same", "$only"];
 
 impl Pattern {
     /// Reads a pattern that stands alone, as strictly as in a scenario file.
@@ -98,8 +100,28 @@ impl Pattern {
             "$absent" => only_true(Self::Absent),
             "$contains" => Ok(Self::Contains(Box::new(Self::read(&argument)?))),
             "$not" => Ok(Self::Not(Box::new(Self::read(&argument)?))),
+            "$only" => Self::only(&argument),
             "$length" => argument.whole().map(Self::Length),
             _ => argument.name("what `$same` names").map(|path| Self::Same(Same::new(path))),
+        }
+    }
+
+    fn only(at: &At<'_>) -> Result<Self, Invalid> {
+        let items: Vec<Self> = at.items()?.iter().map(Self::read).collect::<Result<_, _>>()?;
+        match items.iter().all(|item| item.type_of().is_some()) && !items.is_empty() {
+            true => Ok(Self::Only(items)),
+            false => Err(at.invalid("`$only` takes a list of patterns, each with a `type`")),
+        }
+    }
+
+    /// The `type` that an object must have to match.
+    fn type_of(&self) -> Option<&Value> {
+        match self {
+            Self::Fields(fields) => match fields.get("type") {
+                Some(Self::Value(kind)) => Some(kind),
+                _ => None,
+            },
+            _ => None,
         }
     }
 
@@ -112,6 +134,7 @@ impl Pattern {
             Self::Absent => absent(),
             Self::Not(pattern) => json!({ "$not": pattern.to_json() }),
             Self::Same(same) => json!({ "$same": same.to_string() }),
+            Self::Only(items) => json!({ "$only": items.iter().map(Self::to_json).collect::<Vec<_>>() }),
             Self::Fields(fields) => fields.iter().map(|(name, pattern)| (name.clone(), pattern.to_json())).collect(),
             Self::Items(items) => items.iter().map(Self::to_json).collect(),
             Self::Value(value) => value.clone(),
@@ -188,6 +211,12 @@ impl Pattern {
                 u64::try_from(found).is_ok_and(|found| found == *length)
             }
             Self::Not(pattern) => !pattern.matches(Some(value), captures),
+            Self::Only(items) => value.as_array().is_some_and(|list| {
+                let types: Vec<_> = items.iter().filter_map(Self::type_of).collect();
+                let found: Vec<_> =
+                    list.iter().filter(|item| item.get("type").is_some_and(|kind| types.contains(&kind))).collect();
+                found.len() == items.len() && items.iter().zip(found).all(|(p, item)| p.matches(Some(item), captures))
+            }),
             Self::Value(expected) => canonical::equal(expected, value),
             Self::Absent | Self::Same(_) | Self::Fields(_) | Self::Items(_) => false,
         }
@@ -202,7 +231,7 @@ impl Pattern {
             Self::Fields(fields) => {
                 fields.iter().for_each(|(name, pattern)| pattern.unresolved(&join(path, name), captures, out));
             }
-            Self::Items(items) => {
+            Self::Items(items) | Self::Only(items) => {
                 let places = items.iter().enumerate();
                 places.for_each(|(at, pattern)| pattern.unresolved(&join(path, &at.to_string()), captures, out));
             }

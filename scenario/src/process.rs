@@ -16,7 +16,7 @@ use annals_runtime::context::{
     Boundary, Builtins, ContextSource, DuplicateContribution, Instructions, Registration, Registry, SystemContext,
 };
 use annals_runtime::outcome::Refusal;
-use annals_runtime::settings::{CallOrder, CompactionSettings, LocationServices, Ports, Settings};
+use annals_runtime::settings::{CallOrder, CompactionSettings, LoadOrder, LocationServices, Ports, Settings};
 use annals_runtime::subagents::TaskTool;
 use annals_runtime::tools::{Layer, RegistrationError, ToolRegistry};
 use annals_store::{EventLog, ReadError};
@@ -275,6 +275,7 @@ fn settings(world: &World, pace: Arc<Held>) -> Settings {
         },
         // Settlements stand in the order of the calls, however long an append takes.
         calls: CallOrder::InOrder,
+        sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
         pace: Some(pace),
         ..Settings::default()

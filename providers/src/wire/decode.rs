@@ -52,12 +52,14 @@ pub(super) trait Reading: Send {
 struct Once<R> {
     reading: R,
     halves: Halves,
+    /// Whether it gave anything but usage.
+    begun: bool,
     over: bool,
 }
 
 impl<R: Reading> Once<R> {
     fn new(reading: R) -> Self {
-        Self { reading, halves: Halves::default(), over: false }
+        Self { reading, halves: Halves::default(), begun: false, over: false }
     }
 
     fn take(
@@ -70,7 +72,9 @@ impl<R: Reading> Once<R> {
         let mut out = Vec::new();
         let taken = step(&mut self.reading, &mut out);
         self.over = taken.is_err() || matches!(out.last(), Some(ProviderEvent::Finished(_)));
-        taken.map(|()| out)
+        taken.map_err(|error| if self.begun { cut_off(error) } else { error })?;
+        self.begun |= out.iter().any(|event| !matches!(event, ProviderEvent::Usage(_)));
+        Ok(out)
     }
 }
 
@@ -96,6 +100,20 @@ pub(super) fn violation(what: impl Into<String>) -> ProviderError {
         status: None,
         retry_after_ms: None,
         message: what.into(),
+    }
+}
+
+/// An error of the provider that ends an answer of which something arrived: one that passes cuts it off, as a lost
+/// connection does. What the provider said stays in the message.
+fn cut_off(error: ProviderError) -> ProviderError {
+    use ProviderErrorKind::{IncompleteStream, ProviderInternal, RateLimit, Transport};
+    match error.kind {
+        RateLimit | ProviderInternal | Transport => ProviderError {
+            kind: IncompleteStream,
+            message: format!("the answer broke off: {}", error.message),
+            ..error
+        },
+        _ => error,
     }
 }
 

@@ -7,6 +7,7 @@ use annals_core::context::{Observation, Observed};
 use futures_util::future::join_all;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde_json::Value;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -96,12 +97,27 @@ impl SystemContext {
     /// When a loader panics or fails; the first such source in order of composition is named.
     #[tracing::instrument(level = "debug", skip_all, fields(sources = self.members.len()))]
     pub async fn observe(&self) -> Result<Observations, ContextError> {
-        let loaded = join_all(self.members.iter().map(|Member { source, .. }| {
-            // `load` itself may panic before it gives a future.
-            caught(async move { source.load().await })
-        }));
+        let loaded = join_all(self.members.iter().map(Member::load)).await;
+        self.observed(loaded)
+    }
+
+    /// The same, one source after the other in order of composition.
+    ///
+    /// # Errors
+    /// See [`SystemContext::observe`].
+    pub async fn observe_in_order(&self) -> Result<Observations, ContextError> {
+        let mut loaded = Vec::with_capacity(self.members.len());
+        for member in &self.members {
+            loaded.push(member.load().await);
+            // Whoever waits for this may stop here, on every executor and log alike.
+            tokio::task::yield_now().await;
+        }
+        self.observed(loaded)
+    }
+
+    fn observed(&self, loaded: Vec<Result<Loaded<Value>, Fault>>) -> Result<Observations, ContextError> {
         let mut observations = Observations { sources: Vec::new(), unavailable: Vec::new() };
-        for (Member { source, .. }, loaded) in self.members.iter().zip(loaded.await) {
+        for (Member { source, .. }, loaded) in self.members.iter().zip(loaded) {
             let key = source.key().clone();
             let observed = match loaded {
                 Ok(Loaded::Available(value)) => Observed::Available(value),
@@ -120,6 +136,11 @@ impl SystemContext {
 }
 
 impl Member {
+    async fn load(&self) -> Result<Loaded<Value>, Fault> {
+        // `load` itself may panic before it gives a future.
+        caught(async move { self.source.load().await }).await
+    }
+
     fn contributor(&self) -> String {
         self.contribution.as_ref().unwrap_or(self.source.key()).to_string()
     }

@@ -16,15 +16,21 @@ pub(crate) async fn settle_open(shared: &Shared, lane: &Lane) -> Result<(), LogE
 }
 
 fn settlements(shared: &Shared, view: &SessionView) -> Vec<Event> {
-    let mut events: Vec<Event> = view.calls.open.iter().map(|open| interrupted_call(&open.call).into()).collect();
-    if view.calls.step_open {
-        events.push(StepFailed { error: interrupted(), usage: None, cost: 0 }.into());
-    }
+    let mut events = interrupted_turn(view);
     if let Some(reason) = view.calls.compaction_open {
         let error = Failure { message: "Compaction interrupted".into(), ..interrupted() };
         events.push(CompactionFailed { reason, error, usage: None, cost: 0 }.into());
     }
     events.extend(title::lost(shared, view).map(Event::from));
+    events
+}
+
+/// What ends the open calls and the open step of a turn as interrupted.
+pub(crate) fn interrupted_turn(view: &SessionView) -> Vec<Event> {
+    let mut events: Vec<Event> = view.calls.open.iter().map(|open| interrupted_call(&open.call).into()).collect();
+    if view.calls.step_open {
+        events.push(StepFailed { error: interrupted(), usage: None, cost: 0 }.into());
+    }
     events
 }
 

@@ -1,10 +1,11 @@
 //! Admission: durable and idempotent, and nothing runs because of it (spec 5).
 
 use super::Session;
+use super::revert::committed;
 use crate::lane::Decision;
 use crate::outcome::{Admitted, Refusal};
 use crate::redaction::Door;
-use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn, RevertCommitted};
+use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn};
 use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
 
@@ -54,7 +55,11 @@ impl Session {
         let mut door = Door::new(self.shared().settings.redactor.as_ref());
         door.text(&mut admitted.text);
         admitted.attachments.iter_mut().for_each(|attachment| door.attachment(attachment));
-        self.lane.decide(|view| admission(view, &admitted, door.applied())).await
+        let (admitted, commits) = self.lane.decide(|view| admission(view, &admitted, door.applied())).await?;
+        if commits {
+            self.shared().coordinator.overtake(self.id());
+        }
+        Ok(admitted)
     }
 
     /// Admits an input and lets the Session run, without waiting. An input that is known wakes it again.
@@ -102,27 +107,29 @@ impl Session {
     }
 }
 
+/// What to record for an input, and whether that commits a staged revert.
 fn admission(
     view: &SessionView,
     admitted: &InputAdmitted,
     redacted: Option<Event>,
-) -> Result<Decision<Admitted>, Refusal> {
+) -> Result<Decision<(Admitted, bool)>, Refusal> {
     if let Some(earlier) = view.inbox.used.get(&admitted.input) {
         let same = earlier.delivery == admitted.delivery
             && earlier.content == Admission::content(&admitted.text, &admitted.attachments);
         return if same {
-            Ok(Decision::nothing(Admitted::Known))
+            Ok(Decision::nothing((Admitted::Known, false)))
         } else {
             Err(Refusal::Conflict(admitted.input.clone()))
         };
     }
     let mut events: Vec<Event> = Vec::new();
-    if let Some(revert) = &view.session.revert {
-        events.push(RevertCommitted { first_removed: revert.first_removed }.into());
+    let commits = view.session.revert.as_ref();
+    if let Some(revert) = commits {
+        events.extend(committed(view, revert.first_removed));
     }
     events.push(admitted.clone().into());
     events.extend(redacted);
-    Ok(Decision::append(events, Admitted::New))
+    Ok(Decision::append(events, (Admitted::New, commits.is_some())))
 }
 
 fn pending(view: &SessionView, input: &InputId) -> Result<Delivery, Refusal> {

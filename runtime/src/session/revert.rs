@@ -3,8 +3,9 @@
 use super::{Extent, MessagePlace, Session};
 use crate::lane::Decision;
 use crate::outcome::Refusal;
-use annals_core::Seq;
+use crate::drain::interrupted_turn;
 use annals_core::event::RevertCommitted;
+use annals_core::{Event, Seq};
 use annals_projections::SessionView;
 
 impl MessagePlace {
@@ -25,6 +26,13 @@ impl MessagePlace {
             Self::Seq(seq) => Refusal::NotFound(format!("message at seq {seq}")),
         })
     }
+}
+
+/// The facts of a revert that is committed: what is open ends as interrupted, be it that a turn runs or that its process died.
+pub(super) fn committed(view: &SessionView, first_removed: Seq) -> Vec<Event> {
+    let mut events = interrupted_turn(view);
+    events.push(RevertCommitted { first_removed }.into());
+    events
 }
 
 impl Session {
@@ -50,8 +58,7 @@ impl Session {
             .decide(|view| {
                 Ok(match &view.session.revert {
                     Some(revert) => {
-                        let committed = RevertCommitted { first_removed: revert.first_removed };
-                        Decision::append(vec![committed.into()], true)
+                        Decision::append(committed(view, revert.first_removed), true)
                     }
                     None => Decision::nothing(false),
                 })

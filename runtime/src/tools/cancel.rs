@@ -1,10 +1,14 @@
 //! Telling running work that nobody waits for it any more.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;
 
 /// Cancels what holds its [`Cancellation`]. Dropping it cancels nothing.
 #[derive(Debug)]
-pub struct Cancel(watch::Sender<bool>);
+pub struct Cancel {
+    cancelled: watch::Sender<bool>,
+    overtaken: AtomicBool,
+}
 
 /// Learns of a cancellation. Clones learn of the same one.
 #[derive(Clone, Debug)]
@@ -12,19 +16,30 @@ pub struct Cancellation(watch::Receiver<bool>);
 
 impl Default for Cancel {
     fn default() -> Self {
-        Self(watch::Sender::new(false))
+        Self { cancelled: watch::Sender::new(false), overtaken: AtomicBool::new(false) }
     }
 }
 
 impl Cancel {
     /// What work holds on to.
     pub fn watch(&self) -> Cancellation {
-        Cancellation(self.0.subscribe())
+        Cancellation(self.cancelled.subscribe())
     }
 
     /// Cancels, once and for all.
     pub fn cancel(&self) {
-        self.0.send_replace(true);
+        self.cancelled.send_replace(true);
+    }
+
+    /// Cancels because a committed revert removed what the work is part of, and not because somebody wants it to stop.
+    pub(crate) fn overtake(&self) {
+        self.overtaken.store(true, Ordering::Relaxed);
+        self.cancel();
+    }
+
+    /// Whether [`Cancel::overtake`] was called.
+    pub(crate) fn is_overtaken(&self) -> bool {
+        self.overtaken.load(Ordering::Relaxed)
     }
 }
 

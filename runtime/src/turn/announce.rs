@@ -74,7 +74,12 @@ impl Durable {
     /// this log has sent a request since, which would have settled this one's open work.
     pub(super) fn holds(&self, view: &SessionView) -> bool {
         let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose == Purpose::Turn);
-        newest.is_some_and(|newest| newest.seq == self.seq) && !view.transcript.is_removed(self.seq)
+        newest.is_some_and(|newest| newest.seq == self.seq) && !self.is_removed(view)
+    }
+
+    /// Whether a committed revert removed the turn that sent it.
+    pub(super) fn is_removed(&self, view: &SessionView) -> bool {
+        view.transcript.is_removed(self.seq)
     }
 
     /// Makes the next attempt durable. It is the same request unless the history changed meanwhile (a part of an answer
@@ -90,7 +95,7 @@ impl Durable {
             // A revert was committed meanwhile, so that what this turn answers is gone; or another runner of this log
             // has taken the turn over, and answers it itself.
             if view.epochs.current.is_none() || !this.holds(view) {
-                return Err(Stop::Interrupted);
+                return Err(runner.lost(this, view));
             }
             let request = rebuild(view, &sent, &*blobs)?;
             let digest = request.digest();

@@ -6,6 +6,7 @@ use super::shape::Shape;
 use super::{Plan, Runner, Selected, Stop};
 use crate::context::{Boundary, Guidance, Observations, compose};
 use crate::redaction::Door;
+use crate::settings::LoadOrder;
 use annals_core::event::Switch;
 use annals_projections::SessionView;
 
@@ -63,8 +64,13 @@ impl Runner {
             skills: self.services.skills.as_deref().map(|skills| skills as _),
             references: self.services.references.as_deref().map(|references| references as _),
         };
-        let observed = self
-            .unless_interrupted(async { compose(&self.services.registry, &boundary, guidance).await?.observe().await });
+        let observed = self.unless_interrupted(async {
+            let context = compose(&self.services.registry, &boundary, guidance).await?;
+            match self.shared.settings.sources {
+                LoadOrder::AtOnce => context.observe().await,
+                LoadOrder::InOrder => context.observe_in_order().await,
+            }
+        });
         let mut observations: Observations = observed.await??;
         let mut door = Door::new(self.shared.settings.redactor.as_ref());
         observations.sources.iter_mut().for_each(|source| door.observed(&mut source.observed));

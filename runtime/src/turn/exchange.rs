@@ -39,7 +39,7 @@ pub(super) struct Refused {
 /// The last attempt's error when nothing is left to try; it is an assistant message by then.
 pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durable) -> Result<Exchanged, Stop> {
     loop {
-        let (error, broke_off, usage, cost) = {
+        let (error, broke_off, retried, usage, cost) = {
             let files = runner.files_before().await;
             let mut reply = Reply::new(runner, shape, &request, files);
             match attempt(runner, &request, &mut reply).await? {
@@ -50,19 +50,21 @@ pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durabl
                 Received::Failed(error) => {
                     let (usage, cost) = reply.usage();
                     let broke_off = reply.has_begun();
+                    // After a call, a retry of an answer that breaks the protocol would invite the same call again.
+                    let retried = error.kind.retried(broke_off) && !reply.violates_after_a_call();
                     if broke_off {
                         reply.fail(failure(&error)).await?;
                     }
-                    (error, broke_off, usage, cost)
+                    (error, broke_off, retried, usage, cost)
                 }
             }
         };
         if error.kind == ProviderErrorKind::Overflow && !broke_off {
             return Ok(Exchanged::Overflow(Refused { error, usage, request }));
         }
-        if !error.kind.retried(broke_off) || request.sent.attempt >= ATTEMPTS {
+        if !retried || request.sent.attempt >= ATTEMPTS {
             return Err(match broke_off {
-                true => failed(error),
+                true => failed(error, request.sent.attempt),
                 false => give_up(runner, shape, Refused { error, usage, request }).await?,
             });
         }
@@ -99,7 +101,7 @@ async fn attempt(runner: &Runner, request: &Durable, reply: &mut Reply<'_>) -> R
 /// Records a failure before any output as the turn's answer; gives how the run ends.
 pub(super) async fn give_up(runner: &Runner, shape: &Shape, refused: Refused) -> Result<Stop, Stop> {
     fail_unanswered(runner, shape, &refused.request, failure(&refused.error), refused.usage).await?;
-    Ok(failed(refused.error))
+    Ok(failed(refused.error, refused.request.sent.attempt))
 }
 
 async fn fail_unanswered(
@@ -116,11 +118,16 @@ async fn fail_unanswered(
         .lane
         .decide(|view| match request.holds(view) {
             true => Ok(Decision::append(events.to_vec(), ())),
-            false => Err(Stop::Interrupted),
+            false => Err(runner.lost(request, view)),
         })
         .await
 }
 
-fn failed(error: ProviderError) -> Stop {
-    RunError::Provider { kind: error.kind, message: error.message }.into()
+/// How a run ends after so many attempts.
+fn failed(error: ProviderError, attempts: u32) -> Stop {
+    let ProviderError { kind, mut message, .. } = error;
+    if attempts > 1 {
+        message = format!("{} ({attempts} attempts)", message.trim_end());
+    }
+    RunError::Provider { kind, message }.into()
 }

@@ -19,7 +19,6 @@ use annals_core::event::{
 use annals_core::{CallId, Event, Json, Seq};
 use annals_projections::SessionView;
 use futures_util::StreamExt;
-use std::collections::{BTreeMap, BTreeSet};
 
 /// What the model is told after its provider paused the turn: an answer cannot be begun for it.
 const GO_ON: &str = "Your turn was paused by the provider. What you have done stands above. Go on from there.";
@@ -45,10 +44,12 @@ pub(super) struct Reply<'r> {
     /// Where its step began, once it did.
     step: Option<Seq>,
     usage: Option<Usage>,
-    /// The provider's ids of its calls.
-    called: BTreeSet<CallId>,
-    /// Open hosted calls: the provider's ids and ours.
-    hosted: BTreeMap<CallId, CallId>,
+    /// Whether a call was recorded.
+    called: bool,
+    /// Whether the stream was not what the protocol allows.
+    violated: bool,
+    /// Open hosted calls, in order: the provider's ids, which may repeat, and ours.
+    hosted: Vec<(CallId, CallId)>,
     calls: Calls,
     bounding: Bounding,
 }
@@ -64,8 +65,9 @@ impl<'r> Reply<'r> {
             fragments: Fragments::default(),
             step: None,
             usage: None,
-            called: BTreeSet::new(),
-            hosted: BTreeMap::new(),
+            called: false,
+            violated: false,
+            hosted: Vec::new(),
             calls: Calls::new(runner, shape),
             bounding: Bounding {
                 files: ports.outputs.clone(),
@@ -79,6 +81,11 @@ impl<'r> Reply<'r> {
     /// Whether something of it arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.step.is_some()
+    }
+
+    /// Whether the stream was not what the protocol allows, after a call of it was recorded.
+    pub(super) fn violates_after_a_call(&self) -> bool {
+        self.violated && self.called
     }
 
     /// What the provider reported, and what it cost.
@@ -98,10 +105,15 @@ impl<'r> Reply<'r> {
                     continue;
                 }
             };
+            // What brought the event may have brought an interruption: nothing that arrives with it counts.
+            if self.runner.cancellation.is_cancelled() {
+                return Ok(Received::Interrupted);
+            }
             match event {
                 Some(Ok(ProviderEvent::Finished(finish))) => return Ok(Received::Complete(finish)),
                 Some(Ok(event)) => {
                     if let Err(Violation(what)) = self.take(event).await? {
+                        self.violated = true;
                         return Ok(Received::Failed(broken(what)));
                     }
                 }
@@ -161,9 +173,10 @@ impl<'r> Reply<'r> {
                 self.call(call, name, &input, hosted, metadata).await
             }
             ProviderEvent::HostedSettled { call, result, error, metadata } => {
-                let Some(ours) = self.hosted.remove(&call) else {
+                let Some(at) = self.hosted.iter().position(|(theirs, _)| *theirs == call) else {
                     return Ok(Err(Violation(format!("a result of call {call} came, which is not open"))));
                 };
+                let (_, ours) = self.hosted.remove(at);
                 self.settle(hosted(ours, result, error, metadata)).await?;
                 Ok(Ok(()))
             }
@@ -217,10 +230,8 @@ impl<'r> Reply<'r> {
         hosted: bool,
         metadata: Option<String>,
     ) -> Result<Result<(), Violation>, Stop> {
-        if !self.called.insert(theirs.clone()) {
-            return Ok(Err(Violation(format!("call {theirs} came twice"))));
-        }
         let input = CallInput::received(input);
+        let name = if hosted { name } else { self.shape.meant(name) };
         let called = ToolCalled {
             index: self.fragments.place(),
             call: theirs.clone(),
@@ -236,8 +247,9 @@ impl<'r> Reply<'r> {
                 vec![ToolCalled { call: call.clone(), ..called.clone() }.into()]
             })
             .await?;
+        self.called = true;
         if hosted {
-            self.hosted.insert(theirs, call);
+            self.hosted.push((theirs, call));
         } else if self.shape.last_step {
             self.settle(self.bounding.settle(call, Err(CallError::StepsExhausted)).await).await?;
         } else {
@@ -273,7 +285,7 @@ impl<'r> Reply<'r> {
 
     /// Appends facts of this step, which begins with the first of them; gives where it began.
     async fn append(&mut self, mut events: impl FnMut(&SessionView) -> Vec<Event>) -> Result<Seq, Stop> {
-        let (begun, request) = (self.step, self.request);
+        let (begun, request, runner) = (self.step, self.request, self.runner);
         let profiles = (&self.shape.agent.agent, &self.shape.model.model);
         let started = StepStarted {
             agent: profiles.0.clone(),
@@ -285,7 +297,7 @@ impl<'r> Reply<'r> {
             .lane
             .decide(|view| {
                 if !request.holds(view) || begun.is_some() && !view.calls.step_open {
-                    return Err(Stop::Interrupted);
+                    return Err(runner.lost(request, view));
                 }
                 let mut all: Vec<Event> = Vec::new();
                 if begun.is_none() {

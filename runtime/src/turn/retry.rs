@@ -53,7 +53,7 @@ impl Runner {
         self.lane
             .decide(|view| match request.holds(view) {
                 true => Ok(Decision::append(events.clone(), ())),
-                false => Err(Stop::Interrupted),
+                false => Err(self.lost(request, view)),
             })
             .await
     }

@@ -52,7 +52,7 @@ pub(super) async fn before_sending(runner: &Runner, shape: &Shape, room: &mut Ro
 /// the refusal is the turn's error.
 ///
 /// # Errors
-/// The refusal, or [`RunError::CompactionFailed`].
+/// The refusal, also when the summary fails.
 pub(super) async fn after_refusal(
     runner: &Runner,
     shape: &Shape,
@@ -66,11 +66,7 @@ pub(super) async fn after_refusal(
     let selected = Selected { agent: shape.agent.agent.clone(), model: shape.model.model.clone() };
     match summarise(runner, &selected, CompactionReason::Overflow, 0).await? {
         Compacted::Done => Ok(()),
-        Compacted::Nothing => Err(exchange::give_up(runner, shape, refused).await?),
-        Compacted::Failed(why) => {
-            exchange::give_up(runner, shape, refused).await?;
-            Err(RunError::CompactionFailed(why).into())
-        }
+        Compacted::Nothing | Compacted::Failed(_) => Err(exchange::give_up(runner, shape, refused).await?),
     }
 }
 

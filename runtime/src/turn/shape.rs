@@ -13,6 +13,9 @@ use annals_core::event::{
 use annals_core::{Digest, Event, RequestId, Text};
 use annals_projections::Profiles;
 
+/// The protocol of models that a script answers for.
+const SCRIPTED: &str = "scripted";
+
 /// Agent, model, tools and options of one request.
 pub(crate) struct Shape {
     pub(crate) agent: AgentProfile,
@@ -83,6 +86,20 @@ impl Shape {
             tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
         };
         Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: door.applied() })
+    }
+
+    /// The tool that a model means by a name: of a real provider, the one offered tool that differs from it in case alone.
+    /// Otherwise the name as it came.
+    pub(super) fn meant(&self, name: String) -> String {
+        let offered = || self.offered.tools().iter().map(|tool| &tool.definition().name);
+        if self.model.protocol == SCRIPTED || offered().any(|other| *other == name) {
+            return name;
+        }
+        let mut alike = offered().filter(|other| other.eq_ignore_ascii_case(&name));
+        match (alike.next(), alike.next()) {
+            (Some(meant), None) => meant.clone(),
+            _ => name,
+        }
     }
 
     /// Records what the log does not hold yet.

@@ -57,6 +57,8 @@ pub struct Failing {
     pub retry_after_ms: Option<u64>,
     /// Text that arrives before it fails.
     pub after_text: Option<String>,
+    /// What it reports to have used before it fails; an addition to FORMAT.
+    pub usage: Option<Usage>,
 }
 
 const ANSWER: &[&str] = &["text", "reasoning", "calls", "usage", "finish", "during"];
@@ -81,16 +83,19 @@ impl Attempt {
 
 impl Failing {
     fn read(at: &At<'_>) -> Result<Self, Invalid> {
-        if let Some((name, value)) = at.object()?.iter().find(|(name, _)| ANSWER.contains(&name.as_str())) {
-            return Err(at.child(name, value).invalid("an attempt that fails has only `error` and `after_text`"));
+        let of_answers = |name: &str| name != "usage" && ANSWER.contains(&name);
+        if let Some((name, value)) = at.object()?.iter().find(|(name, _)| of_answers(name)) {
+            let reason = "an attempt that fails has only `error`, `after_text` and `usage`";
+            return Err(at.child(name, value).invalid(reason));
         }
-        let fields = at.fields(&["error", "after_text"])?;
+        let fields = at.fields(&["error", "after_text", "usage"])?;
         let error = fields.need("error")?.fields(&["kind", "status", "retry_after_ms"])?;
         Ok(Self {
             kind: error.need("kind")?.word(&ProviderErrorKind::ALL.map(|kind| (kind.as_str(), kind)))?,
             status: error.read("status", |at| at.whole())?,
             retry_after_ms: error.read("retry_after_ms", |at| at.whole())?,
             after_text: fields.read("after_text", |at| at.text().map(str::to_owned))?,
+            usage: fields.read("usage", |at| usage(&at))?,
         })
     }
 }

@@ -56,6 +56,7 @@ impl Process {
             }
             Action::Revert(Revert::Clear) => drop(session.clear_revert().await?),
             Action::Revert(Revert::Commit) => drop(session.commit_revert().await?),
+            Action::Pin { user, pinned } => drop(session.pin(MessagePlace::User(*user), *pinned).await?),
             Action::Fork { at, name } => self.fork(session, *at, name).await?,
             Action::Child { number, name } => self.child(session, *number, name).await?,
             Action::Session(name) => self.choose(name)?,

@@ -36,10 +36,11 @@ impl Answering {
                 (Scripted { reasoning, text, calls: calls.collect(), usage, outcome, during: None }, during)
             }
             Attempt::Failing(failing) => {
-                let Failing { kind, status, retry_after_ms, after_text } = failing;
+                let Failing { kind, status, retry_after_ms, after_text, usage } = failing;
                 let message = format!("the provider failed: {kind}");
                 let error = ProviderError { kind, status, retry_after_ms, message };
-                (Scripted { text: after_text, outcome: Outcome::Error(error), ..Scripted::default() }, Vec::new())
+                let outcome = Outcome::Error(error);
+                (Scripted { text: after_text, usage, outcome, ..Scripted::default() }, Vec::new())
             }
         };
         let (world, death, perform) = (self.world.clone(), self.death.clone(), self.perform.clone());

@@ -132,7 +132,9 @@ impl Calls {
     fn place(&mut self, index: Option<u64>, id: Option<String>, name: Option<&str>, begins: bool) -> usize {
         let known = id.as_ref().and_then(|id| self.by_id.get(id)).copied();
         let fits = |at: &usize| index.is_none() || self.all.get(*at).is_some_and(|call| call.index == index);
-        if let Some(at) = known.filter(fits) {
+        // A further call may repeat an id: it begins with a name once the call so far is whole.
+        let further = |at: &usize| name.is_some() && begins && self.all.get(*at).is_some_and(|call| call.input.whole);
+        if let Some(at) = known.filter(fits).filter(|at| !further(at)) {
             return at;
         }
         let newest = match index {

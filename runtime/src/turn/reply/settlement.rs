@@ -76,7 +76,7 @@ impl Reply<'_> {
     }
 
     pub(super) async fn settle_hosted(&mut self, error: &CallError) -> Result<(), Stop> {
-        for call in std::mem::take(&mut self.hosted).into_values() {
+        for call in std::mem::take(&mut self.hosted).into_iter().map(|(_, ours)| ours) {
             let settled = self.bounding.settle(call, Err(error.clone())).await;
             self.settle(settled).await?;
         }
