@@ -153,6 +153,9 @@ pub struct ToolOutput {
     /// Files that the call has read: instructions lie near them, perhaps
     /// ([`discover`](crate::context::instructions::discover)).
     pub read: Vec<String>,
+    /// Other files whose lines stand in the output, as far as that is known: where such a file is kept for secrets
+    /// (`.env`, `credentials`), each of its values is taken for one.
+    pub shown: Vec<String>,
 }
 
 impl ToolOutput {
