@@ -10,7 +10,7 @@ pub mod provider;
 pub use clock::{Clock, ManualClock, SystemClock};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
-pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder};
+pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder, keep_swept, sweep};
 pub use provider::{
     Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
 };

@@ -15,7 +15,7 @@ mod registry;
 mod settle;
 mod skill;
 
-pub use call::{CallContext, Demand, Permits, Progress, Tool, ToolOutput};
+pub use call::{CallContext, Demand, Past, Permits, Progress, Tool, ToolOutput};
 pub use cancel::{Cancel, Cancellation};
 pub use error::{CallError, ToolError};
 pub use function::FunctionTool;

@@ -15,6 +15,11 @@ pub(super) enum Kept {
     Pem,
 }
 
+/// Whether the file at a path is of a kind that is kept for secrets.
+pub(crate) fn is_kept_for_secrets(path: &str) -> bool {
+    Kept::of(path).is_some()
+}
+
 impl Kept {
     /// The kind of the file at a path; `None` of any other.
     pub(super) fn of(path: &str) -> Option<Self> {

@@ -1,6 +1,8 @@
 //! A project in a temporary folder, and calls of the tools in it.
 
-use crate::tools::{CallContext, CallError, CallInput, Cancel, Demand, Permits, Progress, ToolOutput, ToolRegistry};
+use crate::tools::{
+    CallContext, CallError, CallInput, Cancel, Demand, Past, Permits, Progress, ToolOutput, ToolRegistry,
+};
 use crate::workbench::{Workplace, tools};
 use annals_core::event::{Effect, Rule};
 use annals_core::{NoBlobs, Seq, SessionId};
@@ -108,6 +110,7 @@ impl Bench {
             permits: Permits::by(self.rules.clone()),
             cancellation: self.cancel.watch(),
             progress: self.progress.clone(),
+            past: Past::default(),
         };
         tool.run(CallInput::received(&input.to_string()), context).await
     }
