@@ -2,11 +2,13 @@
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
+use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
-use alloc::string::String;
+use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use annals_core::event::CompactionReason;
-use annals_core::{CallId, Event, Record, Seq};
+use annals_core::event::{CompactionReason, ToolOutcome, ToolSettled};
+use annals_core::text::INLINE_MAX;
+use annals_core::{BlobRef, CallId, Event, Json, Record, Seq, Text};
 use serde::{Deserialize, Serialize};
 
 /// A call that is open.
@@ -20,6 +22,8 @@ pub struct OpenCall {
     pub name: String,
     /// Whether the provider executes it.
     pub hosted: bool,
+    /// A hash of its name and input: calls of which it differs are not the same.
+    made: u64,
 }
 
 /// The open calls, and every call id that was ever used.
@@ -35,15 +39,51 @@ pub struct Calls {
     pub step_open: bool,
     /// Who asked for the compaction that began and did not end.
     pub compaction_open: Option<CompactionReason>,
+    /// The newest failures, if they are of equal calls.
+    failing: Failing,
     /// What is wrong in this part of the log.
     pub anomalies: Anomalies,
 }
+
+/// Failures in a row of calls with one name, one input and one result.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+struct Failing {
+    /// Of name and input.
+    call: u64,
+    /// Of what the model was told.
+    told: u64,
+    count: u64,
+}
+
+/// How an error begins that says that a call was not made again; it neither continues nor ends a row of failures.
+pub const REPEATED: &str = "Repeated call: ";
 
 impl Calls {
     /// Forgets used-up ids. Bounds a saved view that only looks.
     pub fn let_go(&mut self) {
         self.used.clear();
         self.for_looking = true;
+    }
+
+    /// How often in a row calls of this name and input failed with the same result, up to the newest call and since the
+    /// newest input.
+    pub fn failures(&self, name: &str, input: &Json) -> u64 {
+        if self.failing.call == identity(name, input) { self.failing.count } else { 0 }
+    }
+
+    fn settled(&mut self, open: &OpenCall, settled: &ToolSettled) {
+        let error = settled.error.as_ref();
+        if error.and_then(Text::inline).is_some_and(|error| error.starts_with(REPEATED)) {
+            return;
+        }
+        if settled.outcome != ToolOutcome::Failed && !exited_badly(settled) {
+            self.failing = Failing::default();
+            return;
+        }
+        let told =
+            fnv(SEED, &[Some(&settled.output), error].map(|text| text.map_or_else(String::new, reference)).concat());
+        let count = if (self.failing.call, self.failing.told) == (open.made, told) { self.failing.count } else { 0 };
+        self.failing = Failing { call: open.made, told, count: count + 1 };
     }
 
     /// Whether a call is open.
@@ -59,14 +99,44 @@ impl Calls {
 
 /// FNV-1a. Two ids that meet here by chance look used: a call then gets another id, and nothing else happens.
 fn hash(call: &CallId) -> u64 {
-    call.as_str()
-        .bytes()
-        .fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    fnv(SEED, call.as_str())
+}
+
+const SEED: u64 = 0xcbf2_9ce4_8422_2325;
+
+fn fnv(seed: u64, text: &str) -> u64 {
+    text.bytes().fold(seed, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+/// What stands for a text: itself, or the hash of its blob.
+fn reference(text: &Text) -> String {
+    match text {
+        Text::Inline(text) => text.clone(),
+        Text::Blob(blob) => blob.blob.to_string(),
+    }
+}
+
+fn identity(name: &str, input: &Json) -> u64 {
+    // Large inputs that are not in the store yet are named as they will be.
+    let mut input = input.0.clone();
+    if input.bytes() > INLINE_MAX as u64
+        && let Some(text) = input.inline()
+    {
+        input = Text::Blob(Box::new(BlobRef::to(text)));
+    }
+    fnv(fnv(SEED, name).wrapping_add(1), &reference(&input))
+}
+
+/// Whether a command ended with another status than 0: a result, but one that repeats as errors do.
+fn exited_badly(settled: &ToolSettled) -> bool {
+    let value = settled.structured.as_ref().and_then(|value| value.0.inline());
+    let status = value.and_then(|value| value.split_once("\"exit\":")).map(|(_, rest)| rest.trim_start());
+    status.is_some_and(|status| status.starts_with(|c: char| c.is_ascii_digit() && c != '0'))
 }
 
 impl Projection for Calls {
     const NAME: &'static str = "calls";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
@@ -97,6 +167,7 @@ impl Projection for Calls {
                     seq,
                     name: called.name.clone(),
                     hosted: called.hosted,
+                    made: identity(&called.name, &called.input),
                 });
             }
             Event::ToolProgressed(progressed) => {
@@ -106,21 +177,25 @@ impl Projection for Calls {
             }
             Event::ToolSettled(settled) => match self.open.iter().position(|open| open.call == settled.call) {
                 Some(at) => {
-                    self.open.remove(at);
+                    let open = self.open.remove(at);
+                    self.settled(&open, settled);
                 }
                 None => self.anomalies.note(seq, "a call is settled that is not open"),
             },
+            Event::InputPromoted(_) => self.failing = Failing::default(),
             Event::RevertCommitted(committed) => {
+                self.failing = Failing::default();
                 self.open.retain(|open| open.seq < committed.first_removed);
                 self.step_open = false;
             }
             Event::SessionForked(_) => {
                 self.open.clear();
+                self.failing = Failing::default();
                 self.step_open = false;
                 self.compaction_open = None;
             }
             ignored!(
-                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
+                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted
                 InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
                 SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent RetryScheduled PermissionAsked PermissionReplied CompactionUndone

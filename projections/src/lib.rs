@@ -36,7 +36,7 @@ mod usage;
 mod view;
 
 pub use anomaly::{Anomalies, Anomaly};
-pub use calls::{Calls, OpenCall};
+pub use calls::{Calls, OpenCall, REPEATED};
 pub use catalogue::{Catalogue, CatalogueEntry};
 pub use changed::{ChangedFiles, FileTotals};
 pub use compaction::{CompactionPlan, Entry, NothingToCompact, PrunePlan, estimate, plan, prune};

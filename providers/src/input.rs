@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 pub struct CallInput {
     text: String,
     fields: Map<String, Value>,
+    /// What is wrong with it, if it is not JSON.
+    fault: Option<String>,
 }
 
 impl CallInput {
@@ -20,19 +22,26 @@ impl CallInput {
     pub fn received(text: &str) -> Self {
         let trimmed = text.trim();
         if trimmed.is_empty() {
-            return Self { text: "{}".into(), fields: Map::new() };
+            return Self { text: "{}".into(), fields: Map::new(), fault: None };
         }
+        let mut fault = None;
         let (inner, value) = match serde_json::from_str(trimmed) {
-            Ok(Value::Object(fields)) => return Self { text: text.into(), fields },
+            Ok(Value::Object(fields)) => return Self { text: text.into(), fields, fault },
             // Not re-written, since that would change large numbers.
             Ok(value) => (trimmed.to_string(), value),
-            Err(_) => {
+            Err(error) => {
+                fault = Some(described(&error));
                 let value = Value::String(text.into());
                 (annals_core::canonical::value(&value), value)
             }
         };
         let fields = Map::from_iter([("value".to_string(), value)]);
-        Self { text: format!("{{\"value\":{inner}}}"), fields }
+        Self { text: format!("{{\"value\":{inner}}}"), fields, fault }
+    }
+
+    /// Why it is not JSON and where, for the model; `None` of one that is.
+    pub fn fault(&self) -> Option<&str> {
+        self.fault.as_deref()
     }
 
     /// The JSON text that the log keeps.
@@ -49,6 +58,18 @@ impl CallInput {
     pub fn value(&self) -> Value {
         Value::Object(self.fields.clone())
     }
+}
+
+/// Where a text stops being JSON: `EOF at column 36`. Lines and columns count from 1, columns in bytes.
+fn described(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    let place = if line > 1 { format!("line {line}, column {column}") } else { format!("column {column}") };
+    if error.is_eof() {
+        return format!("EOF at {place}");
+    }
+    let message = error.to_string();
+    let what = message.rsplit_once(" at line ").map_or(message.as_str(), |(what, _)| what);
+    format!("{what} at {place}")
 }
 
 #[cfg(test)]
@@ -71,5 +92,14 @@ mod tests {
             let parsed: Value = serde_json::from_str(input.text()).unwrap_or_default();
             assert_eq!(parsed, input.value());
         }
+    }
+
+    #[test]
+    fn what_is_not_json_says_where_it_stops_being_it() {
+        let fault = |text: &str| CallInput::received(text).fault().map(str::to_owned);
+        assert_eq!(fault(r#"{"path": "a.txt", "content": "abc"#), Some("EOF at column 33".into()));
+        assert_eq!(fault("{\"a\": 1,\n \"b\": }"), Some("expected value at line 2, column 7".into()));
+        assert_eq!(fault("{'a': 1}"), Some("key must be a string at column 2".into()));
+        assert_eq!([fault(""), fault("{}"), fault("[1]"), fault("null")], [None, None, None, None]);
     }
 }

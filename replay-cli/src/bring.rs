@@ -2,11 +2,47 @@
 
 use crate::error::CliError;
 use crate::progress::Bar;
+use annals_import::{self as import, Form, ImportReport, Loss, Options, Outcome, Progress, SessionReport, Source};
 use annals_import::{self as import, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source};
+use annals_runtime::redaction::RedactingLog;
 use annals_store::EventLog;
 use annals_store::exchange::import_file;
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
+
+/// What is shown of an import: as it is, or without secrets where the import itself is redacted.
+#[derive(Clone, Default)]
+pub struct Redacted(pub Option<Arc<RedactingLog>>);
+
+impl Redacted {
+    /// A text as it is shown.
+    pub fn text(&self, text: &str) -> String {
+        self.0.as_ref().map_or_else(|| text.to_owned(), |log| log.shown(text))
+    }
+
+    /// Redacts every text of a report that comes from a source.
+    pub fn report(&self, report: &mut ImportReport) {
+        if self.0.is_none() {
+            return;
+        }
+        for session in &mut report.sessions {
+            session.title = session.title.as_deref().map(|title| self.text(title));
+            if let Outcome::Failed { reason, .. } = &mut session.outcome {
+                *reason = self.text(reason);
+            }
+            self.losses(&mut session.losses);
+            self.losses(&mut session.damage);
+        }
+        let damage = std::mem::take(&mut report.damage);
+        report.damage = damage.into_iter().map(|((path, what), loss)| ((path, self.text(&what)), loss)).collect();
+    }
+
+    fn losses(&self, losses: &mut BTreeMap<String, Loss>) {
+        let before = std::mem::take(losses);
+        *losses = before.into_iter().map(|(what, loss)| (self.text(&what), loss)).collect();
+    }
+}
 
 /// Brings one source into a log.
 ///
@@ -16,14 +52,15 @@ pub async fn bring(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
+    redacted: &Redacted,
     bar: &Bar,
 ) -> Result<ImportReport, CliError> {
     if source.form == Form::Annals {
         return ours(log, &source.path, bar).await;
     }
-    let bar = bar.clone();
+    let (bar, redacted) = (bar.clone(), redacted.clone());
     let mut progress = move |progress: Progress<'_>| match progress {
-        Progress::Session(session) => bar.name(session.title.as_deref().unwrap_or(&session.foreign)),
+        Progress::Session(session) => bar.name(&redacted.text(session.title.as_deref().unwrap_or(&session.foreign))),
         Progress::Bytes { done, total } => bar.tell(done, Some(total)),
         Progress::Batch { .. } => {}
     };

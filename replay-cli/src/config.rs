@@ -37,7 +37,7 @@ use annals_core::{AgentName, ModelName};
 use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::redaction::Redactor;
-use annals_runtime::settings::CompactionSettings;
+use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
 use annals_tools::skills::Root;
 use std::collections::BTreeMap;
 use std::io;
@@ -195,6 +195,11 @@ impl Config {
         let usual = Limits::default();
         let count = |key| self.settings.count(&["output", key]).and_then(|count| usize::try_from(count).ok());
         Limits { lines: count("lines").unwrap_or(usual.lines), bytes: count("bytes").unwrap_or(usual.bytes) }
+    }
+
+    /// After how many equal failures in a row a call is not made again; 0 is never.
+    pub fn repeat_limit(&self) -> u64 {
+        self.settings.count(&["tools", "repeat_limit"]).unwrap_or(REPEAT_LIMIT)
     }
 
     /// Which files instruct the model. Without a word on global ones, `AGENTS.md` beside the user's configuration.

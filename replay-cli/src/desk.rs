@@ -1,6 +1,6 @@
 //! What every command is given: where Sessions are, and how answers look.
 
-use crate::bring::{bring, sources};
+use crate::bring::{Redacted, bring, sources};
 use crate::config::Environment;
 use crate::damaged::DamagedLog;
 use crate::error::CliError;
@@ -153,7 +153,7 @@ impl Desk {
         let sources = sources(path, |remark| self.remark(remark))?;
         let mut subjects = Vec::new();
         for source in &sources {
-            let report = match bring(&log, source, &Options::default(), &bar).await {
+            let report = match bring(&log, source, &Options::default(), &Redacted::default(), &bar).await {
                 // A damaged export is shown all the same; verifying tells what is wrong with it.
                 Err(CliError::Exchange { .. }) if sources.len() == 1 => {
                     bar.clear();

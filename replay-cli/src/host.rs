@@ -50,12 +50,14 @@ use crate::reader::Reader;
 use crate::remarks::Remarks;
 use annals_core::SessionId;
 use annals_core::event::Location;
-use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock};
+use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sweep};
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
-use annals_runtime::{Ports, Runtime, Session};
+use annals_runtime::{Ports, Runtime, Session, workbench};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use tokio::sync::OnceCell;
+use tokio::task::JoinHandle;
 
 /// A runtime over the store.
 pub struct Host {
@@ -66,6 +68,19 @@ pub struct Host {
     places: Arc<Places>,
     store: PathBuf,
     remarks: Remarks,
+    outputs: Arc<OutputFolder>,
+    clock: Arc<SystemClock>,
+    /// Whether what earlier processes left was removed; then, the task that keeps removing what expires.
+    tidied: OnceCell<AbortOnDrop>,
+}
+
+/// A task that ends with this.
+struct AbortOnDrop(JoinHandle<()>);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
 }
 
 impl Host {
@@ -80,12 +95,13 @@ impl Host {
         let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
         let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));
         settings.views = reader.saved().cloned();
+        let (outputs, clock) = (Arc::new(OutputFolder::at(store.join(OUTPUTS))), Arc::new(SystemClock::local()));
         let ports = Ports {
             log: reader.log().clone(),
             provider,
-            clock: Arc::new(SystemClock::local()),
+            clock: clock.clone(),
             ids: Arc::new(SeededIds::from_entropy()?),
-            outputs: Arc::new(OutputFolder::at(store.join(OUTPUTS))),
+            outputs: outputs.clone(),
             approver: Arc::new(questions),
             locations: places.clone(),
             definitions,
@@ -95,7 +111,8 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        Ok(Self { runtime, reader, places, store, remarks: desk.remarks.clone() })
+        let (remarks, tidied) = (desk.remarks.clone(), OnceCell::new());
+        Ok(Self { runtime, reader, places, store, remarks, outputs, clock, tidied })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -119,11 +136,26 @@ impl Host {
         if !Path::new(&location.directory).is_dir() {
             return Err(HostError::NoDirectory { directory: location.directory.clone() }.into());
         }
+        self.tidied.get_or_init(|| self.tidy()).await;
         self.places.prepare(location).await;
         for remark in self.places.remarks(location).await {
             self.remarks.say(Tone::Warn, &remark);
         }
         Ok(())
+    }
+
+    /// Removes what earlier processes left: output files that have expired, and temporary files of edits that were cut off.
+    /// Output files are looked at again every hour.
+    async fn tidy(&self) -> AbortOnDrop {
+        let edits = self.store.join(EDITS);
+        match tokio::task::spawn_blocking(move || workbench::remove_leftovers(&edits)).await {
+            Ok(Ok(removed)) => tracing::debug!(removed, "temporary files of killed processes removed"),
+            Ok(Err(error)) => tracing::warn!(%error, "temporary files of killed processes could not be looked for"),
+            Err(error) => tracing::warn!(%error, "temporary files of killed processes could not be looked for"),
+        }
+        sweep(&*self.outputs, &*self.clock).await;
+        let (outputs, clock) = (self.outputs.clone(), self.clock.clone());
+        AbortOnDrop(tokio::spawn(async move { keep_swept(&*outputs, &*clock).await }))
     }
 
     /// The right to run a Session; `None` while another process has it.
@@ -137,6 +169,9 @@ impl Host {
 
 /// The folder of the store where whole tool outputs are kept for a while.
 const OUTPUTS: &str = "outputs";
+
+/// The folder of the store that names the temporary files of edits.
+const EDITS: &str = "edits";
 
 /// The folder of the store that says which Sessions run.
 const RUNNING: &str = "running";

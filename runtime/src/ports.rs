@@ -13,4 +13,7 @@ pub use annals_providers::provider::{
 pub use clock::{Clock, ManualClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
-pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder};
+pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder, keep_swept, sweep};
+pub use provider::{
+    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
+};

@@ -12,12 +12,15 @@
 //! assert_eq!(redacted.counts["env:DEPLOY_PASSWORD"], 1);
 //! ```
 
+mod assigned;
 mod batch;
+mod contents;
 mod doors;
 mod environment;
 mod formats;
 mod imported;
 mod imports;
+mod json;
 mod pattern;
 mod ports;
 
@@ -25,6 +28,7 @@ pub use environment::is_secret_name;
 pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
+pub(crate) use contents::is_kept_for_secrets;
 pub(crate) use doors::Door;
 pub(crate) use ports::guarded;
 
@@ -34,7 +38,7 @@ use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 /// Values shorter than this are no secrets: they would be found everywhere.
 pub const SHORTEST: usize = 8;
@@ -72,6 +76,12 @@ impl Default for Redactor {
         redactor.index();
         redactor
     }
+}
+
+/// The redactor that a runtime has unless it is given another: the formats of common keys, and no values.
+pub(crate) fn usual() -> Arc<Redactor> {
+    static USUAL: LazyLock<Arc<Redactor>> = LazyLock::new(Arc::default);
+    USUAL.clone()
 }
 
 impl fmt::Debug for Redactor {
@@ -128,8 +138,25 @@ impl Redactor {
     }
 
     /// Replaces the secrets of a text. Deterministic, in time linear in the text; what it gives holds nothing more to
-    /// replace.
+    /// replace. Where the text is JSON its strings are decoded first, also those of JSON in such strings.
     pub fn redact<'t>(&self, text: &'t str) -> Redacted<'t> {
+        self.redact_at(text, json::NESTED)
+    }
+
+    /// The same, reading JSON in strings of JSON so deep.
+    fn redact_at<'t>(&self, text: &'t str, depth: usize) -> Redacted<'t> {
+        let Some(walked) = self.walk(text, depth) else { return self.redact_flat(text) };
+        if walked.counts.is_empty() {
+            return self.redact_flat(text);
+        }
+        let Redacted { text: flat, counts } = self.redact_flat(&walked.text);
+        let mut all = walked.counts;
+        counts.into_iter().for_each(|(kind, count)| *all.entry(kind).or_default() += count);
+        Redacted { text: Cow::Owned(flat.into_owned()), counts: all }
+    }
+
+    /// Replaces the secrets of a text as it is written.
+    fn redact_flat<'t>(&self, text: &'t str) -> Redacted<'t> {
         let mut redacted = Redacted { text: Cow::Borrowed(text), counts: BTreeMap::new() };
         for _ in 0..ROUNDS {
             let found = self.secrets(&redacted.text);

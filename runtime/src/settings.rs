@@ -112,6 +112,8 @@ pub struct FixedDefinitions {
     pub agents: BTreeMap<AgentName, AgentProfile>,
     /// Models by name.
     pub models: BTreeMap<ModelName, ModelProfile>,
+    /// The options of every request.
+    pub options: RequestOptions,
 }
 
 impl FixedDefinitions {
@@ -128,6 +130,12 @@ impl FixedDefinitions {
         self.models.insert(profile.model.clone(), profile);
         self
     }
+
+    /// The same with the options of every request.
+    #[must_use]
+    pub fn options(self, options: RequestOptions) -> Self {
+        Self { options, ..self }
+    }
 }
 
 impl Definitions for FixedDefinitions {
@@ -137,6 +145,10 @@ impl Definitions for FixedDefinitions {
 
     fn model(&self, model: &ModelName) -> Option<ModelProfile> {
         self.models.get(model).cloned()
+    }
+
+    fn options(&self, _: &AgentName, _: &ModelName) -> RequestOptions {
+        self.options.clone()
     }
 }
 
@@ -177,6 +189,9 @@ pub struct TitleSettings {
     pub model: Option<ModelName>,
 }
 
+/// After how many equal failures in a row a call is not made any more, without another setting.
+pub const REPEAT_LIMIT: u64 = 5;
+
 /// How the calls of one answer run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum CallOrder {
@@ -199,7 +214,7 @@ pub enum LoadOrder {
 }
 
 /// Limits and manners of a runtime.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Settings {
     /// When the history is compacted.
     pub compaction: CompactionSettings,
@@ -215,8 +230,28 @@ pub struct Settings {
     pub title: Option<TitleSettings>,
     /// When work beside the turns begins; without it, at once.
     pub pace: Option<Arc<dyn Pace>>,
-    /// What takes secrets out of whatever comes in; without it everything passes as it is.
+    /// What takes secrets out of whatever comes in: by default formats of common keys and values with names of secrets, no
+    /// environment variables ([`Redactor::with_environment`]). Without one everything passes as it is.
     pub redactor: Option<Arc<Redactor>>,
     /// Where views are saved, so that a long Session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
+    /// After how many failures in a row of calls with one name, one input and one result a further such call is not made
+    /// any more; 0 is never.
+    pub repeat_limit: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            compaction: CompactionSettings::default(),
+            output: Limits::default(),
+            calls: CallOrder::default(),
+            summary: None,
+            title: None,
+            pace: None,
+            redactor: Some(crate::redaction::usual()),
+            views: None,
+            repeat_limit: REPEAT_LIMIT,
+        }
+    }
 }

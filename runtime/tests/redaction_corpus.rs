@@ -110,3 +110,46 @@ fn lock_files_and_recorded_sessions_of_this_repository_stay() -> Tested {
     assert!(read > 20);
     Ok(())
 }
+
+/// How many of a hundred.
+fn percent(part: usize, of: usize) -> f64 {
+    100.0 * part as f64 / of.max(1) as f64
+}
+
+#[derive(Deserialize)]
+struct Assignment {
+    before: String,
+    secret: Vec<String>,
+    after: String,
+}
+
+#[test]
+fn secrets_are_found_by_their_names_and_ordinary_lines_stay() -> Tested {
+    let redactor = Redactor::default();
+    let assignments: Vec<Assignment> = corpus("assignments.txt")?;
+    let (mut missed, mut asked) = (Vec::new(), 0);
+    for Assignment { before, secret, after } in assignments {
+        let secret = secret.concat();
+        let text = format!("{before}{secret}{after}");
+        let among = format!("{text}\nanother line\n{text}\n");
+        let json = serde_json::json!({"output": [format!("first line\n{text}")]}).to_string();
+        let nested = serde_json::json!({"body": json}).to_string();
+        for form in [text, among, json, nested] {
+            asked += 1;
+            let redacted = redactor.redact(&form);
+            if redacted.text.contains(&secret) || redacted.counts.is_empty() {
+                missed.push(form);
+            }
+        }
+    }
+    let ordinary = fs::read_to_string(root().join("fixtures/redaction/ordinary.txt"))?;
+    let ordinary: Vec<&str> = ordinary.lines().filter(|line| !line.starts_with("# ")).collect();
+    let wrong: Vec<&&str> = ordinary.iter().filter(|line| redactor.redact(line).text != **line).collect();
+    let found = asked - missed.len();
+    let (recall, precision) = (percent(found, asked), percent(found, found + wrong.len()));
+    println!("recall {recall:.1} % of {asked}, precision {precision:.1} % with {} ordinary lines", ordinary.len());
+    assert!(asked > 280 && ordinary.len() > 95, "the lists are there");
+    assert!(recall >= 99.0, "recall {recall:.1} %: {missed:#?}");
+    assert!(precision >= 99.0, "precision {precision:.1} %: {wrong:#?}");
+    Ok(())
+}

@@ -278,6 +278,9 @@ fn settings(world: &World, pace: Arc<Held>) -> Settings {
         sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
         pace: Some(pace),
+        // Scenarios say themselves what is replaced and what ends.
+        redactor: None,
+        repeat_limit: 0,
         ..Settings::default()
     }
 }

@@ -16,7 +16,7 @@ const STILL: Duration = Duration::from_secs(60);
 pub enum Says {
     /// Text.
     Text(&'static str),
-    /// Text, then calls: id, tool, input.
+    /// Text, then calls: id, tool, input. A text as input is sent as it is, JSON or not.
     Calls(&'static str, Vec<(&'static str, &'static str, Value)>),
     /// The beginning of a text, and nothing more.
     Begins(&'static str),
@@ -126,7 +126,8 @@ fn answer(stream: &mut TcpStream, says: Says) -> io::Result<()> {
                 chunk(json!({"content": text}), Value::Null)?;
             }
             for (index, (id, name, input)) in calls.into_iter().enumerate() {
-                let function = json!({"name": name, "arguments": input.to_string()});
+                let arguments = input.as_str().map_or_else(|| input.to_string(), str::to_owned);
+                let function = json!({"name": name, "arguments": arguments});
                 let call = json!({"index": index, "id": id, "type": "function", "function": function});
                 chunk(json!({"tool_calls": [call]}), Value::Null)?;
             }

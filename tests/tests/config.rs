@@ -148,8 +148,14 @@ fn an_import_can_be_redacted_and_is_the_same_when_it_is_done_again() {
     let annals = Annals::new();
     let key = format!("{}{}", "ghp_", "a1B2".repeat(9));
     let file = transcript(&annals, &key);
-    let answer = annals.run(&["import", "--redact", &file]);
+    let report = annals.file("report.json").to_string_lossy().into_owned();
+    let answer = annals.run(&["import", "--redact", "--report", &report, &file]);
     assert_eq!(answer.status, 0, "{}", answer.remarks);
+    let report = fs::read_to_string(report).expect("a report");
+    for shown in [&answer.out, &answer.remarks, &report] {
+        assert!(!shown.contains(&key), "{shown}");
+    }
+    assert!(answer.out.contains("[redacted:") && report.contains("[redacted:github-token]"), "{}", answer.out);
     assert!(answer.remarks.contains("secrets were replaced: github-token ("), "{}", answer.remarks);
     let shown = annals.run(&["transcript", "@last"]).out;
     assert!(shown.contains("[redacted:github-token]") && !shown.contains(&key), "{shown}");

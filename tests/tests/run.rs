@@ -4,6 +4,8 @@
 mod again;
 #[path = "run/command.rs"]
 mod command;
+#[path = "run/guards.rs"]
+mod guards;
 #[path = "run/person.rs"]
 mod person;
 #[path = "run/protocols.rs"]

@@ -45,6 +45,9 @@ pub(super) struct Input {
     #[serde(alias = "timeout")]
     #[schemars(range(min = 1, max = 600_000))]
     timeout_ms: Option<u64>,
+    /// What the command does, in a few words, for people who watch.
+    #[serde(rename = "description")]
+    _description: Option<String>,
 }
 
 /// Runs commands.
@@ -104,7 +107,7 @@ impl Work for Bash {
         if matches!(end, End::Interrupted) {
             return Err("The command was interrupted.".into());
         }
-        Ok(told(&output, &end, left, limit))
+        Ok(ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit) })
     }
 }
 
@@ -141,6 +144,15 @@ impl Bash {
         drop(shell);
         Ok((group, Output::of(Receiver::from_owned_fd(reader.into())?)))
     }
+}
+
+/// The words of a command, any of which may be a file that it prints.
+fn named(command: &str) -> Vec<String> {
+    let words = command.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=".contains(c));
+    words
+        .filter(|word| word.contains('.') || word.contains("cred") || word.contains("id_"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// How a command ended.

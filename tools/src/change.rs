@@ -4,8 +4,9 @@ use super::kept::{Content, WHOLE};
 use super::place::Workplace;
 use super::seen::{Known, Stamp};
 use super::stop::Stop;
-use super::{carry, open};
+use super::{carry, leftovers, open};
 use annals_core::{Json, SessionId};
+use annals_runtime::tools::{ToolError, ToolOutput};
 use annals_runtime::tools::{ToolError, ToolOutput};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
@@ -77,18 +78,24 @@ pub(super) fn put(
     if bytes.len() as u64 > WHOLE {
         return Err(format!("The content is too long: more than {WHOLE} bytes.").into());
     }
-    let lost = replace(path, before, bytes).map_err(|error| open::trouble(place, path, &error))?;
+    let lost = replace(place, path, before, bytes).map_err(|error| open::trouble(place, path, &error))?;
     place.seen().note(session, path, Stamp::bytes(bytes));
     Ok(lost)
 }
 
-fn replace(path: &Path, before: Option<&Before>, bytes: &[u8]) -> io::Result<Lost> {
+fn replace(place: &Workplace, path: &Path, before: Option<&Before>, bytes: &[u8]) -> io::Result<Lost> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
     // Less what the user's mask takes. Before the content: nobody reads a beginning whom the file would refuse.
     let mode = before.map_or(0o666, |before| before.found.permissions().mode() & 0o666);
     let fresh = Permissions::from_mode(mode);
-    let mut file = tempfile::Builder::new().prefix(".annals-").permissions(fresh).tempfile_in(folder)?;
+    let recorded = place.records().map(|records| leftovers::record(records, folder)).transpose()?;
+    let mut builder = tempfile::Builder::new();
+    match &recorded {
+        Some((_, name)) => builder.prefix(name).rand_bytes(0),
+        None => builder.prefix(leftovers::PREFIX),
+    };
+    let mut file = builder.permissions(fresh).tempfile_in(folder)?;
     let lost = match before {
         Some(before) => carry::over(&before.file, &before.found, file.as_file())?,
         None => Lost::new(),
@@ -120,7 +127,10 @@ pub(super) fn told(
         true => String::new(),
         false => format!(" The system did not let it keep {}.", lost.join(" and ")),
     };
-    let structured = json!({"path": shown, "added": added, "removed": removed, "diff": unified});
+    let content = Stamp::bytes(after.as_bytes()).recorded(path);
+    let structured = json!({
+        "path": shown, "added": added, "removed": removed, "diff": unified, "content": content,
+    });
     ToolOutput {
         structured: Some(Json::canonical(&structured)),
         ..ToolOutput::text(format!("{did} {shown} (+{added} -{removed} lines).{not_kept}"))

@@ -16,11 +16,13 @@ mod grep;
 mod group;
 mod image;
 mod kept;
+mod leftovers;
 mod lines;
 mod ls;
 mod matching;
 mod open;
 mod output;
+mod past;
 mod place;
 mod read;
 mod seen;
@@ -35,6 +37,7 @@ mod write;
 mod tests;
 
 pub use attach::{AttachError, attachment};
+pub use leftovers::remove_leftovers;
 pub use place::{EXTERNAL_DIRECTORY, Workplace};
 
 use annals_runtime::tools::Tool;

@@ -45,6 +45,7 @@ pub struct Workplace {
     readable: Vec<PathBuf>,
     hidden: BTreeSet<String>,
     limits: Limits,
+    records: Option<PathBuf>,
     seen: Arc<Seen>,
 }
 
@@ -60,6 +61,7 @@ impl Workplace {
             readable: Vec::new(),
             hidden: KEYS.iter().map(ToString::to_string).collect(),
             limits: Limits::default(),
+            records: None,
             seen: Arc::default(),
         }
     }
@@ -84,6 +86,17 @@ impl Workplace {
     #[must_use]
     pub fn limits(self, limits: Limits) -> Self {
         Self { limits, ..self }
+    }
+
+    /// Where temporary files of changes are recorded, so that those of a process that was killed are removed later
+    /// ([`remove_leftovers`](super::remove_leftovers)); a folder outside the project. Without it they stay.
+    #[must_use]
+    pub fn recording(self, folder: impl Into<PathBuf>) -> Self {
+        Self { records: Some(folder.into()), ..self }
+    }
+
+    pub(super) fn records(&self) -> Option<&Path> {
+        self.records.as_deref()
     }
 
     pub(super) fn directory(&self) -> &Path {

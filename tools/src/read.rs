@@ -7,14 +7,15 @@ use super::seen::Stamp;
 use super::stop::{Stop, blocking};
 use super::typed::{Work, Worked};
 use super::{image, open};
-use annals_core::Json;
 use annals_core::bound::Limits;
 use annals_core::event::Attachment;
+use annals_core::{Json, NoBlobs};
+use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use base64::Engine;
 use schemars::JsonSchema;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 use std::fs::File;
 use std::io::{Read as _, Seek};
 use std::path::Path;
@@ -75,11 +76,22 @@ impl Work for Read {
             let (mut file, found) = open::regular(&place, &path)?;
             let trouble = |error| open::trouble(&place, &path, &error);
             let content = Content::of(&mut file, &found, stop).map_err(trouble)?;
-            let output = show(&place, &path, &content, file, &input, stop)?;
-            place.seen().note(context.session, &path, Stamp::of(&content));
+            let mut output = show(&place, &path, &content, file, &input, stop)?;
+            let stamp = Stamp::of(&content);
+            name_content(&mut output, stamp.recorded(&path));
+            place.seen().note(context.session, &path, stamp);
             Ok(ToolOutput { read: vec![path.to_string_lossy().into_owned()], ..output })
         })
         .await
+    }
+}
+
+/// Adds the hash of the content to the structured value, by which a later process knows what was read.
+fn name_content(output: &mut ToolOutput, content: Option<String>) {
+    let value = output.structured.as_ref().map(|value| value.value(&NoBlobs));
+    if let (Some(Value::Object(mut fields)), Some(content)) = (value, content) {
+        fields.insert("content".into(), content.into());
+        output.structured = Some(Json::canonical(&Value::Object(fields)));
     }
 }
 

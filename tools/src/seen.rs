@@ -1,11 +1,12 @@
 //! What Sessions have read, so that a file which somebody else changed meanwhile is not overwritten unseen.
 //!
-//! This stands in memory, not in the log: after a restart every file counts as not read, which costs a `read` before a
-//! `write` and nothing else.
+//! What this process saw is kept in memory; what the Session saw before is read from its log (`past.rs`) when a `write`
+//! meets a file of which memory knows nothing.
 
 use super::kept::Content;
 use annals_core::{Digest, SessionId};
-use std::collections::BTreeMap;
+use annals_runtime::redaction::is_kept_for_secrets;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
@@ -18,6 +19,8 @@ const REMEMBERED: usize = 20_000;
 pub(super) struct Seen {
     stamps: Mutex<BTreeMap<(SessionId, PathBuf), Stamp>>,
     changing: Mutex<()>,
+    /// The Sessions whose log was asked.
+    recalled: Mutex<BTreeSet<SessionId>>,
 }
 
 /// What a file was like.
@@ -55,6 +58,25 @@ impl Seen {
         seen.insert((session, path.into()), stamp);
     }
 
+    /// Whether the log of a Session is yet to be asked what it read of a file.
+    pub(super) fn is_to_be_recalled(&self, session: SessionId, path: &Path) -> bool {
+        let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).contains(&session);
+        let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        !recalled && !seen.contains_key(&(session, path.into()))
+    }
+
+    /// Adds what a Session saw before this process; what was seen since counts more.
+    pub(super) fn recall(&self, session: SessionId, files: impl IntoIterator<Item = (PathBuf, Stamp)>) {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
+        let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, stamp) in files {
+            if seen.len() >= REMEMBERED {
+                break;
+            }
+            seen.entry((session, path)).or_insert(stamp);
+        }
+    }
+
     /// What a Session knows of a file that is now like this.
     pub(super) fn known(&self, session: SessionId, path: &Path, now: &Stamp) -> Known {
         let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
@@ -72,6 +94,15 @@ impl Stamp {
         match content {
             Content::Whole(bytes) => Self::bytes(bytes),
             Content::Large { length, changed } => Self::Large(*length, *changed),
+        }
+    }
+
+    /// The hash of the content, as results name it in the log. A file that is kept for secrets has none there: its content
+    /// could be guessed from a hash.
+    pub(super) fn recorded(&self, path: &Path) -> Option<String> {
+        match self {
+            Self::Content(hash) if !is_kept_for_secrets(&path.to_string_lossy()) => Some(hash.to_string()),
+            Self::Content(_) | Self::Large(..) => None,
         }
     }
 

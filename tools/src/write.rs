@@ -1,11 +1,11 @@
 //! The tool `write`.
 
-use super::change;
 use super::place::{Access, Workplace};
 use super::read::path_is_one;
 use super::seen::Known;
 use super::stop::blocking;
 use super::typed::{Work, Worked};
+use super::{change, past};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -19,6 +19,16 @@ pub(super) struct Input {
     path: String,
     /// All that the file is to hold.
     content: String,
+}
+
+/// Looks up in the log what the Session has read, if it is to replace a file of which this process knows nothing.
+async fn recall(place: &Workplace, path: &str, context: &CallContext) {
+    let Ok(path) = place.resolve(path) else { return };
+    if place.seen().is_to_be_recalled(context.session, &path) && path.exists() {
+        let files = past::files(&context.past, context.session).await.last();
+        let resolved = files.into_iter().filter_map(|(path, stamp)| Some((place.resolve(&path).ok()?, stamp)));
+        place.seen().recall(context.session, resolved);
+    }
 }
 
 /// Writes a whole file.
@@ -43,6 +53,7 @@ impl Work for Write {
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {
         let place = self.0.clone();
+        recall(&place, &input.path, &context).await;
         blocking(move |stop| {
             let _changing = place.seen().changing();
             let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;

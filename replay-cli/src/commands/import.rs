@@ -1,6 +1,6 @@
 //! `annals import`
 
-use crate::bring::{bring, sources};
+use crate::bring::{Redacted, bring, sources};
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -111,12 +111,14 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let reader = desk.store(OpenMode::Create).await?;
     let redacting = if args.redact { Some(redacting(reader.log(), &wanted, desk)?) } else { None };
     let log: Arc<dyn EventLog> = redacting.clone().map_or_else(|| reader.log().clone(), |log| log as _);
+    let redacted = Redacted(redacting.clone());
     let bar = Bar::new(desk.shows_progress(), "importing");
     let mut report = ImportReport::default();
     for source in &wanted {
-        report.extend(bring(&log, source, &options, &bar).await?);
+        report.extend(bring(&log, source, &options, &redacted, &bar).await?);
     }
     bar.clear();
+    redacted.report(&mut report);
     if let Some(redacting) = &redacting {
         desk.remark(&replaced(&redacting.counts()));
     }
@@ -137,7 +139,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         let mut follower = Follower::new(homes, files, selection, options);
         desk.remark("following; interrupt to end");
         loop {
-            let report = follower.round(&log, &mut |_| {}).await?;
+            let mut report = follower.round(&log, &mut |_| {}).await?;
+            redacted.report(&mut report);
             if report.new_batches() > 0 || report.has_bad_news() {
                 draw(&report, &desk.look, out)?;
                 out.flush()?;

@@ -123,6 +123,7 @@ pub const KEYS: &[Key] = &[
     key("models", Kind::Each(MODEL), "Models by their name `provider/id`, over what the list of models says."),
     key("compaction", Kind::Table(COMPACTION), "When a history that grows too long is compacted."),
     key("output", Kind::Table(OUTPUT), "How much of a tool's output a model is shown."),
+    key("tools", Kind::Table(TOOLS), "How calls of tools are made."),
     key("instructions", Kind::Table(INSTRUCTIONS), "Which files instruct the model."),
     key("skills", Kind::Table(SKILLS), "Where skills are."),
     key("redaction", Kind::Table(REDACTION), "What is kept from models and the log."),
@@ -192,6 +193,12 @@ const OUTPUT: &[Key] = &[
     key("lines", Kind::Count, "Lines of one tool's output that a model is shown."),
     key("bytes", Kind::Count, "Bytes of one tool's output that a model is shown."),
 ];
+
+const TOOLS: &[Key] = &[key(
+    "repeat_limit",
+    Kind::Count,
+    "Equal failures in a row after which the same call is not made again; 0 is no limit.",
+)];
 
 const INSTRUCTIONS: &[Key] = &[
     key("global", Kind::Texts, "Files of which the first that exists is told everywhere.")

@@ -52,6 +52,7 @@ impl AtPlace for RealPlace {
         let mut place = Workplace::at(directory, project(directory))
             .readable(store.join(super::OUTPUTS))
             .hiding(self.hidden.iter().cloned())
+            .recording(store.join(super::EDITS))
             .limits(self.output);
         for folder in &self.skills {
             place = place.readable(&folder.path);

@@ -36,12 +36,17 @@ pub trait OutputFiles: Send + Sync {
 /// For a real clock: a scripted one would be moved on by the waiting.
 pub async fn keep_swept(files: &dyn OutputFiles, clock: &dyn Clock) {
     loop {
-        let before = Time(clock.now().millis().saturating_sub(RETENTION_MS));
-        match files.sweep(before).await {
-            Ok(removed) => tracing::debug!(removed, "expired tool output files removed"),
-            Err(error) => tracing::warn!(%error, "expired tool output files could not be removed"),
-        }
+        sweep(files, clock).await;
         clock.sleep_until(clock.now().plus(HOUR_MS)).await;
+    }
+}
+
+/// Removes the files that have expired by now. A failure is told to operators.
+pub async fn sweep(files: &dyn OutputFiles, clock: &dyn Clock) {
+    let before = Time(clock.now().millis().saturating_sub(RETENTION_MS));
+    match files.sweep(before).await {
+        Ok(removed) => tracing::debug!(removed, "expired tool output files removed"),
+        Err(error) => tracing::warn!(%error, "expired tool output files could not be removed"),
     }
 }
 

@@ -1,14 +1,14 @@
 //! What passes a door: texts, JSON and attachments lose their secrets, and it is counted which.
 
+use super::contents::Kept;
+use super::json::NESTED;
 use super::{Redacted, Redactor};
 use crate::tools::ToolOutput;
 use annals_core::context::Observed;
 use annals_core::event::{Attachment, RedactionApplied, RequestOptions, ToolDefinition};
-use annals_core::{Event, Json, NoBlobs, Text};
+use annals_core::{Event, Json, Text};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use serde::de::IgnoredAny;
-use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -74,11 +74,27 @@ impl Door {
         *text = redacted.into();
     }
 
-    /// What a tool gave, before it is bounded: no cut leaves a part of a secret, and no file holds a whole one.
+    /// What a tool gave, before it is bounded: no cut leaves a part of a secret, and no file holds a whole one. Of files that
+    /// are kept for secrets every value counts.
     pub(crate) fn output(&mut self, output: &mut ToolOutput) {
+        let shown = output.read.iter().chain(&output.shown);
+        let mut kept: Vec<Kept> = shown.filter_map(|path| Kept::of(path)).collect();
+        kept.dedup();
+        for kept in kept {
+            output.text.iter_mut().for_each(|text| self.contents(kept, text));
+        }
         output.text.iter_mut().for_each(|text| self.string(text));
         output.structured.iter_mut().for_each(|value| self.json(value));
         output.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
+    }
+
+    fn contents(&mut self, kept: Kept, text: &mut String) {
+        let Some(redactor) = &self.redactor else { return };
+        let Redacted { text: redacted, counts } = redactor.redact_contents(kept, text);
+        if let Cow::Owned(redacted) = redacted {
+            *text = redacted;
+            self.count(&counts);
+        }
     }
 
     /// What a model is told of a tool.
@@ -103,21 +119,14 @@ impl Door {
         }
     }
 
-    /// A JSON text, which stays one.
+    /// A JSON text, which stays one; its numbers and the order of its fields stay as they are.
     pub(crate) fn json(&mut self, json: &mut Json) {
-        let Some(before) = json.0.inline() else { return };
-        let counts = self.counts.clone();
-        let Cow::Owned(redacted) = self.redacted(before) else { return };
-        let is_json = |text: &str| serde_json::from_str::<IgnoredAny>(text).is_ok();
-        if !is_json(before) || is_json(&redacted) && fields(&redacted) == fields(before) {
+        let (Some(redactor), Some(before)) = (&self.redactor, json.0.inline()) else { return };
+        let Redacted { text, counts } = redactor.redact_json(before);
+        if let Cow::Owned(redacted) = text {
             *json = Json::received(redacted);
-            return;
+            self.count(&counts);
         }
-        // A secret reached beyond one string, or two names became one: value by value, then.
-        self.counts = counts;
-        let mut value = json.value(&NoBlobs);
-        self.value(&mut value);
-        *json = Json::canonical(&value);
     }
 
     /// Every string of a value, names of fields included.
@@ -144,17 +153,12 @@ impl Door {
     /// The value of a field, whose name may be what gives a secret away: `API_KEY`.
     fn named(&mut self, name: &str, value: &mut Value) {
         let Value::String(text) = value else { return self.value(value) };
-        let assigned = format!("{name}={text}");
-        let counts = self.counts.clone();
-        if let Cow::Owned(redacted) = self.redacted(&assigned)
-            && let Some(rest) = redacted.strip_prefix(name).and_then(|rest| rest.strip_prefix('='))
-        {
-            *text = rest.to_owned();
-            return;
+        let Some(redactor) = &self.redactor else { return };
+        let Redacted { text: redacted, counts } = redactor.redact_field(name, text, NESTED);
+        if let Cow::Owned(redacted) = redacted {
+            *text = redacted;
+            self.count(&counts);
         }
-        // The name does not stand beside it any more, or nothing was found.
-        self.counts = counts;
-        self.string(text);
     }
 
     /// What comes with an input or a result: its name, and its content where that is text. Images and other binary
@@ -200,18 +204,4 @@ fn free(object: &Map<String, Value>, numbers: &mut BTreeMap<String, u64>, name: 
         free = format!("{name}-{number}");
     }
     free
-}
-
-/// How many fields a JSON text has in all its objects, each name counted once; `None` where that cannot be told.
-fn fields(text: &str) -> Option<usize> {
-    let inner =
-        |values: &mut dyn Iterator<Item = &RawValue>| values.map(|raw| fields(raw.get())).sum::<Option<usize>>();
-    match text.trim_start().as_bytes().first()? {
-        b'{' => {
-            let object: BTreeMap<String, &RawValue> = serde_json::from_str(text).ok()?;
-            Some(object.len() + inner(&mut object.values().copied())?)
-        }
-        b'[' => inner(&mut serde_json::from_str::<Vec<&RawValue>>(text).ok()?.into_iter()),
-        _ => Some(0),
-    }
 }

@@ -71,7 +71,7 @@ pub fn is_secret_name(name: &str) -> bool {
 }
 
 /// The words of a name, in capitals: by underscores, dashes, dots and humps.
-fn words(name: &str) -> Vec<String> {
+pub(super) fn words(name: &str) -> Vec<String> {
     let mut words = vec![String::new()];
     let mut before_is_small = false;
     for c in name.chars() {
@@ -93,11 +93,18 @@ fn words(name: &str) -> Vec<String> {
 /// Whether a variable's value is a secret: by its name, and unless the value is plainly none (a number, a path).
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
     let value = value.trim();
-    let number = value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | ','));
-    let path = value.starts_with('/') && !value.contains(['+', '=']) && value.matches('/').count() >= 2
-        || value.starts_with("~/")
-        || value.starts_with("./");
-    value.len() >= SHORTEST && !number && !path && is_secret_name(name)
+    value.len() >= SHORTEST && !is_number(value) && !is_path(value) && is_secret_name(name)
+}
+
+/// Whether a value is a number, a version or a date.
+pub(super) fn is_number(value: &str) -> bool {
+    value.chars().all(|c| c.is_ascii_digit() || matches!(c, '.' | '-' | ','))
+}
+
+/// Whether a value is plainly the path of a file.
+pub(super) fn is_path(value: &str) -> bool {
+    value.starts_with('/') && !value.contains(['+', '=']) && value.matches('/').count() >= 2
+        || ["~/", "./", "../"].iter().any(|begin| value.starts_with(begin))
 }
 
 /// A value as it is, as a JSON text holds it, and as an address does.

@@ -1,6 +1,17 @@
 //! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
 
 use super::pattern::Pattern;
+use std::borrow::Cow;
+
+/// The kind of a value that the name beside it gives away.
+pub(super) const ASSIGNED: &str = "assigned-secret";
+
+/// The kind of a private key.
+pub(super) const PRIVATE_KEY: &str = "private-key";
+
+/// What may stand before a secret whose first letter begins no word otherwise: an escape of JSON, of an address, of a
+/// terminal.
+const BEFORE: &str = r"(?:\b|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,20}m)";
 
 type Format = (&'static str, &'static [&'static str], &'static str, fn(&str) -> bool);
 
@@ -80,7 +91,7 @@ const FORMATS: &[Format] = &[
     (
         "authorization",
         &["authorization"],
-        r#"(?i)\b(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=]\s{0,4}\\{0,7}["']?(?:bearer|basic|token)\s{1,4}([A-Za-z0-9._~+/=-]{16,})"#,
+        r#"(?i:(?:\b|\\[nrt])(?:proxy-)?authorization\\{0,7}["']?\s{0,4}[:=]\s{0,4}\\{0,7}["']?(?:bearer|basic|token)\s{1,4})([A-Za-z0-9._~+/=-]{16,})"#,
         mixed,
     ),
     (
@@ -89,17 +100,56 @@ const FORMATS: &[Format] = &[
         r#"\b[A-Za-z][A-Za-z0-9+.-]{1,20}://[^\s/:@"'<>\\`]{0,100}:([^\s/@"'<>\\`]{3,200})@"#,
         password,
     ),
+    ("discord-token", &[], r"\b[MNO][A-Za-z0-9_-]{23,27}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,}", mixed),
+    ("mailgun-key", &["key-"], r"\bkey-[0-9a-f]{32}\b", mixed),
+    ("doppler-token", &["dp."], r"\bdp\.(?:pt|st|ct|sa|scim|audit)\.[A-Za-z0-9._-]{24,}", mixed),
+    ("square-token", &["EAAA"], r"\bEAAA[A-Za-z0-9_-]{40,80}\b", mixed),
+    ("square-token", &["sq0"], r"\bsq0(?:atp|csp|idp)-[A-Za-z0-9_-]{22,}", any),
+    // A line of `.netrc`, or three of them, also with the numbers that a tool puts before lines.
     (
-        "assigned-secret",
-        &["KEY", "SECRET", "TOKEN", "PASSWORD", "PASSWD"],
-        r#"\b(?:[A-Z0-9]+_)*(?:API_?KEY|ACCESS_?KEY|SECRET_?KEY|PRIVATE_?KEY|ENCRYPTION_?KEY|SIGNING_?KEY|SECRET|TOKEN|PASSWORD|PASSWD)(?:\s?=\s?\\{0,7}["']?|\\{0,7}["']\s{0,4}:\s{0,4}\\{0,7}["'])([A-Za-z0-9+/=_~!@#%^*-]{16,200})"#,
+        "netrc-password",
+        &["login"],
+        r#"\b(?:machine(?:\s|\\[nrt])+[^\s\\]{1,200}|default)(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}login(?:\s|\\[nrt])+[^\s\\]{1,200}(?:\s|\\[nrt]|[0-9]{1,9}\t){1,20}password(?:\s|\\[nrt])+([^\s\\"']{4,200})"#,
+        password,
+    ),
+    // A line of `.pgpass`: host, port, database, user and password.
+    (
+        "pgpass-password",
+        &[":"],
+        r#"(?m)(?:^|\\n|\t)[^\s:#\\/"']{1,100}:(?:[1-9][0-9]{3,4}|\*):[^\s:\\/"']{1,100}:[^\s:\\/"']{1,100}:([^\s\\"':]{8,200})\r?(?:$|\\n)"#,
         mixed,
+    ),
+    // The short options by which commands take passwords.
+    (
+        "command-password",
+        &["mysql", "mariadb"],
+        r#"\b(?:mysql|mariadb)[a-z-]{0,12}\b[^\n;|&"'\\]{0,200}?\s-p["']?([^\s"'\\$<][^\s"'\\]{3,200})"#,
+        password,
+    ),
+    ("command-password", &["sshpass"], r#"\bsshpass\s{1,4}-p\s{0,4}["']?([^\s"'\\$<][^\s"'\\]{3,200})"#, password),
+    (
+        "command-password",
+        &["curl", "wget"],
+        r#"\b(?:curl|wget)\b[^\n;|&\\]{0,300}?\s(?:-u|--user)[\s=]{1,4}["']?[^\s:"'\\]{1,100}:([^\s"'\\$<][^\s"'\\]{3,200})"#,
+        password,
     ),
 ];
 
 /// The known formats. One that is no expression would be left out; a test reads them all.
 pub(super) fn known() -> Vec<Pattern> {
-    FORMATS.iter().filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, regex, *counts).ok()).collect()
+    let formats = FORMATS
+        .iter()
+        .filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, &led(regex), *counts).ok());
+    formats.chain([Pattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
+}
+
+/// An expression that begins at a word, which may also begin behind an escape.
+fn led(regex: &str) -> Cow<'_, str> {
+    let Some(rest) = regex.strip_prefix(r"\b") else { return Cow::Borrowed(regex) };
+    let after = |at: usize| rest.get(at + 1..).is_some_and(|after| after.starts_with('?'));
+    let escaped = |at: usize| rest.get(..at).is_some_and(|before| before.ends_with('\\'));
+    let has_group = rest.match_indices('(').any(|(at, _)| !after(at) && !escaped(at));
+    Cow::Owned(if has_group { format!("{BEFORE}{rest}") } else { format!("{BEFORE}({rest})") })
 }
 
 fn any(_: &str) -> bool {
@@ -131,6 +181,7 @@ mod tests {
 
     #[test]
     fn every_format_is_an_expression() {
-        assert_eq!(known().len(), FORMATS.len());
+        // And one for what is given away by a name.
+        assert_eq!(known().len(), FORMATS.len() + 1);
     }
 }

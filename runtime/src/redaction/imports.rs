@@ -25,6 +25,11 @@ impl RedactingLog {
         Self { log, redactor, counts: Mutex::default() }
     }
 
+    /// A text about what is imported, such as a title, without secrets. It is not counted: it is shown, not appended.
+    pub fn shown(&self, text: &str) -> String {
+        self.redactor.redact(text).text.into_owned()
+    }
+
     /// How often each kind of secret was replaced.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         self.counts.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -27,9 +27,16 @@ pub(super) struct Pattern {
     pub(super) kind: String,
     /// Texts of which one stands in every match, in any case; with none it is always tried.
     pub(super) hints: &'static [&'static str],
-    regex: Regex,
-    /// Whether a match is one after all.
-    counts: fn(&str) -> bool,
+    finder: Finder,
+}
+
+/// How the secrets of a format are found.
+#[derive(Clone, Debug)]
+enum Finder {
+    /// By an expression, if a match counts after all.
+    Regex(Regex, fn(&str) -> bool),
+    /// By the name that a value is assigned to.
+    Assigned,
 }
 
 impl Pattern {
@@ -40,7 +47,12 @@ impl Pattern {
         regex: &str,
         counts: fn(&str) -> bool,
     ) -> Result<Self, regex::Error> {
-        Ok(Self { kind: kind.to_owned(), hints, regex: Regex::new(regex)?, counts })
+        Ok(Self { kind: kind.to_owned(), hints, finder: Finder::Regex(Regex::new(regex)?, counts) })
+    }
+
+    /// The one that finds what is assigned to names of secrets.
+    pub(super) fn assigned(kind: &str, hints: &'static [&'static str]) -> Self {
+        Self { kind: kind.to_owned(), hints, finder: Finder::Assigned }
     }
 
     /// One of a user's.
@@ -53,24 +65,28 @@ impl Pattern {
         if regex.is_match("") {
             return Err(PatternError::Empty);
         }
-        Ok(Self { kind: kind.to_owned(), hints: &[], regex, counts: |_| true })
+        Ok(Self { kind: kind.to_owned(), hints: &[], finder: Finder::Regex(regex, |_| true) })
     }
 
     pub(super) fn finds(&self, text: &str) -> bool {
-        self.regex.is_match(text)
+        matches!(&self.finder, Finder::Regex(regex, _) if regex.is_match(text))
     }
 
     /// Visits the secrets of a text.
     pub(super) fn spans(&self, text: &str, visit: &mut dyn FnMut(Range<usize>)) {
-        if self.regex.captures_len() == 1 {
-            for found in self.regex.find_iter(text).filter(|found| (self.counts)(found.as_str())) {
+        let (regex, counts) = match &self.finder {
+            Finder::Regex(regex, counts) => (regex, counts),
+            Finder::Assigned => return super::assigned::spans(text, visit),
+        };
+        if regex.captures_len() == 1 {
+            for found in regex.find_iter(text).filter(|found| counts(found.as_str())) {
                 visit(found.range());
             }
             return;
         }
-        for groups in self.regex.captures_iter(text) {
+        for groups in regex.captures_iter(text) {
             let secret = groups.iter().skip(1).flatten().last().or_else(|| groups.get(0));
-            if let Some(secret) = secret.filter(|secret| !secret.is_empty() && (self.counts)(secret.as_str())) {
+            if let Some(secret) = secret.filter(|secret| !secret.is_empty() && counts(secret.as_str())) {
                 visit(secret.range());
             }
         }

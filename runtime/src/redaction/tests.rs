@@ -220,7 +220,7 @@ fn names_of_fields_that_become_one_placeholder_stay_as_many() {
     let text = r#"{"a":{"sk-ant-api03-aaaaaaaaaaaaaaaaaaaa":1,"sk-ant-api03-bbbbbbbbbbbbbbbbbbbb":2},"b":[1.50]}"#;
     let mut json = annals_core::Json::received(text);
     door.json(&mut json);
-    let expected = r#"{"a":{"[redacted:anthropic-key]":1,"[redacted:anthropic-key]-2":2},"b":[1.5]}"#;
+    let expected = r#"{"a":{"[redacted:anthropic-key]":1,"[redacted:anthropic-key]-2":2},"b":[1.50]}"#;
     assert_eq!(json.0.inline(), Some(expected));
     let mut value = serde_json::json!({"correct-horse": 1, "[redacted:env:A_TOKEN]": 2, "battery-x": 3});
     door.value(&mut value);

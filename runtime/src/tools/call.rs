@@ -6,7 +6,10 @@ use crate::subagents::Limits;
 use annals_core::event::{Attachment, Effect, Rule, ToolDefinition, ToolProgressed};
 use annals_core::permission::authorise;
 use annals_core::{AgentName, CallId, Json, Seq, SessionId};
+use annals_store::EventLog;
 use serde_json::Value;
+use std::fmt;
+use std::sync::Arc;
 use tokio::sync::mpsc::UnboundedSender;
 
 /// Something that the model may call.
@@ -80,6 +83,30 @@ pub struct CallContext {
     pub cancellation: Cancellation,
     /// Shows what there is so far.
     pub progress: Progress,
+    /// What happened in the Session before.
+    pub past: Past,
+}
+
+/// The log of a Session, for a tool that asks what the Session did before this process. The default is empty.
+#[derive(Clone, Default)]
+pub struct Past(Option<Arc<dyn EventLog>>);
+
+impl Past {
+    /// The past in a log.
+    pub fn of(log: Arc<dyn EventLog>) -> Self {
+        Self(Some(log))
+    }
+
+    /// The log; `None` where there is no past.
+    pub fn log(&self) -> Option<&dyn EventLog> {
+        self.0.as_deref()
+    }
+}
+
+impl fmt::Debug for Past {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Past").field(&self.0.is_some()).finish()
+    }
 }
 
 /// What the rules of a call allow without asking anybody: those of its agent, of the agents above it, and what was
@@ -153,6 +180,9 @@ pub struct ToolOutput {
     /// Files that the call has read: instructions lie near them, perhaps
     /// ([`discover`](crate::context::instructions::discover)).
     pub read: Vec<String>,
+    /// Other files whose lines stand in the output, as far as that is known: where such a file is kept for secrets
+    /// (`.env`, `credentials`), each of its values is taken for one.
+    pub shown: Vec<String>,
 }
 
 impl ToolOutput {

@@ -23,6 +23,14 @@ pub enum CallError {
     /// The input does not have the tool's shape.
     #[error("Invalid tool input: {0}")]
     InvalidInput(String),
+    /// The same call failed so often in a row that it was not made again.
+    #[error("Repeated call: {name} failed {count} times with this input")]
+    Repeated {
+        /// The tool.
+        name: String,
+        /// How often it failed.
+        count: u64,
+    },
     /// A rule denies this call.
     #[error("Permission denied: {action} on {resource}")]
     Denied {

@@ -168,6 +168,9 @@ impl Registered {
     /// # Errors
     /// [`CallError::InvalidInput`], or the tool's panic.
     pub fn validate(&self, input: &CallInput) -> Result<(), CallError> {
+        if let Some(fault) = input.fault() {
+            return Err(CallError::InvalidInput(format!("the arguments are not valid JSON: {fault}")));
+        }
         let checked = catch_unwind(AssertUnwindSafe(|| {
             let valid = self.tool.validate(input);
             if valid.is_ok() {

@@ -28,6 +28,7 @@ fn context(cancel: &Cancel) -> CallContext {
         permits: Permits::default(),
         cancellation: cancel.watch(),
         progress: Progress::default(),
+        past: Past::default(),
     }
 }
 

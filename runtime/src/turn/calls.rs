@@ -8,7 +8,7 @@ use crate::runtime::Shared;
 use crate::settings::CallOrder;
 use crate::subagents::Limits;
 use crate::tools::{
-    CallContext, CallError, CallInput, Cancellation, Offered, Permits, Progress, ToolOutput, ToolRegistry,
+    CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, Progress, ToolOutput, ToolRegistry,
 };
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
@@ -186,6 +186,7 @@ impl Issuer {
             permits,
             cancellation: self.cancellation.clone(),
             progress,
+            past: Past::of(self.shared.ports.log.clone()),
         };
         Ok(tool.run(issued.input, context).await?)
     }

@@ -240,10 +240,11 @@ impl<'r> Reply<'r> {
             hosted,
             metadata: metadata.map(Json::received),
         };
-        let mut call = theirs.clone();
+        let (mut call, mut failures) = (theirs.clone(), 0);
         let step = self
             .append(|view| {
                 call = unused(view, &theirs);
+                failures = view.calls.failures(&called.name, &called.input);
                 vec![ToolCalled { call: call.clone(), ..called.clone() }.into()]
             })
             .await?;
@@ -252,10 +253,19 @@ impl<'r> Reply<'r> {
             self.hosted.push((theirs, call));
         } else if self.shape.last_step {
             self.settle(self.bounding.settle(call, Err(CallError::StepsExhausted)).await).await?;
+        } else if self.gives_up_after(failures) {
+            let error = CallError::Repeated { name, count: failures };
+            self.settle(self.bounding.settle(call, Err(error)).await).await?;
         } else {
             self.calls.issue(Issued { call, name, input, step });
         }
         Ok(Ok(()))
+    }
+
+    /// Whether a call that failed so often in a row is not made again.
+    fn gives_up_after(&self, failures: u64) -> bool {
+        let limit = self.runner.shared.settings.repeat_limit;
+        limit > 0 && failures >= limit
     }
 
     async fn flush(&mut self) -> Result<(), Stop> {

@@ -328,11 +328,95 @@ async fn every_request_is_still_rebuilt_from_the_log() -> Tested {
 
 #[tokio::test]
 async fn without_a_redactor_everything_passes_as_it_is() -> Tested {
-    let world = World::new([Attempt::text("ok")]);
+    let mut world = World::new([Attempt::text("ok")]);
+    world.settings.redactor = None;
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer(SECRET)).await?;
     session.run().await?;
     assert!(!events(&world, &session).await?.contains(&"redaction.applied"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_runtime_redacts_unless_it_is_told_not_to() -> Tested {
+    let key = concat!("gh", "p_1wh3wmXvKeYu2D49PQ8kY9ceIUm0ORUy2GOm");
+    let world = World::new([Attempt::text("ok")]);
+    let runtime = world.runtime();
+    let session = world.session(&runtime).await?;
+    session.admit(NewInput::steer(format!("my token is {key}"))).await?;
+    session.run().await?;
+    let sent: String = world.scripted.received().iter().map(|sent| format!("{:?}", sent.request)).collect();
+    assert!(sent.contains("[redacted:github-token]") && !sent.contains(key), "{sent}");
+    assert!(events(&world, &session).await?.contains(&"redaction.applied"));
+    Ok(())
+}
+
+#[tokio::test]
+async fn the_options_of_requests_lose_their_secrets_before_their_hash_is_taken() -> Tested {
+    let mut world = World::new([Attempt::text("one"), Attempt::text("two")]);
+    let mut options = annals_core::event::RequestOptions::default();
+    for (values, name) in [(&mut options.options, "user"), (&mut options.body, "metadata")] {
+        values.insert(name.into(), annals_core::Json::canonical(&json!({"of": [SECRET]})));
+    }
+    world.definitions = world.definitions.clone().options(options);
+    let guarded = Guarded::new(world);
+    let session = guarded.session().await?;
+    for said in ["hello", "again"] {
+        session.admit(NewInput::steer(said)).await?;
+        session.run().await?;
+    }
+    guarded.holds_no_secret(&session, 2).await?;
+    // The hash that a request names is that of the recorded options, so they are recorded once and rebuilt.
+    let recorded = events(&guarded.world, &session).await?;
+    assert_eq!(recorded.iter().filter(|name| **name == "options.recorded").count(), 1);
+    all_rebuilt(&guarded.world, &session).await
+}
+
+const PASSWORD: &str = "Tr0ub4dor3xyz1";
+
+/// A secret that only its name gives away, at the beginning of a line.
+fn lines() -> String {
+    format!("PORT=1\nDB_PASSWORD={PASSWORD}\nAuthorization: Bearer q7w8{PASSWORD}")
+}
+
+#[tokio::test]
+async fn secrets_at_the_beginning_of_lines_in_json_are_found_in_every_field_of_a_result() -> Tested {
+    let output = || {
+        let inner = json!({"stdout": lines(), "big": 12_345_678_901_234_567_890_u64}).to_string();
+        let structured = ToolOutput::structured(&json!({"z": [{"deep": [lines()]}], "a": inner}));
+        let text = serde_json::to_string_pretty(&json!({"cell": lines()})).unwrap_or_default();
+        let uri = format!("data:application/json,{}", json!({"k": lines()})).into();
+        let attachments = vec![Attachment { mime: "application/json".into(), name: None, uri }];
+        Ok(ToolOutput { text: Some(text), attachments, ..structured })
+    };
+    let (guarded, session) = looked(look(output)).await?;
+    let all = guarded.everything(&session).await?;
+    assert!(!all.contains(PASSWORD), "{all}");
+    assert!(all.contains("12345678901234567890"), "numbers stay as they are: {all}");
+    // Two in each of: the text, the list, the inner JSON, the attachment.
+    assert_eq!(guarded.counted(&session).await?, 8);
+    Ok(())
+}
+
+#[tokio::test]
+async fn every_value_of_a_file_that_is_kept_for_secrets_counts() -> Tested {
+    for (path, line, value) in [
+        ("/project/.env.local", "     1\tGREETING=Correct Horse 9", "Correct Horse 9"),
+        ("/project/server.pem", "    12\tMIIEpAIBAAKCAQEA1b2c3D4e5F6g7H8i9J0kLmNo", "MIIEpAIBAAKCAQEA"),
+        ("/home/me/.aws/credentials", "profile_note = Zq8wT5vKx2mY", "Zq8wT5vKx2mY"),
+    ] {
+        let output =
+            move || Ok(ToolOutput { read: vec![path.into()], ..ToolOutput::text(format!("{line}\nPORT=3000\n")) });
+        let (guarded, session) = looked(look(output)).await?;
+        let all = guarded.everything(&session).await?;
+        assert!(!all.contains(value) && all.contains("[redacted:"), "{path}: {all}");
+        assert!(all.contains("PORT=3000"), "{path}: {all}");
+    }
+    // The same line of another file says nothing.
+    let output =
+        || Ok(ToolOutput { read: vec!["/project/notes".into()], ..ToolOutput::text("GREETING=Correct Horse 9") });
+    let (guarded, session) = looked(look(output)).await?;
+    assert!(guarded.everything(&session).await?.contains("Correct Horse 9"));
     Ok(())
 }

@@ -4,6 +4,9 @@ use crate::{Workplace, tools};
 use annals_core::event::{Effect, Rule};
 use annals_core::{NoBlobs, Seq, SessionId};
 use annals_runtime::tools::{
+    CallContext, CallError, CallInput, Cancel, Demand, Past, Permits, Progress, ToolOutput, ToolRegistry,
+};
+use annals_runtime::tools::{
     CallContext, CallError, CallInput, Cancel, Demand, Permits, Progress, ToolOutput, ToolRegistry,
 };
 use serde_json::Value;
@@ -110,6 +113,7 @@ impl Bench {
             permits: Permits::by(self.rules.clone()),
             cancellation: self.cancel.watch(),
             progress: self.progress.clone(),
+            past: Past::default(),
         };
         tool.run(CallInput::received(&input.to_string()), context).await
     }

@@ -9,6 +9,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::time::UNIX_EPOCH;
 
+/// How many files of a repository of its own are looked at, so that a changed one can be named.
+const REPOSITORY_FILES: usize = 2_000;
+
 /// What one look at the worktree found.
 struct Found {
     /// Paths that are gone.
@@ -97,7 +100,7 @@ impl Shadow {
                 continue;
             };
             if let Some(repository) = path.strip_suffix('/') {
-                found.mark(repository, WhySkipped::Repository, &self.root.join(repository));
+                found.mark_repository(repository, &self.root.join(repository));
                 continue;
             }
             let full = self.root.join(path);
@@ -123,7 +126,7 @@ impl Shadow {
                 Ok(there) if there.is_dir() && !full.join(".git").exists() => {
                     found.gone.insert(path.into());
                 }
-                Ok(there) if there.is_dir() => found.mark(path, WhySkipped::Repository, &full),
+                Ok(there) if there.is_dir() => found.mark_repository(path, &full),
                 _ => found.mark(path, WhySkipped::Unreadable, &full),
             }
         }
@@ -191,22 +194,53 @@ impl Found {
         self.skipped.push(Skipped { path: path.into(), why });
     }
 
+    /// Notes a repository of its own. Each of its files has a marker, so that one which changes is named; of very many files
+    /// one marker stands for all.
+    fn mark_repository(&mut self, path: &str, full: &Path) {
+        let files = files_below(full);
+        if files.is_empty() || files.len() > REPOSITORY_FILES {
+            return self.mark(path, WhySkipped::Repository, full);
+        }
+        for file in files {
+            let inner = format!("{path}/{file}");
+            if self.markers.insert(inner.clone(), marker(&full.join(file))).is_none() {
+                self.gone.insert(inner);
+            }
+        }
+        self.gone.insert(path.into());
+        self.skip(path, WhySkipped::Repository);
+    }
+
     /// Notes that something stands at a path which is not captured: later, "absent" must mean absent.
     fn mark(&mut self, path: &str, why: WhySkipped, full: &Path) {
-        let looks = match fs::symlink_metadata(full) {
-            Ok(there) if there.is_file() => {
-                let time = there.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
-                format!("{} {}", there.len(), time.map_or(0, |time| time.as_nanos()))
-            }
-            _ => String::new(),
-        };
-        let id = blake3::hash(looks.as_bytes()).to_hex();
-        let id: String = id.chars().take(40).collect();
-        if self.markers.insert(path.into(), id).is_none() {
+        if self.markers.insert(path.into(), marker(full)).is_none() {
             self.gone.insert(path.into());
             self.skip(path, why);
         }
     }
+}
+
+/// An id of how a file looks without reading it: its length and time.
+fn marker(full: &Path) -> String {
+    let looks = match fs::symlink_metadata(full) {
+        Ok(there) if there.is_file() => {
+            let time = there.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+            format!("{} {}", there.len(), time.map_or(0, |time| time.as_nanos()))
+        }
+        _ => String::new(),
+    };
+    blake3::hash(looks.as_bytes()).to_hex().chars().take(40).collect()
+}
+
+/// The files of a repository that its rules do not ignore, in order; one more than are marked at most. What cannot be read
+/// is left out.
+fn files_below(repository: &Path) -> Vec<String> {
+    let mut walk = ignore::WalkBuilder::new(repository);
+    walk.hidden(false).parents(false).git_global(false).sort_by_file_name(std::ffi::OsStr::cmp);
+    walk.filter_entry(|entry| entry.file_name() != ".git");
+    let files = walk.build().flatten().filter(|entry| entry.file_type().is_some_and(|kind| !kind.is_dir()));
+    let below = files.filter_map(|entry| Some(entry.path().strip_prefix(repository).ok()?.to_str()?.to_owned()));
+    below.filter(|path| tellable(path)).take(REPOSITORY_FILES + 1).collect()
 }
 
 /// Whether git takes a path: no part of it is its own.

@@ -85,6 +85,7 @@ fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Settled {
         attachments: settled.attachments.clone(),
         paths: settled.paths.clone(),
         read: Vec::new(),
+        shown: Vec::new(),
     })
 }
 

@@ -1,0 +1,134 @@
+//! Contents of files that are kept for secrets: `.env`, `credentials`, keys. In those every value counts, unless it is
+//! plainly none.
+
+use super::environment::{is_number, is_path, is_secret_name};
+use super::{Redacted, Redactor, SHORTEST, formats, placeholder};
+use std::borrow::Cow;
+use std::ops::Range;
+
+/// The kind of a file that is kept for secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kept {
+    /// Lines of `NAME=value` or `name: value`.
+    Values,
+    /// A key in PEM, of which a page may show neither the beginning nor the end.
+    Pem,
+}
+
+/// Whether the file at a path is of a kind that is kept for secrets.
+pub(crate) fn is_kept_for_secrets(path: &str) -> bool {
+    Kept::of(path).is_some()
+}
+
+impl Kept {
+    /// The kind of the file at a path; `None` of any other.
+    pub(super) fn of(path: &str) -> Option<Self> {
+        let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
+        let is_template = ["example", "sample", "template", "dist", "defaults"].iter().any(|word| name.contains(word));
+        let values = [".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".envrc", ".git-credentials"];
+        if is_template {
+            None
+        } else if name.ends_with(".pem") || name.ends_with(".key") || ["id_rsa", "id_ed25519"].contains(&name.as_str())
+        {
+            Some(Self::Pem)
+        } else if name.starts_with(".env") && !name.starts_with(".environment")
+            || name.ends_with(".env")
+            || values.contains(&name.as_str())
+            || ["credentials", "credentials.json", "credentials.toml", "secrets.json"].contains(&name.as_str())
+        {
+            Some(Self::Values)
+        } else {
+            None
+        }
+    }
+
+    /// Where the secrets of a line are.
+    fn span(self, line: &str, in_public: &mut bool) -> Option<Range<usize>> {
+        let (offset, content) = content(line);
+        let found = match self {
+            Self::Values => value(content)?,
+            Self::Pem => encoded(content, in_public)?,
+        };
+        Some(offset + found.start..offset + found.end)
+    }
+}
+
+impl Redactor {
+    /// Redacts a text that shows the contents of files that are kept for secrets, after all else.
+    pub(super) fn redact_contents<'t>(&self, kept: Kept, text: &'t str) -> Redacted<'t> {
+        let mut redacted = self.redact(text);
+        let kind = match kept {
+            Kept::Values => formats::ASSIGNED,
+            Kept::Pem => formats::PRIVATE_KEY,
+        };
+        let (mut out, mut found, mut in_public) = (String::with_capacity(redacted.text.len()), 0, false);
+        for line in redacted.text.split_inclusive('\n') {
+            match kept.span(line, &mut in_public) {
+                Some(span) if !line.get(span.clone()).unwrap_or_default().contains("[redacted:") => {
+                    found += 1;
+                    out.push_str(line.get(..span.start).unwrap_or_default());
+                    out.push_str(&placeholder(kind));
+                    out.push_str(line.get(span.end..).unwrap_or_default());
+                }
+                _ => out.push_str(line),
+            }
+        }
+        if found > 0 {
+            *redacted.counts.entry(kind.to_owned()).or_default() += found;
+            redacted.text = Cow::Owned(out);
+        }
+        redacted
+    }
+}
+
+/// A line without the number or the place that a tool put before it, and where that begins.
+fn content(line: &str) -> (usize, &str) {
+    let line = line.trim_end_matches(['\n', '\r']);
+    let number = line.split_once('\t').filter(|(number, _)| number.trim().parse::<u64>().is_ok());
+    let rest = number.map_or(line, |(_, rest)| rest);
+    (line.len() - rest.len(), rest)
+}
+
+/// The value of a line such as `NAME="value" # remark`.
+fn value(line: &str) -> Option<Range<usize>> {
+    if line.trim_start().starts_with(['#', ';', '[']) {
+        return None;
+    }
+    let at = line.find(['=', ':'])?;
+    let name = line.get(..at)?.trim().trim_matches(['"', '\'']).trim_start_matches("export ");
+    let rest = line.get(at + 1..)?;
+    let inner = rest.trim_start();
+    let start = line.len() - inner.len();
+    let quote = inner.chars().next().filter(|c| matches!(c, '"' | '\''));
+    let (start, length) = match quote {
+        Some(quote) => (start + 1, inner.get(1..)?.find(quote).unwrap_or(inner.len() - 1)),
+        None => (start, inner.split(" #").next().unwrap_or_default().trim_end_matches([' ', '\t', ',']).len()),
+    };
+    let value = line.get(start..start + length)?;
+    (!is_none(name, value)).then_some(start..start + length)
+}
+
+/// Whether a value of such a file is plainly no secret.
+fn is_none(name: &str, value: &str) -> bool {
+    let word = value.bytes().all(|byte| byte.is_ascii_lowercase() || matches!(byte, b'-' | b'_')) && value.len() < 16;
+    let host = value.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.:".contains(&byte))
+        && value.contains('.')
+        && !value.contains("..");
+    let address = value.contains("://") && !value.contains(['@', '?']);
+    value.len() < SHORTEST
+        || value.starts_with(['$', '{', '<'])
+        || is_number(value)
+        || !is_secret_name(name) && (word || host || address || is_path(value))
+}
+
+/// A line of a key, if it is one: long, and of nothing but base64. Certificates and public keys are none.
+fn encoded(line: &str, in_public: &mut bool) -> Option<Range<usize>> {
+    let content = line.trim();
+    if content.starts_with("-----") {
+        *in_public = content.starts_with("-----BEGIN ") && !content.contains("PRIVATE");
+        return None;
+    }
+    let base64 = |byte: u8| byte.is_ascii_alphanumeric() || b"+/=".contains(&byte);
+    let start = line.len() - line.trim_start().len();
+    (!*in_public && content.len() >= 32 && content.bytes().all(base64)).then(|| start..start + content.len())
+}

@@ -1,0 +1,229 @@
+//! Secrets in texts of JSON: strings are decoded, redacted and written again; everything else stays letter for letter,
+//! so that large numbers and the order of fields are what they were.
+
+use super::{Redacted, Redactor};
+use std::borrow::Cow;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
+
+/// How deep texts of JSON are read that are strings in texts of JSON.
+pub(super) const NESTED: usize = 4;
+
+/// A string of a JSON text.
+struct Token {
+    /// Where it is, quotes included.
+    range: Range<usize>,
+    /// The object or list that it is in, by number.
+    container: usize,
+    /// Whether it is the name of a field.
+    is_name: bool,
+    /// The name of the field whose value it is, as the place of that name among the strings.
+    name: Option<usize>,
+}
+
+/// The strings of a text that holds nothing but JSON, one value or several; `None` of any other text. Structure is checked
+/// as far as it is needed to tell names from values, at any depth.
+fn tokens(text: &str) -> Option<Vec<Token>> {
+    let bytes = text.as_bytes();
+    let mut tokens: Vec<Token> = Vec::new();
+    // Of each open container its number, whether it is an object, and the name that waits for its value.
+    let mut open: Vec<(usize, bool, Option<usize>)> = Vec::new();
+    let (mut containers, mut at) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                let end = string_end(bytes, at)?;
+                let next = bytes.get(end..)?.iter().find(|byte| !byte.is_ascii_whitespace());
+                let (container, is_object, name) = open.last().copied().unwrap_or_default();
+                let is_name = is_object && name.is_none() && next == Some(&b':');
+                if is_object != (is_name || name.is_some()) || !is_object && next == Some(&b':') {
+                    return None;
+                }
+                if let Some((.., waiting)) = open.last_mut() {
+                    *waiting = is_name.then_some(tokens.len());
+                }
+                tokens.push(Token { range: at..end, container, is_name, name });
+                at = end;
+                continue;
+            }
+            b'{' | b'[' => {
+                containers += 1;
+                open.push((containers, *byte == b'{', None));
+            }
+            b'}' | b']' => {
+                let (_, is_object, _) = open.pop()?;
+                if is_object != (*byte == b'}') {
+                    return None;
+                }
+                if let Some((.., waiting)) = open.last_mut() {
+                    *waiting = None;
+                }
+            }
+            b',' => open.last_mut()?.2 = None,
+            b':' if open.is_empty() => return None,
+            b' ' | b'\t' | b'\r' | b'\n' | b':' | b'+' | b'-' | b'.' | b'0'..=b'9' | b'E' => {}
+            // Of `true`, `false`, `null` and exponents.
+            b'a' | b'e' | b'f' | b'l' | b'n' | b'r' | b's' | b't' | b'u' => {}
+            _ => return None,
+        }
+        at += 1;
+    }
+    open.is_empty().then_some(tokens)
+}
+
+/// Where the string that begins at a quote ends.
+fn string_end(bytes: &[u8], start: usize) -> Option<usize> {
+    let mut at = start + 1;
+    loop {
+        match bytes.get(at)? {
+            b'"' => return Some(at + 1),
+            b'\\' => at += 2,
+            0..0x20 => return None,
+            _ => at += 1,
+        }
+    }
+}
+
+/// The text of a string, decoded; as it is written where it cannot be decoded.
+fn decoded(token: &str) -> Cow<'_, str> {
+    let inner = token.get(1..token.len().saturating_sub(1)).unwrap_or_default();
+    match inner.contains('\\') {
+        true => serde_json::from_str(token).map_or(Cow::Borrowed(inner), Cow::Owned),
+        false => Cow::Borrowed(inner),
+    }
+}
+
+fn encoded(text: &str) -> String {
+    serde_json::Value::from(text).to_string()
+}
+
+impl Redactor {
+    /// Redacts a text of JSON, which stays one.
+    pub(super) fn redact_json<'t>(&self, text: &'t str) -> Redacted<'t> {
+        let Some(walked) = self.walk(text, NESTED) else { return self.redact_flat(text) };
+        // What a pattern finds beyond one string counts if the same fields are there afterwards.
+        let flat = self.redact_flat(&walked.text);
+        if flat.counts.is_empty() || !same_fields(&walked.text, &flat.text) {
+            return walked;
+        }
+        let mut counts = walked.counts;
+        flat.counts.into_iter().for_each(|(kind, count)| *counts.entry(kind).or_default() += count);
+        Redacted { text: Cow::Owned(flat.text.into_owned()), counts }
+    }
+
+    /// Redacts every string of a text of JSON; `None` of any other text.
+    pub(super) fn walk<'t>(&self, text: &'t str, depth: usize) -> Option<Redacted<'t>> {
+        if depth == 0 || !text.trim_start().starts_with(['{', '[', '"']) {
+            return None;
+        }
+        let tokens = tokens(text)?;
+        let raw = |token: &Token| text.get(token.range.clone()).unwrap_or_default();
+        let pairs = pairs(&tokens, raw);
+        let mut counts = BTreeMap::new();
+        // What changes, by the place of the string.
+        let mut changed: BTreeMap<usize, String> = BTreeMap::new();
+        for (at, token) in tokens.iter().enumerate() {
+            let string = decoded(raw(token));
+            let name = token.name.map(|name| pairs.get(&at).copied().unwrap_or(name));
+            let name = name.and_then(|name| tokens.get(name)).map(|name| decoded(raw(name)));
+            let redacted = match name {
+                Some(name) => self.redact_field(&name, &string, depth - 1),
+                None => self.redact_at(&string, depth - 1),
+            };
+            if let Cow::Owned(redacted_text) = redacted.text {
+                redacted.counts.into_iter().for_each(|(kind, count)| *counts.entry(kind).or_default() += count);
+                changed.insert(at, redacted_text);
+            }
+        }
+        if changed.is_empty() {
+            return Some(Redacted { text: Cow::Borrowed(text), counts });
+        }
+        keep_apart(&tokens, raw, &mut changed);
+        let mut out = String::with_capacity(text.len());
+        let mut from = 0;
+        for (at, new) in &changed {
+            let Some(token) = tokens.get(*at) else { continue };
+            out.push_str(text.get(from..token.range.start).unwrap_or_default());
+            out.push_str(&encoded(new));
+            from = token.range.end;
+        }
+        out.push_str(text.get(from..).unwrap_or_default());
+        Some(Redacted { text: Cow::Owned(out), counts })
+    }
+
+    /// Redacts the value of a field, whose name may be what gives it away.
+    pub(super) fn redact_field<'t>(&self, name: &str, text: &'t str, depth: usize) -> Redacted<'t> {
+        if super::assigned::is_secret(name, text) && !self.is_placeholders(text) {
+            let kind = super::formats::ASSIGNED;
+            let counts = BTreeMap::from([(kind.to_owned(), 1)]);
+            return Redacted { text: Cow::Owned(super::placeholder(kind)), counts };
+        }
+        let redacted = self.redact_at(text, depth);
+        if !redacted.counts.is_empty() || self.worth_trying(name).is_empty() {
+            return redacted;
+        }
+        let (head, tail) = (format!("\"{name}\": \""), "\"");
+        let framed = format!("{head}{text}{tail}");
+        let found = self.redact_flat(&framed);
+        let inner = found.text.strip_prefix(&head).and_then(|rest| rest.strip_suffix(tail)).map(str::to_owned);
+        match inner {
+            Some(inner) if inner != text => Redacted { text: Cow::Owned(inner), counts: found.counts },
+            _ => redacted,
+        }
+    }
+}
+
+/// Of the strings called `value` in an object, the place of the string called `name` or `key` in it: together they are a
+/// field, as in the variables of a container and the headers of a recorded request.
+fn pairs<'t>(tokens: &[Token], raw: impl Fn(&Token) -> &'t str) -> BTreeMap<usize, usize> {
+    let called = |token: &Token, names: &[&str]| {
+        let name = token.name.and_then(|name| tokens.get(name));
+        name.is_some_and(|name| names.contains(&raw(name)))
+    };
+    let mut names: BTreeMap<usize, usize> = BTreeMap::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if called(token, &["\"name\"", "\"key\"", "\"Name\"", "\"Key\""]) {
+            names.entry(token.container).or_insert(at);
+        }
+    }
+    if names.is_empty() {
+        return BTreeMap::new();
+    }
+    let values = tokens.iter().enumerate().filter(|(_, token)| called(token, &["\"value\"", "\"Value\""]));
+    values.filter_map(|(at, token)| names.get(&token.container).map(|name| (at, *name))).collect()
+}
+
+/// Names of one object that became the same placeholder stay as many, each with a number of its own.
+fn keep_apart<'t>(tokens: &[Token], raw: impl Fn(&Token) -> &'t str, changed: &mut BTreeMap<usize, String>) {
+    let is_name = |at: &usize| tokens.get(*at).is_some_and(|token| token.is_name);
+    let containers: BTreeSet<usize> =
+        changed.keys().filter(|at| is_name(at)).filter_map(|at| tokens.get(*at)).map(|token| token.container).collect();
+    let mut taken: BTreeMap<usize, BTreeSet<String>> = BTreeMap::new();
+    for (at, token) in tokens.iter().enumerate() {
+        if token.is_name && containers.contains(&token.container) && !changed.contains_key(&at) {
+            taken.entry(token.container).or_default().insert(decoded(raw(token)).into_owned());
+        }
+    }
+    let mut numbers: BTreeMap<(usize, String), u64> = BTreeMap::new();
+    for (at, new) in changed.iter_mut().filter(|(at, _)| is_name(at)) {
+        let Some(token) = tokens.get(*at) else { continue };
+        let taken = taken.entry(token.container).or_default();
+        let name = new.clone();
+        while !taken.insert(new.clone()) {
+            let number = numbers.entry((token.container, name.clone())).or_insert(1);
+            *number += 1;
+            *new = format!("{name}-{number}");
+        }
+    }
+}
+
+/// Whether two texts of JSON have the same names in the same containers, and as many strings.
+fn same_fields(before: &str, after: &str) -> bool {
+    let (Some(old), Some(new)) = (tokens(before), tokens(after)) else { return false };
+    let same = |(a, b): (&Token, &Token)| {
+        a.is_name == b.is_name
+            && a.container == b.container
+            && (!a.is_name || before.get(a.range.clone()) == after.get(b.range.clone()))
+    };
+    old.len() == new.len() && old.iter().zip(&new).all(same)
+}

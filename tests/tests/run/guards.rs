@@ -1,0 +1,118 @@
+//! What guards a run: secrets stay out, calls that keep failing end, what killed and earlier processes left is dealt with.
+
+use crate::person::Person;
+use annals_tests::model::{Model, Says};
+use serde_json::{Value, json};
+use std::fs;
+use std::time::{Duration, SystemTime};
+
+const CHAT: &str = "openai-chat";
+const PASSWORD: &str = "Tr0ub4dor3xyz1";
+
+fn model(script: impl IntoIterator<Item = Says>) -> Model {
+    Model::start(script).expect("a port")
+}
+
+fn call(tool: &'static str, input: Value) -> Says {
+    Says::Calls("", vec![("c1", tool, input)])
+}
+
+/// What the model was told of its last call.
+fn told(model: &Model) -> String {
+    let received = model.received();
+    let messages = received.last().and_then(|body| body["messages"].as_array().cloned()).unwrap_or_default();
+    messages.iter().rev().find(|message| message["role"] == "tool").map(Value::to_string).unwrap_or_default()
+}
+
+#[test]
+fn secrets_of_files_reach_neither_the_log_nor_the_model() {
+    let model = model([
+        call("read", json!({"path": "requests.json"})),
+        call("bash", json!({"command": "cat requests.json"})),
+        call("read", json!({"path": ".env"})),
+        call("bash", json!({"command": "cat .env"})),
+        Says::Text("Seen."),
+    ]);
+    let person = Person::with_model(model.url(), CHAT);
+    let recorded = json!({"cells": [{"source": format!("curl -v\nAuthorization: Bearer {PASSWORD}{PASSWORD}\nDB_PASSWORD={PASSWORD}")}]});
+    person.write("requests.json", &recorded.to_string());
+    person.write(".env", &format!("PORT=3000\nDB_PASSWORD={PASSWORD}\nGREETING=\"{PASSWORD} and more\"\n"));
+    let answer = person.annals(&["run", "--yes", "look at the files"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+    let sent: String = model.received().iter().map(Value::to_string).collect();
+    assert!(!sent.contains(PASSWORD), "{sent}");
+    assert!(sent.contains("[redacted:authorization]") && sent.contains("PORT=3000"), "{sent}");
+    let exported = person.annals(&["export", "@last"]).out;
+    assert!(exported.contains("redaction.applied") && !exported.contains(PASSWORD), "{exported}");
+    assert_eq!(person.annals(&["verify", "--requests", "--wire"]).status, Some(0));
+}
+
+#[test]
+fn a_call_that_keeps_failing_is_not_made_again() {
+    let failing = || call("bash", json!({"command": "echo tried >> tries; false", "description": "Tries again"}));
+    let model = model((0..7).map(|_| failing()).chain([Says::Text("I give up.")]));
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "--yes", "try"]);
+    assert_eq!((answer.status, answer.out.as_str()), (Some(0), "I give up.\n"), "{}", answer.remarks);
+    let tries = || fs::read_to_string(person.project().join("tries")).map(|tries| tries.lines().count()).ok();
+    assert_eq!(tries(), Some(5), "the sixth and the seventh were not made");
+    assert!(told(&model).contains("Repeated call: bash failed 5 times with this input"), "{}", told(&model));
+    // A new prompt begins anew.
+    model.then([failing(), Says::Text("Once more.")]);
+    assert_eq!(person.annals(&["run", "-c", "--yes", "once more"]).status, Some(0));
+    assert_eq!(tries(), Some(6));
+}
+
+#[test]
+fn arguments_that_are_cut_off_are_refused_as_what_they_are() {
+    let cut = r#"{"path": "a.txt", "content": "abc"#;
+    let model = model([call("write", cut.into()), Says::Text("Sorry.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "--yes", "write it"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+    assert!(told(&model).contains("the arguments are not valid JSON: EOF at column 33"), "{}", told(&model));
+    assert!(!told(&model).contains("unknown field"), "{}", told(&model));
+}
+
+#[test]
+fn a_file_that_an_earlier_run_wrote_may_be_replaced() {
+    let write = |content: &str| call("write", json!({"path": "b.txt", "content": content}));
+    let model = model([write("one\n"), Says::Text("Made.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    assert_eq!(person.annals(&["run", "--yes", "write b.txt"]).status, Some(0));
+    model.then([write("two\n"), Says::Text("Replaced.")]);
+    assert_eq!(person.annals(&["run", "-c", "--yes", "write it again"]).status, Some(0));
+    assert_eq!(fs::read_to_string(person.project().join("b.txt")).ok().as_deref(), Some("two\n"), "{}", told(&model));
+    // Somebody else changed it: it must be read first.
+    person.write("b.txt", "mine\n");
+    model.then([write("three\n"), Says::Text("Not replaced.")]);
+    assert_eq!(person.annals(&["run", "-c", "--yes", "and again"]).status, Some(0));
+    assert!(told(&model).contains("changed since you read it"), "{}", told(&model));
+    assert_eq!(fs::read_to_string(person.project().join("b.txt")).ok().as_deref(), Some("mine\n"));
+}
+
+#[test]
+fn a_run_removes_expired_outputs_and_what_a_killed_edit_left() {
+    let model = model([Says::Text("Hello."), Says::Text("Hello again.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    assert_eq!(person.annals(&["run", "hello"]).status, Some(0));
+    let (outputs, edits) = (person.store().join("outputs"), person.store().join("edits"));
+    for folder in [&outputs, &edits] {
+        fs::create_dir_all(folder).expect("a folder");
+    }
+    let days = |days: u64| SystemTime::now() - Duration::from_secs(days * 24 * 60 * 60);
+    for (name, age) in [("tool_old", 8), ("tool_new", 6), ("mine", 60)] {
+        let file = fs::File::create(outputs.join(name)).expect("a file");
+        file.set_modified(days(age)).expect("a time");
+    }
+    person.write(".annals-0123456789ab", "half");
+    person.write(".annals-notes", "mine");
+    let left = person.project().join(".annals-0123456789ab");
+    fs::write(edits.join("0123456789ab"), left.to_string_lossy().as_bytes()).expect("a file");
+    let answer = person.annals(&["run", "-c", "hello"]);
+    assert_eq!(answer.status, Some(0), "{}", answer.remarks);
+    let there = ["tool_old", "tool_new", "mine"].map(|name| outputs.join(name).exists());
+    assert_eq!(there, [false, true, true]);
+    assert!(!left.exists() && person.project().join(".annals-notes").exists());
+    assert_eq!(fs::read_dir(&edits).map(Iterator::count).ok(), Some(0));
+}
