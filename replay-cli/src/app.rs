@@ -4,6 +4,7 @@ use crate::commands;
 use crate::config::Environment;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
+use crate::escape::{EscapingWriter, Form, visible};
 use crate::look::{Look, Tone};
 use crate::pager::Output;
 use crate::place::{Place, VARIABLE};
@@ -45,9 +46,13 @@ struct Global {
     /// When to use colours; NO_COLOR is respected.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
     color: When,
-    /// Does not page long answers.
+    /// Do not use a pager.
     #[arg(long, global = true, help_heading = "Everywhere")]
     no_pager: bool,
+    /// Print control, bidirectional and invisible characters as they are. Texts of a session can steer a terminal with
+    /// them, so use it for pipes and files only.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    raw: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -137,6 +142,15 @@ impl Command {
             | Self::Run(_)
             | Self::Chat(_)
             | Self::Rerun(_) => false,
+        }
+    }
+
+    /// Whether the answer is data whose very bytes count, or a program for a shell.
+    fn gives_bytes(&self) -> bool {
+        match self {
+            Self::Export(_) | Self::Completions(_) => true,
+            Self::Requests(args) => args.gives_bytes(),
+            _ => false,
         }
     }
 
@@ -250,11 +264,15 @@ fn hear_of_limits() {
 /// Help goes to the answer, wrong use to the remarks.
 fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
+    let text = error.render().to_string();
+    // When nobody is left to read it, there is nothing more to do.
     match out {
-        Some(out) if !error.use_stderr() => drop(write!(out, "{}", error.render())),
-        Some(_) => remarks.write(&error.render().to_string()),
-        // With the colours of the terminal; when nobody is left to read it, there is nothing more to do.
-        None => drop(error.print()),
+        Some(out) if !error.use_stderr() => drop(write!(EscapingWriter::new(out, Form::Text), "{text}")),
+        Some(_) => remarks.write(&text),
+        // With the colours of the terminal: a text in which nothing could steer it has no others than clap's.
+        None if visible(&text) == text => drop(error.print()),
+        None if error.use_stderr() => remarks.write(&text),
+        None => drop(write!(EscapingWriter::new(io::stdout(), Form::Text), "{text}")),
     }
     status
 }
@@ -278,10 +296,18 @@ impl App {
         .in_environment(environment);
         desk.watched = paged;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let form = match (global.raw, self.command.gives_bytes(), global.json) {
+            (true, ..) => Form::Raw,
+            (_, true, _) if !paged => Form::Raw,
+            (_, true, _) | (_, _, true) => Form::Json,
+            (..) => Form::Text,
+        };
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {
                 hear_of_limits();
-                let answer = self.command.run(&desk, out).await;
+                let mut out = EscapingWriter::new(out, form);
+                let answer = self.command.run(&desk, &mut out).await;
+                let answer = answer.and_then(|verdict| out.finish().map(|()| verdict).map_err(CliError::from));
                 (answer, desk.close().await)
             })
         };

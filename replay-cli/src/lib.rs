@@ -13,6 +13,7 @@ pub mod config;
 pub mod damaged;
 pub mod desk;
 pub mod error;
+pub mod escape;
 pub mod host;
 pub mod import;
 pub mod json;

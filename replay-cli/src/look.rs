@@ -1,5 +1,6 @@
 //! How answers look: width, colours, time zone, and the moment that ages are counted from.
 
+use crate::escape::control;
 use annals_core::Time;
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -68,7 +69,7 @@ impl Look {
     /// The text, painted.
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         match (self.colour && !text.is_empty(), tone.code()) {
-            (true, code) if !code.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            (true, code) if !code.is_empty() => format!("{}{text}{}", control(&format!("{code}m")), control("0m")),
             _ => text.to_owned(),
         }
     }

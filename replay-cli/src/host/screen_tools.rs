@@ -2,6 +2,7 @@
 //! place of the first where nothing came between.
 
 use super::Screen;
+use crate::escape::control;
 use crate::layout::{clip, plain};
 use crate::look::{Tone, counted, duration};
 use crate::tale::{input_in_brief, one_line};
@@ -130,7 +131,7 @@ impl Screen {
         };
         if self.calls.newest.as_ref() == Some(&key) {
             // The line above begins this call, and nothing came between.
-            self.remarks.write("\x1b[1A\x1b[2K\r");
+            self.remarks.write(&[control("1A"), control("2K"), control("1G")].concat());
         }
         let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
         let width = self.remarks.look().width;
@@ -201,9 +202,9 @@ mod tests {
         assert_eq!(told(&calls), "bash  cargo test");
         let shows = |text: &str| ToolProgressed { call: "c1".into(), output: Some(text.into()), structured: None };
         calls.progressed(session, &shows("one\n\x1b[1mtwo\n\n"), &NoBlobs);
-        assert_eq!(told(&calls), "bash  cargo test │ ␛[1mtwo");
+        assert_eq!(told(&calls), "bash  cargo test │ \x1b[1mtwo");
         begin(&mut calls, "c0", "read  a.rs");
-        assert_eq!(told(&calls), "2 calls · bash  cargo test │ ␛[1mtwo");
+        assert_eq!(told(&calls), "2 calls · bash  cargo test │ \x1b[1mtwo");
         calls.running.remove(&(session, "c1".into()));
         assert_eq!(told(&calls), "read  a.rs");
     }
