@@ -178,6 +178,7 @@ impl ToJson for UsageTotals {
         json!({
             "input": tokens.input, "output": tokens.output, "reasoning": tokens.reasoning,
             "cache_read": tokens.cache_read, "cache_write": tokens.cache_write, "cost": self.cost,
+            "unpriced": self.unpriced,
         })
     }
 }

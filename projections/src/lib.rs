@@ -56,7 +56,7 @@ pub use request::{
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use transcript::{Transcript, TranscriptItem};
-pub use usage::UsageTotals;
+pub use usage::{Unpriced, UsageTotals};
 pub use view::SessionView;
 
 use annals_core::Record;

@@ -46,8 +46,8 @@ pub struct Target {
     /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
     #[arg(value_name = "SESSION", default_value = "@last")]
     pub session: String,
-    /// Shows it as it was when event SEQ had happened (with the Batch that it landed in).
-    #[arg(long, value_name = "SEQ")]
+    /// Show the state right after event EVENT (and what was written together with it).
+    #[arg(long, value_name = "EVENT")]
     pub at: Option<u64>,
 }
 

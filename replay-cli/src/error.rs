@@ -37,6 +37,27 @@ impl Verdict {
     }
 }
 
+/// Why a message cannot be pinned or unpinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpinnable {
+    /// It is pinned already.
+    Pinned,
+    /// It is not pinned.
+    NotPinned,
+    /// It is neither a prompt nor an answer, or it is not in the history.
+    OfAnotherKind,
+}
+
+impl Unpinnable {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pinned => "is pinned already",
+            Self::NotPinned => "is not pinned",
+            Self::OfAnotherKind => "cannot be pinned: it is neither a prompt nor an answer in the history",
+        }
+    }
+}
+
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -65,7 +86,7 @@ pub enum CliError {
         store: PathBuf,
     },
     /// The Session ends earlier.
-    #[error("Session {session} ends at seq {last}; seq {seq} does not exist")]
+    #[error("there is no event {seq}: session {session} ends at event {last}")]
     PastTheEnd {
         /// Which.
         session: SessionId,
@@ -85,10 +106,7 @@ pub enum CliError {
         count: usize,
     },
     /// The Session has fewer user messages.
-    #[error(
-        "Session {session}: {} stand; there is no number {wanted}; `annals transcript` shows them",
-        counted(*count, "user message")
-    )]
+    #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
     NoUserMessage {
         /// Which.
         session: SessionId,
@@ -129,7 +147,7 @@ pub enum CliError {
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
     /// A number was expected.
-    #[error("{text:?} is no seq: a whole number, as `log` shows them")]
+    #[error("{text:?} is not an event number (see annals log)")]
     NotASeq {
         /// What was given.
         text: String,
@@ -171,18 +189,25 @@ pub enum CliError {
         /// What was asked for.
         seq: Seq,
     },
-    /// There is no message to pin, it is pinned already, or it is not pinned.
-    #[error("Session {session}: {}", match pinned {
-        true => format!("the message at seq {seq} is pinned already"),
-        false => format!("no message that could be changed so stands at seq {seq}; `annals transcript` shows them"),
-    })]
-    NotPinnable {
+    /// The event belongs to no message: name another one.
+    #[error("event {seq} is not in a message{}", .nearest.map(|near| format!("; nearest: {near}")).unwrap_or_default())]
+    NotInAMessage {
         /// Which Session.
         session: SessionId,
         /// What was asked for.
         seq: Seq,
-        /// Whether it is pinned.
-        pinned: bool,
+        /// The message that is nearest to it, by the event that made it.
+        nearest: Option<Seq>,
+    },
+    /// The message cannot be pinned or unpinned.
+    #[error("the message at event {seq} {}", why.as_str())]
+    NotPinnable {
+        /// Which Session.
+        session: SessionId,
+        /// The event that made the message.
+        seq: Seq,
+        /// Why not.
+        why: Unpinnable,
     },
     /// A file is no scenario.
     #[error(transparent)]
@@ -290,6 +315,7 @@ impl CliError {
             | Self::NoUserMessage { .. }
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
+            | Self::NotInAMessage { .. }
             | Self::NotPinnable { .. }
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))

@@ -10,7 +10,6 @@ pub use writer::EscapingWriter;
 
 use std::borrow::Cow;
 use std::collections::hash_map::RandomState;
-use std::fmt::Write;
 use std::hash::{BuildHasher, Hasher};
 use std::sync::OnceLock;
 
@@ -85,8 +84,7 @@ fn push_drawn(c: char, out: &mut String) {
     };
     match picture {
         Some(picture) => out.push(picture),
-        // A string takes everything.
-        None => drop(write!(out, "<U+{:04X}>", u32::from(c))),
+        None => out.push_str(&format!("<U+{:04X}>", u32::from(c))),
     }
 }
 

@@ -9,6 +9,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
 use crate::look::Tone;
+use crate::pricing::Pricing;
 use crate::tale::{Detail, Item, Tale, draw};
 use annals_core::{Seq, Time};
 use annals_projections::ToJson;
@@ -113,7 +114,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if let Some(error) = &hole {
         sheet.row(None, ("damaged", Tone::Bad), (&error.to_string(), Tone::Bad), ("", Tone::Dim))?;
     }
-    head::foot(&audit, &report, &mut sheet)?;
+    let cost = Pricing::of(desk).cost(audit.usage.cost, &audit.unpriced.tokens);
+    head::foot(&audit, &report, cost, &mut sheet)?;
     Ok(verdict)
 }
 

@@ -1,7 +1,6 @@
 //! The writer that everything printed passes through.
 
 use super::{Form, is_unsafe, mark, push_drawn};
-use std::fmt::Write as _;
 use std::io::{self, Write};
 
 /// The zero-width joiner: it stays between two pictures, which it makes one of, and is drawn anywhere else.
@@ -98,7 +97,9 @@ impl<W: Write> EscapingWriter<W> {
         if self.form == Form::Json {
             let mut units = [0; 2];
             // A string takes everything.
-            c.encode_utf16(&mut units).iter().for_each(|unit| drop(write!(text, "\\u{unit:04x}")));
+            for unit in c.encode_utf16(&mut units) {
+                text.push_str(&format!("\\u{unit:04x}"));
+            }
             return Some(true);
         }
         let joins = c == JOINER && was_picture;

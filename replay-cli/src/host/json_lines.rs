@@ -83,10 +83,12 @@ impl JsonLines {
     /// # Errors
     /// When the output refuses.
     pub fn end(view: &SessionView, outcome: &str, error: Option<(&str, &str)>, out: &mut dyn Write) -> io::Result<()> {
+        // The prices of its models are on its log: where none is known, nothing is known of the cost.
+        let cost = (view.usage.cost > 0 || view.usage.unpriced == 0).then_some(view.usage.cost);
         let told = json!({
             "type": "end", "session": view.session.id, "next": view.session.next, "outcome": outcome,
             "error": error.map(|(kind, message)| json!({"kind": kind, "message": message})),
-            "usage": view.usage.tokens, "cost": view.usage.cost,
+            "usage": view.usage.tokens, "cost": cost,
         });
         line(&told, out)
     }
