@@ -167,7 +167,8 @@ pub fn prune(history: &History) -> Option<PrunePlan> {
             if tool.pruned.is_some() {
                 break 'walk; // a former prune went over everything before it
             }
-            if tool.name == SPARED_TOOL || tool.status != Status::Completed {
+            // The result of a hosted call is part of the answer that holds it: every request sends it whole.
+            if tool.hosted || tool.name == SPARED_TOOL || tool.status != Status::Completed {
                 continue;
             }
             let tokens = estimate(tool.output.chars());

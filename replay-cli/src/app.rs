@@ -246,7 +246,7 @@ pub fn run(
         Ok(Verdict::BadNews) => 1,
         Err(error) if error.is_closed_pipe() => 0,
         Err(error) => {
-            remarks.say(Tone::Bad, &error.to_string());
+            remarks.say(Tone::Bad, &error.shown(remarks.look()));
             error.status()
         }
     }

@@ -3,9 +3,9 @@
 use crate::config::ConfigError;
 use crate::host::HostError;
 use crate::import::{ImportError, RecogniseError};
-use crate::look::counted;
+use crate::look::{Look, counted};
 use crate::questions::AskError;
-use annals_core::{Seq, SessionId};
+use annals_core::{Seq, SessionId, Time};
 use annals_projections::BuildError;
 use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;
@@ -35,6 +35,19 @@ impl Verdict {
     pub fn and(self, other: Self) -> Self {
         Self::bad_if(self == Self::BadNews || other == Self::BadNews)
     }
+}
+
+/// A Session that a name fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which.
+    pub session: SessionId,
+    /// Its title.
+    pub title: String,
+    /// Where it works.
+    pub directory: String,
+    /// Time of its last event.
+    pub updated: Time,
 }
 
 /// Why a message cannot be pinned or unpinned.
@@ -72,12 +85,20 @@ pub enum CliError {
         meant: Vec<String>,
     },
     /// Several Sessions fit the name: take more of it.
-    #[error("{name:?} names {} Sessions; use more of the id or of the title:\n{}", .fitting.len(), listed(.fitting))]
+    #[error("{}", ambiguous(name, *count, newest, None))]
     Ambiguous {
         /// What was asked for.
         name: String,
-        /// What fits: an id and a title each.
-        fitting: Vec<String>,
+        /// How many fit.
+        count: u64,
+        /// The newest of them.
+        newest: Vec<Candidate>,
+    },
+    /// A file is named that does not exist.
+    #[error("{}: no such file", path.display())]
+    NoFile {
+        /// Which.
+        path: PathBuf,
     },
     /// The store holds no Session yet.
     #[error("the store in {} holds no Session yet; `annals import --discover` looks for some", store.display())]
@@ -306,6 +327,7 @@ impl CliError {
             Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
+            | Self::NoFile { .. }
             | Self::NoSessions { .. }
             | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
@@ -346,6 +368,14 @@ impl CliError {
         }
     }
 
+    /// The message for whoever looks: with ages where there are times.
+    pub fn shown(&self, look: &Look) -> String {
+        match self {
+            Self::Ambiguous { name, count, newest } => ambiguous(name, *count, newest, Some(look)),
+            other => other.to_string(),
+        }
+    }
+
     /// Whether the reader of the answer went away: nothing to tell anybody.
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
@@ -364,6 +394,20 @@ impl From<SharedError> for CliError {
             error => Self::Open(Box::new(error)),
         }
     }
+}
+
+/// The Sessions that a name fits: id, age, directory and title of each.
+fn ambiguous(name: &str, count: u64, newest: &[Candidate], look: Option<&Look>) -> String {
+    let when = |at: Time| look.map_or_else(|| at.to_string(), |look| look.short_age(at));
+    let listed = newest.iter().map(|one| {
+        let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
+        format!("\n  {}  {:>10}  {place}  {}", one.session, when(one.updated), one.title)
+    });
+    let more = match count.saturating_sub(newest.len() as u64) {
+        0 => String::new(),
+        more => format!("\n  and {more} older; `annals sessions` lists them"),
+    };
+    format!("{name:?} matches {count} sessions; use more of the id or title:{}{more}", listed.collect::<String>())
 }
 
 fn meant_by(meant: &[String]) -> String {

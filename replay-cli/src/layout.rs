@@ -208,6 +208,15 @@ impl<'a> Sheet<'a> {
         self.quoted(&lines, tone, most)
     }
 
+    /// The end of a text below a row, behind a bar, after how many lines stood before it; lines are clipped.
+    pub fn quote_end(&mut self, before: usize, text: &str, tone: Tone) -> io::Result<()> {
+        let mut lines: Vec<String> = text.lines().map(|line| clip(line, self.room() - 2)).collect();
+        if before > 0 {
+            lines.insert(0, format!("… {}", crate::look::counted(before as u64, "earlier line")));
+        }
+        self.quoted(&lines, tone, WHOLE)
+    }
+
     fn quoted(&mut self, lines: &[String], tone: Tone, most: usize) -> io::Result<()> {
         if lines.iter().all(String::is_empty) {
             return Ok(());

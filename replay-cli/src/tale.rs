@@ -5,14 +5,16 @@
 
 mod brief;
 mod draw;
+mod exit;
 mod item;
 mod notes;
 mod tool;
 
 pub use brief::{brief, changed};
 pub use draw::{Detail, draw};
+pub use exit::{failed_exit, last_lines};
 pub use item::{Activity, Asked, Called, Compacted, Item, Settled, Sort, What};
-pub use tool::{input_in_brief, one_line};
+pub use tool::{input_in_brief, one_line, output_in_brief};
 
 use annals_core::event::{Attachment, Failure, Finish, PermissionAsked, PermissionReplied, ToolSettled, Usage};
 use annals_core::{CallId, Event, InputId, ModelName, Record, Seq, Text, Time};
@@ -262,6 +264,7 @@ impl Tale {
                 ms,
                 output: settled.output.clone(),
                 error: settled.error.clone(),
+                structured: settled.structured.clone(),
                 truncated: settled.truncated,
                 paths: settled.paths.clone(),
             });
