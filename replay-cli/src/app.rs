@@ -4,13 +4,14 @@ use crate::commands;
 use crate::config::Environment;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::escape::{EscapingWriter, Form, visible};
+use crate::escape::{EscapingWriter, Form, is_unsafe};
 use crate::look::{Look, Tone};
 use crate::pager::Output;
 use crate::place::{Place, VARIABLE};
 use crate::remarks::Remarks;
 use annals_core::Time;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::builder::Styles;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -237,9 +238,10 @@ pub fn run(
     out: Option<&mut (dyn Write + Send)>,
 ) -> u8 {
     let remarks = surroundings.remarks.clone();
-    let app = match App::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let app = match App::try_parse_from(&args) {
         Ok(app) => app,
-        Err(error) => return unparsed(&error, &remarks, out),
+        Err(error) => return unparsed(&error, &args, &remarks, out),
     };
     match app.run(surroundings, out) {
         Ok(Verdict::Fine) => 0,
@@ -262,17 +264,20 @@ fn hear_of_limits() {
 }
 
 /// Help goes to the answer, wrong use to the remarks.
-fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
+fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
-    let text = error.render().to_string();
+    let quoted_safely = args.iter().all(|arg| !arg.to_string_lossy().chars().any(is_unsafe));
     // When nobody is left to read it, there is nothing more to do.
     match out {
-        Some(out) if !error.use_stderr() => drop(write!(EscapingWriter::new(out, Form::Text), "{text}")),
-        Some(_) => remarks.write(&text),
-        // With the colours of the terminal: a text in which nothing could steer it has no others than clap's.
-        None if visible(&text) == text => drop(error.print()),
-        None if error.use_stderr() => remarks.write(&text),
-        None => drop(write!(EscapingWriter::new(io::stdout(), Form::Text), "{text}")),
+        // With the colours of the terminal: arguments are quoted as they are, and none of them could steer it.
+        None if quoted_safely => drop(error.print()),
+        Some(out) if !error.use_stderr() => drop(write!(EscapingWriter::new(out, Form::Text), "{}", error.render())),
+        Some(_) if quoted_safely => remarks.write(&error.render().to_string()),
+        Some(_) | None => {
+            // Without any style of clap's own, what looks like one comes from an argument.
+            let plain = App::command().styles(Styles::plain()).try_get_matches_from(args);
+            remarks.write(&plain.map_or_else(|error| error.render().ansi().to_string(), |_| error.to_string()));
+        }
     }
     status
 }
