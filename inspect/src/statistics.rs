@@ -4,7 +4,7 @@ use crate::timeline::one_line;
 use annals_core::event::{Purpose, ToolOutcome};
 use annals_core::{AgentName, CallId, Event, Record, Seq, Time};
 use annals_projections::{
-    Anomalies, Anomaly, Calls, Epochs, Inbox, Permissions, Profiles, Projection, SessionInfo, UsageTotals,
+    Anomalies, Anomaly, Calls, Epochs, Inbox, Permissions, Profiles, Projection, SessionInfo, Unpriced, UsageTotals,
 };
 use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -27,6 +27,8 @@ pub struct Audit {
     pub session: SessionInfo,
     /// What it used.
     pub usage: UsageTotals,
+    /// What it used that the log knows no cost of.
+    pub unpriced: Unpriced,
     /// Its epochs.
     pub epochs: Epochs,
     inbox: Inbox,
@@ -67,6 +69,7 @@ impl Audit {
     pub fn apply(&mut self, record: &Record<'_>) {
         self.session.apply(record);
         self.usage.apply(record);
+        self.unpriced.apply(record);
         self.epochs.apply(record);
         self.inbox.apply(record);
         self.calls.apply(record);

@@ -4,11 +4,13 @@
 //! Memory is bounded by what is open.
 
 mod brief;
+mod exit;
 mod item;
 mod notes;
 mod tool;
 
 pub use brief::{brief, changed};
+pub use exit::{failed_exit, last_lines};
 pub use item::{Activity, Asked, Called, Compacted, Item, Settled, Sort, What};
 pub use tool::{input_in_brief, one_line, output_in_brief};
 
@@ -260,6 +262,7 @@ impl Tale {
                 ms,
                 output: settled.output.clone(),
                 error: settled.error.clone(),
+                structured: settled.structured.clone(),
                 truncated: settled.truncated,
                 paths: settled.paths.clone(),
             });

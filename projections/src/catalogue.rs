@@ -2,6 +2,7 @@
 
 use crate::changed::ChangedFiles;
 use crate::session::Fork;
+use crate::usage::Unpriced;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use annals_core::event::Parent;
@@ -38,8 +39,10 @@ pub struct CatalogueEntry {
     pub next: Seq,
     /// How many inputs were promoted.
     pub turns: u64,
-    /// In nano-dollars.
+    /// What it cost as far as the log knows, in nano-dollars.
     pub cost: u64,
+    /// Tokens whose cost the log does not know.
+    pub unpriced: Unpriced,
     /// What it changed in its project's files.
     pub changed: ChangedFiles,
 }
@@ -63,6 +66,7 @@ impl Catalogue {
                 created: record.at,
                 parent: None,
                 cost: 0,
+                unpriced: Unpriced::default(),
                 changed: ChangedFiles::default(),
                 ..inherited
             };
@@ -72,6 +76,7 @@ impl Catalogue {
         entry.updated = record.at;
         entry.next = record.seq.plus(1);
         entry.changed.apply(record);
+        entry.unpriced.apply(record);
         match record.event {
             Event::SessionCreated(created) => {
                 entry.created = record.at;

@@ -167,7 +167,7 @@ pub fn prune(history: &History) -> Option<PrunePlan> {
             if tool.pruned.is_some() {
                 break 'walk; // a former prune went over everything before it
             }
-            // The result of a hosted call is always sent whole.
+            // The result of a hosted call is part of the answer that holds it: every request sends it whole.
             if tool.hosted || tool.name == SPARED_TOOL || tool.status != Status::Completed {
                 continue;
             }

@@ -73,6 +73,8 @@ pub struct Epochs {
     moved: bool,
     agent_switched: bool,
     model_switched: bool,
+    /// Whether another agent recorded it: what is missing was not recorded, which is no fault of the log.
+    imported: bool,
 }
 
 impl Epochs {
@@ -114,12 +116,16 @@ impl Epochs {
 
 impl Projection for Epochs {
     const NAME: &'static str = "epochs";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         match record.event {
-            Event::SessionCreated(created) => self.policy = created.policy,
+            Event::SessionCreated(created) => {
+                self.policy = created.policy;
+                self.imported = created.origin.is_some();
+            }
+            Event::SessionForked(forked) => self.imported = forked.origin.is_some(),
             Event::EpochStarted(started) => {
                 let mark = EpochMark { epoch: self.marks.len() as u64 + 1, seq, cause: started.cause };
                 self.marks.push(mark);
@@ -142,20 +148,22 @@ impl Projection for Epochs {
                 Some(epoch) => {
                     epoch.blocked = Some(Blocked { seq, cause: blocked.cause, keys: blocked.keys.clone() });
                 }
-                None => self.anomalies.note(seq, "a replacement is blocked, but no epoch stands"),
+                None if self.imported => {}
+                None => self.anomalies.note(seq, "a blocked system prompt is recorded while none was in force"),
             },
             Event::SnapshotAdvanced(advanced) => match &mut self.current {
                 Some(epoch) => {
                     epoch.snapshot.0.extend(advanced.set.iter().map(|(key, entry)| (key.clone(), entry.clone())));
                     for key in &advanced.removed {
-                        if epoch.snapshot.0.remove(key).is_none() {
+                        if epoch.snapshot.0.remove(key).is_none() && !self.imported {
                             self.anomalies.note(seq, "a source is removed that the snapshot does not hold");
                         }
                     }
                     // Advancing means that nothing blocks any more: a new block is a new fact.
                     epoch.blocked = None;
                 }
-                None => self.anomalies.note(seq, "the snapshot advances, but no epoch stands"),
+                None if self.imported => {}
+                None => self.anomalies.note(seq, "context update recorded while no system prompt was in force"),
             },
             Event::SessionMoved(_) => {
                 self.moved |= self.current.is_some();
@@ -177,7 +185,7 @@ impl Projection for Epochs {
                 self.compactions.retain(|(compaction, _)| *compaction != undone.compaction);
             }
             ignored!(
-                SessionForked SessionTitled TitleFailed InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged
+                SessionTitled TitleFailed InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged
                 ContextAdmitted InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
                 OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
                 ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted

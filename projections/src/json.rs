@@ -7,7 +7,8 @@ use alloc::borrow::ToOwned;
 use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, Failure};
-use annals_core::{Blobs, Record};
+use annals_core::text::Texts;
+use annals_core::{Blobs, Event, Record, Text};
 use serde_json::{Map, Value, json};
 
 /// A view in its public JSON form.
@@ -178,6 +179,7 @@ impl ToJson for UsageTotals {
         json!({
             "input": tokens.input, "output": tokens.output, "reasoning": tokens.reasoning,
             "cache_read": tokens.cache_read, "cache_write": tokens.cache_write, "cost": self.cost,
+            "unpriced": self.unpriced,
         })
     }
 }
@@ -273,8 +275,8 @@ fn message_json(message: &RequestMessage) -> Value {
 
 /// One item of the view `events`: the event with its place and time.
 impl ToJson for Record<'_> {
-    fn to_json(&self, _: &dyn Blobs) -> Value {
-        let mut json = self.event.to_json();
+    fn to_json(&self, blobs: &dyn Blobs) -> Value {
+        let mut json = event_json(self.event, blobs);
         if let Value::Object(fields) = &mut json {
             fields.insert("seq".to_owned(), json!(self.seq));
             // A fact with a moment of its own keeps it: when a retry follows, not when it was scheduled.
@@ -282,6 +284,17 @@ impl ToJson for Record<'_> {
         }
         json
     }
+}
+
+/// An event as JSON, with every text whole: what lies in a blob is read.
+pub fn event_json(event: &Event, blobs: &dyn Blobs) -> Value {
+    let mut event = event.clone();
+    event.texts(&mut |text: &mut Text| {
+        if text.inline().is_none() {
+            *text = text.resolve(blobs).into_owned().into();
+        }
+    });
+    event.to_json()
 }
 
 fn failure(failure: &Failure, blobs: &dyn Blobs) -> Value {

@@ -43,7 +43,7 @@ pub use compaction::{CompactionPlan, Entry, NothingToCompact, PrunePlan, estimat
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use history::History;
 pub use inbox::{Admission, Inbox, Pending};
-pub use json::ToJson;
+pub use json::{ToJson, event_json};
 pub use ledger::{Ledger, LedgerEntry, LedgerOutcome, unmentioned};
 pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
 pub use messages::Messages;
@@ -56,7 +56,7 @@ pub use request::{
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
 pub use transcript::{Transcript, TranscriptItem};
-pub use usage::UsageTotals;
+pub use usage::{Unpriced, UsageTotals};
 pub use view::SessionView;
 
 use annals_core::Record;

@@ -1,8 +1,9 @@
 //! Usage and cost, folded from the log: every attempt that reported counts, nothing is ever subtracted (spec 14).
 
 use crate::Projection;
-use annals_core::event::Usage;
-use annals_core::{Event, Record};
+use alloc::collections::BTreeMap;
+use annals_core::event::{Purpose, Usage};
+use annals_core::{Event, ModelName, Record};
 use serde::{Deserialize, Serialize};
 
 /// Totals over every attempt that reported usage.
@@ -14,6 +15,8 @@ pub struct UsageTotals {
     pub cost: u64,
     /// How many attempts reported.
     pub attempts: u64,
+    /// How many of them reported tokens that nobody knew a price of: their cost is unknown, not nothing.
+    pub unpriced: u64,
 }
 
 impl UsageTotals {
@@ -21,17 +24,78 @@ impl UsageTotals {
         self.cost = self.cost.saturating_add(cost);
         let Some(usage) = usage else { return };
         self.attempts += 1;
-        self.tokens.input = self.tokens.input.saturating_add(usage.input);
-        self.tokens.output = self.tokens.output.saturating_add(usage.output);
-        self.tokens.reasoning = self.tokens.reasoning.saturating_add(usage.reasoning);
-        self.tokens.cache_read = self.tokens.cache_read.saturating_add(usage.cache_read);
-        self.tokens.cache_write = self.tokens.cache_write.saturating_add(usage.cache_write);
+        self.unpriced += u64::from(is_unpriced(usage, cost));
+        add(&mut self.tokens, usage);
+    }
+}
+
+/// Whether an attempt took tokens and nobody said what they cost.
+fn is_unpriced(usage: Usage, cost: u64) -> bool {
+    cost == 0 && usage != Usage::default()
+}
+
+fn add(total: &mut Usage, usage: Usage) {
+    total.input = total.input.saturating_add(usage.input);
+    total.output = total.output.saturating_add(usage.output);
+    total.reasoning = total.reasoning.saturating_add(usage.reasoning);
+    total.cache_read = total.cache_read.saturating_add(usage.cache_read);
+    total.cache_write = total.cache_write.saturating_add(usage.cache_write);
+}
+
+/// The tokens of attempts whose cost the log does not know, by model: what a list of prices can estimate.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unpriced {
+    /// Tokens by the model that was asked.
+    pub tokens: BTreeMap<ModelName, Usage>,
+    /// Who answers turns.
+    turn: ModelName,
+    /// Who summarises.
+    summary: Option<ModelName>,
+    /// Who gives titles.
+    title: Option<ModelName>,
+}
+
+impl Unpriced {
+    /// The model that answers turns.
+    pub fn turn_model(&self) -> &ModelName {
+        &self.turn
+    }
+
+    /// The model whose attempt a record ends; `None` for a record that ends none.
+    pub fn asked(&self, event: &Event) -> Option<&ModelName> {
+        match event {
+            Event::StepEnded(_) | Event::StepFailed(_) | Event::RetryScheduled(_) => Some(&self.turn),
+            Event::CompactionEnded(_) | Event::CompactionFailed(_) => Some(self.summary.as_ref().unwrap_or(&self.turn)),
+            Event::SessionTitled(_) | Event::TitleFailed(_) => Some(self.title.as_ref().unwrap_or(&self.turn)),
+            _ => None,
+        }
+    }
+
+    /// Takes in one record.
+    pub fn apply(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::SessionCreated(created) => self.turn = created.model.clone(),
+            Event::SessionForked(_) => self.tokens.clear(),
+            Event::StepStarted(started) => self.turn = started.model.clone(),
+            Event::RequestSent(sent) if sent.purpose == Purpose::Title => self.title = Some(sent.model.clone()),
+            Event::RequestSent(sent) if sent.purpose == Purpose::Summary => self.summary = Some(sent.model.clone()),
+            Event::RequestSent(sent) => self.turn = sent.model.clone(),
+            Event::CompactionStarted(started) => self.summary = started.model.clone(),
+            _ => {}
+        }
+        let mut totals = UsageTotals::default();
+        totals.apply(record);
+        if totals.unpriced > 0
+            && let Some(model) = self.asked(record.event).cloned()
+        {
+            add(self.tokens.entry(model).or_default(), totals.tokens);
+        }
     }
 }
 
 impl Projection for UsageTotals {
     const NAME: &'static str = "usage";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {

@@ -4,12 +4,14 @@ use crate::commands;
 use crate::config::Environment;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
+use crate::escape::{EscapingWriter, Form, is_unsafe};
 use crate::look::{Look, Tone};
 use crate::pager::Output;
 use crate::place::{Place, VARIABLE};
 use crate::remarks::Remarks;
 use annals_core::Time;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::builder::Styles;
+use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -45,9 +47,13 @@ struct Global {
     /// When to use colours; NO_COLOR is respected.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
     color: When,
-    /// Does not page long answers.
+    /// Do not use a pager.
     #[arg(long, global = true, help_heading = "Everywhere")]
     no_pager: bool,
+    /// Print control, bidirectional and invisible characters as they are. Texts of a session can steer a terminal with
+    /// them, so use it for pipes and files only.
+    #[arg(long, global = true, help_heading = "Everywhere")]
+    raw: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -140,6 +146,15 @@ impl Command {
         }
     }
 
+    /// Whether the answer is data whose very bytes count, or a program for a shell.
+    fn gives_bytes(&self) -> bool {
+        match self {
+            Self::Export(_) | Self::Completions(_) => true,
+            Self::Requests(args) => args.gives_bytes(),
+            _ => false,
+        }
+    }
+
     async fn run(&self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         match self {
             Self::Run(args) => commands::run::run(args, desk, out).await,
@@ -223,16 +238,17 @@ pub fn run(
     out: Option<&mut (dyn Write + Send)>,
 ) -> u8 {
     let remarks = surroundings.remarks.clone();
-    let app = match App::try_parse_from(args) {
+    let args: Vec<OsString> = args.into_iter().collect();
+    let app = match App::try_parse_from(&args) {
         Ok(app) => app,
-        Err(error) => return unparsed(&error, &remarks, out),
+        Err(error) => return unparsed(&error, &args, &remarks, out),
     };
     match app.run(surroundings, out) {
         Ok(Verdict::Fine) => 0,
         Ok(Verdict::BadNews) => 1,
         Err(error) if error.is_closed_pipe() => 0,
         Err(error) => {
-            remarks.say(Tone::Bad, &error.to_string());
+            remarks.say(Tone::Bad, &error.shown(remarks.look()));
             error.status()
         }
     }
@@ -248,13 +264,20 @@ fn hear_of_limits() {
 }
 
 /// Help goes to the answer, wrong use to the remarks.
-fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
+fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Option<&mut (dyn Write + Send)>) -> u8 {
     let status = u8::try_from(error.exit_code()).unwrap_or(2);
+    let quoted_safely = args.iter().all(|arg| !arg.to_string_lossy().chars().any(is_unsafe));
+    // When nobody is left to read it, there is nothing more to do.
     match out {
-        Some(out) if !error.use_stderr() => drop(write!(out, "{}", error.render())),
-        Some(_) => remarks.write(&error.render().to_string()),
-        // With the colours of the terminal; when nobody is left to read it, there is nothing more to do.
-        None => drop(error.print()),
+        // With the colours of the terminal: arguments are quoted as they are, and none of them could steer it.
+        None if quoted_safely => drop(error.print()),
+        Some(out) if !error.use_stderr() => drop(write!(EscapingWriter::new(out, Form::Text), "{}", error.render())),
+        Some(_) if quoted_safely => remarks.write(&error.render().to_string()),
+        Some(_) | None => {
+            // Without any style of clap's own, what looks like one comes from an argument.
+            let plain = App::command().styles(Styles::plain()).try_get_matches_from(args);
+            remarks.write(&plain.map_or_else(|error| error.render().ansi().to_string(), |_| error.to_string()));
+        }
     }
     status
 }
@@ -278,10 +301,18 @@ impl App {
         .in_environment(environment);
         desk.watched = paged;
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
+        let form = match (global.raw, self.command.gives_bytes(), global.json) {
+            (true, ..) => Form::Raw,
+            (_, true, _) if !paged => Form::Raw,
+            (_, true, _) | (_, _, true) => Form::Json,
+            (..) => Form::Text,
+        };
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {
                 hear_of_limits();
-                let answer = self.command.run(&desk, out).await;
+                let mut out = EscapingWriter::new(out, form);
+                let answer = self.command.run(&desk, &mut out).await;
+                let answer = answer.and_then(|verdict| out.finish().map(|()| verdict).map_err(CliError::from));
                 (answer, desk.close().await)
             })
         };

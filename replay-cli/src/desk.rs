@@ -47,8 +47,8 @@ pub struct Target {
     /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
     #[arg(value_name = "SESSION", default_value = "@last")]
     pub session: String,
-    /// Shows it as it was when event SEQ had happened (with the Batch that it landed in).
-    #[arg(long, value_name = "SEQ")]
+    /// Show the state right after event EVENT (and what was written together with it).
+    #[arg(long, value_name = "EVENT")]
     pub at: Option<u64>,
 }
 
@@ -177,14 +177,33 @@ impl Desk {
     /// When there is none, or the name fits several.
     pub async fn find(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
-        if self.file.is_none() && (name.contains('/') || path.exists()) {
+        if self.file.is_none() && path.exists() {
             let reader = self.read_file(path).await?;
             let session = reader.only().await?;
             return Ok((reader, session));
         }
-        let reader = self.reader().await?;
-        let session = reader.find(name).await?;
-        Ok((reader, session))
+        // A title may hold a slash, or end like the name of a file.
+        let found = async {
+            let reader = self.reader().await?;
+            let session = reader.find(name).await?;
+            Ok((reader, session))
+        };
+        found.await.map_err(|error| self.missing(name, error))
+    }
+
+    /// Says of what looks like a file, and names no Session, that there is no such file.
+    fn missing(&self, name: &str, error: CliError) -> CliError {
+        let path = Path::new(name);
+        let is_kind = |end: &str| path.extension().is_some_and(|extension| extension == end);
+        let like_a_file = name.contains('/') || ["jsonl", "json", "db", "sqlite"].into_iter().any(is_kind);
+        match error {
+            CliError::NoSession { .. } | CliError::NoSessions { .. } | CliError::NoStore { .. }
+                if self.file.is_none() && like_a_file =>
+            {
+                CliError::NoFile { path: path.to_owned() }
+            }
+            error => error,
+        }
     }
 
     /// Finds a Session of the store, to append to it.
@@ -193,13 +212,16 @@ impl Desk {
     /// See [`Desk::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
     pub async fn change(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
-        let file = self.file.clone().or_else(|| (name.contains('/') || path.exists()).then(|| path.to_owned()));
+        let file = self.file.clone().or_else(|| path.exists().then(|| path.to_owned()));
         if let Some(file) = file {
             return Err(CliError::OnlyInTheStore { file });
         }
-        let reader = self.store(OpenMode::Existing).await?;
-        let session = reader.find(name).await?;
-        Ok((reader, session))
+        let found = async {
+            let reader = self.store(OpenMode::Existing).await?;
+            let session = reader.find(name).await?;
+            Ok((reader, session))
+        };
+        found.await.map_err(|error| self.missing(name, error))
     }
 
     /// Finds a Session and the Cut that a view of it is wanted at.

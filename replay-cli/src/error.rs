@@ -2,8 +2,8 @@
 
 use crate::config::ConfigError;
 use crate::host::HostError;
-use crate::look::counted;
-use annals_core::{Seq, SessionId};
+use crate::look::{Look, counted};
+use annals_core::{Seq, SessionId, Time};
 use annals_import::{ImportError, RecogniseError};
 use annals_inspect::AskError;
 use annals_projections::BuildError;
@@ -37,6 +37,40 @@ impl Verdict {
     }
 }
 
+/// A Session that a name fits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Candidate {
+    /// Which.
+    pub session: SessionId,
+    /// Its title.
+    pub title: String,
+    /// Where it works.
+    pub directory: String,
+    /// Time of its last event.
+    pub updated: Time,
+}
+
+/// Why a message cannot be pinned or unpinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpinnable {
+    /// It is pinned already.
+    Pinned,
+    /// It is not pinned.
+    NotPinned,
+    /// It is neither a prompt nor an answer, or it is not in the history.
+    OfAnotherKind,
+}
+
+impl Unpinnable {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pinned => "is pinned already",
+            Self::NotPinned => "is not pinned",
+            Self::OfAnotherKind => "cannot be pinned: it is neither a prompt nor an answer in the history",
+        }
+    }
+}
+
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -51,12 +85,20 @@ pub enum CliError {
         meant: Vec<String>,
     },
     /// Several Sessions fit the name: take more of it.
-    #[error("{name:?} names {} Sessions; use more of the id or of the title:\n{}", .fitting.len(), listed(.fitting))]
+    #[error("{}", ambiguous(name, *count, newest, None))]
     Ambiguous {
         /// What was asked for.
         name: String,
-        /// What fits: an id and a title each.
-        fitting: Vec<String>,
+        /// How many fit.
+        count: u64,
+        /// The newest of them.
+        newest: Vec<Candidate>,
+    },
+    /// A file is named that does not exist.
+    #[error("{}: no such file", path.display())]
+    NoFile {
+        /// Which.
+        path: PathBuf,
     },
     /// The store holds no Session yet.
     #[error("the store in {} holds no Session yet; `annals import --discover` looks for some", store.display())]
@@ -65,7 +107,7 @@ pub enum CliError {
         store: PathBuf,
     },
     /// The Session ends earlier.
-    #[error("Session {session} ends at seq {last}; seq {seq} does not exist")]
+    #[error("there is no event {seq}: session {session} ends at event {last}")]
     PastTheEnd {
         /// Which.
         session: SessionId,
@@ -85,10 +127,7 @@ pub enum CliError {
         count: usize,
     },
     /// The Session has fewer user messages.
-    #[error(
-        "Session {session}: {} stand; there is no number {wanted}; `annals transcript` shows them",
-        counted(*count, "user message")
-    )]
+    #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
     NoUserMessage {
         /// Which.
         session: SessionId,
@@ -129,7 +168,7 @@ pub enum CliError {
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
     /// A number was expected.
-    #[error("{text:?} is no seq: a whole number, as `log` shows them")]
+    #[error("{text:?} is not an event number (see annals log)")]
     NotASeq {
         /// What was given.
         text: String,
@@ -171,18 +210,25 @@ pub enum CliError {
         /// What was asked for.
         seq: Seq,
     },
-    /// There is no message to pin, it is pinned already, or it is not pinned.
-    #[error("Session {session}: {}", match pinned {
-        true => format!("the message at seq {seq} is pinned already"),
-        false => format!("no message that could be changed so stands at seq {seq}; `annals transcript` shows them"),
-    })]
-    NotPinnable {
+    /// The event belongs to no message: name another one.
+    #[error("event {seq} is not in a message{}", .nearest.map(|near| format!("; nearest: {near}")).unwrap_or_default())]
+    NotInAMessage {
         /// Which Session.
         session: SessionId,
         /// What was asked for.
         seq: Seq,
-        /// Whether it is pinned.
-        pinned: bool,
+        /// The message that is nearest to it, by the event that made it.
+        nearest: Option<Seq>,
+    },
+    /// The message cannot be pinned or unpinned.
+    #[error("the message at event {seq} {}", why.as_str())]
+    NotPinnable {
+        /// Which Session.
+        session: SessionId,
+        /// The event that made the message.
+        seq: Seq,
+        /// Why not.
+        why: Unpinnable,
     },
     /// A file is no scenario.
     #[error(transparent)]
@@ -281,6 +327,7 @@ impl CliError {
             Self::Host(error) => error.status(),
             Self::NoSession { .. }
             | Self::Ambiguous { .. }
+            | Self::NoFile { .. }
             | Self::NoSessions { .. }
             | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
@@ -290,6 +337,7 @@ impl CliError {
             | Self::NoUserMessage { .. }
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
+            | Self::NotInAMessage { .. }
             | Self::NotPinnable { .. }
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
@@ -320,6 +368,14 @@ impl CliError {
         }
     }
 
+    /// The message for whoever looks: with ages where there are times.
+    pub fn shown(&self, look: &Look) -> String {
+        match self {
+            Self::Ambiguous { name, count, newest } => ambiguous(name, *count, newest, Some(look)),
+            other => other.to_string(),
+        }
+    }
+
     /// Whether the reader of the answer went away: nothing to tell anybody.
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;
@@ -338,6 +394,20 @@ impl From<SharedError> for CliError {
             error => Self::Open(Box::new(error)),
         }
     }
+}
+
+/// The Sessions that a name fits: id, age, directory and title of each.
+fn ambiguous(name: &str, count: u64, newest: &[Candidate], look: Option<&Look>) -> String {
+    let when = |at: Time| look.map_or_else(|| at.to_string(), |look| look.short_age(at));
+    let listed = newest.iter().map(|one| {
+        let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
+        format!("\n  {}  {:>10}  {place}  {}", one.session, when(one.updated), one.title)
+    });
+    let more = match count.saturating_sub(newest.len() as u64) {
+        0 => String::new(),
+        more => format!("\n  and {more} older; `annals sessions` lists them"),
+    };
+    format!("{name:?} matches {count} sessions; use more of the id or title:{}{more}", listed.collect::<String>())
 }
 
 fn meant_by(meant: &[String]) -> String {

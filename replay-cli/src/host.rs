@@ -53,7 +53,7 @@ use annals_core::event::Location;
 use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sweep};
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
-use annals_runtime::{Ports, Runtime, Session, workbench};
+use annals_runtime::{Ports, Runtime, Session};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use tokio::sync::OnceCell;
@@ -148,7 +148,7 @@ impl Host {
     /// Output files are looked at again every hour.
     async fn tidy(&self) -> AbortOnDrop {
         let edits = self.store.join(EDITS);
-        match tokio::task::spawn_blocking(move || workbench::remove_leftovers(&edits)).await {
+        match tokio::task::spawn_blocking(move || annals_tools::remove_leftovers(&edits)).await {
             Ok(Ok(removed)) => tracing::debug!(removed, "temporary files of killed processes removed"),
             Ok(Err(error)) => tracing::warn!(%error, "temporary files of killed processes could not be looked for"),
             Err(error) => tracing::warn!(%error, "temporary files of killed processes could not be looked for"),

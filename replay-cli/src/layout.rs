@@ -1,5 +1,6 @@
 //! Lines of text: wrapping by display width, and the sheet of three columns that timelines are drawn on.
 
+use crate::escape::{self, visible};
 use crate::look::{Look, Tone};
 use annals_core::Seq;
 use std::io::{self, Write};
@@ -10,31 +11,15 @@ const SEQ: usize = 6;
 /// Columns of the label, at least and at most; two blanks stand before it.
 const LABEL: std::ops::RangeInclusive<usize> = 9..=13;
 
-/// A text without what could steer a terminal: control characters are shown as pictures of themselves, tabs as blanks.
+/// A text as it is laid out: a tab is four blanks, a line ends in a line feed alone. What could steer a terminal stays in
+/// it until it is written (see [`crate::escape`]); [`columns`] counts it as it is drawn then.
 pub fn plain(text: &str) -> String {
-    let steers = |c: char| c.is_control() && c != '\n';
-    if !text.contains(steers) {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut rest = text.chars().peekable();
-    while let Some(c) = rest.next() {
-        match c {
-            '\n' => out.push('\n'),
-            '\t' => out.push_str("    "),
-            '\r' if rest.peek() == Some(&'\n') => {}
-            '\u{7f}' => out.push('\u{2421}'),
-            c if (c as u32) < 0x20 => out.extend(char::from_u32(0x2400 + c as u32)),
-            c if c.is_control() => out.push('\u{fffd}'),
-            c => out.push(c),
-        }
-    }
-    out
+    text.replace('\t', "    ").replace("\r\n", "\n")
 }
 
 /// Display width in columns.
 pub fn columns(text: &str) -> usize {
-    UnicodeWidthStr::width(text)
+    UnicodeWidthStr::width(&*visible(text))
 }
 
 /// Breaks a text into lines of at most `width` columns at blanks; a line keeps its indentation. A word that is wider
@@ -75,7 +60,7 @@ pub fn clip(line: &str, width: usize) -> String {
     let mut out = String::new();
     let mut used = 1;
     for c in line.chars() {
-        let wide = unicode_width::UnicodeWidthChar::width(c).unwrap_or(0);
+        let wide = escape::width(c);
         if used + wide > width {
             break;
         }
@@ -223,6 +208,15 @@ impl<'a> Sheet<'a> {
         self.quoted(&lines, tone, most)
     }
 
+    /// The end of a text below a row, behind a bar, after how many lines stood before it; lines are clipped.
+    pub fn quote_end(&mut self, before: usize, text: &str, tone: Tone) -> io::Result<()> {
+        let mut lines: Vec<String> = text.lines().map(|line| clip(line, self.room() - 2)).collect();
+        if before > 0 {
+            lines.insert(0, format!("… {}", crate::look::counted(before as u64, "earlier line")));
+        }
+        self.quoted(&lines, tone, WHOLE)
+    }
+
     fn quoted(&mut self, lines: &[String], tone: Tone, most: usize) -> io::Result<()> {
         if lines.iter().all(String::is_empty) {
             return Ok(());
@@ -281,7 +275,9 @@ mod tests {
     }
 
     #[test]
-    fn text_cannot_steer_the_terminal() {
-        assert_eq!(plain("a\x1b[2Jb\r\nc\td\u{9b}"), "a␛[2Jb\nc    d\u{fffd}");
+    fn what_is_escaped_takes_the_room_that_it_is_drawn_in() {
+        assert_eq!(plain("a\r\nc\td"), "a\nc    d");
+        assert_eq!(columns("a\x1b[2J\u{202e}"), 13);
+        assert_eq!(clip("ab\u{202e}cdefgh", 12), "ab\u{202e}c…");
     }
 }

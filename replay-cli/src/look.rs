@@ -1,8 +1,8 @@
 //! How answers look: width, colours, time zone, and the moment that ages are counted from.
 
-pub use annals_inspect::format::{counted, duration, money, plural, size, thousands};
-
+use crate::escape::control;
 use annals_core::Time;
+pub use annals_inspect::format::{counted, duration, money, plural, size, thousands};
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
 
@@ -70,7 +70,7 @@ impl Look {
     /// The text, painted.
     pub fn paint(&self, tone: Tone, text: &str) -> String {
         match (self.colour && !text.is_empty(), tone.code()) {
-            (true, code) if !code.is_empty() => format!("\x1b[{code}m{text}\x1b[0m"),
+            (true, code) if !code.is_empty() => format!("{}{text}{}", control(&format!("{code}m")), control("0m")),
             _ => text.to_owned(),
         }
     }

@@ -4,7 +4,7 @@ use crate::layout::{Sheet, plain};
 use crate::look::{Tone, duration, money, size, thousands};
 use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
-use annals_inspect::timeline::input_in_brief;
+use annals_inspect::timeline::{failed_exit, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
 use std::io;
 
@@ -102,7 +102,11 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
 fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
     let took = call.settled.map(|(_, at)| duration(at.millis().saturating_sub(call.at.millis())));
     let took = took.unwrap_or_default();
+    let text = call.error.as_ref().unwrap_or(&call.output).resolve(blobs);
     let (right, tone) = match call.status {
+        Status::Completed | Status::Error if let Some(exit) = failed_exit(call.structured.as_ref(), &text, blobs) => {
+            (format!("✗ exit {exit}  {took:>6}"), Tone::Bad)
+        }
         Status::Completed => (format!("✓ {took:>6}"), Tone::Good),
         Status::Error => (format!("✗ {took:>6}"), Tone::Bad),
         Status::Pending | Status::Running => (call.status.as_str().to_owned(), Tone::Warn),

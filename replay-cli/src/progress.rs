@@ -1,5 +1,6 @@
 //! Progress of long work, on stderr, when a person watches.
 
+use crate::escape::visible_line;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Duration;
 
@@ -34,7 +35,7 @@ impl Bar {
 
     /// What is being worked on.
     pub fn name(&self, what: &str) {
-        self.bar.set_message(what.to_owned());
+        self.bar.set_message(visible_line(what));
     }
 
     /// Takes the bar away.

@@ -1,5 +1,6 @@
 //! What is said beside an answer: on stderr, or wherever a test collects it.
 
+use crate::escape::{EscapingWriter, Form};
 use crate::look::{Look, Tone};
 use std::fmt;
 use std::io::Write;
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// Where remarks go, and how they look.
 #[derive(Clone)]
 pub struct Remarks {
-    out: Arc<Mutex<Box<dyn Write + Send>>>,
+    out: Arc<Mutex<EscapingWriter<Box<dyn Write + Send>>>>,
     look: Look,
     watched: bool,
 }
@@ -16,7 +17,7 @@ pub struct Remarks {
 impl Remarks {
     /// Remarks on `out`; `watched` says whether a person sees them come.
     pub fn new(out: Box<dyn Write + Send>, look: Look, watched: bool) -> Self {
-        Self { out: Arc::new(Mutex::new(out)), look, watched }
+        Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Form::Text))), look, watched }
     }
 
     /// The same with colours as `choose` decides.
@@ -40,7 +41,7 @@ impl Remarks {
         self.write(&format!("{} {text}\n", self.look.paint(tone, "annals:")));
     }
 
-    /// Writes as it is.
+    /// Writes without the program's name. What could steer a terminal is drawn visibly, as everywhere.
     pub fn write(&self, text: &str) {
         let mut out = self.out.lock().unwrap_or_else(PoisonError::into_inner);
         // Nobody may be left to read it; the answer does not depend on it.

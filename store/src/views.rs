@@ -26,7 +26,7 @@ const WHOLE: Fold<'static> = Fold { name: "whole", version: SessionView::VERSION
 /// A view for looking: bounded by what is shown ([`SessionView::let_go`]).
 const LOOK: Fold<'static> = Fold { name: "look", version: SessionView::VERSION };
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
-const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 2 };
+const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, beside the saved view that it started from.

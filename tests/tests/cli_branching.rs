@@ -43,7 +43,7 @@ fn a_fork_of_an_imported_session_is_named_after_it_and_shown_in_its_tree() {
     let mut annals = imported("opencode/v1/tools.json");
     let (one, first) = fork(&mut annals, &["@last"]);
     let (two, second) = fork(&mut annals, &[&one]);
-    let (_, third) = fork(&mut annals, &[&two, "--before", "1"]);
+    let (_, third) = fork(&mut annals, &[&two, "--before", "turn:1"]);
     let tree = annals.show(&["tree", &one]);
     let at = annals.show(&["fork", &one, "--at", "90000"]).replace(&one, "FORK");
     insta::assert_snapshot!([first, second, third, tree, at].join("\n"));
@@ -90,7 +90,7 @@ fn a_fork_exports_with_its_ancestors() {
 fn a_revert_shows_what_goes_and_says_that_imported_files_stay() {
     let annals = imported("opencode/v2/steer-and-queue.events.jsonl");
     let before = json(&annals, &["history", "@last"]);
-    let staged = annals.show(&["revert", "@last", "--to", "2"]);
+    let staged = annals.show(&["revert", "@last", "--to", "turn:2"]);
     assert_eq!(before, json(&annals, &["history", "@last"]), "what is staged changes nothing yet");
     let cleared = annals.show(&["revert", "@last", "--clear"]);
     assert_eq!(before, json(&annals, &["history", "@last"]));
@@ -106,7 +106,7 @@ fn a_session_of_ones_own_is_reverted_and_forked_like_an_imported_one() {
     let played = annals.run(&["scenario", "run", &scenario, "--store", &store]);
     assert_eq!(played.status, 0, "{}", played.remarks);
     let (child, _) = fork(&mut annals, &["@last"]);
-    let staged = annals.show(&["revert", &child, "--to", "1"]);
+    let staged = annals.show(&["revert", &child, "--to", "turn:1"]);
     let committed = annals.show(&["revert", &child, "--commit"]);
     assert_eq!(json(&annals, &["history", &child]), serde_json::json!([]));
     insta::assert_snapshot!([staged, committed].join("\n"));
@@ -116,14 +116,14 @@ fn a_session_of_ones_own_is_reverted_and_forked_like_an_imported_one() {
 fn a_committed_revert_leaves_the_history_and_stays_in_the_transcript() {
     let annals = imported("opencode/v2/steer-and-queue.events.jsonl");
     let usage = json(&annals, &["usage", "@last"]);
-    annals.run(&["revert", "@last", "--to", "2"]);
+    annals.run(&["revert", "@last", "--to", "turn:2"]);
     let committed = annals.show(&["revert", "@last", "--commit"]);
     let history = annals.show(&["history", "@last"]);
     let messages = json(&annals, &["transcript", "@last"]);
     let undone = messages.as_array().into_iter().flatten().filter(|message| message["reverted"] == true).count();
     assert!(undone > 1, "{messages}");
     assert_eq!(usage, json(&annals, &["usage", "@last"]), "usage stays");
-    let missing = annals.show(&["revert", "@last", "--to", "9"]);
+    let missing = annals.show(&["revert", "@last", "--to", "turn:9"]);
     let missing = missing.split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or(missing);
     insta::assert_snapshot!([committed, history, missing].join("\n"));
 }
@@ -132,7 +132,7 @@ fn a_committed_revert_leaves_the_history_and_stays_in_the_transcript() {
 fn a_file_is_never_changed() {
     let annals = Annals::new();
     let file = fixture("opencode/v2/tools.events.jsonl");
-    let told = annals.show(&["fork", &file]) + &annals.show(&["revert", &file, "--to", "1"]);
+    let told = annals.show(&["fork", &file]) + &annals.show(&["revert", &file, "--to", "turn:1"]);
     assert!(!annals.store().exists());
     insta::assert_snapshot!(told);
 }
@@ -148,7 +148,7 @@ fn a_revert_or_fork_asks_for_one_thing() {
     for args in [
         &["revert", "@last"][..],
         &["revert", "@last", "--clear", "--commit"],
-        &["fork", "x", "--at", "1", "--before", "1"],
+        &["fork", "x", "--at", "1", "--before", "turn:1"],
     ] {
         assert_eq!(annals.run(args).status, 2, "{args:?}");
     }

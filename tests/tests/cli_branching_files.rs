@@ -112,9 +112,9 @@ fn a_revert_shows_the_diff_and_puts_files_back_and_a_clear_brings_them_again() -
     }
     let (annals, root) = hosted()?;
     let after = files(&root)?;
-    let staged = annals.show(&["revert", "@last", "--to", "2"]);
+    let staged = annals.show(&["revert", "@last", "--to", "turn:2"]);
     assert_eq!(files(&root)?, ["clock.txt: tick\ntock\nding\n", "mine.txt: mine\n"]);
-    let moved = annals.show(&["revert", "@last", "--to", "1"]);
+    let moved = annals.show(&["revert", "@last", "--to", "turn:1"]);
     assert_eq!(files(&root)?, ["clock.txt: tick\ntock\n", "mine.txt: mine\n"]);
     let cleared = annals.show(&["revert", "@last", "--clear"]);
     assert_eq!(files(&root)?, after);
@@ -129,7 +129,7 @@ fn a_committed_revert_keeps_the_restored_files_and_what_the_user_changed_is_left
     }
     let (annals, root) = hosted()?;
     fs::write(root.join("bell.txt"), "silver\n")?;
-    let staged = annals.show(&["revert", "@last", "--to", "1"]);
+    let staged = annals.show(&["revert", "@last", "--to", "turn:1"]);
     let committed = annals.show(&["revert", "@last", "--commit"]);
     assert_eq!(files(&root)?, ["bell.txt: silver\n", "clock.txt: tick\ntock\n", "mine.txt: mine\n"]);
     assert_eq!(annals.run(&["verify"]).status, 0);
@@ -144,9 +144,9 @@ fn the_talk_alone_is_undone_by_choice_and_where_no_files_are_kept() -> Tested {
     }
     let (annals, root) = hosted()?;
     let after = files(&root)?;
-    let chosen = annals.show(&["revert", "@last", "--to", "2", "--talk"]);
+    let chosen = annals.show(&["revert", "@last", "--to", "turn:2", "--talk"]);
     fs::remove_dir_all(shadow_folder(&annals.store(), &root)?)?;
-    let gone = annals.show(&["revert", "@last", "--to", "2"]);
+    let gone = annals.show(&["revert", "@last", "--to", "turn:2"]);
     assert_eq!(files(&root)?, after);
     insta::assert_snapshot!([chosen, gone].join("\n"));
     Ok(())
@@ -158,7 +158,7 @@ fn files_that_cannot_be_put_back_here_keep_the_revert_staged() -> Tested {
         return Ok(());
     }
     let (annals, root) = hosted()?;
-    assert_eq!(annals.run(&["revert", "@last", "--to", "2"]).status, 0);
+    assert_eq!(annals.run(&["revert", "@last", "--to", "turn:2"]).status, 0);
     fs::remove_dir_all(shadow_folder(&annals.store(), &root)?)?;
     let told = annals.show(&["revert", "@last", "--clear"]);
     let told = told.split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or(told);

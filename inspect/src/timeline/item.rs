@@ -127,6 +127,8 @@ pub struct Settled {
     pub output: Text,
     /// What the model sees of a failure.
     pub error: Option<Text>,
+    /// The structured value.
+    pub structured: Option<Json>,
     /// Whether the output is a preview.
     pub truncated: bool,
     /// Files that hold output.

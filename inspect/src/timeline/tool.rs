@@ -69,15 +69,11 @@ pub fn output_in_brief(output: &str) -> String {
     }
 }
 
-/// What stands behind the head that Codex puts before every output, and an exit status that is not 0.
+/// What Codex gives behind the head that it puts before every output.
 fn codex(output: &str) -> Option<String> {
     let head = output.starts_with("Chunk ID:") || output.starts_with("Wall time:") || output.starts_with("Exit code:");
-    let (head, rest) = output.split_once("\nOutput:\n").filter(|_| head)?;
-    let exit = head.lines().find_map(|line| line.rsplit_once("code ").or(line.split_once("Exit code: ")));
-    Some(match exit {
-        Some((_, status)) if status != "0" => format!("exit {status}\n{rest}"),
-        _ => rest.to_owned(),
-    })
+    let (_, rest) = output.split_once("\nOutput:\n").filter(|_| head)?;
+    Some(rest.to_owned())
 }
 
 fn word(value: &Value) -> String {

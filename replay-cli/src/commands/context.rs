@@ -47,9 +47,11 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         return Ok(Verdict::Fine);
     }
     let Some(epoch) = &epochs.current else {
-        desk.remark(match epochs.marks.is_empty() {
-            true => "no Context Epoch yet: one begins with the first turn",
-            false => "no Context Epoch stands: the next turn begins one",
+        let recorder = view.session.origin.as_ref().map(|origin| product(&origin.agent));
+        desk.remark(&match (recorder, epochs.marks.is_empty()) {
+            (Some(recorder), true) => format!("{recorder} does not record its system prompt"),
+            (None, true) => "no system prompt yet: the first turn renders it".to_owned(),
+            (_, false) => "no system prompt is in force: the next turn renders a new one".to_owned(),
         });
         return Ok(Verdict::Fine);
     };
@@ -77,6 +79,16 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::Fine)
 }
 
+/// What people call an agent that Sessions are imported from.
+fn product(agent: &str) -> &str {
+    match agent {
+        "claude-code" => "Claude Code",
+        "codex" => "Codex",
+        "opencode" => "OpenCode",
+        other => other,
+    }
+}
+
 /// The context messages that the model still sees.
 fn told(history: &annals_projections::History) -> impl Iterator<Item = &annals_projections::Message> {
     history.selected().filter(|message| matches!(message.body, annals_projections::Body::System { .. }))
@@ -87,7 +99,7 @@ fn baseline(epoch: &Epoch, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(
     let right = format!("seq {} · {}", epoch.mark.seq, epoch.location.directory);
     sheet.rule(&left, &right, Tone::Strong)?;
     if !epoch.known {
-        let line = "the baseline was not recorded by the agent that this Session was imported from";
+        let line = "this system prompt was not recorded by the agent that the session was imported from";
         sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), (line, Tone::Warn), ("", Tone::Dim))?;
         return Ok(());
     }

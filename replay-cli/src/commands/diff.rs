@@ -3,7 +3,7 @@
 use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{plain, wrap};
+use crate::layout::{columns, plain, wrap};
 use crate::look::{Look, Tone, counted};
 use annals_core::Seq;
 use annals_inspect::SessionAt;
@@ -11,6 +11,10 @@ use annals_inspect::view_diff::{Change, changes};
 use serde_json::Value;
 use similar::{ChangeTag, TextDiff};
 use std::io::{self, Write};
+use std::time::Duration;
+
+/// How long two texts are compared.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Shows what differs: two Cuts of a Session, two Sessions, or two requests.
 ///
@@ -134,30 +138,46 @@ fn one(change: &Change, look: &Look, out: &mut dyn Write) -> io::Result<()> {
     match (&change.before, &change.after) {
         (None, Some(after)) => side('+', Tone::Good, &path, after, look, out),
         (Some(before), None) => side('-', Tone::Bad, &path, before, look, out),
-        (Some(Value::String(before)), Some(Value::String(after))) if before.contains('\n') || after.contains('\n') => {
-            writeln!(out, "  {}", look.paint(Tone::Context, &path))?;
-            let (before, after) = (plain(before), plain(after));
-            let diff = TextDiff::from_lines(&before, &after);
-            for group in diff.grouped_ops(2) {
-                for line in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
-                    let (mark, tone) = match line.tag() {
-                        ChangeTag::Equal => (' ', Tone::Dim),
-                        ChangeTag::Insert => ('+', Tone::Good),
-                        ChangeTag::Delete => ('-', Tone::Bad),
-                    };
-                    let text = line.value().trim_end_matches('\n');
-                    writeln!(out, "{}", look.paint(tone, &format!("    {mark} {text}")).trim_end())?;
-                }
-            }
-            Ok(())
-        }
         (before, after) => {
             let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), short);
-            let line = format!("{} → {}", side(before), side(after));
+            let (before, after) = (plain(&side(before)), plain(&side(after)));
+            let line = format!("{before} → {after}");
+            let fits = columns(&line) + columns(&path) + 3 <= look.width;
+            if line.contains('\n') || !fits {
+                return lines(&path, &before, &after, look, out);
+            }
             let path = if path.is_empty() { String::new() } else { format!("{} ", look.paint(Tone::Context, &path)) };
-            writeln!(out, "  {path}{}", plain(&line))
+            writeln!(out, "  {path}{line}")
         }
     }
+}
+
+/// The lines that differ between two texts, with two lines around them.
+fn lines(path: &str, before: &str, after: &str, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+    if !path.is_empty() {
+        writeln!(out, "  {}", look.paint(Tone::Context, path))?;
+    }
+    // A person waits: the first difference found in that time is as true as the smallest.
+    let mut differ = TextDiff::configure();
+    let diff = differ.timeout(PATIENCE).diff_lines(before, after);
+    let room = look.width.saturating_sub(6).max(20);
+    for (at, group) in diff.grouped_ops(2).iter().enumerate() {
+        if at > 0 {
+            writeln!(out, "    {}", look.paint(Tone::Dim, "⋮"))?;
+        }
+        for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
+            let (mark, tone) = match change.tag() {
+                ChangeTag::Equal => (' ', Tone::Dim),
+                ChangeTag::Insert => ('+', Tone::Good),
+                ChangeTag::Delete => ('-', Tone::Bad),
+            };
+            for (at, line) in wrap(change.value().trim_end_matches('\n'), room).iter().enumerate() {
+                let mark = if at == 0 { mark } else { ' ' };
+                writeln!(out, "{}", look.paint(tone, format!("    {mark} {line}").trim_end()))?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Something that is only on one side.
@@ -190,17 +210,36 @@ fn short(value: &Value) -> String {
                 let parts: Vec<String> = content.iter().map(part).collect();
                 format!("assistant: {}", parts.join("\n"))
             }
+            (Some("text"), _) | (Some("tool"), _) | (Some("reasoning"), _) => part(value),
             (Some(kind), Some(text)) => format!("{kind}: {text}"),
-            _ => value.to_string(),
+            _ => on_lines(value),
         },
-        other => other.to_string(),
+        Value::Array(items) if items.iter().any(Value::is_object) => {
+            items.iter().map(short).collect::<Vec<_>>().join("\n")
+        }
+        other => on_lines(other),
     }
+}
+
+/// JSON on one line, or indented where that would be long.
+fn on_lines(value: &Value) -> String {
+    let line = value.to_string();
+    if line.len() <= 100 { line } else { serde_json::to_string_pretty(value).unwrap_or(line) }
 }
 
 fn part(part: &Value) -> String {
     let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
-        "tool" => format!("[{} {}] {}", text("name"), text("status"), part.get("input").unwrap_or(&Value::Null)),
+        "tool" => {
+            let head = format!(
+                "[{} {}] {}",
+                text("name"),
+                text("status"),
+                on_lines(part.get("input").unwrap_or(&Value::Null))
+            );
+            let given = [text("output"), text("error")].into_iter().filter(|text| !text.is_empty());
+            std::iter::once(head.as_str()).chain(given).collect::<Vec<_>>().join("\n")
+        }
         "reasoning" => format!("[reasoning] {}", text("text")),
         _ => text("text").to_owned(),
     }

@@ -5,6 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::look::{Tone, counted};
+use crate::message_ref::MessageRef;
 use annals_core::event::SessionForked;
 use annals_core::{Seq, SessionId};
 use annals_runtime::fork_title;
@@ -22,12 +23,12 @@ pub struct Args {
     /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Forks after event SEQ (with the Batch that it landed in); at the end if neither this nor --before is given.
-    #[arg(long, value_name = "SEQ", conflicts_with = "before")]
+    /// Fork right after event EVENT (and what was written together with it); without this and --before, at the end.
+    #[arg(long, value_name = "EVENT", conflicts_with = "before")]
     at: Option<u64>,
-    /// Forks before the N-th user message, counted from 1 in the transcript, without what a committed revert removed.
-    #[arg(long, value_name = "N")]
-    before: Option<u64>,
+    /// Fork before the message that holds event EVENT, or before the N-th user message (turn:N).
+    #[arg(long, value_name = "EVENT|turn:N")]
+    before: Option<MessageRef>,
 }
 
 /// Runs the command.
@@ -39,11 +40,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let head = reader.head(parent).await?;
     let view = reader.view(parent, head.next).await?;
     let cut = match args.before {
-        Some(wanted) => view.transcript.user_message(wanted).ok_or_else(|| CliError::NoUserMessage {
-            session: parent,
-            wanted,
-            count: standing_user_messages(&view.transcript),
-        })?,
+        Some(message) => message.find(&reader, parent, &view).await?,
         None => reader.until(parent, args.at.map(Seq)).await?,
     };
     let inherited = placing::fork_at(&**reader.log(), parent, cut).await?;
@@ -65,11 +62,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     writeln!(out, "{}{title}", desk.look.paint(Tone::Context, &session.to_string()))?;
     let until = reader.until(session, None).await?;
     let messages = reader.view(session, until).await?.history.selected().count() as u64;
-    desk.remark(&format!("a fork of {parent} at seq {cut}; its history begins with {}", counted(messages, "message")));
+    let messages = counted(messages, "message");
+    desk.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
     Ok(Verdict::Fine)
-}
-
-/// How many user messages a fork or a revert can name.
-pub(super) fn standing_user_messages(transcript: &annals_projections::Transcript) -> u64 {
-    transcript.items.iter().filter(|item| item.user && !transcript.is_removed(item.seq)).count() as u64
 }

@@ -1,24 +1,25 @@
 //! `annals pin` and `annals unpin`
 
 use crate::desk::Desk;
-use crate::error::{CliError, Verdict};
+use crate::error::{CliError, Unpinnable, Verdict};
+use crate::message_ref::MessageRef;
+use annals_core::Event;
 use annals_core::event::{MessagePinned, MessageUnpinned};
-use annals_core::{Event, Seq};
 use annals_projections::Body;
 use annals_store::{Draft, OpenMode};
 
-/// Pins a message: it survives every compaction verbatim.
+/// Pin a message: every compaction keeps it verbatim.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The Session.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// The Seq of the message, as `transcript` shows it.
-    #[arg(value_name = "SEQ")]
-    seq: u64,
+    /// Any event of the message, as `replay` shows it; or turn:N for the N-th user message.
+    #[arg(value_name = "EVENT")]
+    message: MessageRef,
 }
 
-/// Makes a pinned message an ordinary one again.
+/// Unpin a message: the next compaction may summarise it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UnpinArgs {
     #[command(flatten)]
@@ -45,13 +46,20 @@ async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError
     let reader = desk.store(OpenMode::Existing).await?;
     let session = reader.find(&args.session).await?;
     let head = reader.head(session).await?;
-    let seq = Seq(args.seq);
-    let history = reader.view(session, head.next).await?.history;
+    let view = reader.view(session, head.next).await?;
+    let seq = args.message.find(&reader, session, &view).await?;
+    let history = view.history;
     let pinnable = history.message(seq).is_some_and(|message| {
         matches!(message.body, Body::User { .. } | Body::Assistant(_) | Body::Synthetic { .. } | Body::Shell { .. })
     });
-    if !pinnable || history.is_pinned(seq) == pin {
-        return Err(CliError::NotPinnable { session, seq, pinned: pinnable && history.is_pinned(seq) });
+    let why = match (pinnable, history.is_pinned(seq)) {
+        (false, _) => Some(Unpinnable::OfAnotherKind),
+        (true, true) if pin => Some(Unpinnable::Pinned),
+        (true, false) if !pin => Some(Unpinnable::NotPinned),
+        (true, _) => None,
+    };
+    if let Some(why) = why {
+        return Err(CliError::NotPinnable { session, seq, why });
     }
     let event: Event = match pin {
         true => MessagePinned { message: seq }.into(),
@@ -60,6 +68,7 @@ async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError
     let at = desk.look.now.max(head.at);
     let draft = Draft { session, expected: head.next, at, events: vec![event], digest: None };
     let committed = reader.log().append(draft).await?;
-    desk.remark(&format!("{}, at seq {}", if pin { "pinned" } else { "unpinned" }, committed.batch.first));
+    let done = if pin { "pinned" } else { "unpinned" };
+    desk.remark(&format!("{done} the message at event {seq} (event {})", committed.batch.first));
     Ok(Verdict::Fine)
 }

@@ -5,10 +5,12 @@ mod step;
 
 use crate::desk::{Desk, Target};
 use crate::draw::timeline::{Detail, draw};
+use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
 use crate::look::Tone;
+use crate::pricing::Pricing;
 use annals_core::{Seq, Time};
 use annals_inspect::statistics::Audit;
 use annals_inspect::timeline::{Item, Tale};
@@ -114,7 +116,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if let Some(error) = &hole {
         sheet.row(None, ("damaged", Tone::Bad), (&error.to_string(), Tone::Bad), ("", Tone::Dim))?;
     }
-    head::foot(&audit, &report, &mut sheet)?;
+    let cost = Pricing::of(desk).cost(audit.usage.cost, &audit.unpriced.tokens);
+    head::foot(&audit, &report, cost, &mut sheet)?;
     Ok(verdict)
 }
 

@@ -31,6 +31,13 @@ pub struct Args {
     wire: bool,
 }
 
+impl Args {
+    /// Whether the answer is the body of a request, byte for byte.
+    pub fn gives_bytes(&self) -> bool {
+        self.wire
+    }
+}
+
 /// Runs the command.
 ///
 /// # Errors

@@ -2,12 +2,12 @@
 
 mod draw;
 
-use super::fork::standing_user_messages;
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::look::counted;
+use crate::message_ref::MessageRef;
 use crate::reader::Reader;
 use crate::undoing;
 use annals_core::{Event, InputId, Seq, SessionId};
@@ -32,10 +32,10 @@ pub struct Args {
     /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Stages the undoing of the N-th user message, counted from 1 in the transcript, without what a committed revert
-    /// removed.
-    #[arg(long, value_name = "N", group = "what")]
-    to: Option<u64>,
+    /// Stage the undoing of the message that holds event EVENT, or of the N-th user message (turn:N), and of all that
+    /// follows it.
+    #[arg(long, value_name = "EVENT|turn:N", group = "what")]
+    to: Option<MessageRef>,
     /// Drops what is staged; files that it put back return.
     #[arg(long, group = "what")]
     clear: bool,
@@ -100,19 +100,16 @@ fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
 }
 
 async fn stage(
-    to: u64,
+    to: MessageRef,
     talk: bool,
     place: &Place,
     desk: &Desk,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let Place { session, view, undoing, .. } = place;
-    if view.transcript.user_message(to).is_none() {
-        let count = standing_user_messages(&view.transcript);
-        return Err(CliError::NoUserMessage { session: *session, wanted: to, count });
-    }
+    let first_removed = to.find(&place.reader, *session, view).await?;
     let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
-    let plan = undoing.plan_revert(MessagePlace::User(to), extent).await;
+    let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
     let plan = plan.map_err(|refusal| place.refused(refusal))?;
     let files = place.files(&plan.files, plan.first_removed).await?;
     let going = place.going(plan.first_removed, files);

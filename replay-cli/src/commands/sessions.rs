@@ -4,7 +4,8 @@ use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::look::{Look, Tone, counted, money, thousands};
+use crate::look::{Look, Tone, counted, thousands};
+use crate::pricing::{Cost, Pricing};
 use crate::reader::short_ids;
 use annals_core::SessionId;
 use annals_projections::CatalogueEntry;
@@ -48,11 +49,11 @@ pub struct Args {
 enum Sort {
     /// The last change first.
     Updated,
-    /// The youngest first.
+    /// Newest first.
     Created,
     /// By title.
     Title,
-    /// The dearest first.
+    /// Most expensive first.
     Cost,
     /// The most turns first.
     Turns,
@@ -77,13 +78,14 @@ impl Args {
             && (self.children || entry.parent.is_none())
     }
 
-    fn sort(&self, rows: &mut [Row]) {
+    fn sort(&self, rows: &mut [Row], pricing: &Pricing) {
+        let cost = |entry: &CatalogueEntry| pricing.cost(entry.cost, &entry.unpriced.tokens).known();
         rows.sort_by(|(a_id, a), (b_id, b)| {
             let order = match self.sort {
                 Sort::Updated => b.updated.cmp(&a.updated),
                 Sort::Created => b.created.cmp(&a.created),
                 Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
-                Sort::Cost => b.cost.cmp(&a.cost),
+                Sort::Cost => cost(b).cmp(&cost(a)),
                 Sort::Turns => b.turns.cmp(&a.turns),
                 Sort::Events => b.next.cmp(&a.next),
             };
@@ -104,12 +106,13 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     let all = catalogue.sessions.len();
     let mut rows: Vec<Row> = catalogue.sessions.into_iter().filter(|(_, entry)| args.takes(entry)).collect();
-    args.sort(&mut rows);
+    let pricing = Pricing::of(desk);
+    args.sort(&mut rows, &pricing);
     rows.truncate(args.limit.unwrap_or(usize::MAX));
     if desk.look.json {
         let mut list = json::List::begin(out)?;
         for (id, entry) in &rows {
-            list.item(&in_json(*id, entry))?;
+            list.item(&in_json(*id, entry, pricing.cost(entry.cost, &entry.unpriced.tokens)))?;
         }
         list.end()?;
         return Ok(Verdict::Fine);
@@ -117,13 +120,17 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let table: Vec<[String; 5]> = rows
         .iter()
         .map(|(id, entry)| {
-            let cost = if entry.cost == 0 { String::new() } else { money(entry.cost) };
+            let cost = pricing.cost(entry.cost, &entry.unpriced.tokens);
+            let cost = if cost == Cost::default() { String::new() } else { cost.shown() };
             let who = entry.origin.clone().unwrap_or_else(|| entry.agent.to_string());
             let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
             [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
         })
         .collect();
     draw(&rows, &table, &desk.look, out)?;
+    if let Some(remark) = Cost::remark(rows.iter().map(|(_, entry)| pricing.cost(entry.cost, &entry.unpriced.tokens))) {
+        desk.remark(remark);
+    }
     match rows.len() {
         0 if all == 0 => desk.remark("the store holds no Session yet; `annals import --discover` looks for some"),
         0 => desk.remark(&format!("none of {} fits", counted(all as u64, "Session"))),
@@ -171,11 +178,11 @@ fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -
     Ok(())
 }
 
-fn in_json(id: SessionId, entry: &CatalogueEntry) -> serde_json::Value {
+fn in_json(id: SessionId, entry: &CatalogueEntry, cost: Cost) -> serde_json::Value {
     serde_json::json!({
         "id": id, "title": entry.title, "titled": entry.titled, "agent": entry.agent, "model": entry.model,
         "directory": entry.directory, "origin": entry.origin, "parent": entry.parent, "fork": entry.fork,
         "created": entry.created, "updated": entry.updated, "next": entry.next, "turns": entry.turns,
-        "cost": entry.cost,
+        "cost": cost.in_json(), "estimated": cost.estimated,
     })
 }

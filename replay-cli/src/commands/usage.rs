@@ -4,16 +4,18 @@ use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad};
-use crate::look::{Look, Tone, counted, money, thousands};
-use annals_core::event::Purpose;
+use crate::look::{Look, Tone, counted, thousands};
+use crate::pricing::{Cost, Pricing};
 use annals_core::{Event, ModelName, Record};
-use annals_projections::{Projection, ToJson, UsageTotals};
+use annals_projections::{Projection, ToJson, Unpriced, UsageTotals};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Shows what a Session used and what it cost, in all and by model.
+/// Show what a session used and what it cost, in all and by model.
 ///
-/// Every attempt that reported usage counts, failed and undone ones included.
+/// Every attempt that reported usage counts, failed and undone ones included. A cost that the agent did not record is
+/// estimated from the list prices of `annals models` and marked `~`; one whose price nobody knows is `-`. With --json,
+/// `cost` is what the agent recorded, and `unpriced` counts the attempts without a recorded cost.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
@@ -24,9 +26,7 @@ pub struct Args {
 struct ByModel {
     all: UsageTotals,
     models: BTreeMap<ModelName, UsageTotals>,
-    model: ModelName,
-    summary: Option<ModelName>,
-    title: Option<ModelName>,
+    unpriced: Unpriced,
 }
 
 impl ByModel {
@@ -34,20 +34,19 @@ impl ByModel {
         self.all.apply(record);
         match record.event {
             Event::SessionForked(_) => self.models.clear(),
-            Event::StepStarted(started) => self.model = started.model.clone(),
-            Event::RequestSent(sent) if sent.purpose == Purpose::Title => self.title = Some(sent.model.clone()),
-            Event::RequestSent(sent) => self.model = sent.model.clone(),
-            Event::CompactionStarted(started) => self.summary = started.model.clone(),
             _ => {}
         }
-        let of_purpose = match record.event {
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.summary.as_ref(),
-            Event::SessionTitled(_) | Event::TitleFailed(_) => self.title.as_ref(),
-            _ => None,
-        };
-        let model = of_purpose.unwrap_or(&self.model);
-        let totals = self.models.entry(model.clone()).or_default();
-        totals.apply(record);
+        self.unpriced.apply(record);
+        if let Some(model) = self.unpriced.asked(record.event) {
+            self.models.entry(model.clone()).or_default().apply(record);
+        }
+    }
+
+    /// What one model cost.
+    fn cost(&self, model: &ModelName, pricing: &Pricing) -> Cost {
+        let tokens = self.unpriced.tokens.get(model).map(|usage| (model.clone(), *usage));
+        let unpriced = tokens.into_iter().collect();
+        pricing.cost(self.models.get(model).map_or(0, |totals| totals.cost), &unpriced)
     }
 }
 
@@ -64,16 +63,22 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         json::object(out, &usage.all.to_json(found.reader.blobs()))?;
         return Ok(Verdict::Fine);
     }
-    table(&usage, &desk.look, out)?;
-    if usage.all.attempts == 0 {
-        desk.remark("no attempt of this Session reported usage");
+    if usage.all.attempts == 0 && usage.all.cost == 0 {
+        desk.remark("no usage recorded");
+        return Ok(Verdict::Fine);
+    }
+    let pricing = Pricing::of(desk);
+    table(&usage, &pricing, &desk.look, out)?;
+    let costs = usage.models.keys().map(|model| usage.cost(model, &pricing));
+    if let Some(remark) = Cost::remark(costs.chain([pricing.cost(usage.all.cost, &usage.unpriced.tokens)])) {
+        desk.remark(remark);
     }
     Ok(Verdict::Fine)
 }
 
 const HEADS: [&str; 7] = ["answers", "input", "from cache", "to cache", "output", "reasoning", "cost"];
 
-fn cells(totals: &UsageTotals) -> [String; 7] {
+fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
     let tokens = &totals.tokens;
     [
         thousands(totals.attempts),
@@ -82,20 +87,24 @@ fn cells(totals: &UsageTotals) -> [String; 7] {
         thousands(tokens.cache_write),
         thousands(tokens.output),
         thousands(tokens.reasoning),
-        money(totals.cost),
+        cost.shown(),
     ]
 }
 
-fn table(usage: &ByModel, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn table(usage: &ByModel, pricing: &Pricing, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     let mut rows: Vec<(String, [String; 7], Tone)> = Vec::new();
     if usage.models.len() > 1 {
-        rows.extend(usage.models.iter().map(|(model, totals)| (model.to_string(), cells(totals), Tone::Plain)));
+        let of = |(model, totals): (&ModelName, &UsageTotals)| {
+            (model.to_string(), cells(totals, usage.cost(model, pricing)), Tone::Plain)
+        };
+        rows.extend(usage.models.iter().map(of));
     }
     let all = match usage.models.keys().next() {
         Some(model) if usage.models.len() == 1 => model.to_string(),
         _ => counted(usage.models.len() as u64, "model"),
     };
-    rows.push((all, cells(&usage.all), Tone::Strong));
+    let total = cells(&usage.all, pricing.cost(usage.all.cost, &usage.unpriced.tokens));
+    rows.push((all, total.clone(), Tone::Strong));
     let first = rows.iter().map(|(name, ..)| columns(name)).max().unwrap_or_default();
     let mut widths = HEADS.map(columns);
     for (_, cells, _) in &rows {
@@ -104,8 +113,8 @@ fn table(usage: &ByModel, look: &Look, out: &mut dyn Write) -> Result<(), CliErr
         }
     }
     // A column in which nobody reported anything is left out.
-    let all = cells(&usage.all);
-    let shown: Vec<usize> = (0..HEADS.len()).filter(|at| !matches!(all[*at].as_str(), "0" | "$0") || *at < 2).collect();
+    let shown: Vec<usize> =
+        (0..HEADS.len()).filter(|at| !matches!(total[*at].as_str(), "0" | "$0") || *at < 2).collect();
     let line = |name: &str, cells: &[String; 7]| {
         let cells = shown.iter().map(|at| format!("  {:>width$}", cells[*at], width = widths[*at]));
         format!("{}{}", pad(name, first), cells.collect::<String>())

@@ -5,6 +5,10 @@ use crate::look::{Tone, counted, duration, money, thousands};
 use annals_core::event::{Attachment, Delivery, Finish, ToolOutcome};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
+    Activity, Called, Compacted, Item, Settled, Sort, What, failed_exit, input_in_brief, last_lines, one_line,
+    output_in_brief,
+};
+use annals_inspect::timeline::{
     Activity, Called, Compacted, Item, Settled, Sort, What, input_in_brief, one_line, output_in_brief,
 };
 use std::io;
@@ -104,6 +108,15 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
     }
 }
 
+/// How many lines of what a failed command gave are shown: its last ones.
+const FAILED: usize = 8;
+
+/// How a command failed, and after how long.
+fn took_to_exit(exit: i64, ms: u64) -> String {
+    let mark = format!("✗ exit {exit}");
+    if ms == 0 { mark } else { format!("{mark}  {:>6}", duration(ms)) }
+}
+
 /// A mark and a duration; 0 is one that is not known.
 fn took(mark: char, ms: u64) -> String {
     if ms == 0 { mark.to_string() } else { format!("{mark} {:>6}", duration(ms)) }
@@ -116,8 +129,13 @@ fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
 }
 
 fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
+    let exit = called.settled.as_ref().and_then(|settled| {
+        let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
+        failed_exit(settled.structured.as_ref(), &text, blobs)
+    });
     let (right, tone) = match &called.settled {
         None => ("never settled".to_owned(), Tone::Bad),
+        Some(Settled { ms, .. }) if let Some(exit) = exit => (took_to_exit(exit, *ms), Tone::Bad),
         Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Tone::Good),
         Some(Settled { ms, .. }) => (took('✗', *ms), Tone::Bad),
     };
@@ -133,6 +151,12 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
     }
     let Some(settled) = &called.settled else { return Ok(()) };
     match (&settled.error, settled.outcome) {
+        (error, _) if exit.is_some() && !detail.is_full() => {
+            let text = error.as_ref().unwrap_or(&settled.output).resolve(blobs);
+            let text = output_in_brief(&text);
+            let (before, lines) = last_lines(&text, FAILED);
+            sheet.quote_end(before, &plain(&lines.join("\n")), Tone::Bad)?;
+        }
         (Some(error), ToolOutcome::Failed | ToolOutcome::Interrupted | ToolOutcome::Exhausted) => {
             sheet.quote_lines(&plain(&error.resolve(blobs)), Tone::Bad, detail.result)?;
         }

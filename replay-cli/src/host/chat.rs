@@ -14,6 +14,7 @@ use super::{
 };
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
+use crate::escape::{EscapingWriter, Form};
 use crate::look::Tone;
 use crate::remarks::Remarks;
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
@@ -78,7 +79,7 @@ impl<'a> Chat<'a> {
     /// # Errors
     /// When the output or the store refuses.
     pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-        let mut above = self.printer.clone();
+        let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Form::Text));
         let out: &mut (dyn Write + Send) = match &mut above {
             Some(above) => above,
             None => out,

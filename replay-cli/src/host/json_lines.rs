@@ -1,7 +1,7 @@
 //! A run as JSON lines, for programs; `docs/run.md` describes them.
 
-use annals_core::{Event, SessionId};
-use annals_projections::SessionView;
+use annals_core::{Blobs, Event, SessionId};
+use annals_projections::{SessionView, event_json};
 use annals_runtime::bus::{Fragment, Notice};
 use annals_runtime::permission::PermissionQuestion;
 use serde_json::{Value, json};
@@ -34,7 +34,7 @@ impl JsonLines {
     ///
     /// # Errors
     /// When the output refuses.
-    pub fn notice(&mut self, notice: &Notice, out: &mut dyn Write) -> io::Result<()> {
+    pub fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         if !self.sessions.contains(&notice.session()) {
             return Ok(());
         }
@@ -45,7 +45,7 @@ impl JsonLines {
                 }
                 let told = json!({
                     "type": "event", "session": record.session, "seq": record.seq, "at": record.at,
-                    "event": record.event.to_json(),
+                    "event": event_json(record.event, blobs),
                 });
                 line(&told, out)
             }),
@@ -83,10 +83,12 @@ impl JsonLines {
     /// # Errors
     /// When the output refuses.
     pub fn end(view: &SessionView, outcome: &str, error: Option<(&str, &str)>, out: &mut dyn Write) -> io::Result<()> {
+        // The prices of its models are on its log: where none is known, nothing is known of the cost.
+        let cost = (view.usage.cost > 0 || view.usage.unpriced == 0).then_some(view.usage.cost);
         let told = json!({
             "type": "end", "session": view.session.id, "next": view.session.next, "outcome": outcome,
             "error": error.map(|(kind, message)| json!({"kind": kind, "message": message})),
-            "usage": view.usage.tokens, "cost": view.usage.cost,
+            "usage": view.usage.tokens, "cost": cost,
         });
         line(&told, out)
     }

@@ -1,5 +1,6 @@
 //! What runs now, on a line below everything else: on a terminal only, and taken away before anything is written.
 
+use crate::escape::visible_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
 
@@ -25,7 +26,7 @@ impl Meter {
             bar.set_style(style);
         }
         let bar = bar.with_elapsed(since.elapsed());
-        bar.set_message(what.to_owned());
+        bar.set_message(visible_line(what));
         bar.enable_steady_tick(TICK);
         self.drawn = Some(bar);
     }

@@ -2,15 +2,19 @@
 //! place of the first where nothing came between.
 
 use super::Screen;
+use crate::escape::control;
 use crate::layout::{clip, plain};
 use crate::look::{Tone, counted, duration};
 use annals_core::event::{ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
-use annals_inspect::timeline::{input_in_brief, one_line};
+use annals_inspect::timeline::{failed_exit, input_in_brief, last_lines, one_line, output_in_brief};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::time::Instant;
+
+/// How many lines of what a failed command gave are shown: its last ones.
+const FAILED: usize = 8;
 
 /// How many lines of a diff are shown.
 const DIFF: usize = 12;
@@ -120,23 +124,39 @@ impl Screen {
         let Some(Running { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
-        let (mark, tone, rest) = match failed {
-            true => {
-                let why =
-                    settled.error.as_ref().map(|error| one_line(&plain(&error.resolve(blobs)))).unwrap_or_default();
-                ('✗', Tone::Bad, why)
+        let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
+        let exit = failed_exit(settled.structured.as_ref(), &text, blobs);
+        let (mark, tone, rest) = match (exit, failed) {
+            (Some(exit), _) => {
+                ('✗', Tone::Bad, [format!("exit {exit}"), self.summary(settled, took, blobs)].join(" · "))
             }
-            false => ('✓', Tone::Tool, self.summary(settled, took, blobs)),
+            (None, true) => ('✗', Tone::Bad, one_line(&plain(&text))),
+            (None, false) => ('✓', Tone::Tool, self.summary(settled, took, blobs)),
         };
         if self.calls.newest.as_ref() == Some(&key) {
             // The line above begins this call, and nothing came between.
-            self.remarks.write("\x1b[1A\x1b[2K\r");
+            self.remarks.write(&[control("1A"), control("2K"), control("1G")].concat());
         }
         let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
         let width = self.remarks.look().width;
         let line = if self.remarks.are_watched() { clip(&line, width) } else { line };
         self.line(tone, &line, out)?;
-        if !failed { self.diff(settled, blobs, out) } else { Ok(()) }
+        match (exit, failed) {
+            (Some(_), _) => self.end_of(&text, out),
+            (None, true) => Ok(()),
+            (None, false) => self.diff(settled, blobs, out),
+        }
+    }
+
+    /// The last lines of what a failed command gave.
+    fn end_of(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        let text = output_in_brief(text);
+        let (before, lines) = last_lines(&text, FAILED);
+        if before > 0 {
+            self.line(Tone::Dim, &format!("    … {}", counted(before as u64, "earlier line")), out)?;
+        }
+        let width = self.remarks.look().width;
+        lines.iter().try_for_each(|line| self.line(Tone::Plain, &clip(&format!("    {}", plain(line)), width), out))
     }
 
     fn summary(&self, settled: &ToolSettled, took: u64, blobs: &dyn Blobs) -> String {
@@ -147,7 +167,7 @@ impl Screen {
         let output = settled.output.resolve(blobs);
         match output.trim_end().lines().count() {
             0 => {}
-            1 => parts.push(plain(output.trim())),
+            1 if settled.error.is_none() => parts.push(plain(output.trim())),
             lines => parts.push(counted(lines as u64, "line")),
         }
         if !settled.attachments.is_empty() {
@@ -201,9 +221,9 @@ mod tests {
         assert_eq!(told(&calls), "bash  cargo test");
         let shows = |text: &str| ToolProgressed { call: "c1".into(), output: Some(text.into()), structured: None };
         calls.progressed(session, &shows("one\n\x1b[1mtwo\n\n"), &NoBlobs);
-        assert_eq!(told(&calls), "bash  cargo test │ ␛[1mtwo");
+        assert_eq!(told(&calls), "bash  cargo test │ \x1b[1mtwo");
         begin(&mut calls, "c0", "read  a.rs");
-        assert_eq!(told(&calls), "2 calls · bash  cargo test │ ␛[1mtwo");
+        assert_eq!(told(&calls), "2 calls · bash  cargo test │ \x1b[1mtwo");
         calls.running.remove(&(session, "c1".into()));
         assert_eq!(told(&calls), "read  a.rs");
     }

@@ -49,7 +49,7 @@ impl Show {
     pub fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.notice(notice, blobs, out),
-            Self::Json(lines) => lines.notice(notice, out),
+            Self::Json(lines) => lines.notice(notice, blobs, out),
         }
     }
 

@@ -1,13 +1,15 @@
 //! Which Session a person means: by id, by the beginning or the end of one, by words of its title, or `@last`.
 
 use super::Reader;
-use crate::error::CliError;
+use crate::error::{Candidate, CliError};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
 use std::collections::BTreeMap;
 
 /// How many Sessions are offered when a name fits none.
 const OFFERED: usize = 3;
+/// How many Sessions are listed when a name fits several.
+const CANDIDATES: usize = 10;
 /// How like a title must be to be offered.
 const ALIKE: f64 = 0.7;
 /// How many letters the end of an id must have to name it.
@@ -133,8 +135,14 @@ impl Reader {
 }
 
 fn ambiguous(name: &str, fitting: &[SessionId], catalogue: &Catalogue) -> CliError {
-    let told = |id: &SessionId| told(*id, catalogue.sessions.get(id));
-    CliError::Ambiguous { name: name.to_owned(), fitting: fitting.iter().map(told).collect() }
+    let candidate = |id: &SessionId| {
+        let entry = catalogue.sessions.get(id).cloned().unwrap_or_default();
+        Candidate { session: *id, title: entry.title, directory: entry.directory, updated: entry.updated }
+    };
+    let mut candidates: Vec<Candidate> = fitting.iter().map(candidate).collect();
+    candidates.sort_by(|a, b| b.updated.cmp(&a.updated).then(a.session.cmp(&b.session)));
+    candidates.truncate(CANDIDATES);
+    CliError::Ambiguous { name: name.to_owned(), count: fitting.len() as u64, newest: candidates }
 }
 
 /// The Sessions whose titles are most like what was asked for.

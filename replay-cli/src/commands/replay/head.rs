@@ -2,6 +2,7 @@
 
 use crate::layout::{Sheet, plain, wrap};
 use crate::look::{Tone, counted, duration, money, thousands};
+use crate::pricing::Cost;
 use annals_inspect::statistics::Audit;
 use annals_store::exchange::VerifyReport;
 use std::io;
@@ -58,7 +59,7 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
 }
 
 /// What it all added up to.
-pub fn foot(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
+pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<'_>) -> io::Result<()> {
     writeln!(sheet.out)?;
     sheet.rule("in all", "", Tone::Strong)?;
     let mut facts = vec![counted(audit.turns, "user message"), counted(audit.steps, "answer")];
@@ -84,8 +85,14 @@ pub fn foot(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
         facts.extend((tokens.cache_write > 0).then(|| format!("{} to cache", thousands(tokens.cache_write))));
         facts.push(format!("{} out", thousands(tokens.output)));
         facts.extend((tokens.reasoning > 0).then(|| format!("{} reasoning", thousands(tokens.reasoning))));
-        facts.extend((audit.usage.cost > 0).then(|| money(audit.usage.cost)));
         fact(sheet, "tokens", &facts.join(", "), Tone::Plain)?;
+        let how = match (cost.is_estimated, cost.is_incomplete) {
+            (_, true) if cost.is_unknown() => " (no price is known)",
+            (_, true) => " (at least: the price of some models is not known)",
+            (true, false) => " (estimated from list prices)",
+            (false, false) => "",
+        };
+        fact(sheet, "cost", &format!("{}{how}", cost.shown()), Tone::Plain)?;
     }
     let mut facts = Vec::new();
     facts.push(match audit.epochs.marks.len() {

@@ -3,6 +3,7 @@
 use crate::commands::{diff, log, show};
 use crate::desk::{Desk, Found};
 use crate::error::CliError;
+use crate::escape::{EscapingWriter, Form};
 use crate::layout::clip;
 use crate::look::{Look, Tone};
 use annals_core::{Record, Seq};
@@ -165,14 +166,14 @@ impl Walker<'_> {
 
 /// The terminal while it is ours.
 struct Screen {
-    out: io::Stdout,
+    out: EscapingWriter<io::Stdout>,
 }
 
 impl Screen {
     fn enter() -> Result<Self, CliError> {
         terminal::enable_raw_mode()?;
-        let mut screen = Self { out: io::stdout() };
-        execute!(screen.out, terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)?;
+        let mut screen = Self { out: EscapingWriter::new(io::stdout(), Form::Text) };
+        execute!(screen.out.inner(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)?;
         Ok(screen)
     }
 
@@ -202,10 +203,10 @@ impl Screen {
         let more = if more > 0 { format!("  ({more} more lines: ↓)") } else { String::new() };
         let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q leave{more}");
         lines.push(look.paint(Tone::Dim, &clip(&keys, look.width)));
-        queue!(self.out, cursor::MoveTo(0, 0))?;
+        queue!(self.out.inner(), cursor::MoveTo(0, 0))?;
         for (at, line) in lines.iter().take(height).enumerate() {
             let row = u16::try_from(at).unwrap_or(u16::MAX);
-            queue!(self.out, cursor::MoveTo(0, row), terminal::Clear(ClearType::CurrentLine))?;
+            queue!(self.out.inner(), cursor::MoveTo(0, row), terminal::Clear(ClearType::CurrentLine))?;
             write!(self.out, "{line}")?;
         }
         self.out.flush()?;
@@ -216,7 +217,7 @@ impl Screen {
 impl Drop for Screen {
     fn drop(&mut self) {
         // The terminal is given back as it was; there is nobody left to tell if it refuses.
-        drop(execute!(self.out, cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen));
+        drop(execute!(self.out.inner(), cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen));
         drop(terminal::disable_raw_mode());
     }
 }

@@ -1,0 +1,95 @@
+//! What Sessions cost where the log does not say: estimated from the prices of the catalog.
+
+use crate::desk::Desk;
+use crate::look::money;
+use annals_core::ModelName;
+use annals_core::event::Usage;
+use annals_providers::catalog::{Catalog, cost};
+use std::collections::BTreeMap;
+
+/// A list of prices.
+#[derive(Clone, Debug)]
+pub struct Pricing {
+    catalog: Catalog,
+}
+
+/// What something cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    /// What the log says, in nano-dollars.
+    pub recorded: u64,
+    /// What the prices of the catalog add, in nano-dollars.
+    pub estimated: u64,
+    /// Whether the catalog knew a price for some of what the log does not know.
+    pub is_estimated: bool,
+    /// Whether there is more of which no price is known.
+    pub is_incomplete: bool,
+}
+
+impl Pricing {
+    /// The prices that are configured; where the configuration cannot be read, those that this build knows.
+    pub fn of(desk: &Desk) -> Self {
+        let config = desk.environment.config(&desk.environment.directory);
+        Self { catalog: config.map_or_else(|_| Catalog::built_in(), |config| config.catalog) }
+    }
+
+    /// What something cost of which the log knows `recorded` nano-dollars, and of `unpriced` tokens no cost.
+    pub fn cost(&self, recorded: u64, unpriced: &BTreeMap<ModelName, Usage>) -> Cost {
+        let mut total = Cost { recorded, ..Cost::default() };
+        for (model, usage) in unpriced {
+            match self.catalog.prices(model) {
+                Some(prices) => {
+                    total.estimated = total.estimated.saturating_add(cost(&prices, *usage));
+                    total.is_estimated = true;
+                }
+                None => total.is_incomplete = true,
+            }
+        }
+        total
+    }
+}
+
+impl Cost {
+    /// All that is known, in nano-dollars.
+    pub fn known(&self) -> u64 {
+        self.recorded.saturating_add(self.estimated)
+    }
+
+    /// Whether nothing is known although something was used.
+    pub fn is_unknown(&self) -> bool {
+        self.is_incomplete && self.known() == 0
+    }
+
+    /// For people: `$0.0231`, `~$0.0231` where some of it is estimated, `>$0.0231` where some of it is unknown, `-` where
+    /// all of it is.
+    pub fn shown(&self) -> String {
+        let sign = match (self.is_incomplete, self.is_estimated) {
+            (true, _) => ">",
+            (false, true) => "~",
+            (false, false) => "",
+        };
+        if self.is_unknown() { "-".to_owned() } else { format!("{sign}{}", money(self.known())) }
+    }
+
+    /// What the sign before a cost means; `None` for one without.
+    pub fn remark(costs: impl IntoIterator<Item = Self>) -> Option<&'static str> {
+        let (mut estimated, mut incomplete) = (false, false);
+        for cost in costs {
+            estimated |= cost.is_estimated && !cost.is_incomplete;
+            incomplete |= cost.is_incomplete && !cost.is_unknown();
+        }
+        match (estimated, incomplete) {
+            (true, false) => Some("~ estimated from list prices (annals models)"),
+            (false, true) => Some("> at least: the price of some models is not known"),
+            (true, true) => {
+                Some("~ estimated from list prices (annals models); > at least: the price of some models is not known")
+            }
+            (false, false) => None,
+        }
+    }
+
+    /// For programs: nano-dollars, and `null` where nothing is known.
+    pub fn in_json(&self) -> Option<u64> {
+        (!self.is_unknown()).then(|| self.known())
+    }
+}

@@ -1,0 +1,16 @@
+"""Runs a command on a terminal of its own and prints what it wrote there: terminal.py COLUMNS COMMAND [ARGUMENT...]"""
+import fcntl, os, pty, struct, sys, termios
+
+pid, terminal = pty.fork()
+if pid == 0:
+    fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", 40, int(sys.argv[1]), 0, 0))
+    os.execv(sys.argv[2], sys.argv[2:])
+while True:
+    try:
+        data = os.read(terminal, 65536)
+    except OSError:  # the command has ended
+        break
+    if not data:
+        break
+    sys.stdout.buffer.write(data)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
