@@ -1,10 +1,10 @@
 //! Bringing files into a log: ours as they are, those of other agents through the importers.
 
 use crate::error::CliError;
-use crate::import::{self, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source};
+use crate::import::{self, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source, TextFile};
 use crate::progress::Bar;
 use annals_store::EventLog;
-use annals_store::exchange::import_file;
+use annals_store::exchange::{self, ImportError, Imported, Tell, verify_file};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ pub async fn bring(
 
 async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportReport, CliError> {
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
-    let imported = import_file(&**log, path, &mut tell)
+    let imported = own(&**log, path, &mut tell)
         .await
         .map_err(|source| CliError::Exchange { path: path.to_owned(), source: Box::new(source) })?;
     let sessions = imported.sessions.into_iter().map(|session| SessionReport {
@@ -41,13 +41,26 @@ async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportR
         foreign: session.header.session.to_string(),
         form: "export".to_owned(),
         title: None,
+        instead_of: None,
         new: session.new,
+        events: 0,
         known: session.known,
         outcome: Outcome::Imported,
         losses: Default::default(),
         damage: Default::default(),
     });
     Ok(ImportReport { sessions: sessions.collect(), ..ImportReport::default() })
+}
+
+/// Appends an export of ours after verifying all of it.
+async fn own(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported, ImportError> {
+    let mut file = TextFile::open(path)?;
+    let report = verify_file(&mut file, None, tell)?;
+    if !report.is_sound() {
+        return Err(ImportError::Unsound(Box::new(report)));
+    }
+    file.rewind()?;
+    exchange::import(log, &mut file, tell).await
 }
 
 /// Every source at a path. What lies in a folder and cannot be read is told by `remark`.

@@ -126,6 +126,11 @@ impl Host {
         Ok(())
     }
 
+    /// Shows a remark.
+    pub fn say(&self, remark: &str) {
+        self.remarks.say(Tone::Dim, remark);
+    }
+
     /// The right to run a Session; `None` while another process has it.
     ///
     /// # Errors

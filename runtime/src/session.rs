@@ -2,6 +2,7 @@
 
 mod fork;
 mod inbox;
+mod local;
 mod moving;
 mod restoring;
 mod revert;
@@ -10,6 +11,7 @@ mod undo;
 
 pub use fork::fork_title;
 pub use inbox::NewInput;
+pub use local::{Local, local_fork};
 pub use moving::MovePlan;
 pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};

@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
+use crate::undoing;
 use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_core::{Event, Seq};
 use annals_projections::Body;
@@ -43,7 +44,8 @@ pub async fn run_unpin(args: &UnpinArgs, desk: &Desk) -> Result<Verdict, CliErro
 
 async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError> {
     let reader = desk.store(OpenMode::Existing).await?;
-    let session = reader.find(&args.session).await?;
+    let named = reader.find(&args.session).await?;
+    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let seq = Seq(args.seq);
     let history = reader.view(session, head.next).await?.history;
@@ -58,8 +60,11 @@ async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError
         false => MessageUnpinned { message: seq }.into(),
     };
     let at = desk.look.now.max(head.at);
+    let local = undoing::local(&undoing::runtime(&reader, at)?, session).await?;
+    let (session, head) = (local.session.id(), reader.head(local.session.id()).await?);
     let draft = Draft { session, expected: head.next, at, events: vec![event], digest: None };
     let committed = reader.log().append(draft).await?;
-    desk.remark(&format!("{}, at seq {}", if pin { "pinned" } else { "unpinned" }, committed.batch.first));
+    let fork = if session == named { String::new() } else { format!(" in a fork: {session}") };
+    desk.remark(&format!("{}{fork}, at seq {}", if pin { "pinned" } else { "unpinned" }, committed.batch.first));
     Ok(Verdict::Fine)
 }
