@@ -44,6 +44,7 @@ async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportR
         instead_of: None,
         new: session.new,
         events: 0,
+        lost: 0,
         known: session.known,
         outcome: Outcome::Imported,
         losses: Default::default(),

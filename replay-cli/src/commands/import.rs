@@ -28,9 +28,10 @@ use wanted::{NOTHING, Wanted};
 /// adds what is new and nothing else; a session whose source changed is not imported, and the answer says where it differs.
 /// Creates the store if there is none.
 #[derive(Clone, Debug, clap::Args)]
+#[command(override_usage = "annals import [OPTIONS] [FILE]...")]
 pub struct Args {
     /// Files to import, and folders with such files.
-    #[arg(value_name = "FILE", conflicts_with_all = ["discover", "all", "since", "agent"])]
+    #[arg(value_name = "FILE", conflicts_with_all = ["discover", "since", "agent"])]
     files: Vec<PathBuf>,
     /// List what the agents keep on this machine; import nothing.
     #[arg(long)]
@@ -102,12 +103,12 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if args.dry_run || args.discover && !args.all && !args.follow {
         wanted.list(desk, out).await?;
         let verdict = Verdict::bad_if(!wanted.refused.is_empty());
-        say_refused(&mut wanted.refused, args.files.len(), desk)?;
+        wanted.say_refused(desk)?;
         return Ok(verdict);
     }
     let mut report = ImportReport::default();
     report.refused = wanted.refused.iter().map(|(path, error)| (path.clone(), error.to_string())).collect();
-    say_refused(&mut wanted.refused, args.files.len(), desk)?;
+    wanted.say_refused(desk)?;
     if wanted.sources.is_empty() && !args.follow {
         desk.remark(NOTHING);
         if desk.look.json {
@@ -156,15 +157,6 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         follow(follower, &log, &secrets, &mut signals, desk, out).await?;
     }
     Ok(Verdict::bad_if(report.has_bad_news()))
-}
-
-/// Shows what was refused, each in one line. When nothing at all can be imported of what was named, the last one is the error.
-fn say_refused(refused: &mut Vec<(PathBuf, CliError)>, named: usize, desk: &Desk) -> Result<(), CliError> {
-    let last = if named > 0 && refused.len() == named { refused.pop() } else { None };
-    for (_, error) in refused {
-        desk.remarks.say(Tone::Bad, &error.to_string());
-    }
-    last.map_or(Ok(()), |(_, error)| Err(error))
 }
 
 /// Imports one source after another into the report. One that cannot be read keeps no other from being imported.

@@ -6,7 +6,7 @@ use crate::undoing;
 use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_core::{Event, Seq};
 use annals_projections::Body;
-use annals_store::{Draft, OpenMode};
+use annals_store::OpenMode;
 
 /// Pins a message: it survives every compaction verbatim.
 #[derive(Clone, Debug, clap::Args)]
@@ -59,12 +59,8 @@ async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError
         true => MessagePinned { message: seq }.into(),
         false => MessageUnpinned { message: seq }.into(),
     };
-    let at = desk.look.now.max(head.at);
-    let local = undoing::local(&undoing::runtime(&reader, at)?, session).await?;
-    let (session, head) = (local.session.id(), reader.head(local.session.id()).await?);
-    let draft = Draft { session, expected: head.next, at, events: vec![event], digest: None };
-    let committed = reader.log().append(draft).await?;
-    let fork = if session == named { String::new() } else { format!(" in a fork: {session}") };
-    desk.remark(&format!("{}{fork}, at seq {}", if pin { "pinned" } else { "unpinned" }, committed.batch.first));
+    let (session, at) = undoing::append(&reader, desk.look.now, session, event).await?;
+    let did = if pin { "pinned" } else { "unpinned" };
+    desk.remark(&format!("{did}{}, at seq {at}", undoing::in_fork(named, session)));
     Ok(Verdict::Fine)
 }

@@ -240,6 +240,8 @@ struct Running {
     report: SessionReport,
     /// Where the log ended when the import began: below it, Batches are compared.
     head: Seq,
+    /// How far the source was read: the Seq after the last Batch.
+    reached: Seq,
     /// What waits for the Batch that is on its way, in order.
     queue: VecDeque<Waiting>,
     busy: bool,
@@ -305,6 +307,7 @@ impl<'a> Driver<'a> {
                     instead_of: None,
                     new: 0,
                     events: 0,
+                    lost: 0,
                     known: 0,
                     outcome: Outcome::Imported,
                     losses: Default::default(),
@@ -312,7 +315,7 @@ impl<'a> Driver<'a> {
                 };
                 if let Entry::Vacant(place) = self.running.entry(session) {
                     progress(Progress::Session(&report));
-                    place.insert(Running { report, head, queue: VecDeque::new(), busy: false });
+                    place.insert(Running { report, head, reached: Seq::ZERO, queue: VecDeque::new(), busy: false });
                     self.order.push(session);
                 }
             }
@@ -323,6 +326,7 @@ impl<'a> Driver<'a> {
                     None => None,
                 };
                 if let Some(running) = self.running.get_mut(&session) {
+                    running.report.lost += u64::from(running.reached > running.head || running.head == Seq::ZERO);
                     running.report.losses.entry(what).or_default().at(line, blob);
                 }
             }
@@ -363,6 +367,7 @@ impl<'a> Driver<'a> {
         if running.report.title.is_none() {
             running.report.title = draft.events.iter().find_map(first_prompt);
         }
+        running.reached = draft.expected.plus(draft.events.len() as u64);
         if running.report.outcome == Outcome::Imported {
             running.queue.push_back(Waiting { line, draft, held });
             self.waiting += 1;

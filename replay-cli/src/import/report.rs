@@ -81,6 +81,8 @@ pub struct SessionReport {
     pub known: u64,
     /// What became of it.
     pub outcome: Outcome,
+    /// How many of `losses` are in what was appended; the others were there when the source was imported before.
+    pub lost: u64,
     /// What no event says, by name.
     pub losses: BTreeMap<String, Loss>,
     /// What was damaged in the source, by name.

@@ -52,7 +52,7 @@ fn total(report: &ImportReport) -> String {
     if !report.refused.is_empty() {
         total.push_str(&format!(", {} not imported", counted(report.refused.len() as u64, "file")));
     }
-    match sum(&|it| if it.new > 0 { it.losses.values().map(|loss| loss.count).sum() } else { 0 }) {
+    match sum(&|it| if it.new > 0 { it.lost } else { 0 }) {
         0 => total,
         1 => total + "; 1 field was not imported (--report FILE lists it)",
         lost => format!("{total}; {} fields were not imported (--report FILE lists them)", thousands(lost)),
@@ -155,7 +155,7 @@ pub fn in_json(report: &ImportReport) -> Value {
             json!({
                 "session": session.session, "agent": session.agent, "id": session.foreign, "form": session.form,
                 "title": session.title, "new": session.new, "known": session.known, "events": session.events,
-                "instead_of": instead_of, "result": outcome,
+                "lost": session.lost, "instead_of": instead_of, "result": outcome,
                 "losses": losses(&session.losses), "damage": losses(&session.damage),
             })
         })

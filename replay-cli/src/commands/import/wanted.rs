@@ -1,11 +1,11 @@
 //! What is to be imported: files that were named, or what agents keep on this machine.
 
 use super::Args;
-use crate::bring::{bring, sources};
+use crate::bring::bring;
 use crate::config::Variables;
 use crate::desk::Desk;
 use crate::error::CliError;
-use crate::import::{Homes, Listed, Options, Selection, Source, discover, list};
+use crate::import::{Homes, Listed, Options, Selection, Source, discover, list, sources};
 use crate::json;
 use crate::layout::plain;
 use crate::look::{Tone, counted, size, thousands};
@@ -37,9 +37,15 @@ impl Wanted {
         }
         let (mut found, mut refused) = (Vec::new(), Vec::new());
         for path in &args.files {
-            match sources(path, |remark| desk.remark(remark)) {
-                Ok(sources) => found.extend(sources),
-                Err(error) => refused.push((path.clone(), error)),
+            match sources(path) {
+                Ok((sources, errors)) => {
+                    if sources.is_empty() && errors.is_empty() {
+                        refused.push((path.clone(), CliError::NothingThere { path: path.clone() }));
+                    }
+                    found.extend(sources);
+                    refused.extend(errors.into_iter().map(|error| (error.path().to_owned(), error.into())));
+                }
+                Err(error) => refused.push((path.clone(), error.into())),
             }
         }
         Self { sources: found, refused, listed: Vec::new(), homes: Homes::default() }
@@ -54,6 +60,19 @@ impl Wanted {
         listed.retain(|one| selection.takes(one));
         let refused = errors.into_iter().map(|error| (error.path().to_owned(), error.into())).collect();
         Self { sources: selection.sources(&listed), refused, listed, homes }
+    }
+
+    /// Shows what was refused, each in one line. When nothing that was named can be imported, the last one is the error.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn say_refused(&mut self, desk: &Desk) -> Result<(), CliError> {
+        let nothing = self.sources.is_empty() && self.listed.is_empty() && self.homes == Homes::default();
+        let last = if nothing { self.refused.pop() } else { None };
+        for (_, error) in &self.refused {
+            desk.remarks.say(Tone::Bad, &error.to_string());
+        }
+        last.map_or(Ok(()), |(_, error)| Err(error))
     }
 
     /// How many sessions there are, as far as that is known before they are read: a file holds at least one.
@@ -96,7 +115,7 @@ impl Wanted {
         match (self.listed.is_empty(), named) {
             (true, true) => {}
             (true, false) => desk.remark(NOTHING),
-            (false, true) => desk.remark(&format!("{count}; without --dry-run, they are imported")),
+            (false, true) => desk.remark(&format!("{count}; nothing was imported (--dry-run)")),
             (false, false) => desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some")),
         }
         Ok(())
