@@ -14,13 +14,14 @@ use super::reading::{Desk, Item, ReadSourceError};
 use annals_core::Time;
 use annals_core::event::Origin;
 use family::Family;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 use tree::Tree;
 
 /// The name of the agent in every `origin`.
 pub const AGENT: &str = "claude-code";
+
+/// The model of a session that was created before its first answer.
+const UNKNOWN: &str = "unknown";
 
 /// The form in `origin`.
 const FORM: &str = "transcript";
@@ -83,7 +84,10 @@ fn survey<R: std::io::BufRead>(lines: &mut Lines<R>, lines_max: usize) -> std::i
         }
         header.kind = header.kind.or_else(|| object.text("attributionAgent"));
         if header.prompt.is_none() && object.text("type").as_deref() == Some("user") && !object.flag("isMeta") {
-            let content = object.object("message").and_then(|message| message.text("content"));
+            let content = object.object("message").and_then(|message| {
+                let block = || message.objects("content").iter().find_map(|block| block.text("text"));
+                message.text("content").or_else(block)
+            });
             let first = content.as_deref().and_then(|text| text.lines().next()).filter(|line| !line.starts_with('<'));
             header.prompt = first.map(|line| line.chars().take(100).collect());
         }
@@ -100,23 +104,31 @@ fn survey<R: std::io::BufRead>(lines: &mut Lines<R>, lines_max: usize) -> std::i
 
 /// What the first lines of a transcript show, for listing and for finding kin.
 pub fn header(path: &Path) -> std::io::Result<Header> {
-    survey(&mut Lines::new(BufReader::new(File::open(path)?)), 64)
+    survey(&mut Lines::open(path)?, 64)
 }
 
-/// Reads a transcript. One without an answer gives nothing yet.
+/// Reads a transcript. One without an answer gives nothing yet, unless prompts alone are wanted.
 ///
 /// # Errors
 /// When the file cannot be read.
 pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    let total = file.metadata().map_err(io)?.len();
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+    let mut lines = Lines::open(path).map_err(io)?;
+    let total = lines.bytes();
     let header = survey(&mut lines, usize::MAX).map_err(io)?;
     lines.rewind().map_err(io)?;
-    let Some(model) = header.model.clone() else { return Ok(()) };
-    let mut family = Family::of(path);
     let session = desk.editions.session(AGENT, &header.foreign(), header.created);
+    // A sub-agent's first answer says of which kind it is.
+    let unanswered = || desk.prompts && header.prompt.is_some() && !header.sidechain;
+    // A session that was created before its first answer keeps the model that it was created with.
+    let created_with = header.model.as_ref().and_then(|_| (desk.first_model)(session));
+    let model = match &header.model {
+        Some(_) if created_with.is_some_and(|model| model.as_str() == format!("anthropic/{UNKNOWN}")) => UNKNOWN,
+        Some(model) => model,
+        None if unanswered() => UNKNOWN,
+        None => return Ok(()),
+    };
+    let mut family = Family::of(path);
     let origin = Origin {
         agent: AGENT.into(),
         version: header.version.clone(),
@@ -134,7 +146,7 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     } else {
         None
     };
-    let mut tree = Tree::begin(desk, session, &header, &model, parent, origin)?;
+    let mut tree = Tree::begin(desk, session, &header, model, parent, origin)?;
     let notes = Notes::default();
     let mut at = Time(header.created);
     let mut done = 0;

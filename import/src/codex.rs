@@ -14,8 +14,6 @@ use annals_core::Time;
 use annals_core::event::Origin;
 use mapping::State;
 use meta::Meta;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 /// The name of the agent in every `origin`.
@@ -55,7 +53,7 @@ fn survey<R: std::io::BufRead>(lines: &mut Lines<R>) -> std::io::Result<(Option<
 
 /// The Session's id there and when it was created (ms), for listing; and its first prompt.
 pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String>)>> {
-    let mut lines = Lines::new(BufReader::new(File::open(path)?));
+    let mut lines = Lines::open(path)?;
     let quiet = Notes::default();
     let mut found = None;
     for _ in 0..64 {
@@ -85,9 +83,8 @@ pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String
 /// When the file cannot be read.
 pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    let total = file.metadata().map_err(io)?.len();
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+    let mut lines = Lines::open(path).map_err(io)?;
+    let total = lines.bytes();
     let (meta, model) = survey(&mut lines).map_err(io)?;
     lines.rewind().map_err(io)?;
     let Some(model) = model else { return Ok(()) };

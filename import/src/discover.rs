@@ -101,8 +101,11 @@ pub(super) fn state_of(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((u64::try_from(changed.as_millis()).unwrap_or_default(), meta.len()))
 }
 
-/// The Sessions of one source.
-pub(super) fn list(source: &Source) -> Result<Vec<Listed>, RecogniseError> {
+/// The Sessions of one source; none where only reading all of it shows them.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn list(source: &Source) -> Result<Vec<Listed>, RecogniseError> {
     let path = &source.path;
     let io = |source| RecogniseError::Io { path: path.clone(), source };
     if source.form == Form::OpenCodeDatabase {
@@ -203,15 +206,26 @@ pub fn sources(path: &Path) -> Result<(Vec<Source>, Vec<RecogniseError>), Recogn
     Ok((found, errors))
 }
 
-/// Every file below a folder, by path. A folder that cannot be read holds nothing.
+/// Every file below a folder, by path. A folder that cannot be read holds nothing. No link is followed to another folder, nor
+/// to a file outside of this one.
 fn walk(folder: &Path, each: &mut dyn FnMut(&Path)) {
+    if let Ok(root) = std::fs::canonicalize(folder) {
+        walk_below(&root, folder, each);
+    }
+}
+
+fn walk_below(root: &Path, folder: &Path, each: &mut dyn FnMut(&Path)) {
     let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
         .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
         .unwrap_or_default();
     paths.sort();
     for path in paths {
-        // A link to a folder is not followed: it may lead back up.
-        let folder = std::fs::symlink_metadata(&path).is_ok_and(|meta| meta.is_dir());
-        if folder { walk(&path, each) } else { each(&path) }
+        let Ok(meta) = std::fs::symlink_metadata(&path) else { continue };
+        let leads_in = || std::fs::canonicalize(&path).is_ok_and(|target| target.starts_with(root) && !target.is_dir());
+        if meta.is_dir() {
+            walk_below(root, &path, each);
+        } else if !meta.is_symlink() || leads_in() {
+            each(&path);
+        }
     }
 }

@@ -1,10 +1,11 @@
 //! Appends what a reader gives, and accounts for it.
 
+use super::changed::changed_here;
 use super::reading::{Cut, Desk, Item, ReadSourceError, Recalled, Stopped};
 use super::report::{ImportReport, Outcome, SessionReport};
 use super::{Form, Options, Progress, Source};
 use annals_core::text::Texts;
-use annals_core::{Event, Seq, SessionId};
+use annals_core::{Event, ModelName, Seq, SessionId};
 use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -65,23 +66,70 @@ pub async fn import(
         return Err(ImportError::Own { path: source.path.clone() });
     }
     let mut editions = options.editions.clone();
+    let mut report = ImportReport::default();
     for _ in 0..EDITIONS_MAX {
-        let report = once(log, source, &Options { editions: editions.clone(), ..options.clone() }, progress).await?;
+        let options = Options { editions: editions.clone(), ..options.clone() };
+        report = once(log, source, &options, None, progress).await?;
         let diverged = |it: &&SessionReport| matches!(it.outcome, Outcome::Diverged { .. });
         if !options.as_new || !report.sessions.iter().any(|it| diverged(&it)) {
-            return Ok(report);
+            break;
         }
         for session in report.sessions.iter().filter(diverged) {
             editions.renew(&session.agent, &session.foreign);
         }
     }
-    once(log, source, options, progress).await
+    continue_changed(log, source, &Options { editions, ..options.clone() }, report, progress).await
+}
+
+/// Imports the sources of sessions that were changed here, as second sessions; those replace them in the report.
+async fn continue_changed(
+    log: &Arc<dyn EventLog>,
+    source: &Source,
+    options: &Options,
+    mut report: ImportReport,
+    progress: &mut (dyn FnMut(Progress<'_>) + Send),
+) -> Result<ImportReport, ImportError> {
+    let mut options = options.clone();
+    for _ in 0..EDITIONS_MAX {
+        let changed = |it: &&SessionReport| matches!(it.outcome, Outcome::ChangedHere { .. });
+        let changed: Vec<SessionReport> = report.sessions.iter().filter(changed).cloned().collect();
+        if changed.is_empty() {
+            break;
+        }
+        // With all that refers to them: branches and sub-agents of the same file.
+        let family = |it: &SessionReport| changed.iter().any(|changed| is_of(changed, &it.agent, &it.foreign));
+        for session in report.sessions.iter().filter(|it| family(it)) {
+            options.editions.renew(&session.agent, &session.foreign);
+        }
+        let only = source.only.as_ref().map(|_| changed.iter().map(|it| it.foreign.clone()).collect());
+        let part = Source { only, ..source.clone() };
+        let mut again = once(log, &part, &options, Some(&changed), progress).await?;
+        for session in &mut again.sessions {
+            let before = report.sessions.iter().find(|it| it.agent == session.agent && it.foreign == session.foreign);
+            session.instead_of = before.and_then(|before| match before.outcome {
+                Outcome::ChangedHere { seq } => Some((before.session, seq)),
+                _ => before.instead_of,
+            });
+        }
+        report
+            .sessions
+            .retain(|it| !again.sessions.iter().any(|new| new.agent == it.agent && new.foreign == it.foreign));
+        report.sessions.append(&mut again.sessions);
+    }
+    Ok(report)
+}
+
+/// Whether a foreign session is `changed`, or a branch or sub-agent of it in the same file.
+fn is_of(changed: &SessionReport, agent: &str, foreign: &str) -> bool {
+    let rest = (changed.agent == agent).then(|| foreign.strip_prefix(changed.foreign.as_str())).flatten();
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['#', '/']))
 }
 
 async fn once(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
+    only: Option<&[SessionReport]>,
     progress: &mut (dyn FnMut(Progress<'_>) + Send),
 ) -> Result<ImportReport, ImportError> {
     let (sender, mut items) = mpsc::channel::<(Item, Held)>(WAITING);
@@ -96,16 +144,19 @@ async fn once(
                 sender.blocking_send((item, held)).map_err(|_| Stopped)
             };
             let recall = |session| handle.block_on(recall(&*log, session));
+            let first_model = |session| handle.block_on(first_model(&*log, session));
             let mut desk = Desk {
                 send: &mut send,
                 recall: &recall,
                 editions: &options.editions,
                 keep_originals: options.keep_originals,
+                prompts: options.prompts,
+                first_model: &first_model,
             };
             source.read(&mut desk)
         }
     });
-    let mut driver = Driver::new(log, source);
+    let mut driver = Driver::new(log, source, only);
     loop {
         // Both at once: the reader waits for room that only Batches on their way give back.
         tokio::select! {
@@ -170,6 +221,16 @@ async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
     recalled
 }
 
+/// The model that a session of the log was created with.
+async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<ModelName> {
+    log.head(session).await.ok()??;
+    let slices = log.read(session, Seq::ZERO, 1).await.ok()?;
+    match slices.first()?.batch.events.first()? {
+        Event::SessionCreated(created) => Some(created.model.clone()),
+        _ => None,
+    }
+}
+
 /// The first line of an input, in brief: what stands for a title that nobody gave.
 fn first_prompt(event: &Event) -> Option<String> {
     let Event::InputAdmitted(admitted) = event else { return None };
@@ -181,6 +242,8 @@ struct Running {
     report: SessionReport,
     /// Where the log ended when the import began: below it, Batches are compared.
     head: Seq,
+    /// How far the source was read: the Seq after the last Batch.
+    reached: Seq,
     /// What waits for the Batch that is on its way, in order.
     queue: VecDeque<Waiting>,
     busy: bool,
@@ -202,6 +265,8 @@ struct Sent {
 struct Driver<'a> {
     log: &'a Arc<dyn EventLog>,
     source: &'a Source,
+    /// Only these sessions are appended, with their branches; `None` for all.
+    only: Option<&'a [SessionReport]>,
     running: HashMap<SessionId, Running>,
     order: Vec<SessionId>,
     in_flight: FuturesUnordered<Boxed<'a, Sent>>,
@@ -211,10 +276,11 @@ struct Driver<'a> {
 }
 
 impl<'a> Driver<'a> {
-    fn new(log: &'a Arc<dyn EventLog>, source: &'a Source) -> Self {
+    fn new(log: &'a Arc<dyn EventLog>, source: &'a Source, only: Option<&'a [SessionReport]>) -> Self {
         Self {
             log,
             source,
+            only,
             running: HashMap::new(),
             order: Vec::new(),
             in_flight: FuturesUnordered::new(),
@@ -230,6 +296,8 @@ impl<'a> Driver<'a> {
         progress: &mut (dyn FnMut(Progress<'_>) + Send),
     ) -> Result<(), ImportError> {
         match item {
+            Item::Began { origin, .. }
+                if self.only.is_some_and(|only| !only.iter().any(|it| is_of(it, &origin.agent, &origin.id))) => {}
             Item::Began { session, title, origin } => {
                 let head = self.log.head(session).await?.map_or(Seq::ZERO, |head| head.next);
                 let report = SessionReport {
@@ -238,7 +306,10 @@ impl<'a> Driver<'a> {
                     foreign: origin.id,
                     form: origin.form,
                     title,
+                    instead_of: None,
                     new: 0,
+                    events: 0,
+                    lost: 0,
                     known: 0,
                     outcome: Outcome::Imported,
                     losses: Default::default(),
@@ -246,7 +317,7 @@ impl<'a> Driver<'a> {
                 };
                 if let Entry::Vacant(place) = self.running.entry(session) {
                     progress(Progress::Session(&report));
-                    place.insert(Running { report, head, queue: VecDeque::new(), busy: false });
+                    place.insert(Running { report, head, reached: Seq::ZERO, queue: VecDeque::new(), busy: false });
                     self.order.push(session);
                 }
             }
@@ -257,6 +328,7 @@ impl<'a> Driver<'a> {
                     None => None,
                 };
                 if let Some(running) = self.running.get_mut(&session) {
+                    running.report.lost += u64::from(running.reached > running.head || running.head == Seq::ZERO);
                     running.report.losses.entry(what).or_default().at(line, blob);
                 }
             }
@@ -297,6 +369,7 @@ impl<'a> Driver<'a> {
         if running.report.title.is_none() {
             running.report.title = draft.events.iter().find_map(first_prompt);
         }
+        running.reached = draft.expected.plus(draft.events.len() as u64);
         if running.report.outcome == Outcome::Imported {
             running.queue.push_back(Waiting { line, draft, held });
             self.waiting += 1;
@@ -341,7 +414,13 @@ impl<'a> Driver<'a> {
         let head = self.running.get(&session).map_or(Seq::ZERO, |it| it.head);
         for ((line, _), committed) in lines.iter().zip(&committed) {
             if let Some(running) = self.running.get_mut(&session) {
-                *(if committed.known { &mut running.report.known } else { &mut running.report.new }) += 1;
+                match committed.known {
+                    true => running.report.known += 1,
+                    false => {
+                        running.report.new += 1;
+                        running.report.events += committed.batch.events.len() as u64;
+                    }
+                }
                 progress(Progress::Batch { session, line: *line, known: committed.known });
             }
         }
@@ -349,8 +428,8 @@ impl<'a> Driver<'a> {
             (Some((line, expected)), Some(AppendError::Conflict { .. } | AppendError::Misplaced { .. }))
                 if expected < head =>
             {
-                let other_form = self.other_form(session).await;
-                self.end(session, Outcome::Diverged { line, other_form });
+                let outcome = self.differs(session, line, expected).await;
+                self.end(session, outcome);
             }
             (Some((line, _)), Some(error)) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
             _ => {}
@@ -359,6 +438,21 @@ impl<'a> Driver<'a> {
             running.busy = false;
         }
         self.start(session);
+    }
+
+    /// Why a source is not a continuation of what the log holds from `seq` on.
+    async fn differs(&self, session: SessionId, line: u64, seq: Seq) -> Outcome {
+        let other_form = self.other_form(session).await;
+        if other_form.is_some() {
+            return Outcome::Diverged { line, other_form };
+        }
+        let form = self.running.get(&session).map(|it| it.report.form.as_str()).unwrap_or_default();
+        let keeps_states = matches!(form, "v1-export" | "v1-rows");
+        match changed_here(&**self.log, session, seq, keeps_states).await {
+            Ok(true) => Outcome::ChangedHere { seq },
+            Ok(false) => Outcome::Diverged { line, other_form: None },
+            Err(error) => Outcome::Failed { line, reason: error.to_string() },
+        }
     }
 
     /// The form that a Session was imported from before, if it is not this one.

@@ -2,6 +2,7 @@
 
 use super::discover::{Homes, Selection, list, state_of};
 use super::drive::{ImportError, import};
+use super::lines::TORN;
 use super::recognise::{Form, Source, recognise};
 use super::report::ImportReport;
 use super::{Options, Progress};
@@ -72,9 +73,9 @@ impl Follower {
             self.seen.insert(path, looks);
         }
         for session in &mut report.sessions {
-            session.damage.remove("a torn last line");
+            session.damage.remove(TORN);
         }
-        report.damage.retain(|(_, what), _| what != "a torn last line");
+        report.damage.retain(|(_, what), _| what != TORN);
         Ok(report)
     }
 

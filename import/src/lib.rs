@@ -7,6 +7,7 @@
 //! **Invariant**: an event depends on the source alone. Nothing of the import's own time or place enters it, so the
 //! same source always gives the same Batches, and importing again adds nothing.
 
+mod changed;
 mod claude;
 mod codex;
 mod discover;
@@ -19,16 +20,18 @@ mod opencode;
 mod reading;
 mod recognise;
 mod report;
+mod text;
 mod utf8;
 
-pub use discover::{Homes, Listed, Selection, discover, sources};
+pub use discover::{Homes, Listed, Selection, discover, list, sources};
 pub use drive::{ImportError, import};
 pub use follow::Follower;
 pub use identity::{Editions, IMPORTER};
-pub use lines::LINE_MAX;
+pub use lines::{LINE_MAX, TORN};
 pub use reading::ReadSourceError;
 pub use recognise::{Form, RecogniseError, Source, recognise};
 pub use report::{ImportReport, Loss, Outcome, PLACES_MAX, SessionReport};
+pub use text::TextFile;
 
 use annals_core::SessionId;
 
@@ -43,6 +46,9 @@ pub struct Options {
     pub keep_originals: bool,
     /// Which Sessions stand beside earlier ones already; empty to begin with.
     pub editions: Editions,
+    /// Also imports a Claude Code transcript that holds a prompt and no answer yet. It is created with the model
+    /// `anthropic/unknown`, and the first answer's model is a switch.
+    pub prompts: bool,
 }
 
 /// What an import is doing, for a progress display.

@@ -1,9 +1,14 @@
 //! Lines of a foreign file, read in bounded memory, each with its number and place.
 
-use std::io::{self, BufRead, Seek, SeekFrom};
+use super::text::TextFile;
+use std::io::{self, BufRead};
+use std::path::Path;
 
 /// The longest line that is read, in bytes. A longer one is passed over and told as damage.
 pub const LINE_MAX: usize = 32 * 1024 * 1024;
+
+/// The damage of a file whose last line is not whole: the normal state of a file that is being written.
+pub const TORN: &str = "a torn last line";
 
 /// One line, or what stands in its place.
 #[derive(Debug, PartialEq, Eq)]
@@ -95,13 +100,26 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-impl<R: BufRead + Seek> Lines<R> {
+impl Lines<TextFile> {
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// See [`TextFile::open`].
+    pub fn open(path: &Path) -> io::Result<Self> {
+        Ok(Self::new(TextFile::open(path)?))
+    }
+
+    /// The length of the file in bytes.
+    pub fn bytes(&self) -> u64 {
+        self.reader.bytes
+    }
+
     /// Starts over at line 1.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn rewind(&mut self) -> io::Result<()> {
-        self.reader.seek(SeekFrom::Start(0))?;
+        self.reader.rewind()?;
         self.number = 0;
         Ok(())
     }

@@ -2,9 +2,9 @@
 
 use super::foreign::{Notes, Object};
 use super::identity::Editions;
-use super::lines::{Line, Lines};
+use super::lines::{Line, Lines, TORN};
 use annals_core::event::{EpochStarted, Origin, SnapshotAdvanced};
-use annals_core::{Event, Seq, SessionId, Time};
+use annals_core::{Event, ModelName, Seq, SessionId, Time};
 use annals_store::Draft;
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -116,12 +116,16 @@ pub struct Recalled {
 pub struct Desk<'a> {
     /// Receives items; blocks while the log is behind.
     pub send: &'a mut dyn FnMut(Item) -> Result<(), Stopped>,
+    /// The model that a session of the log was created with; `None` if it is new.
+    pub first_model: &'a dyn Fn(SessionId) -> Option<ModelName>,
     /// What the log holds of a Session.
     pub recall: &'a dyn Fn(SessionId) -> Recalled,
     /// Who is who.
     pub editions: &'a Editions,
     /// Whether records that lose something are kept.
     pub keep_originals: bool,
+    /// Whether a transcript is read that holds a prompt and no answer yet.
+    pub prompts: bool,
 }
 
 impl Desk<'_> {
@@ -162,7 +166,7 @@ impl Desk<'_> {
                 self.damaged(session, number, "bytes that are no UTF-8, replaced")?;
             }
             if last && Object::parse(&text, "", &Notes::default()).is_err() {
-                self.damaged(session, number, "a torn last line")?;
+                self.damaged(session, number, TORN)?;
                 break;
             }
             return Ok(Some((number, text)));

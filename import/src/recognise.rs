@@ -3,10 +3,11 @@
 use super::foreign::{Notes, Object};
 use super::lines::{Line, Lines};
 use super::reading::{Desk, ReadSourceError};
+use super::text::{NOT_REGULAR, is_unmarked_utf16};
 use super::{claude, codex, opencode};
 use std::collections::BTreeSet;
 use std::fs::File;
-use std::io::{BufReader, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The forms that are understood.
@@ -71,12 +72,37 @@ pub enum RecogniseError {
         /// Which.
         path: PathBuf,
     },
-    /// It is read with the log beside it, not by itself.
-    #[error("{}: this stands beside a log of event rows; import NAME.events.jsonl, which reads it", path.display())]
+    /// It is read with the log of event rows in the same folder, not by itself.
+    #[error("{}: read with its log of event rows; import NAME.events.jsonl", path.display())]
     Projection {
         /// Which.
         path: PathBuf,
     },
+    /// It is a pipe, a device or a socket: reading it might never end.
+    #[error("{}: {NOT_REGULAR}; not read", path.display())]
+    NotRegular {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is UTF-16 that does not say so: convert it to UTF-8.
+    #[error("{}: UTF-16 without a byte order mark; convert it to UTF-8 first", path.display())]
+    Utf16 {
+        /// Which.
+        path: PathBuf,
+    },
+}
+
+impl RecogniseError {
+    /// Which file it is about.
+    pub fn path(&self) -> &Path {
+        match self {
+            Self::Io { path, .. }
+            | Self::Unknown { path }
+            | Self::Projection { path }
+            | Self::NotRegular { path }
+            | Self::Utf16 { path } => path,
+        }
+    }
 }
 
 /// How many lines are looked at: the first may be damaged.
@@ -89,12 +115,19 @@ const LINES_MAX: usize = 64;
 pub fn recognise(path: &Path) -> Result<Source, RecogniseError> {
     let io = |source| RecogniseError::Io { path: path.to_owned(), source };
     let source = |form| Ok(Source { path: path.to_owned(), form, only: None });
+    let meta = std::fs::metadata(path).map_err(io)?;
+    if !meta.is_file() && !meta.is_dir() {
+        return Err(RecogniseError::NotRegular { path: path.to_owned() });
+    }
     let mut start = Vec::new();
     File::open(path).map_err(io)?.take(16).read_to_end(&mut start).map_err(io)?;
     if start.starts_with(b"SQLite format 3") {
         return source(Form::OpenCodeDatabase);
     }
-    let mut lines = Lines::new(BufReader::new(File::open(path).map_err(io)?));
+    if is_unmarked_utf16(&start) {
+        return Err(RecogniseError::Utf16 { path: path.to_owned() });
+    }
+    let mut lines = Lines::open(path).map_err(io)?;
     for _ in 0..LINES_MAX {
         let Some(line) = lines.next().map_err(io)? else { break };
         if let Line::Text { text, .. } = line

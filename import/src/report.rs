@@ -1,6 +1,7 @@
 //! What an import did, and what it could not carry over.
 
-use annals_core::{BlobHash, SessionId};
+use super::lines::TORN;
+use annals_core::{BlobHash, Seq, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
@@ -19,6 +20,12 @@ pub enum Outcome {
         line: u64,
         /// The form that the Session was imported from before, if it was another one.
         other_form: Option<String>,
+    },
+    /// The session was changed here, and its source continued. Nothing was appended; the whole source is imported as a second
+    /// session, which later imports continue.
+    ChangedHere {
+        /// The first event that was recorded here.
+        seq: Seq,
     },
     /// The log refused a Batch. What came before it stands.
     Failed {
@@ -64,12 +71,18 @@ pub struct SessionReport {
     pub form: String,
     /// Its title, or its first prompt in brief.
     pub title: Option<String>,
+    /// The session that was imported from this source before and changed here: this one is imported in its place.
+    pub instead_of: Option<(SessionId, Seq)>,
     /// Batches that were appended.
     pub new: u64,
+    /// Events in those Batches.
+    pub events: u64,
     /// Batches that stood there already.
     pub known: u64,
     /// What became of it.
     pub outcome: Outcome,
+    /// How many of `losses` are in what was appended; the others were there when the source was imported before.
+    pub lost: u64,
     /// What no event says, by name.
     pub losses: BTreeMap<String, Loss>,
     /// What was damaged in the source, by name.
@@ -83,6 +96,24 @@ pub struct ImportReport {
     pub sessions: Vec<SessionReport>,
     /// Damage that belongs to no Session: file and kind.
     pub damage: BTreeMap<(PathBuf, String), Loss>,
+    /// Files that were not imported, each with the reason in one line, which names it.
+    pub refused: Vec<(PathBuf, String)>,
+}
+
+impl SessionReport {
+    /// Whether it is bad news by itself: see [`ImportReport::has_bad_news`].
+    pub fn is_bad_news(&self) -> bool {
+        match &self.outcome {
+            Outcome::Imported | Outcome::ChangedHere { .. } => self.is_damaged(),
+            Outcome::Diverged { other_form, .. } => other_form.is_none() || self.is_damaged(),
+            Outcome::Failed { .. } => true,
+        }
+    }
+
+    /// Whether its source is damaged: more than a last line that is still being written.
+    pub fn is_damaged(&self) -> bool {
+        self.damage.keys().any(|what| what != TORN)
+    }
 }
 
 impl ImportReport {
@@ -96,15 +127,18 @@ impl ImportReport {
         self.sessions.iter().map(|session| session.known).sum()
     }
 
-    /// Whether something is bad news: a divergence, a refusal, or damage.
+    /// Whether something is bad news: a file that was refused, a divergence, a refusal by the log, or damage. A torn last line is
+    /// not: the file is being written. Nor is a session that is here already in another form.
     pub fn has_bad_news(&self) -> bool {
-        !self.damage.is_empty()
-            || self.sessions.iter().any(|it| it.outcome != Outcome::Imported || !it.damage.is_empty())
+        !self.refused.is_empty()
+            || self.damage.keys().any(|(_, what)| what != TORN)
+            || self.sessions.iter().any(SessionReport::is_bad_news)
     }
 
     /// Adds another import to this one.
     pub fn extend(&mut self, other: Self) {
         self.sessions.extend(other.sessions);
+        self.refused.extend(other.refused);
         for (place, loss) in other.damage {
             let sum = self.damage.entry(place).or_default();
             sum.count += loss.count;

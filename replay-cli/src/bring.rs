@@ -2,47 +2,11 @@
 
 use crate::error::CliError;
 use crate::progress::Bar;
-use annals_import::{self as import, Form, ImportReport, Loss, Options, Outcome, Progress, SessionReport, Source};
-use annals_import::{self as import, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source};
-use annals_runtime::redaction::RedactingLog;
+use annals_import::{self as import, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source, TextFile};
 use annals_store::EventLog;
-use annals_store::exchange::import_file;
-use std::collections::BTreeMap;
+use annals_store::exchange::{self, ImportError, Imported, Tell, verify_file};
 use std::path::Path;
 use std::sync::Arc;
-
-/// What is shown of an import: as it is, or without secrets where the import itself is redacted.
-#[derive(Clone, Default)]
-pub struct Redacted(pub Option<Arc<RedactingLog>>);
-
-impl Redacted {
-    /// A text as it is shown.
-    pub fn text(&self, text: &str) -> String {
-        self.0.as_ref().map_or_else(|| text.to_owned(), |log| log.shown(text))
-    }
-
-    /// Redacts every text of a report that comes from a source.
-    pub fn report(&self, report: &mut ImportReport) {
-        if self.0.is_none() {
-            return;
-        }
-        for session in &mut report.sessions {
-            session.title = session.title.as_deref().map(|title| self.text(title));
-            if let Outcome::Failed { reason, .. } = &mut session.outcome {
-                *reason = self.text(reason);
-            }
-            self.losses(&mut session.losses);
-            self.losses(&mut session.damage);
-        }
-        let damage = std::mem::take(&mut report.damage);
-        report.damage = damage.into_iter().map(|((path, what), loss)| ((path, self.text(&what)), loss)).collect();
-    }
-
-    fn losses(&self, losses: &mut BTreeMap<String, Loss>) {
-        let before = std::mem::take(losses);
-        *losses = before.into_iter().map(|(what, loss)| (self.text(&what), loss)).collect();
-    }
-}
 
 /// Brings one source into a log.
 ///
@@ -52,15 +16,14 @@ pub async fn bring(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
-    redacted: &Redacted,
     bar: &Bar,
 ) -> Result<ImportReport, CliError> {
     if source.form == Form::Annals {
         return ours(log, &source.path, bar).await;
     }
-    let (bar, redacted) = (bar.clone(), redacted.clone());
+    let bar = bar.clone();
     let mut progress = move |progress: Progress<'_>| match progress {
-        Progress::Session(session) => bar.name(&redacted.text(session.title.as_deref().unwrap_or(&session.foreign))),
+        Progress::Session(session) => bar.name(session.title.as_deref().unwrap_or(&session.foreign)),
         Progress::Bytes { done, total } => bar.tell(done, Some(total)),
         Progress::Batch { .. } => {}
     };
@@ -69,7 +32,7 @@ pub async fn bring(
 
 async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportReport, CliError> {
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
-    let imported = import_file(&**log, path, &mut tell)
+    let imported = own(&**log, path, &mut tell)
         .await
         .map_err(|source| CliError::Exchange { path: path.to_owned(), source: Box::new(source) })?;
     let sessions = imported.sessions.into_iter().map(|session| SessionReport {
@@ -78,13 +41,27 @@ async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportR
         foreign: session.header.session.to_string(),
         form: "export".to_owned(),
         title: None,
+        instead_of: None,
         new: session.new,
+        events: 0,
+        lost: 0,
         known: session.known,
         outcome: Outcome::Imported,
         losses: Default::default(),
         damage: Default::default(),
     });
     Ok(ImportReport { sessions: sessions.collect(), ..ImportReport::default() })
+}
+
+/// Appends an export of ours after verifying all of it.
+async fn own(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported, ImportError> {
+    let mut file = TextFile::open(path)?;
+    let report = verify_file(&mut file, None, tell)?;
+    if !report.is_sound() {
+        return Err(ImportError::Unsound(Box::new(report)));
+    }
+    file.rewind()?;
+    exchange::import(log, &mut file, tell).await
 }
 
 /// Every source at a path. What lies in a folder and cannot be read is told by `remark`.

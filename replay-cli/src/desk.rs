@@ -153,7 +153,7 @@ impl Desk {
         let sources = sources(path, |remark| self.remark(remark))?;
         let mut subjects = Vec::new();
         for source in &sources {
-            let report = match bring(&log, source, &Options::default(), &Redacted::default(), &bar).await {
+            let report = match bring(&log, source, &Options { prompts: true, ..Options::default() }, &bar).await {
                 // A damaged export is shown all the same; verifying tells what is wrong with it.
                 Err(CliError::Exchange { .. }) if sources.len() == 1 => {
                     bar.clear();

@@ -376,6 +376,16 @@ impl CliError {
         }
     }
 
+    /// Whether only one source of an import is to blame: the others can be imported.
+    pub fn is_of_source(&self) -> bool {
+        match self {
+            Self::Exchange { source, .. } => !matches!(**source, exchange::ImportError::Append { .. }),
+            Self::Import(error) => matches!(error, ImportError::Source(_)),
+            Self::Recognise(_) => true,
+            _ => false,
+        }
+    }
+
     /// Whether the reader of the answer went away: nothing to tell anybody.
     pub fn is_closed_pipe(&self) -> bool {
         let broken = |error: &io::Error| error.kind() == io::ErrorKind::BrokenPipe;

@@ -1,13 +1,26 @@
 //! Progress of long work, on stderr, when a person watches.
 
 use crate::escape::visible_line;
+use crate::layout::plain;
+use crate::look::thousands;
 use indicatif::{ProgressBar, ProgressStyle};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// A bar that shows itself only if somebody watches and the work is long.
 #[derive(Clone, Debug)]
 pub struct Bar {
     bar: ProgressBar,
+    counted: Option<Counted>,
+}
+
+/// How many pieces of work there are.
+#[derive(Clone, Debug)]
+struct Counted {
+    done: Arc<AtomicU64>,
+    total: u64,
+    named: bool,
 }
 
 impl Bar {
@@ -18,11 +31,22 @@ impl Bar {
         if shown {
             bar.enable_steady_tick(Duration::from_millis(200));
         }
-        Self { bar }
+        Self { bar, counted: None }
+    }
+
+    /// The same for several pieces of work: each that is named counts, and the count is shown. `named` says whether names are
+    /// shown, too.
+    #[must_use]
+    pub fn counting(self, total: u64, named: bool) -> Self {
+        Self { counted: Some(Counted { done: Arc::default(), total, named }), ..self }
     }
 
     /// So much is done, in any unit.
     pub fn tell(&self, done: u64, total: Option<u64>) {
+        // Of many, how far one is says nothing.
+        if self.counted.as_ref().is_some_and(|counted| counted.total > 1) {
+            return;
+        }
         if let Some(total) = total.filter(|total| Some(*total) != self.bar.length()) {
             self.bar.set_length(total);
             // The template is ours and known to be sound; without it the bar shows itself plainly.
@@ -35,7 +59,14 @@ impl Bar {
 
     /// What is being worked on.
     pub fn name(&self, what: &str) {
-        self.bar.set_message(visible_line(what));
+        let what = visible_line(what);
+        let Some(counted) = &self.counted else { return self.bar.set_message(what) };
+        let done = counted.done.fetch_add(1, Ordering::Relaxed) + 1;
+        let (total, what) = (counted.total.max(done), if counted.named { what.as_str() } else { "" });
+        self.bar.set_message(match total {
+            1 => what.to_owned(),
+            total => format!("{} of {}  {what}", thousands(done), thousands(total)),
+        });
     }
 
     /// Takes the bar away.

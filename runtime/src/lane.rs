@@ -111,9 +111,13 @@ impl Lane {
         self.decide(|_| Ok(Decision::append(events.to_vec(), ()))).await
     }
 
-    /// Whether the Batch was written; `false` when somebody was faster.
+    /// Whether the Batch was written; `false` when somebody was faster. An imported session takes none: it holds what its
+    /// source holds.
     #[tracing::instrument(level = "debug", skip_all, fields(session = %self.session, seq = %view.cut().next))]
     async fn append(&self, view: &mut Arc<SessionView>, events: Vec<Event>) -> Result<bool, LogError> {
+        if view.session.origin.is_some() {
+            return Err(LogError::Imported(self.session));
+        }
         let draft =
             Draft { session: self.session, expected: view.cut().next, at: self.clock.now(), events, digest: None };
         let mut unknown = 0;

@@ -5,7 +5,7 @@ use crate::ports::ProviderErrorKind;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::event::Location;
-use annals_core::{AgentName, InputId, Key, ModelName};
+use annals_core::{AgentName, InputId, Key, ModelName, SessionId};
 use annals_projections::{BuildError, NothingToCompact};
 use annals_providers::wire::EncodeError;
 use annals_store::{AppendError, ReadError};
@@ -58,6 +58,9 @@ pub enum LogError {
     /// See [`AppendError`].
     #[error("{0}")]
     Append(#[source] Arc<AppendError>),
+    /// The session is imported: only an import extends it. Append to [`crate::Session::local`].
+    #[error("session {0} is imported, and only an import extends it; change a fork of it (annals fork {0})")]
+    Imported(SessionId),
 }
 
 impl From<AppendError> for LogError {

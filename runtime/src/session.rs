@@ -2,6 +2,7 @@
 
 mod fork;
 mod inbox;
+mod local;
 mod moving;
 mod pin;
 mod restoring;
@@ -11,6 +12,7 @@ mod undo;
 
 pub use fork::fork_title;
 pub use inbox::NewInput;
+pub use local::{Local, local_fork};
 pub use moving::MovePlan;
 pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};

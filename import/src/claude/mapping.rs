@@ -159,8 +159,10 @@ impl Branch {
             _ => None,
         };
         match kind.as_str() {
-            "custom-title" | "ai-title" | "queue-operation" | "last-prompt" | "mode" | "permission-mode"
-            | "progress" | "agent-name" | "pr-link" => object.skip_all(),
+            // Its value is counted as lost.
+            "permission-mode" => {}
+            "custom-title" | "ai-title" | "queue-operation" | "last-prompt" | "mode" | "progress" | "agent-name"
+            | "pr-link" => object.skip_all(),
             _ => {
                 object.skip_all();
                 object.note("not understood");

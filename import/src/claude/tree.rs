@@ -29,9 +29,29 @@ struct Left {
     fork: usize,
 }
 
+/// Fields that stand on every line and that no event holds. They are counted as lost where their value changes.
+#[derive(Default)]
+struct Settings([Option<Digest>; SETTINGS.len()]);
+
+const SETTINGS: [&str; 3] = ["gitBranch", "permissionMode", "thinkingMetadata"];
+
+impl Settings {
+    /// Notes the fields of a line whose value is not the one of an earlier line.
+    fn count_changes(&mut self, object: &Object<'_>) {
+        for (name, last) in SETTINGS.into_iter().zip(&mut self.0) {
+            let value = object.raw(name).map(|raw| Digest::of(raw.get().as_bytes()));
+            if value.is_some() && value != *last {
+                *last = value;
+                object.note(name);
+            }
+        }
+    }
+}
+
 /// All branches of a transcript.
 pub struct Tree {
     header: Header,
+    settings: Settings,
     branches: Vec<Branch>,
     left: Vec<Vec<Left>>,
     /// Where each line stands: its branch, and the Seq after its events.
@@ -69,6 +89,7 @@ impl Tree {
         branch.append(desk, 1, Time(header.created), vec![created.into()])?;
         Ok(Self {
             header: header.clone(),
+            settings: Settings::default(),
             branches: vec![branch],
             left: vec![Vec::new()],
             nodes: HashMap::new(),
@@ -95,14 +116,12 @@ impl Tree {
             "sessionId",
             "version",
             "cwd",
-            "gitBranch",
             "userType",
             "entrypoint",
             "isSidechain",
             "agentId",
             "promptId",
             "promptSource",
-            "permissionMode",
             "requestId",
             "slug",
             "attributionAgent",
@@ -110,11 +129,11 @@ impl Tree {
             "sourceToolAssistantUUID",
             "sourceToolUseID",
             "isVisibleInTranscriptOnly",
-            "thinkingMetadata",
             "todos",
             "session_id",
             "teamName",
         ]);
+        self.settings.count_changes(object);
         let Some(uuid) = object.text("uuid") else {
             self.last = 0;
             let Some(main) = self.branches.first_mut() else { return Ok(()) };

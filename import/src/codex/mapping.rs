@@ -21,7 +21,7 @@ use super::meta::Meta;
 use super::step::{Step, tokens};
 use super::{AGENT, created};
 use annals_core::event::*;
-use annals_core::{AgentName, CallId, Event, InputId, Json, ModelName, Seq, Time};
+use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, Time};
 use std::collections::HashMap;
 
 /// A Batch to append: line, time, facts.
@@ -46,6 +46,7 @@ pub struct State {
     pub(super) shown: HashMap<String, Json>,
     pub(super) unique: Unique,
     pub(super) inputs: Vec<Seq>,
+    policies: [Option<Digest>; 2],
 }
 
 impl State {
@@ -69,6 +70,7 @@ impl State {
             shown: HashMap::new(),
             unique: Unique::default(),
             inputs: Vec::new(),
+            policies: [None; 2],
         }
     }
 
@@ -140,7 +142,15 @@ impl State {
             payload.note("another working directory");
         }
         let model = payload.text("model").map(|model| format!("{}/{model}", self.meta.provider));
-        payload.skip_all(); // Policies of the sandbox and of approval shape no event of ours.
+        // Policies of the sandbox and of approval shape no event: counted as lost where they change.
+        for (name, last) in ["approval_policy", "sandbox_policy"].into_iter().zip(&mut self.policies) {
+            let value = payload.raw(name).map(|raw| Digest::of(raw.get().as_bytes()));
+            if value.is_some() && value != *last {
+                *last = value;
+                payload.note(name);
+            }
+        }
+        payload.skip_all();
         if let Some(model) = model.filter(|model| *model != self.model) {
             self.close();
             self.model.clone_from(&model);

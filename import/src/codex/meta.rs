@@ -41,7 +41,6 @@ impl Meta {
             "thread_source",
             "history_mode",
             "context_window",
-            "git",
             "multi_agent_version",
             "dynamic_tools",
             "memory_mode",

@@ -1,9 +1,11 @@
 //! What stands beside an OpenCode V2 log: `NAME.projection.json` next to `NAME.events.jsonl`, or the database's rows.
 
 use super::super::foreign::{Notes, Object, string};
+use super::super::text::TextFile;
 use super::epochs::EpochRow;
 use super::info::Info;
 use std::fs;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 /// The largest projection that is read, in bytes.
@@ -43,10 +45,11 @@ pub fn read(events: &Path, session: &str) -> Beside {
         return beside;
     }
     let notes = Notes::default();
-    let Ok(text) = fs::read_to_string(&path) else {
+    let mut text = String::new();
+    if TextFile::open(&path).and_then(|mut file| file.read_to_string(&mut text)).is_err() {
         unsound(&mut beside);
         return beside;
-    };
+    }
     let Ok(object) = Object::parse(&text, "projection", &notes) else {
         unsound(&mut beside);
         return beside;

@@ -1,14 +1,12 @@
 //! Rows of OpenCode's table `event`, one a line: `{id, aggregate_id, seq, type, data}`.
 
 use super::super::foreign::Notes;
-use super::super::lines::{Line, Lines};
+use super::super::lines::{Line, Lines, TORN};
 use super::super::reading::{Desk, ReadSourceError};
 use super::{projection, v1_rows, v2, v2_rows};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use std::collections::HashMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::path::Path;
 
 /// One row.
@@ -82,9 +80,8 @@ impl Reading {
 /// When the file cannot be read.
 pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let file = File::open(path).map_err(io)?;
-    let total = file.metadata().map_err(io)?.len();
-    let mut lines = Lines::new(BufReader::with_capacity(1 << 16, file));
+    let mut lines = Lines::open(path).map_err(io)?;
+    let total = lines.bytes();
 
     let mut surveys: HashMap<String, Survey> = HashMap::new();
     while let Some(line) = lines.next().map_err(io)? {
@@ -111,7 +108,7 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
                 }
                 let torn = last && serde_json::from_str::<Envelope<'_>>(&text).is_err();
                 if torn {
-                    desk.damaged(None, number, "a torn last line")?;
+                    desk.damaged(None, number, TORN)?;
                     break;
                 }
                 (number, text)

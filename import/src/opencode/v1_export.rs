@@ -2,6 +2,7 @@
 
 use super::super::foreign::{Notes, Object};
 use super::super::reading::{Desk, Item, ReadSourceError, Script, Stopped};
+use super::super::text::TextFile;
 use super::super::utf8::Utf8;
 use super::info::Info;
 use super::v1::Mapper;
@@ -9,7 +10,6 @@ use annals_core::{SessionId, Time};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use std::fmt;
-use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 
@@ -132,7 +132,7 @@ fn without_end(info: &str) -> String {
 /// # Errors
 /// When the file is no export.
 pub fn header(path: &Path) -> Result<(Info, Option<String>, Time), serde_json::Error> {
-    let file = File::open(path).map_err(serde_json::Error::io)?;
+    let file = TextFile::open(path).map_err(serde_json::Error::io)?;
     let mut found = None;
     let mut reading = serde_json::Deserializer::from_reader(BufReader::new(Utf8::new(file)));
     let walked = Walk { info: &mut found, each: None }.deserialize(&mut reading);
@@ -152,7 +152,7 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     let (info, revert, at) = header(path).map_err(|error| io(error.into()))?;
     let notes = Notes::default();
     let mut session = Final::begin(desk, info, FORM)?;
-    let reader = Utf8::new(File::open(path).map_err(io)?);
+    let reader = Utf8::new(TextFile::open(path).map_err(io)?);
     let replaced = reader.replaced();
     let mut stopped = None;
     // The last message is known as such only when the next one, or the end, is seen.

@@ -5,13 +5,15 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
 use crate::look::{Look, Tone, counted, money, thousands};
+use crate::undoing;
 use annals_core::event::CompactionUndone;
 use annals_core::{Blobs, Seq, SessionId};
+use annals_inspect::timeline::one_line;
 use annals_inspect::timeline::one_line;
 use annals_projections::{
     Body, Content, Ledger, LedgerEntry, LedgerOutcome, Message, Messages, SessionView, ToJson, estimate, unmentioned,
 };
-use annals_store::{Draft, OpenMode};
+use annals_store::OpenMode;
 use serde_json::json;
 use std::io::Write;
 
@@ -165,21 +167,22 @@ fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
 
 async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
     let reader = desk.store(OpenMode::Existing).await?;
-    let session = reader.find(&args.target.session).await?;
+    let named = reader.find(&args.target.session).await?;
+    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     // A person may name it by its start, as the list does, or by its end, as the history does.
     let ledger: Ledger = reader.fold(session, head.next).await?;
-    let named = |entry: &&LedgerEntry| entry.seq == seq || entry.ended == Some(seq);
-    let ended = ledger.entries.iter().find(named).and_then(|entry| entry.ended);
+    let meant = |entry: &&LedgerEntry| entry.seq == seq || entry.ended == Some(seq);
+    let ended = ledger.entries.iter().find(meant).and_then(|entry| entry.ended);
     let Some(seq) = ended.filter(|ended| view.history.compactions().any(|standing| standing == *ended)) else {
         return Err(CliError::NoCompaction { session, seq });
     };
     fits_without(&view, session, seq, reader.blobs())?;
-    let events = vec![CompactionUndone { compaction: seq }.into()];
-    let draft = Draft { session, expected: head.next, at: desk.look.now.max(head.at), events, digest: None };
-    let committed = reader.log().append(draft).await?;
-    desk.remark(&format!("undone, at seq {}; the next turn sees the history without it", committed.batch.first));
+    let undone = CompactionUndone { compaction: seq }.into();
+    let (session, at) = undoing::append(&reader, desk.look.now, session, undone).await?;
+    let fork = undoing::in_fork(named, session);
+    desk.remark(&format!("undone{fork}, at seq {at}; the next turn sees the history without it"));
     Ok(Verdict::Fine)
 }
 

@@ -3,10 +3,11 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Unpinnable, Verdict};
 use crate::message_ref::MessageRef;
+use crate::undoing;
 use annals_core::Event;
 use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_projections::Body;
-use annals_store::{Draft, OpenMode};
+use annals_store::OpenMode;
 
 /// Pin a message: every compaction keeps it verbatim.
 #[derive(Clone, Debug, clap::Args)]
@@ -44,7 +45,8 @@ pub async fn run_unpin(args: &UnpinArgs, desk: &Desk) -> Result<Verdict, CliErro
 
 async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError> {
     let reader = desk.store(OpenMode::Existing).await?;
-    let session = reader.find(&args.session).await?;
+    let named = reader.find(&args.session).await?;
+    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     let seq = args.message.find(&reader, session, &view).await?;
@@ -65,10 +67,8 @@ async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError
         true => MessagePinned { message: seq }.into(),
         false => MessageUnpinned { message: seq }.into(),
     };
-    let at = desk.look.now.max(head.at);
-    let draft = Draft { session, expected: head.next, at, events: vec![event], digest: None };
-    let committed = reader.log().append(draft).await?;
+    let (session, at) = undoing::append(&reader, desk.look.now, session, event).await?;
     let done = if pin { "pinned" } else { "unpinned" };
-    desk.remark(&format!("{done} the message at event {seq} (event {})", committed.batch.first));
+    desk.remark(&format!("{done} the message at event {seq}{} (event {at})", undoing::in_fork(named, session)));
     Ok(Verdict::Fine)
 }

@@ -83,12 +83,21 @@ enum Files {
 /// # Errors
 /// When there is no such Session or message, the log refuses, or files cannot be put back.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (reader, session) = desk.change(&args.session).await?;
-    let head = reader.head(session).await?;
-    let view = reader.view(session, head.next).await?;
-    let runtime = undoing::runtime(&reader, desk.look.now.max(head.at))?;
-    let undoing = runtime.session(session).await.map_err(refused(session))?;
-    let place = Place { reader, session, head, view, undoing };
+    let (reader, named) = desk.change(&args.session).await?;
+    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
+    let runtime = undoing::runtime(&reader, desk.look.now.max(reader.head(session).await?.at))?;
+    let mut place = Place::of(reader, runtime.session(session).await.map_err(refused(session))?).await?;
+    let changes = match args.to {
+        Some(to) => place.can_undo(to, args.talk).await?,
+        None => place.view.session.revert.is_some(),
+    };
+    if changes && place.view.session.origin.is_some() {
+        let local = undoing::local(&runtime, session).await?;
+        place = Place::of(place.reader, local.session).await?;
+    }
+    if changes && place.session != named && !desk.look.json {
+        desk.remark(&format!("in a fork: {} (an imported session stays as its source)", place.session));
+    }
     match args.to {
         Some(to) => stage(to, args.talk, &place, desk, out).await,
         None => end(args.commit, &place, desk, out).await,
@@ -163,6 +172,25 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
 }
 
 impl Place {
+    /// A session as it is now.
+    async fn of(reader: Reader, undoing: Session) -> Result<Self, CliError> {
+        let session = undoing.id();
+        let head = reader.head(session).await?;
+        let view = reader.view(session, head.next).await?;
+        Ok(Self { reader, session, head, view, undoing })
+    }
+
+    /// Whether the N-th user message can be undone: yes, or the reason as an error.
+    async fn can_undo(&self, to: u64, talk: bool) -> Result<bool, CliError> {
+        if self.view.transcript.user_message(to).is_none() {
+            let count = standing_user_messages(&self.view.transcript);
+            return Err(CliError::NoUserMessage { session: self.session, wanted: to, count });
+        }
+        let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
+        let planned = self.undoing.plan_revert(MessagePlace::User(to), extent).await;
+        planned.map(|_| true).map_err(|refusal| self.refused(refusal))
+    }
+
     /// A staged undo that restored files is moved or cleared where they can be put back.
     fn refused(&self, refusal: Refusal) -> CliError {
         let staged = self.view.session.revert.as_ref().map_or(0, |staged| staged.files.len());

@@ -98,7 +98,16 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         return Err(HostError::FilesAlone.into());
     }
     let options = args.with.options();
-    let found = opening::find(args.go_on, args.session.as_deref(), desk).await?;
+    let found = match opening::find(args.go_on, args.session.as_deref(), desk).await? {
+        Some(found) => Some(opening::continued(found).await?),
+        None => None,
+    };
+    if let (None, Some(found)) = (&prompt, &found) {
+        let until = found.reader.until(found.session, None).await?;
+        if is_done(&found.reader.view(found.session, until).await?) {
+            return Err(HostError::NothingWaits.into());
+        }
+    }
     let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
     // Before anything is made.
     let profile = equipment.definitions.model(&chosen.model);
@@ -111,9 +120,6 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let host = Host::open(desk, reader, equipment, put)?;
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await.map_err(HostError::from)?;
-    if prompt.is_none() && is_done(&before) {
-        return Err(HostError::NothingWaits.into());
-    }
     let person = std::io::stdin().is_terminal() && desk.shows_progress();
     let show = match desk.look.json {
         true => Show::Json(JsonLines::default()),

@@ -4,6 +4,7 @@ use super::{Chosen, Host, HostError};
 use crate::desk::Desk;
 use crate::error::CliError;
 use crate::reader::Reader;
+use crate::undoing;
 use annals_core::{AgentName, ModelName, SessionId};
 use annals_projections::CatalogueEntry;
 use annals_runtime::{NewSession, Session};
@@ -61,10 +62,26 @@ pub async fn find(go_on: bool, name: Option<&str>, desk: &Desk) -> Result<Option
             (reader, last.ok_or_else(nothing)?)
         }
     };
+    Ok(Some(described(reader, session).await?))
+}
+
+/// The session in which `found` is continued: itself, or the fork that takes what is added to an imported one, if it was made
+/// already.
+///
+/// # Errors
+/// When the log cannot be read.
+pub async fn continued(found: Found) -> Result<Found, CliError> {
+    match undoing::local_fork(&found.reader, found.session).await? {
+        Some(fork) => described(found.reader, fork).await,
+        None => Ok(found),
+    }
+}
+
+async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError> {
     let until = reader.until(session, None).await?;
     let info = reader.look(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
-    Ok(Some(Found { reader, session, agent: info.agent, model: info.model, directory }))
+    Ok(Found { reader, session, agent: info.agent, model: info.model, directory })
 }
 
 /// The Session, with the chosen agent and model selected.
@@ -77,7 +94,11 @@ pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result
         host.prepare(&new.location).await?;
         return Ok(host.runtime.create(new).await.map_err(HostError::from)?);
     };
-    let session = host.session(found.session).await?;
+    let local = host.session(found.session).await?.local().await.map_err(HostError::from)?;
+    let session = local.session;
+    if local.made {
+        host.say(&format!("continued in a fork: {} (an imported session stays as its source)", session.id()));
+    }
     if found.agent != chosen.agent {
         session.switch_agent(chosen.agent.clone()).await.map_err(HostError::from)?;
     }

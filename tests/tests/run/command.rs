@@ -128,6 +128,34 @@ fn the_last_session_of_a_directory_goes_on() {
 }
 
 #[test]
+fn an_imported_session_is_continued_in_a_fork_and_its_import_continues() {
+    let model = model([Says::Text("Gone on."), Says::Text("And on.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/claude-code/tools-and-compaction.jsonl");
+    let directory = std::fs::canonicalize(person.project()).expect("a folder");
+    let text = std::fs::read_to_string(file).expect("a fixture");
+    let text = text.replace("/srv/peer/kdemo", directory.to_str().expect("a name"));
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    person.write("it.jsonl", &lines[..lines.len() - 8].concat());
+    assert_eq!(person.annals(&["import", "it.jsonl"]).status, Some(0));
+    let imported = person.json(&["sessions", "--json"])[0].clone();
+    let id = imported["id"].as_str().expect("an id").to_owned();
+    for (prompt, said, sessions) in [("go on", "Gone on.\n", 2), ("and on", "And on.\n", 2)] {
+        let answer = person.annals(&["run", "-s", &id, "-m", "mock/one", "--agent", "build", prompt]);
+        assert_eq!(answer.out, said, "{}", answer.remarks);
+        assert_eq!(answer.remarks.contains("continued in a fork: "), prompt == "go on", "{}", answer.remarks);
+        assert_eq!(person.json(&["sessions", "--json"]).as_array().map(Vec::len), Some(sessions));
+    }
+    assert!(model.received()[1].to_string().contains("Gone on."), "the fork was continued");
+    let idle = person.annals(&["run", "-s", &id, "-m", "mock/one", "--agent", "build"]);
+    assert_eq!(idle.status, Some(2), "{}", idle.remarks);
+    person.write("it.jsonl", &text);
+    let again = person.annals(&["import", "it.jsonl"]);
+    assert_eq!(again.status, Some(0), "{} {}", again.out, again.remarks);
+    assert!(again.out.contains("9 new events"), "{}", again.out);
+}
+
+#[test]
 fn a_program_reads_the_run_as_json_lines() {
     let model = model([Says::Text("Hello.")]);
     let person = Person::with_model(model.url(), CHAT);

@@ -1,0 +1,195 @@
+//! Text files of other programs: UTF-8 with or without a byte order mark, and UTF-16 with one. Read in bounded memory.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Read, Seek, SeekFrom};
+use std::path::Path;
+
+/// How many bytes are read at a time.
+const CHUNK: usize = 1 << 16;
+
+/// The error for a path that is a pipe, a device or a socket.
+pub const NOT_REGULAR: &str = "not a regular file (a pipe, device or socket)";
+
+/// A text file, read as UTF-8 whatever its encoding. Of UTF-16, half of a surrogate pair or of a unit reads as the byte 0xFF,
+/// which is not UTF-8: readers replace and count it like any other such byte.
+#[derive(Debug)]
+pub struct TextFile {
+    file: BufReader<File>,
+    /// The length of the file in bytes.
+    pub bytes: u64,
+    utf16: Option<Utf16>,
+}
+
+impl TextFile {
+    /// Opens a file, past its byte order mark.
+    ///
+    /// # Errors
+    /// When it cannot be read, or is not a regular file: a pipe might never end, or never begin.
+    pub fn open(path: &Path) -> io::Result<Self> {
+        let meta = std::fs::metadata(path)?;
+        if !meta.is_file() && !meta.is_dir() {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, NOT_REGULAR));
+        }
+        let file = BufReader::with_capacity(CHUNK, File::open(path)?);
+        let mut text = Self { file, bytes: meta.len(), utf16: None };
+        text.begin()?;
+        Ok(text)
+    }
+
+    /// Starts over at the first line.
+    ///
+    /// # Errors
+    /// When the file cannot be read.
+    pub fn rewind(&mut self) -> io::Result<()> {
+        self.file.seek(SeekFrom::Start(0))?;
+        self.begin()
+    }
+
+    fn begin(&mut self) -> io::Result<()> {
+        let (skipped, utf16) = match self.file.fill_buf()? {
+            [0xEF, 0xBB, 0xBF, ..] => (3, None),
+            [0xFF, 0xFE, ..] => (2, Some(Utf16::new(u16::from_le_bytes))),
+            [0xFE, 0xFF, ..] => (2, Some(Utf16::new(u16::from_be_bytes))),
+            _ => (0, None),
+        };
+        self.file.consume(skipped);
+        self.utf16 = utf16;
+        Ok(())
+    }
+}
+
+impl BufRead for TextFile {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        match &mut self.utf16 {
+            None => self.file.fill_buf(),
+            Some(utf16) => utf16.fill(&mut self.file),
+        }
+    }
+
+    fn consume(&mut self, amount: usize) {
+        match &mut self.utf16 {
+            None => self.file.consume(amount),
+            Some(utf16) => utf16.at += amount,
+        }
+    }
+}
+
+impl Read for TextFile {
+    fn read(&mut self, out: &mut [u8]) -> io::Result<usize> {
+        let ready = self.fill_buf()?;
+        let count = ready.len().min(out.len());
+        if let (Some(to), Some(from)) = (out.get_mut(..count), ready.get(..count)) {
+            to.copy_from_slice(from);
+        }
+        self.consume(count);
+        Ok(count)
+    }
+}
+
+/// Decodes UTF-16.
+#[derive(Debug)]
+struct Utf16 {
+    unit: fn([u8; 2]) -> u16,
+    /// What is decoded, as UTF-8.
+    ready: Vec<u8>,
+    /// How much of `ready` was taken.
+    at: usize,
+    /// The first byte of a unit whose second one comes with the next chunk.
+    half: Option<u8>,
+    /// The first unit of a pair whose second one comes with the next chunk.
+    high: Option<u16>,
+}
+
+impl Utf16 {
+    fn new(unit: fn([u8; 2]) -> u16) -> Self {
+        Self { unit, ready: Vec::new(), at: 0, half: None, high: None }
+    }
+
+    fn fill(&mut self, file: &mut BufReader<File>) -> io::Result<&[u8]> {
+        while self.at >= self.ready.len() {
+            (self.at, self.ready) = (0, Vec::new());
+            let chunk = file.fill_buf()?;
+            if chunk.is_empty() {
+                let cut = self.half.take().is_some() | self.high.take().is_some();
+                self.ready.extend(cut.then_some(0xFF));
+                break;
+            }
+            let used = chunk.len();
+            let bytes: Vec<u8> = self.half.take().into_iter().chain(chunk.iter().copied()).collect();
+            file.consume(used);
+            for bytes in bytes.chunks(2) {
+                match bytes {
+                    [one, two] => self.push((self.unit)([*one, *two])),
+                    rest => self.half = rest.first().copied(),
+                }
+            }
+        }
+        Ok(self.ready.get(self.at..).unwrap_or_default())
+    }
+
+    fn push(&mut self, unit: u16) {
+        let units = [self.high.take(), Some(unit)].into_iter().flatten();
+        for decoded in char::decode_utf16(units) {
+            match decoded {
+                Ok(character) => self.ready.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
+                Err(error) if error.unpaired_surrogate() == unit && (0xD800..0xDC00).contains(&unit) => {
+                    self.high = Some(unit);
+                }
+                Err(_) => self.ready.push(0xFF),
+            }
+        }
+    }
+}
+
+/// Whether a file begins like UTF-16 without a byte order mark: every other byte of its beginning is zero.
+pub fn is_unmarked_utf16(start: &[u8]) -> bool {
+    let zeros = |parity: usize| start.iter().skip(parity).step_by(2).all(|byte| *byte == 0);
+    let letters = |parity: usize| start.iter().skip(parity).step_by(2).all(|byte| *byte != 0);
+    start.len() >= 4 && (zeros(0) && letters(1) || zeros(1) && letters(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(bytes: &[u8]) -> Vec<u8> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("it");
+        std::fs::write(&path, bytes).unwrap();
+        let mut file = TextFile::open(&path).unwrap();
+        let (mut once, mut again) = (Vec::new(), Vec::new());
+        file.read_to_end(&mut once).unwrap();
+        file.rewind().unwrap();
+        file.read_to_end(&mut again).unwrap();
+        assert_eq!(once, again);
+        once
+    }
+
+    #[test]
+    fn a_byte_order_mark_is_skipped_and_utf_16_is_decoded() {
+        let text = "a\u{fc}\u{1F600}\n".repeat(CHUNK / 8 + 1);
+        let utf16 = |order: fn(u16) -> [u8; 2]| -> Vec<u8> {
+            "\u{FEFF}".encode_utf16().chain(text.encode_utf16()).flat_map(order).collect()
+        };
+        assert_eq!(read(text.as_bytes()), text.as_bytes());
+        assert_eq!(read(&["\u{FEFF}".as_bytes(), text.as_bytes()].concat()), text.as_bytes());
+        assert_eq!(read(&utf16(u16::to_le_bytes)), text.as_bytes());
+        assert_eq!(read(&utf16(u16::to_be_bytes)), text.as_bytes());
+    }
+
+    #[test]
+    fn halves_of_utf_16_are_no_text() {
+        assert_eq!(read(b"\xff\xfea\0\x3d\xd8b\0"), b"a\xffb");
+        let paired = ["a".as_bytes(), &[0xFF], "\u{1F600}".as_bytes()].concat();
+        assert_eq!(read(b"\xff\xfea\0\x3d\xd8\x3d\xd8\x00\xde"), paired);
+        assert_eq!(read(b"\xff\xfea\0\x00\xde"), b"a\xff");
+        assert_eq!(read(b"\xff\xfea\0b"), b"a\xff");
+        assert_eq!(read(b"\xff\xfea\0\x3d\xd8"), b"a\xff");
+    }
+
+    #[test]
+    fn utf_16_without_a_mark_is_known_by_its_zeros() {
+        assert!(is_unmarked_utf16(b"{\0\"\0") && is_unmarked_utf16(b"\0{\0\""));
+        assert!(!is_unmarked_utf16(b"{\"a\"") && !is_unmarked_utf16(&[0; 16]) && !is_unmarked_utf16(b"{\0"));
+    }
+}

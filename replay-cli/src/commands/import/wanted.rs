@@ -1,0 +1,166 @@
+//! What is to be imported: files that were named, or what agents keep on this machine.
+
+use super::Args;
+use crate::bring::bring;
+use crate::config::Variables;
+use crate::desk::Desk;
+use crate::error::CliError;
+use crate::json;
+use crate::layout::plain;
+use crate::look::{Tone, counted, size, thousands};
+use crate::progress::Bar;
+use annals_core::Time;
+use annals_import::{Homes, Listed, Options, Selection, Source, discover, list, sources};
+use annals_store::{EventLog, MemoryLog};
+use serde_json::json;
+use std::io::Write;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// What is to be imported, and what cannot be.
+pub struct Wanted {
+    /// What is imported, one after another.
+    pub sources: Vec<Source>,
+    /// What was refused: each error names its file.
+    pub refused: Vec<(PathBuf, CliError)>,
+    /// What agents keep here, as far as it is chosen; empty when files were named.
+    listed: Vec<Listed>,
+    /// Where agents keep their sessions; nowhere when files were named.
+    pub homes: Homes,
+}
+
+impl Wanted {
+    /// The files that were named; without any, what agents keep on this machine, as far as it is chosen.
+    pub fn of(args: &Args, selection: &Selection, desk: &Desk) -> Self {
+        if args.files.is_empty() {
+            return Self::discovered(selection, desk);
+        }
+        let (mut found, mut refused) = (Vec::new(), Vec::new());
+        for path in &args.files {
+            match sources(path) {
+                Ok((sources, errors)) => {
+                    if sources.is_empty() && errors.is_empty() {
+                        refused.push((path.clone(), CliError::NothingThere { path: path.clone() }));
+                    }
+                    found.extend(sources);
+                    refused.extend(errors.into_iter().map(|error| (error.path().to_owned(), error.into())));
+                }
+                Err(error) => refused.push((path.clone(), error.into())),
+            }
+        }
+        Self { sources: found, refused, listed: Vec::new(), homes: Homes::default() }
+    }
+
+    fn discovered(selection: &Selection, desk: &Desk) -> Self {
+        let homes = match &desk.environment.variables {
+            Variables::OfProcess => Homes::from_env(),
+            fixed => Homes::of(|name| fixed.get(name).map(PathBuf::from)),
+        };
+        let (mut listed, errors) = discover(&homes);
+        listed.retain(|one| selection.takes(one));
+        let refused = errors.into_iter().map(|error| (error.path().to_owned(), error.into())).collect();
+        Self { sources: selection.sources(&listed), refused, listed, homes }
+    }
+
+    /// Shows what was refused, each in one line. When nothing that was named can be imported, the last one is the error.
+    ///
+    /// # Errors
+    /// See above.
+    pub fn say_refused(&mut self, desk: &Desk) -> Result<(), CliError> {
+        let nothing = self.sources.is_empty() && self.listed.is_empty() && self.homes == Homes::default();
+        let last = if nothing { self.refused.pop() } else { None };
+        for (_, error) in &self.refused {
+            desk.remarks.say(Tone::Bad, &error.to_string());
+        }
+        last.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// How many sessions there are, as far as that is known before they are read: a file holds at least one.
+    pub fn sessions(&self) -> u64 {
+        let of = |source: &Source| source.only.as_ref().map_or(1, |only| only.len() as u64);
+        self.sources.iter().map(of).sum()
+    }
+
+    /// Lists the sessions, newest first, and writes nothing.
+    ///
+    /// # Errors
+    /// When a source cannot be read, or the output refuses.
+    pub async fn list(&mut self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+        let named = self.homes == Homes::default();
+        if named {
+            let bar = Bar::new(desk.shows_progress(), "reading");
+            for source in std::mem::take(&mut self.sources) {
+                match sessions_of(&source, &bar).await {
+                    Ok(listed) => self.listed.extend(listed),
+                    Err(error) => self.refused.push((source.path, error)),
+                }
+            }
+            bar.clear();
+        }
+        self.listed.sort_by_key(|one| std::cmp::Reverse(one.updated));
+        if desk.look.json {
+            return self.in_json(out);
+        }
+        for one in &self.listed {
+            let much = match (one.rows, one.bytes) {
+                (Some(rows), _) => format!("{} events", thousands(rows)),
+                (None, Some(bytes)) => size(bytes),
+                (None, None) => String::new(),
+            };
+            let title = plain(one.title.as_deref().unwrap_or("(no title)"));
+            let head = format!("{:<11}  {:<15}  {much:>13}  ", one.agent, desk.look.age(one.updated));
+            writeln!(out, "{}{title}", desk.look.paint(Tone::Dim, &head))?;
+        }
+        let count = counted(self.listed.len() as u64, "session");
+        match (self.listed.is_empty(), named) {
+            (true, true) => {}
+            (true, false) => desk.remark(NOTHING),
+            (false, true) => desk.remark(&format!("{count}; nothing was imported (--dry-run)")),
+            (false, false) => {
+                desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"))
+            }
+        }
+        Ok(())
+    }
+
+    fn in_json(&self, out: &mut dyn Write) -> Result<(), CliError> {
+        let mut items = json::List::begin(out)?;
+        for one in &self.listed {
+            items.item(&json!({
+                "agent": one.agent, "id": one.foreign, "title": one.title, "created": one.created,
+                "updated": one.updated, "bytes": one.bytes, "rows": one.rows,
+                "file": one.source.path.to_string_lossy(),
+            }))?;
+        }
+        items.end()?;
+        Ok(())
+    }
+}
+
+/// Said when agents keep nothing on this machine.
+pub const NOTHING: &str = "no session of OpenCode, Codex CLI or Claude Code was found; name a file to import it";
+
+/// The sessions of a source; where only reading all of it shows them, they are imported into memory.
+async fn sessions_of(source: &Source, bar: &Bar) -> Result<Vec<Listed>, CliError> {
+    let listed = list(source)?;
+    if !listed.is_empty() {
+        return Ok(listed);
+    }
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let report = bring(&log, source, &Options { prompts: true, ..Options::default() }, bar).await?;
+    let mut found = Vec::new();
+    for session in report.sessions {
+        let head = log.head(session.session).await?;
+        found.push(Listed {
+            agent: source.form.agent().unwrap_or("annals"),
+            foreign: session.foreign,
+            title: session.title,
+            created: Time(session.session.millis()),
+            updated: head.map_or_else(Time::default, |head| head.at),
+            bytes: None,
+            rows: head.map(|head| head.next.0),
+            source: source.clone(),
+        });
+    }
+    Ok(found)
+}
