@@ -89,6 +89,8 @@ enum Command {
     Doctor(commands::doctor::Args),
     Compactions(commands::compactions::Args),
     Fork(commands::fork::Args),
+    Move(commands::moving::Args),
+    Inbox(commands::inbox::Args),
     Revert(commands::revert::Args),
     Pin(commands::pin::Args),
     Unpin(commands::pin::UnpinArgs),
@@ -130,6 +132,8 @@ impl Command {
             | Self::Doctor(_)
             | Self::Completions(_)
             | Self::Fork(_)
+            | Self::Move(_)
+            | Self::Inbox(_)
             | Self::Revert(_)
             | Self::Pin(_)
             | Self::Unpin(_)
@@ -168,6 +172,8 @@ impl Command {
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
             Self::Compactions(args) => commands::compactions::run(args, desk, out).await,
             Self::Fork(args) => commands::fork::run(args, desk, out).await,
+            Self::Move(args) => commands::moving::run(args, desk, out).await,
+            Self::Inbox(args) => commands::inbox::run(args, desk, out).await,
             Self::Revert(args) => commands::revert::run(args, desk, out).await,
             Self::Pin(args) => commands::pin::run(args, desk).await,
             Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,

@@ -12,8 +12,11 @@ pub mod closing;
 mod conduct;
 mod configured;
 mod equipment;
+mod edge;
+mod elsewhere;
 mod error;
 mod held;
+mod idle;
 mod json_lines;
 mod lease;
 mod lines;
@@ -24,15 +27,21 @@ mod question;
 mod real_place;
 pub mod rerun;
 mod screen;
+mod screen_tasks;
 mod screen_tools;
 mod show;
+mod server;
 mod signals;
+mod silence;
+mod stage;
 
 pub use advice::advice;
-pub use conduct::{Ended, Goal, Stage, conduct};
+pub use chat::Word;
+pub use conduct::{Ended, Goal, conduct};
 pub use configured::{Chosen, Options, configured};
 pub use equipment::{AtPlace, Equipment};
 pub use error::HostError;
+pub use idle::{idle, leave};
 pub use json_lines::JsonLines;
 pub use lease::Lease;
 pub use lines::{Line, Lines};
@@ -42,9 +51,12 @@ pub use real_place::RealPlace;
 pub use screen::Screen;
 pub use show::Show;
 pub use signals::{Signal, Signals};
+pub use silence::Silence;
+pub use stage::Stage;
 
 use crate::desk::Desk;
 use crate::error::CliError;
+use crate::layout::plain;
 use crate::look::Tone;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
@@ -55,7 +67,8 @@ use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A runtime over the store.
 pub struct Host {
@@ -66,6 +79,7 @@ pub struct Host {
     places: Arc<Places>,
     store: PathBuf,
     remarks: Remarks,
+    leases: Mutex<BTreeMap<SessionId, Weak<Lease>>>,
 }
 
 impl Host {
@@ -95,7 +109,7 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        Ok(Self { runtime, reader, places, store, remarks: desk.remarks.clone() })
+        Ok(Self { runtime, reader, places, store, remarks: desk.remarks.clone(), leases: Mutex::default() })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -106,9 +120,18 @@ impl Host {
         let session = self.runtime.session(session).await.map_err(HostError::from)?;
         let view = session.view().await.map_err(HostError::from)?;
         if let Some(location) = &view.session.location {
+            if !Path::new(&location.directory).is_dir() {
+                let directory = location.directory.clone();
+                return Err(HostError::NoDirectory { session: closing::short(session.id()), directory }.into());
+            }
             self.prepare(location).await?;
         }
         Ok(session)
+    }
+
+    /// Says something beside the answer.
+    pub(crate) fn say(&self, text: &str) {
+        self.remarks.say(Tone::Dim, &plain(text));
     }
 
     /// Looks at a Location beforehand: it runs git, which takes its time. Says what a person should know of it.
@@ -117,7 +140,8 @@ impl Host {
     /// When there is no such directory.
     pub async fn prepare(&self, location: &Location) -> Result<(), CliError> {
         if !Path::new(&location.directory).is_dir() {
-            return Err(HostError::NoDirectory { directory: location.directory.clone() }.into());
+            let directory = location.directory.clone();
+            return Err(HostError::BadDirectory { directory: directory.into(), why: "it is no directory".into() }.into());
         }
         self.places.prepare(location).await;
         for remark in self.places.remarks(location).await {
@@ -126,12 +150,19 @@ impl Host {
         Ok(())
     }
 
-    /// The right to run a Session; `None` while another process has it.
+    /// The right to run a Session, shared within this process; `None` while another process has it.
     ///
     /// # Errors
     /// When the store's folder cannot be written.
-    pub fn lease(&self, session: SessionId) -> Result<Option<Lease>, CliError> {
-        Lease::take(&self.store.join(RUNNING), session)
+    pub fn lease(&self, session: SessionId) -> Result<Option<Arc<Lease>>, CliError> {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lease) = leases.get(&session).and_then(Weak::upgrade) {
+            return Ok(Some(lease));
+        }
+        leases.retain(|_, lease| lease.strong_count() > 0);
+        let lease = Lease::take(&self.store.join(RUNNING), session)?.map(Arc::new);
+        leases.extend(lease.iter().map(|lease| (session, Arc::downgrade(lease))));
+        Ok(lease)
     }
 }
 
@@ -139,4 +170,4 @@ impl Host {
 const OUTPUTS: &str = "outputs";
 
 /// The folder of the store that says which Sessions run.
-const RUNNING: &str = "running";
+pub const RUNNING: &str = "running";

@@ -10,11 +10,12 @@ pub use reading::Reading;
 pub use words::{WORDS, Word};
 
 use super::{
-    Chosen, Ended, Goal, Host, HostError, Line, Manner, Question, Screen, Show, Stage, advice, closing, conduct,
+    Chosen, Ended, Goal, Host, HostError, Line, Manner, Question, Screen, Show, Stage, advice, closing, conduct, idle,
+    leave,
 };
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::look::Tone;
+use crate::look::{Tone, counted};
 use crate::remarks::Remarks;
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
@@ -66,9 +67,14 @@ impl<'a> Chat<'a> {
             None => desk.remarks.clone(),
         };
         let screen = Screen::new(remarks.clone(), desk.look.clone(), desk.watched);
-        let screen = if printer.is_some() { screen.above_a_prompt() } else { screen };
+        let screen = match &printer {
+            Some(printer) => screen.above_a_prompt(printer.clone()),
+            None => screen,
+        };
         let mut stage = Stage::new(host, questions, Show::Screen(Box::new(screen)), manner, lines)?;
         stage.steers = printer.is_some();
+        // At a prompt one goes on meanwhile; a pipe ends with its last answer.
+        stage.waits = printer.is_none();
         let ids = SeededIds::from_entropy()?;
         Ok(Self { host, definitions, chosen, session, stage, remarks, ids, printer })
     }
@@ -89,14 +95,14 @@ impl<'a> Chat<'a> {
             self.stage.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
         }
         loop {
-            let then = match self.stage.typed().await {
-                Line::Text(line) if line.trim().is_empty() => Then::GoesOn,
-                Line::Text(line) => match Word::of(&line) {
+            let then = match idle(self.host, self.session.as_ref(), &mut self.stage, out).await? {
+                Line::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
+                Line::Text { text, .. } => match Word::of(&text) {
                     Some(word) => self.word(word, out).await?,
-                    None => self.prompt(line.trim(), out).await?,
+                    None => self.prompt(text.trim(), out).await?,
                 },
                 Line::Interrupt => {
-                    self.aside("nothing runs; Ctrl-D or /quit leaves");
+                    self.interrupt();
                     Then::GoesOn
                 }
                 Line::End => Then::Ends,
@@ -106,6 +112,7 @@ impl<'a> Chat<'a> {
             }
         }
         if let Some(session) = &self.session {
+            leave(self.host, session, &mut self.stage, out).await?;
             self.stage.await_title(session).await;
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
@@ -121,6 +128,19 @@ impl<'a> Chat<'a> {
 
     fn warn(&self, text: &str) {
         self.remarks.write(&format!("{}\n", self.remarks.look().paint(Tone::Warn, text)));
+    }
+
+    /// Ctrl-C while no prompt is answered: what runs by itself ends.
+    fn interrupt(&self) {
+        let Some(session) = &self.session else { return self.aside("nothing runs; Ctrl-D or /quit leaves") };
+        let runs = session.is_running();
+        session.interrupt();
+        let tasks = session.cancel_background().len() as u64;
+        match (runs, tasks) {
+            (false, 0) => self.aside("nothing runs; Ctrl-D or /quit leaves"),
+            (true, 0) => self.aside("interrupting"),
+            (_, tasks) => self.aside(&format!("cancelling {}", counted(tasks, "background task"))),
+        }
     }
 
     async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
@@ -154,10 +174,13 @@ impl<'a> Chat<'a> {
                         continue;
                     }
                 }
+                Ended::Silent(silence) => self.warn(silence.sentence()),
                 Ended::Interrupted => self.warn("interrupted; say what is to be done instead"),
                 Ended::Stopped => self.warn("the turn ended: a permission was declined"),
                 Ended::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
-                Ended::Failed(error) => self.warn(&advice(error, self.chosen.model.as_str())),
+                Ended::Failed(error) => {
+                    self.warn(&advice(error, &*session.view().await.map_err(HostError::from)?));
+                }
                 Ended::Left => return Ok(Then::Ends),
             }
             return Ok(Then::GoesOn);
@@ -196,8 +219,9 @@ impl<'a> Chat<'a> {
             },
             (Word::New, session) => {
                 if let Some(session) = session {
+                    leave(self.host, &session, &mut self.stage, out).await?;
                     let id = closing::short(session.id());
-                    self.aside(&format!("Session {id} stays; annals chat -s {id} goes on with it"));
+                    self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
                 }
                 self.session = None;
             }
