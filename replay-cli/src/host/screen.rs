@@ -52,6 +52,13 @@ pub struct Screen {
     typed: BTreeSet<InputId>,
     inputs: BTreeMap<InputId, Text>,
     pub(super) calls: Calls,
+    pub(super) tasks: Tasks,
+    /// Breaks what streams on a terminal at blanks.
+    edge: Edge,
+    /// The model that was asked and has not answered in full, and since when.
+    asked: Option<(String, Instant)>,
+    /// What the questions are about that no answer is recorded of.
+    questions: BTreeMap<PermissionId, String>,
     meter: Meter,
     /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
     pub(super) above_a_prompt: bool,
@@ -251,7 +258,7 @@ impl Screen {
     fn record(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         if let Event::ChildStarted(started) = record.event {
             self.calls.child(started.child, started.agent.as_str());
-            self.tasks.began(record.session, started);
+            self.tasks.began(started);
         }
         if !self.shows(record.session) {
             self.about_permissions(record, out)?;

@@ -22,7 +22,7 @@ pub(super) struct Tasks {
 }
 
 impl Tasks {
-    pub(super) fn began(&mut self, _: SessionId, started: &ChildStarted) {
+    pub(super) fn began(&mut self, started: &ChildStarted) {
         let agent = started.agent.to_string();
         match started.background {
             true => drop(self.background.insert(started.child, (agent, Instant::now()))),
