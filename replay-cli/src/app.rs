@@ -3,13 +3,14 @@
 use crate::commands;
 use crate::config::Environment;
 use crate::desk::Desk;
+use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::look::{Look, Tone};
 use crate::pager::Output;
 use crate::place::{Place, VARIABLE};
 use crate::remarks::Remarks;
 use annals_core::Time;
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -45,6 +46,9 @@ struct Global {
     /// When to use colours; NO_COLOR is respected.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
     color: When,
+    /// Report more of what the program does, on stderr: -v what, -vv how. $ANNALS_LOG names a finer filter.
+    #[arg(long, short = 'v', action = ArgAction::Count, global = true, help_heading = "Everywhere")]
+    verbose: u8,
     /// Does not page long answers.
     #[arg(long, global = true, help_heading = "Everywhere")]
     no_pager: bool,
@@ -200,6 +204,8 @@ pub struct Surroundings {
     pub paged: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
+    /// Whether the program reports trouble of its own code: it has the process to itself.
+    pub reports: bool,
 }
 
 impl Surroundings {
@@ -212,6 +218,7 @@ impl Surroundings {
             remarks: Remarks::new(Box::new(io::stderr()), look(remarks), remarks),
             paged: out,
             environment: Environment::of_process(),
+            reports: true,
         }
     }
 }
@@ -268,7 +275,7 @@ fn unparsed(error: &clap::Error, remarks: &Remarks, out: Option<&mut (dyn Write 
 impl App {
     fn run(&self, surroundings: Surroundings, out: Option<&mut (dyn Write + Send)>) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let Surroundings { store, look, remarks, paged, environment } = surroundings;
+        let Surroundings { store, look, remarks, paged, environment, reports } = surroundings;
         let colour = |found: bool| match global.color {
             When::Auto => found,
             When::Always => true,
@@ -283,6 +290,10 @@ impl App {
         )
         .in_environment(environment);
         desk.watched = paged;
+        if reports {
+            let filter = desk.environment.variables.get(diagnostics::VARIABLE);
+            desk.diagnostics = Diagnostics::install(global.verbose, filter.as_deref(), desk.remarks.clone())?;
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {
@@ -302,6 +313,11 @@ impl App {
                 (answer, closed, out.finish())
             }
         };
+        if !matches!(answer, Ok(Verdict::Fine))
+            && let Some(path) = desk.diagnostics.written()
+        {
+            desk.remark(&format!("diagnostics are in {}", path.display()));
+        }
         let verdict = answer?;
         finished?;
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.

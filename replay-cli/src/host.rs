@@ -55,6 +55,7 @@ pub use silence::Silence;
 pub use stage::Stage;
 
 use crate::desk::Desk;
+use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::look::Tone;
@@ -79,6 +80,7 @@ pub struct Host {
     places: Arc<Places>,
     store: PathBuf,
     remarks: Remarks,
+    diagnostics: Diagnostics,
     leases: Mutex<BTreeMap<SessionId, Weak<Lease>>>,
 }
 
@@ -109,7 +111,8 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        Ok(Self { runtime, reader, places, store, remarks: desk.remarks.clone(), leases: Mutex::default() })
+        let (remarks, diagnostics) = (desk.remarks.clone(), desk.diagnostics.clone());
+        Ok(Self { runtime, reader, places, store, remarks, diagnostics, leases: Mutex::default() })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.

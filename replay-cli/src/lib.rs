@@ -12,6 +12,7 @@ pub mod commands;
 pub mod config;
 pub mod damaged;
 pub mod desk;
+pub mod diagnostics;
 pub mod error;
 pub mod host;
 pub mod import;

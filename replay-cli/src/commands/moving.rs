@@ -53,7 +53,10 @@ enum Planned {
 /// When there is no such Session or directory, another process runs the Session, or the changes do not fit DIR.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let directory = opening::place(desk, Some(&args.directory))?;
-    let (reader, id) = desk.change(&args.session).await?;
+    let (reader, id) = match args.dry_run {
+        true => desk.stored(&args.session).await?,
+        false => desk.change(&args.session).await?,
+    };
     let head = reader.head(id).await?;
     // What a dry run captures is gone with it.
     let scratch = args.dry_run.then(tempfile::tempdir).transpose()?;

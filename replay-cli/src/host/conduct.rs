@@ -51,6 +51,7 @@ pub(super) enum Happened {
     Withdrawn,
     Notice(Notice),
     Asked(Question),
+    Reported(String),
     Typed(Line),
     RunsElsewhere,
     Waits,
@@ -120,7 +121,7 @@ impl<'a> Scene<'a> {
     }
 
     pub(super) async fn next(&mut self) -> Happened {
-        let Stage { notices, questions, lines, signals, steers, open, held, .. } = &mut *self.stage;
+        let Stage { notices, questions, lines, signals, steers, open, held, reports, .. } = &mut *self.stage;
         let (listens, types) = (open.is_none(), open.is_some() || *steers || self.is_idle);
         tokio::select! {
             biased;
@@ -129,6 +130,7 @@ impl<'a> Scene<'a> {
             Some(notice) = async { held.next() }, if listens => Happened::Notice(notice),
             Some(notice) = notices.recv() => Happened::Notice(notice),
             Some(question) = questions.recv(), if listens => Happened::Asked(question),
+            Some(report) = reports.recv(), if listens => Happened::Reported(report),
             () = self.elsewhere.found.notified() => Happened::RunsElsewhere,
             () = self.elsewhere.waits.notified() => Happened::Waits,
             line = lines.next(), if types => Happened::Typed(line),
@@ -158,6 +160,7 @@ impl<'a> Scene<'a> {
                     "another process runs this Session: the prompt joins there, and what it records is shown here";
                 self.stage.show.aside(text, self.out)?;
             }
+            Happened::Reported(report) => self.stage.show.warning(&report, self.out)?,
             Happened::Waits => self.tell_of_background().await?,
             Happened::Typed(line) => self.typed(line).await?,
             Happened::Ended(_) => {}
@@ -261,6 +264,9 @@ impl<'a> Scene<'a> {
         }
         while let Ok(notice) = self.stage.notices.try_recv() {
             self.stage.show.notice(&notice, &*blobs, self.out)?;
+        }
+        while let Ok(report) = self.stage.reports.try_recv() {
+            self.stage.show.warning(&report, self.out)?;
         }
         Ok(())
     }

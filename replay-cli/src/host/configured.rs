@@ -78,6 +78,7 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         output: config.output(),
     };
     let redactor = config.redactor();
+    desk.diagnostics.redact(redactor.clone());
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
     let settings =
         Settings { compaction: config.compaction(), output: config.output(), title, redactor, ..Settings::default() };

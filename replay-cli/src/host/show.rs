@@ -42,6 +42,11 @@ impl Show {
         matches!(self, Self::Screen(_))
     }
 
+    /// Whether lines on the terminal are drawn anew, so that nobody else may write there.
+    pub fn draws(&self) -> bool {
+        matches!(self, Self::Screen(screen) if screen.remarks.are_watched())
+    }
+
     /// Shows what happened.
     ///
     /// # Errors

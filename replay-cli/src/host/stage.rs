@@ -2,6 +2,7 @@
 
 use super::held::Held;
 use super::{Host, Lease, Line, Lines, Manner, Question, Show, Signal, Signals};
+use crate::diagnostics::Redirected;
 use crate::error::CliError;
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
@@ -33,6 +34,9 @@ pub struct Stage {
     pub(super) held: Held,
     /// The right to run the Session, kept while tasks of it run in the background.
     pub(super) lease: Option<Arc<Lease>>,
+    /// What the program reports of trouble, where it is shown among the rest.
+    pub(super) reports: mpsc::UnboundedReceiver<String>,
+    _redirected: Option<Redirected>,
     _listening: Listening,
 }
 
@@ -71,6 +75,14 @@ impl Stage {
             drop(tell.send(notice.clone()));
         });
         let signals = Signals::listen()?;
+        let (_redirected, reports) = match show.draws() {
+            true => {
+                let (redirected, reports) = host.diagnostics.redirect();
+                (Some(redirected), reports)
+            }
+            // A line of its own on stderr disturbs nobody.
+            false => (None, mpsc::unbounded_channel().1),
+        };
         Ok(Self {
             show,
             manner,
@@ -83,6 +95,8 @@ impl Stage {
             open: None,
             held: Held::default(),
             lease: None,
+            reports,
+            _redirected,
             _listening: listening,
         })
     }
