@@ -92,6 +92,7 @@ impl Host {
     pub fn open(desk: &Desk, reader: Reader, equipment: Equipment, questions: Questions) -> Result<Self, CliError> {
         let store = std::path::absolute(desk.place.dir())
             .map_err(|source| CliError::File { path: desk.place.dir().to_owned(), source })?;
+        desk.diagnostics.keep_in(&store);
         let application = ToolRegistry::default();
         let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
         let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));

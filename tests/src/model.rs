@@ -114,6 +114,10 @@ fn serve(mut stream: TcpStream, shared: &Mutex<Shared>, gate: &(Mutex<bool>, Con
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
     while reader.read_line(&mut head)? > 0 && !head.ends_with("\r\n\r\n") {}
+    if head.is_empty() {
+        // Somebody looked whether a server is there.
+        return Ok(());
+    }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?

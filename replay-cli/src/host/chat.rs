@@ -117,7 +117,7 @@ impl<'a> Chat<'a> {
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
             self.aside(&format!("Session {id} · {}", closing::used(&view)));
-            self.aside(&format!("annals chat -s {id} goes on · annals verify {id} --requests --wire proves it"));
+            self.aside(&format!("to continue: annals chat -s {id} · to verify: annals verify {id} --requests --wire"));
         }
         Ok(Verdict::Fine)
     }
@@ -199,10 +199,11 @@ impl<'a> Chat<'a> {
             (Word::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
                 None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
                 Some(profile) => {
-                    if let Some(session) = session {
-                        session.switch_model(profile.model.clone()).await.map_err(HostError::from)?;
+                    // Of a Session the fact is shown.
+                    match session {
+                        Some(session) => session.switch_model(profile.model.clone()).await.map_err(HostError::from)?,
+                        None => self.aside(&format!("model {}", profile.model)),
                     }
-                    self.aside(&format!("{} answers from now on", profile.model));
                     self.chosen.model = profile.model;
                 }
             },
@@ -210,10 +211,10 @@ impl<'a> Chat<'a> {
             (Word::Agent(Some(name)), session) => match self.definitions.agent(&name.as_str().into()) {
                 None => self.warn(&format!("no agent is called {name:?}")),
                 Some(profile) => {
-                    if let Some(session) = session {
-                        session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?;
+                    match session {
+                        Some(session) => session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?,
+                        None => self.aside(&format!("agent {}", profile.agent)),
                     }
-                    self.aside(&format!("{} works from now on", profile.agent));
                     self.chosen.agent = profile.agent;
                 }
             },

@@ -35,7 +35,7 @@ pub fn say(view: &SessionView, ended: &Ended, desk: &Desk) {
     desk.remarks.write(blank);
     dim(&format!("Session {id} · {}", used(view)));
     if desk.shows_progress() {
-        dim(&format!("annals run -s {id} \"…\" goes on · annals verify {id} --requests --wire proves it"));
+        dim(&format!("to continue: annals run -s {id} \"…\" · to verify: annals verify {id} --requests --wire"));
     }
 }
 

@@ -96,37 +96,41 @@ fn a_task_that_ended_with_its_process_is_told_to_the_model_once() {
     assert_eq!(asked.matches("The process ended before the subagent did").count(), 1, "{asked}");
 }
 
-/// A child that asks for permission once it is let.
-fn asking() -> [Says; 2] {
-    let touch = ("d1", "bash", json!({"command": "touch made-by-child"}));
-    [Says::Calls("", vec![touch]).held(), Says::Text("Four files.")]
+/// A child that answers once it is let, and a parent that wants to do something then.
+fn asking() -> (Model, Person) {
+    let touch = ("c2", "bash", json!({"command": "touch made-by-itself"}));
+    let parent = [task(), Says::Text("It runs."), Says::Calls("", vec![touch]), Says::Text("It found four files.")];
+    let child = Says::Text("Four files.").held();
+    let model = Model::start(parent.into_iter().map(|says| says.to("delegate")).chain([child])).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    (model, person)
 }
 
 #[test]
 fn a_chat_shows_what_wakes_by_itself_and_asks_at_once() {
-    let (model, person) = story(asking());
+    let (model, person) = asking();
     let mut chat = Terminal::open(&person, &["chat"]);
     chat.expect("/help");
     chat.send("delegate\r");
     chat.expect("It runs.");
     model.release();
-    chat.expect("? bash asks for permission");
-    chat.expect("touch made-by-child");
-    assert!(!person.project().join("made-by-child").exists());
-    chat.send("y\r");
     chat.expect("background task of explore done: Four files.");
+    chat.expect("? bash asks for permission");
+    chat.expect("touch made-by-itself");
+    assert!(!person.project().join("made-by-itself").exists());
+    chat.send("y\r");
     chat.expect("It found four files.");
     chat.send("/quit\r");
     chat.expect("to continue");
     assert_eq!(chat.ended(), 0);
-    assert!(person.project().join("made-by-child").exists());
+    assert!(person.project().join("made-by-itself").exists());
     let inputs = person.json(&["log", "@last", "--kind", "input.admitted", "--json"]);
     assert_eq!(inputs.as_array().map(Vec::len), Some(2), "the prompt and the result, not the answer: {inputs}");
 }
 
 #[test]
 fn a_line_that_was_begun_before_a_question_is_a_prompt() {
-    let (model, person) = story(asking());
+    let (model, person) = asking();
     let mut chat = Terminal::open(&person, &["chat"]);
     chat.expect("/help");
     chat.send("delegate\r");
@@ -136,18 +140,20 @@ fn a_line_that_was_begun_before_a_question_is_a_prompt() {
     chat.expect("y");
     model.release();
     chat.expect("? bash asks for permission");
-    model.then([Says::Text("Yes to what?").to("delegate")]);
     chat.send("\r");
-    chat.expect("It found four files.");
-    assert!(!person.project().join("made-by-child").exists(), "nobody allowed it");
+    chat.expect("WHY no");
+    assert!(!person.project().join("made-by-itself").exists(), "nobody allowed it");
     chat.send("n not now\r");
-    chat.expect("Yes to what?");
+    chat.expect("It found four files.");
     chat.send("/quit\r");
     chat.expect("to continue");
     assert_eq!(chat.ended(), 0);
-    assert!(!person.project().join("made-by-child").exists());
-    let log = person.annals(&["transcript", "@last"]).out;
-    assert!(log.contains("y\n"), "{log}");
+    assert!(!person.project().join("made-by-itself").exists());
+    let inputs = person.json(&["log", "@last", "--kind", "input.admitted", "--json"]);
+    let texts: Vec<&str> = inputs.as_array().into_iter().flatten().filter_map(|one| one["text"].as_str()).collect();
+    assert_eq!((texts.len(), texts.last()), (3, Some(&"y")), "{texts:?}");
+    let asked = model.received().last().map(ToString::to_string).unwrap_or_default();
+    assert!(asked.contains("not now"), "{asked}");
 }
 
 #[test]
