@@ -130,6 +130,8 @@ pub enum ProviderErrorKind {
     InvalidRequest,
     /// The key is missing or wrong, or does not allow this.
     Authentication,
+    /// The account's quota or credit is used up; waiting does not help.
+    Quota,
     /// A filter refused the request or the answer.
     ContentFilter,
     /// The answer broke off, or was not what the protocol allows.
@@ -138,13 +140,14 @@ pub enum ProviderErrorKind {
 
 impl ProviderErrorKind {
     /// Every kind.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::RateLimit,
         Self::ProviderInternal,
         Self::Transport,
         Self::Overflow,
         Self::InvalidRequest,
         Self::Authentication,
+        Self::Quota,
         Self::ContentFilter,
         Self::IncompleteStream,
     ];
@@ -158,6 +161,7 @@ impl ProviderErrorKind {
             Self::Overflow => "overflow",
             Self::InvalidRequest => "invalid-request",
             Self::Authentication => "authentication",
+            Self::Quota => "quota",
             Self::ContentFilter => "content-filter",
             Self::IncompleteStream => "incomplete-stream",
         }
@@ -174,7 +178,7 @@ impl ProviderErrorKind {
         match self {
             Self::IncompleteStream => true,
             Self::RateLimit | Self::ProviderInternal | Self::Transport => !after_output,
-            Self::Overflow | Self::InvalidRequest | Self::Authentication | Self::ContentFilter => false,
+            Self::Overflow | Self::InvalidRequest | Self::Authentication | Self::Quota | Self::ContentFilter => false,
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::commands;
 use crate::config::Environment;
 use crate::desk::Desk;
+use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{EscapingWriter, Form, is_unsafe};
 use crate::look::{Look, Tone};
@@ -11,7 +12,7 @@ use crate::place::{Place, VARIABLE};
 use crate::remarks::Remarks;
 use annals_core::Time;
 use clap::builder::Styles;
-use clap::{CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -47,6 +48,9 @@ struct Global {
     /// When to use colours; NO_COLOR is respected.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
     color: When,
+    /// Report more of what the program does, on stderr: -v what, -vv how. $ANNALS_LOG names a finer filter.
+    #[arg(long, short = 'v', action = ArgAction::Count, global = true, help_heading = "Everywhere")]
+    verbose: u8,
     /// Do not use a pager.
     #[arg(long, global = true, help_heading = "Everywhere")]
     no_pager: bool,
@@ -95,6 +99,8 @@ enum Command {
     Doctor(commands::doctor::Args),
     Compactions(commands::compactions::Args),
     Fork(commands::fork::Args),
+    Move(commands::moving::Args),
+    Inbox(commands::inbox::Args),
     Revert(commands::revert::Args),
     Pin(commands::pin::Args),
     Unpin(commands::pin::UnpinArgs),
@@ -136,6 +142,8 @@ impl Command {
             | Self::Doctor(_)
             | Self::Completions(_)
             | Self::Fork(_)
+            | Self::Move(_)
+            | Self::Inbox(_)
             | Self::Revert(_)
             | Self::Pin(_)
             | Self::Unpin(_)
@@ -183,6 +191,8 @@ impl Command {
             Self::Verify(args) => commands::verify::run(args, desk, out).await,
             Self::Compactions(args) => commands::compactions::run(args, desk, out).await,
             Self::Fork(args) => commands::fork::run(args, desk, out).await,
+            Self::Move(args) => commands::moving::run(args, desk, out).await,
+            Self::Inbox(args) => commands::inbox::run(args, desk, out).await,
             Self::Revert(args) => commands::revert::run(args, desk, out).await,
             Self::Pin(args) => commands::pin::run(args, desk).await,
             Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
@@ -209,6 +219,8 @@ pub struct Surroundings {
     pub paged: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
+    /// Whether the program reports trouble of its own code: it has the process to itself.
+    pub reports: bool,
 }
 
 impl Surroundings {
@@ -221,6 +233,7 @@ impl Surroundings {
             remarks: Remarks::new(Box::new(io::stderr()), look(remarks), remarks),
             paged: out,
             environment: Environment::of_process(),
+            reports: true,
         }
     }
 }
@@ -285,7 +298,7 @@ fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Opti
 impl App {
     fn run(&self, surroundings: Surroundings, out: Option<&mut (dyn Write + Send)>) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let Surroundings { store, look, remarks, paged, environment } = surroundings;
+        let Surroundings { store, look, remarks, paged, environment, reports } = surroundings;
         let colour = |found: bool| match global.color {
             When::Auto => found,
             When::Always => true,
@@ -300,6 +313,10 @@ impl App {
         )
         .in_environment(environment);
         desk.watched = paged;
+        if reports {
+            let filter = desk.environment.variables.get(diagnostics::VARIABLE);
+            desk.diagnostics = Diagnostics::install(global.verbose, filter.as_deref(), desk.remarks.clone())?;
+        }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let form = match (global.raw, self.command.gives_bytes(), global.json) {
             (true, ..) => Form::Raw,
@@ -327,6 +344,11 @@ impl App {
                 (answer, closed, out.finish())
             }
         };
+        if !matches!(answer, Ok(Verdict::Fine))
+            && let Some(path) = desk.diagnostics.written()
+        {
+            desk.remark(&format!("diagnostics are in {}", path.display()));
+        }
         let verdict = answer?;
         finished?;
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.

@@ -3,6 +3,7 @@
 use crate::bring::{Redacted, bring, sources};
 use crate::config::Environment;
 use crate::damaged::DamagedLog;
+use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
 use crate::look::{Look, Tone};
 use crate::place::Place;
@@ -37,6 +38,8 @@ pub struct Desk {
     pub watched: bool,
     /// Variables and the directory, for what is configured.
     pub environment: Environment,
+    /// What the program reports of trouble.
+    pub diagnostics: Diagnostics,
     /// The stores that were opened: closed when the command is done.
     opened: Arc<Mutex<Vec<SharedLog>>>,
 }
@@ -72,7 +75,8 @@ impl Desk {
     /// A desk where nothing is open yet.
     pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
         let environment = Environment::of_process();
-        Self { place, named, file, look, remarks, watched: false, environment, opened: Arc::default() }
+        let (diagnostics, opened) = (Diagnostics::default(), Arc::default());
+        Self { place, named, file, look, remarks, watched: false, environment, diagnostics, opened }
     }
 
     /// The same in another environment.
@@ -98,6 +102,9 @@ impl Desk {
     /// When there is none and none is to be made, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
         let log = self.place.open(mode).await?;
+        if mode == OpenMode::Create {
+            self.diagnostics.keep_in(self.place.dir());
+        }
         if let Standing::Owner(report) = log.standing() {
             self.tell(&report);
         }
@@ -209,8 +216,18 @@ impl Desk {
     /// Finds a Session of the store, to append to it.
     ///
     /// # Errors
-    /// See [`Desk::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
+    /// See [`Desk::stored`].
     pub async fn change(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
+        let found = self.stored(name).await?;
+        self.diagnostics.keep_in(self.place.dir());
+        Ok(found)
+    }
+
+    /// Finds a Session of the store.
+    ///
+    /// # Errors
+    /// See [`Desk::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
+    pub async fn stored(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
         let file = self.file.clone().or_else(|| path.exists().then(|| path.to_owned()));
         if let Some(file) = file {

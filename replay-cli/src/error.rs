@@ -239,6 +239,14 @@ pub enum CliError {
     /// A Session cannot be told as a scenario.
     #[error(transparent)]
     Record(#[from] RecordError),
+    /// The filter of diagnostics cannot be read.
+    #[error("{variable} is no filter: {filter:?}: {why}; an example: annals=debug", variable = crate::diagnostics::VARIABLE)]
+    BadFilter {
+        /// What was given.
+        filter: String,
+        /// What is wrong with it.
+        why: String,
+    },
     /// There is no place to keep a store.
     #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
     NoPlace,
@@ -342,6 +350,7 @@ impl CliError {
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
             | Self::NoPlace
+            | Self::BadFilter { .. }
             | Self::NoTerminal
             | Self::File { .. }
             | Self::Recognise(_)

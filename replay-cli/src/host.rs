@@ -11,9 +11,12 @@ pub mod chat;
 pub mod closing;
 mod conduct;
 mod configured;
+mod edge;
+mod elsewhere;
 mod equipment;
 mod error;
 mod held;
+mod idle;
 mod json_lines;
 mod lease;
 mod lines;
@@ -24,15 +27,21 @@ mod question;
 mod real_place;
 pub mod rerun;
 mod screen;
+mod screen_tasks;
 mod screen_tools;
+mod server;
 mod show;
 mod signals;
+mod silence;
+mod stage;
 
 pub use advice::advice;
-pub use conduct::{Ended, Goal, Stage, conduct};
+pub use chat::Word;
+pub use conduct::{Ended, Goal, conduct};
 pub use configured::{Chosen, Options, configured};
 pub use equipment::{AtPlace, Equipment};
 pub use error::HostError;
+pub use idle::{idle, leave};
 pub use json_lines::JsonLines;
 pub use lease::Lease;
 pub use lines::{Line, Lines};
@@ -42,9 +51,13 @@ pub use real_place::RealPlace;
 pub use screen::Screen;
 pub use show::Show;
 pub use signals::{Signal, Signals};
+pub use silence::Silence;
+pub use stage::Stage;
 
 use crate::desk::Desk;
+use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
+use crate::layout::plain;
 use crate::look::Tone;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
@@ -54,8 +67,9 @@ use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sw
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
 
@@ -72,6 +86,8 @@ pub struct Host {
     clock: Arc<SystemClock>,
     /// Whether what earlier processes left was removed; then, the task that keeps removing what expires.
     tidied: OnceCell<AbortOnDrop>,
+    diagnostics: Diagnostics,
+    leases: Mutex<BTreeMap<SessionId, Weak<Lease>>>,
 }
 
 /// A task that ends with this.
@@ -91,6 +107,7 @@ impl Host {
     pub fn open(desk: &Desk, reader: Reader, equipment: Equipment, questions: Questions) -> Result<Self, CliError> {
         let store = std::path::absolute(desk.place.dir())
             .map_err(|source| CliError::File { path: desk.place.dir().to_owned(), source })?;
+        desk.diagnostics.keep_in(&store);
         let application = ToolRegistry::default();
         let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
         let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));
@@ -111,8 +128,9 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        let (remarks, tidied) = (desk.remarks.clone(), OnceCell::new());
-        Ok(Self { runtime, reader, places, store, remarks, outputs, clock, tidied })
+        let (remarks, diagnostics) = (desk.remarks.clone(), desk.diagnostics.clone());
+        let (leases, tidied) = (Mutex::default(), OnceCell::new());
+        Ok(Self { runtime, reader, places, store, remarks, diagnostics, leases, outputs, clock, tidied })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -123,9 +141,18 @@ impl Host {
         let session = self.runtime.session(session).await.map_err(HostError::from)?;
         let view = session.view().await.map_err(HostError::from)?;
         if let Some(location) = &view.session.location {
+            if !Path::new(&location.directory).is_dir() {
+                let directory = location.directory.clone();
+                return Err(HostError::NoDirectory { session: closing::short(session.id()), directory }.into());
+            }
             self.prepare(location).await?;
         }
         Ok(session)
+    }
+
+    /// Says something beside the answer.
+    pub(crate) fn say(&self, text: &str) {
+        self.remarks.say(Tone::Dim, &plain(text));
     }
 
     /// Looks at a Location beforehand: it runs git, which takes its time. Says what a person should know of it.
@@ -134,7 +161,10 @@ impl Host {
     /// When there is no such directory.
     pub async fn prepare(&self, location: &Location) -> Result<(), CliError> {
         if !Path::new(&location.directory).is_dir() {
-            return Err(HostError::NoDirectory { directory: location.directory.clone() }.into());
+            let directory = location.directory.clone();
+            return Err(
+                HostError::BadDirectory { directory: directory.into(), why: "it is no directory".into() }.into()
+            );
         }
         self.tidied.get_or_init(|| self.tidy()).await;
         self.places.prepare(location).await;
@@ -163,12 +193,19 @@ impl Host {
         self.remarks.say(Tone::Dim, remark);
     }
 
-    /// The right to run a Session; `None` while another process has it.
+    /// The right to run a Session, shared within this process; `None` while another process has it.
     ///
     /// # Errors
     /// When the store's folder cannot be written.
-    pub fn lease(&self, session: SessionId) -> Result<Option<Lease>, CliError> {
-        Lease::take(&self.store.join(RUNNING), session)
+    pub fn lease(&self, session: SessionId) -> Result<Option<Arc<Lease>>, CliError> {
+        let mut leases = self.leases.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lease) = leases.get(&session).and_then(Weak::upgrade) {
+            return Ok(Some(lease));
+        }
+        leases.retain(|_, lease| lease.strong_count() > 0);
+        let lease = Lease::take(&self.store.join(RUNNING), session)?.map(Arc::new);
+        leases.extend(lease.iter().map(|lease| (session, Arc::downgrade(lease))));
+        Ok(lease)
     }
 }
 
@@ -179,4 +216,4 @@ const OUTPUTS: &str = "outputs";
 const EDITS: &str = "edits";
 
 /// The folder of the store that says which Sessions run.
-const RUNNING: &str = "running";
+pub const RUNNING: &str = "running";

@@ -10,6 +10,7 @@ pub mod commands;
 pub mod config;
 pub mod damaged;
 pub mod desk;
+pub mod diagnostics;
 pub mod draw;
 pub mod error;
 pub mod escape;

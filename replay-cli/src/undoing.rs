@@ -9,16 +9,26 @@ use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, Seeded
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Locations, Settings};
 use annals_runtime::{Local, Ports, Runtime};
 use annals_store::Draft;
-use annals_tools::worktree::files_once_kept_in;
+use annals_tools::worktree::{files_kept_in, files_once_kept_in};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// The files that hosts have kept, by Location.
-struct Kept(PathBuf);
+/// Where captures of files are looked for.
+#[derive(Clone, Debug)]
+pub enum Captures {
+    /// Where hosts of this store have kept some.
+    Kept(PathBuf),
+    /// In this folder, made where there are none.
+    In(PathBuf),
+}
 
-impl Locations for Kept {
+impl Locations for Captures {
     fn at(&self, location: &Location) -> LocationServices {
-        let files = files_once_kept_in(&self.0, Path::new(&location.directory));
+        let directory = Path::new(&location.directory);
+        let files = match self {
+            Self::Kept(store) => files_once_kept_in(store, directory),
+            Self::In(folder) => files_kept_in(folder, directory),
+        };
         LocationServices { files: Some(files), ..LocationServices::default() }
     }
 }
@@ -28,6 +38,14 @@ impl Locations for Kept {
 /// # Errors
 /// When the system gives no randomness for ids.
 pub fn runtime(reader: &Reader, now: Time) -> Result<Runtime, CliError> {
+    with_captures(reader, now, Captures::Kept(reader.store().clone()))
+}
+
+/// The same with captures of files from elsewhere.
+///
+/// # Errors
+/// See [`runtime`].
+pub fn with_captures(reader: &Reader, now: Time, captures: Captures) -> Result<Runtime, CliError> {
     let views = reader.saved().cloned();
     let clock = Arc::new(ManualClock::at(now));
     let ports = Ports {
@@ -37,7 +55,7 @@ pub fn runtime(reader: &Reader, now: Time) -> Result<Runtime, CliError> {
         ids: Arc::new(SeededIds::from_entropy()?),
         outputs: Arc::new(MemoryOutputs::new(clock)),
         approver: Arc::new(FixedApprover::allowing("annals")),
-        locations: Arc::new(Kept(reader.store().clone())),
+        locations: Arc::new(captures),
         definitions: Arc::new(FixedDefinitions::default()),
     };
     Ok(Runtime::new(ports, Settings { views, ..Settings::default() }))

@@ -18,6 +18,9 @@ use tokio::task::{JoinError, JoinHandle};
 /// How a busy period ended.
 pub(crate) type Ended = Result<Outcome, RunError>;
 
+/// A busy period that somebody may wait for: `None` until it has ended.
+pub(crate) type Woken = watch::Receiver<Option<Ended>>;
+
 /// What a busy period is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Job {
@@ -60,7 +63,7 @@ struct Busy {
     woken: bool,
     stopping: bool,
     cancel: Arc<Cancel>,
-    ended: watch::Receiver<Option<Ended>>,
+    ended: Woken,
     task: JoinHandle<()>,
 }
 
@@ -71,12 +74,15 @@ impl Coordinator {
     }
 
     /// Something arrived: drains an idle Session, and lets a busy one drain once more. Any number of wakes before that
-    /// count as one.
-    pub(crate) fn wake(&self, work: &Arc<dyn Work>, session: SessionId) {
+    /// count as one. Gives the busy period that this is part of.
+    pub(crate) fn wake(&self, work: &Arc<dyn Work>, session: SessionId) -> Woken {
         let mut active = self.active();
         match active.busy.get_mut(&session) {
-            Some(busy) => busy.woken = true,
-            None => drop(self.start(&mut active, work, session, Job::Drain { forced: false })),
+            Some(busy) => {
+                busy.woken = true;
+                busy.ended.clone()
+            }
+            None => self.start(&mut active, work, session, Job::Drain { forced: false }),
         }
     }
 
@@ -91,7 +97,7 @@ impl Coordinator {
                     None => (self.start(&mut active, work, session, job), true),
                 }
             };
-            let ended = end(ended).await;
+            let ended = end_of(ended).await;
             if ours {
                 return ended;
             }
@@ -130,7 +136,7 @@ impl Coordinator {
         loop {
             let Some(ended) = self.active().busy.get(&session).map(|busy| busy.ended.clone()) else { return };
             // How it ended is for those who asked for it.
-            let _: Ended = end(ended).await;
+            let _: Ended = end_of(ended).await;
         }
     }
 
@@ -148,13 +154,7 @@ impl Coordinator {
         busy.into_values().map(|busy| busy.task).inspect(JoinHandle::abort).collect()
     }
 
-    fn start(
-        &self,
-        active: &mut Active,
-        work: &Arc<dyn Work>,
-        session: SessionId,
-        job: Job,
-    ) -> watch::Receiver<Option<Ended>> {
+    fn start(&self, active: &mut Active, work: &Arc<dyn Work>, session: SessionId, job: Job) -> Woken {
         active.periods += 1;
         let period = active.periods;
         let (told, ended) = watch::channel(None);
@@ -218,7 +218,8 @@ impl Job {
     }
 }
 
-async fn end(mut ended: watch::Receiver<Option<Ended>>) -> Ended {
+/// Waits for the end of a busy period.
+pub(crate) async fn end_of(mut ended: Woken) -> Ended {
     let ended = ended.wait_for(Option::is_some).await.map(|ended| ended.clone());
     // Without a sender the period was halted, as when the process dies.
     ended.ok().flatten().unwrap_or(Err(RunError::Halted))

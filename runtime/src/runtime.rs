@@ -10,6 +10,7 @@ use crate::outcome::{LogError, Refusal};
 use crate::redaction::guarded;
 use crate::session::Session;
 use crate::settings::{Ports, Settings};
+use crate::subagents::Background;
 use crate::tools::Cancel;
 use crate::turn::Runner;
 use crate::turn::title::Titles;
@@ -35,6 +36,8 @@ pub(crate) struct Shared {
     lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
     /// Children whose end this process will tell their parents.
     pub(crate) serving: Mutex<BTreeSet<SessionId>>,
+    /// Tasks in the background that this process runs.
+    pub(crate) background: Background,
     /// Sessions whose files this process restores.
     pub(crate) restoring: Mutex<BTreeSet<SessionId>>,
     /// Title requests that are under way.
@@ -103,7 +106,9 @@ impl Runtime {
         let titles = Titles::default();
         let halting = Arc::new(Halting { coordinator: coordinator.clone(), titles: titles.clone() });
         let (lanes, serving, restoring) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let shared = Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, restoring, titles });
+        let background = Background::default();
+        let shared =
+            Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, background, restoring, titles });
         Self { shared, _halting: halting }
     }
 
@@ -142,12 +147,15 @@ impl Runtime {
         self.shared.coordinator.busy()
     }
 
-    /// Interrupts everything and waits until all is put away.
+    /// Interrupts everything, tasks in the background included, and waits until all is settled.
     pub async fn shut_down(&self) {
+        // First: a result that comes meanwhile begins no turn.
+        self.shared.background.cancel(None);
         for session in self.running() {
             self.shared.coordinator.interrupt(session);
             self.shared.coordinator.idle(session).await;
         }
+        self.shared.background.settled().await;
         self.shared.titles.shut_down().await;
     }
 

@@ -41,6 +41,13 @@ pub enum MessagePlace {
     Seq(Seq),
 }
 
+/// A task in the background has ended.
+#[derive(Clone, Debug)]
+pub struct BackgroundEnded {
+    /// How the turns ended that its result led to; `None` when it led to none.
+    pub turns: Option<Result<Outcome, RunError>>,
+}
+
 impl Session {
     pub(crate) fn new(runtime: Runtime, lane: Arc<Lane>) -> Self {
         Self { runtime, lane }
@@ -100,6 +107,22 @@ impl Session {
     /// end may wait here, or end: the next run tells that the request was lost.
     pub async fn title_settled(&self) {
         self.shared().titles.settled(self.id()).await;
+    }
+
+    /// The children that do tasks of it in the background of this process.
+    pub fn background(&self) -> Vec<SessionId> {
+        self.shared().background.of(self.id())
+    }
+
+    /// Waits until a task in the background has ended, with the turns that its result led to. `None` when none runs.
+    pub async fn background_ended(&self) -> Option<BackgroundEnded> {
+        self.shared().background.ended(self.id()).await.map(|turns| BackgroundEnded { turns })
+    }
+
+    /// Cancels its tasks in the background, without waiting; gives the children that do them. Each is settled as cancelled.
+    /// Its result waits as an input and begins no turn.
+    pub fn cancel_background(&self) -> Vec<SessionId> {
+        self.shared().background.cancel(Some(self.id()))
     }
 
     /// Whether it runs in this process.

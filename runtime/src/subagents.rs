@@ -3,12 +3,15 @@
 //! Both sides tell it: the child's `session.created` names its parent and the call, the parent has `child.started` and
 //! `child.settled`. A child ends with its parent's run, and may do nothing that its parent is denied.
 
+mod background;
 mod limits;
+mod lost;
 mod result;
 mod serve;
 
+pub(crate) use background::Background;
 pub(crate) use limits::{Limits, as_child};
-pub(crate) use serve::settle_lost;
+pub(crate) use lost::settle_lost;
 
 use crate::Boxed;
 use crate::runtime::{Runtime, Shared};

@@ -339,3 +339,82 @@ async fn a_child_whose_process_ended_is_settled_when_its_parent_runs_again() -> 
     assert_eq!(settlements.filter(|record| matches!(record.event, Event::ChildSettled(_))).count(), 1);
     Ok(())
 }
+
+#[tokio::test]
+async fn a_task_in_the_background_whose_process_ended_is_an_input_of_the_next_run() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
+    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}")]);
+    let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    running.notified().await;
+    let (id, child) = (session.id(), child_of(&session).await?);
+    drop(session);
+    runtime.halt().await;
+    let runtime = world.runtime();
+    let session = runtime.session(id).await?;
+    assert_eq!(prompted(&session, "and?").await?, Outcome::Idle);
+    let lost = format!("user Subagent failed (task_id: {child}): The process ended before the subagent did");
+    assert_eq!(history(&session).await?[3..], ["user and?".into(), lost, "assistant stop: ok".into()]);
+    assert_eq!(session.view().await?.session.children[0].outcome, Some(ChildOutcome::Cancelled));
+    assert_eq!(prompted(&session, "more").await?, Outcome::Idle);
+    let again = history(&session).await?.into_iter().filter(|line| line.contains("Subagent failed")).count();
+    assert_eq!(again, 1, "it is said once");
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_host_waits_for_the_tasks_in_the_background_and_the_turns_that_they_lead_to() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
+    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}"), Attempt::text("four files")]);
+    let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
+    let (_runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    assert_eq!(session.background(), [child_of(&session).await?]);
+    running.notified().await;
+    go.notify_one();
+    let ended = session.background_ended().await.ok_or("a task runs")?;
+    assert!(matches!(ended.turns, Some(Ok(Outcome::Idle))), "{ended:?}");
+    assert_eq!(history(&session).await?.last().map(String::as_str), Some("assistant stop: ok"));
+    assert!(session.background_ended().await.is_none() && session.background().is_empty());
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_cancelled_task_in_the_background_is_settled_and_begins_no_turn() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
+    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}")]);
+    let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    running.notified().await;
+    let child = child_of(&session).await?;
+    assert_eq!(session.cancel_background(), [child]);
+    let ended = session.background_ended().await.ok_or("it was not settled yet")?;
+    assert!(ended.turns.is_none() && !session.is_running(), "{ended:?}");
+    let view = session.view().await?;
+    assert_eq!(view.session.children[0].outcome, Some(ChildOutcome::Cancelled));
+    assert_eq!(view.inbox.pending.len(), 1, "the model reads it in its next turn");
+    runtime.shut_down().await;
+    assert_eq!(session.view().await?.inbox.pending.len(), 1);
+    Ok(())
+}
+
+#[tokio::test]
+async fn a_runtime_that_shuts_down_settles_tasks_in_the_background_and_begins_no_turn() -> Tested {
+    let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
+    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}")]);
+    let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
+    let (runtime, session) = begin(&world, subagents()).await?;
+    prompted(&session, "go").await?;
+    running.notified().await;
+    runtime.shut_down().await;
+    let view = session.view().await?;
+    assert_eq!(view.session.children[0].outcome, Some(ChildOutcome::Cancelled));
+    assert_eq!((view.inbox.pending.len(), session.is_running()), (1, false));
+    Ok(())
+}

@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
@@ -22,12 +22,33 @@ pub enum Says {
     Begins(&'static str),
     /// A refusal: status and message.
     Refuses(u16, &'static str),
+    /// An answer without anything in it, ended for this reason.
+    Nothing(&'static str),
+    /// To the next request that holds a text, whatever stands before it in the script.
+    To(&'static str, Box<Says>),
+    /// Once the test lets it ([`Model::release`]).
+    Held(Box<Says>),
+}
+
+impl Says {
+    /// This, to the next request that holds `text`.
+    #[must_use]
+    pub fn to(self, text: &'static str) -> Self {
+        Self::To(text, Box::new(self))
+    }
+
+    /// This, once the test lets it.
+    #[must_use]
+    pub fn held(self) -> Self {
+        Self::Held(Box::new(self))
+    }
 }
 
 /// A server that runs until the test ends.
 pub struct Model {
     url: String,
     shared: Arc<Mutex<Shared>>,
+    released: Arc<(Mutex<bool>, Condvar)>,
 }
 
 #[derive(Default)]
@@ -46,15 +67,22 @@ impl Model {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let url = format!("http://{}/v1", listener.local_addr()?);
         let shared = Arc::new(Mutex::new(Shared { script: script.into_iter().collect(), ..Shared::default() }));
-        let served = shared.clone();
+        let released = Arc::new((Mutex::new(false), Condvar::new()));
+        let (served, gate) = (shared.clone(), released.clone());
         thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                let served = served.clone();
+                let (served, gate) = (served.clone(), gate.clone());
                 // A client that went away is nobody's fault.
-                thread::spawn(move || drop(serve(stream, &served)));
+                thread::spawn(move || drop(serve(stream, &served, &gate)));
             }
         });
-        Ok(Self { url, shared })
+        Ok(Self { url, shared, released })
+    }
+
+    /// Lets answers come that are held, now and later.
+    pub fn release(&self) {
+        *self.released.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.released.1.notify_all();
     }
 
     /// Its base URL.
@@ -82,10 +110,14 @@ fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
+fn serve(mut stream: TcpStream, shared: &Mutex<Shared>, gate: &(Mutex<bool>, Condvar)) -> io::Result<()> {
     let mut reader = BufReader::new(stream.try_clone()?);
     let mut head = String::new();
     while reader.read_line(&mut head)? > 0 && !head.ends_with("\r\n\r\n") {}
+    if head.is_empty() {
+        // Somebody looked whether a server is there.
+        return Ok(());
+    }
     let length = head.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
         name.eq_ignore_ascii_case("content-length").then(|| value.trim().parse::<usize>().ok())?
@@ -96,9 +128,24 @@ fn serve(mut stream: TcpStream, shared: &Mutex<Shared>) -> io::Result<()> {
         let mut shared = locked(shared);
         shared.headers.push(head);
         shared.received.push(serde_json::from_slice(&body).unwrap_or(Value::Null));
-        shared.script.pop_front().unwrap_or(Says::Refuses(400, "the script has ended"))
+        let meant = String::from_utf8_lossy(&body);
+        let to = |says: &Says| matches!(says, Says::To(text, _) if meant.contains(text));
+        let any = |says: &Says| !matches!(says, Says::To(..));
+        let at = shared.script.iter().position(to).or_else(|| shared.script.iter().position(any));
+        at.and_then(|at| shared.script.remove(at)).unwrap_or(Says::Refuses(400, "the script has ended"))
     };
-    answer(&mut stream, says)
+    let mut says = says;
+    loop {
+        says = match says {
+            Says::To(_, says) => *says,
+            Says::Held(held) => {
+                let released = gate.0.lock().unwrap_or_else(PoisonError::into_inner);
+                drop(gate.1.wait_while(released, |released| !*released).unwrap_or_else(PoisonError::into_inner));
+                *held
+            }
+            says => break answer(&mut stream, says),
+        };
+    }
 }
 
 fn answer(stream: &mut TcpStream, says: Says) -> io::Result<()> {
@@ -138,7 +185,8 @@ fn answer(stream: &mut TcpStream, says: Says) -> io::Result<()> {
             thread::sleep(STILL);
             return Ok(());
         }
-        Says::Refuses(..) => {}
+        Says::Nothing(finish) => chunk(json!({}), json!(finish))?,
+        Says::Refuses(..) | Says::To(..) | Says::Held(_) => {}
     }
     let usage = json!({"prompt_tokens": 120, "completion_tokens": 8, "total_tokens": 128});
     write!(stream, "data: {}\n\ndata: [DONE]\n\n", json!({"id": "answer", "choices": [], "usage": usage}))?;

@@ -2,11 +2,19 @@
 
 #[path = "run/again.rs"]
 mod again;
+#[path = "run/background.rs"]
+mod background;
 #[path = "run/command.rs"]
 mod command;
+#[path = "run/elsewhere.rs"]
+mod elsewhere;
+#[path = "run/endings.rs"]
+mod endings;
 #[path = "run/guards.rs"]
 mod guards;
 #[path = "run/person.rs"]
 mod person;
 #[path = "run/protocols.rs"]
 mod protocols;
+#[path = "run/terminal.rs"]
+mod terminal;

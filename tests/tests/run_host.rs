@@ -84,7 +84,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
     let script = vec![Attempt { outcome: Outcome::Error(error), ..Attempt::default() }];
     let mut theatre = Theatre::new(script, Watching::Nobody, Manner::Yes).await;
     let Ended::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
-    insta::assert_snapshot!(annals_cli::host::advice(&error, "demo/one"));
+    insta::assert_snapshot!(annals_cli::host::advice(&error, &*theatre.view().await));
     assert_eq!(theatre.out(), "");
 }
 

@@ -49,13 +49,19 @@ pub(super) fn in_stream(words: &[&str], message: &str) -> ProviderError {
 }
 
 fn of_status(status: u16, advice: RetryAdvice, body: &str) -> ProviderErrorKind {
-    use ProviderErrorKind::{Authentication, ContentFilter, InvalidRequest, Overflow, ProviderInternal, RateLimit};
+    use ProviderErrorKind::{
+        Authentication, ContentFilter, InvalidRequest, Overflow, ProviderInternal, Quota, RateLimit,
+    };
     if is_filtered(body) {
         return ContentFilter;
     }
     match status {
-        401..=403 => Authentication,
-        429 if is_quota(body) && advice.after_ms.is_none_or(|wait| wait > LONGEST_WAIT_MS) => Authentication,
+        402 => Quota,
+        401 | 403 if is_quota(body) => Quota,
+        401 | 403 => Authentication,
+        429 if is_quota(body) && advice.after_ms.is_none_or(|wait| wait > LONGEST_WAIT_MS) => Quota,
+        // Anthropic refuses an empty account with 400.
+        400 if is_quota(body) => Quota,
         429 => RateLimit,
         400 | 413 if body.trim().is_empty() => Overflow,
         _ if is_overflow(body) => Overflow,
@@ -78,11 +84,15 @@ fn advised(kind: ProviderErrorKind, advice: RetryAdvice) -> ProviderErrorKind {
 
 /// The kind of the words that the three protocols have for errors.
 fn of_words(all: &str) -> Option<ProviderErrorKind> {
-    use ProviderErrorKind::{Authentication, ContentFilter, InvalidRequest, Overflow, ProviderInternal, RateLimit};
+    use ProviderErrorKind::{
+        Authentication, ContentFilter, InvalidRequest, Overflow, ProviderInternal, Quota, RateLimit,
+    };
     let has = |words: &[&str]| words.iter().any(|word| all.contains(word));
     if is_filtered(all) {
         Some(ContentFilter)
-    } else if is_quota(all) || has(&["authentication_error", "permission_error", "billing_error", "invalid_api_key"]) {
+    } else if is_quota(all) || has(&["billing_error"]) {
+        Some(Quota)
+    } else if has(&["authentication_error", "permission_error", "invalid_api_key"]) {
         Some(Authentication)
     } else if has(&["rate_limit", "rate limit", "too many requests"]) {
         Some(RateLimit)
@@ -173,6 +183,7 @@ const fn headline(kind: ProviderErrorKind) -> &'static str {
         ProviderErrorKind::Overflow => "the request exceeds the model's context",
         ProviderErrorKind::InvalidRequest => "the provider refused the request",
         ProviderErrorKind::Authentication => "the key is missing or wrong, or does not allow this",
+        ProviderErrorKind::Quota => "the account's quota or credit is used up",
         ProviderErrorKind::ContentFilter => "a content filter refused the request",
         ProviderErrorKind::IncompleteStream => "the answer broke off",
     }

@@ -31,8 +31,9 @@ pub struct Args {
 /// When there is no model to talk to, or no Session to go on with; when the store refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
-    let found = match opening::find(args.go_on, args.session.as_deref(), desk).await? {
-        Some(found) => Some(opening::continued(found).await?),
+    let directory = options.directory.as_deref();
+    let found = match opening::find(args.go_on, args.session.as_deref(), directory, desk).await? {
+        Some(found) => Some(opening::continued(found).await?.in_directory(directory, desk)?),
         None => None,
     };
     let (equipment, chosen) = configured(desk, &options, found.as_ref())?;

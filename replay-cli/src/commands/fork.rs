@@ -2,16 +2,18 @@
 
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
+use crate::host::{closing, opening};
 use crate::json;
 use crate::layout::plain;
 use crate::look::{Tone, counted};
 use crate::message_ref::MessageRef;
-use annals_core::event::SessionForked;
+use annals_core::event::{Location, SessionForked, SessionMoved};
 use annals_core::{Seq, SessionId};
 use annals_runtime::fork_title;
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_store::{Draft, placing};
 use std::io::Write;
+use std::path::{Path, PathBuf};
 
 /// Begins a Session that goes on from a place in another one; nothing is copied, and the other one stays as it is.
 ///
@@ -29,6 +31,9 @@ pub struct Args {
     /// Fork before the message that holds event EVENT, or before the N-th user message (turn:N).
     #[arg(long, value_name = "EVENT|turn:N")]
     before: Option<MessageRef>,
+    /// Let the fork work in DIR, which may be another project.
+    #[arg(long, value_name = "DIR")]
+    directory: Option<PathBuf>,
 }
 
 /// Runs the command.
@@ -36,6 +41,7 @@ pub struct Args {
 /// # Errors
 /// When there is no such Session or message, or the log refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let directory = args.directory.as_deref().map(|directory| opening::place(desk, Some(directory))).transpose()?;
     let (reader, parent) = desk.change(&args.session).await?;
     let head = reader.head(parent).await?;
     let view = reader.view(parent, head.next).await?;
@@ -47,13 +53,20 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
     let at = desk.look.now.max(head.at);
     let session: SessionId = SeededIds::from_entropy()?.session(at);
-    let draft = Draft { session, expected: cut, at, events: vec![forked.clone().into()], digest: None };
+    let there = reader.look(parent, cut).await?.session.location;
+    let moved =
+        directory.map(|directory| Location { directory, workspace: None }).filter(|to| Some(to) != there.as_ref());
+    let location = moved.clone().or(there);
+    let moved = moved.map(|location| SessionMoved { location }.into());
+    let events = [forked.clone().into()].into_iter().chain(moved).collect();
+    let draft = Draft { session, expected: cut, at, events, digest: None };
     reader.log().append(draft).await?;
     if desk.look.json {
         json::object(
             out,
             &serde_json::json!({
                 "id": session, "from": parent, "parent": forked.parent, "cut": cut, "title": forked.title,
+                "directory": location.map(|location| location.directory),
             }),
         )?;
         return Ok(Verdict::Fine);
@@ -64,5 +77,12 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let messages = reader.view(session, until).await?.history.selected().count() as u64;
     let messages = counted(messages, "message");
     desk.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
+    if let Some(gone) = location.filter(|location| !Path::new(&location.directory).is_dir()) {
+        let id = closing::short(session);
+        desk.remark(&plain(&format!(
+            "it works in {}, which is no directory here; to continue in another one: annals run -s {id} --directory DIR",
+            gone.directory
+        )));
+    }
     Ok(Verdict::Fine)
 }

@@ -43,7 +43,7 @@ pub struct Args {
 /// When there is no such Session or message, or no model to ask; when the store refuses.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
-    let Some(found) = opening::find(false, Some(&args.session), desk).await? else {
+    let Some(found) = opening::find(false, Some(&args.session), None, desk).await? else {
         return Err(HostError::NoPrompt.into());
     };
     let reader = found.reader.clone();
@@ -126,10 +126,10 @@ async fn again(
             Deed::Compaction => Goal::Compaction,
         };
         match conduct(host, session, goal, stage, &mut io::sink()).await? {
-            Ended::Idle | Ended::Elsewhere | Ended::Stopped => {}
+            Ended::Idle | Ended::Elsewhere | Ended::Silent(_) | Ended::Stopped => {}
             Ended::Failed(error) => {
                 let view = session.view().await.map_err(HostError::from)?;
-                desk.remarks.say(Tone::Bad, &advice(&error, view.session.model.as_str()));
+                desk.remarks.say(Tone::Bad, &advice(&error, &view));
                 return Ok(false);
             }
             Ended::Interrupted | Ended::Left => return Ok(false),

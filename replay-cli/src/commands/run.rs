@@ -43,6 +43,9 @@ pub struct Args {
 /// What a run works with.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct With {
+    /// Work in DIR instead of the current directory; a session that worked elsewhere continues there.
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
     /// The agent.
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
@@ -81,6 +84,7 @@ impl With {
             model: self.model.clone(),
             record: self.record.clone(),
             replay: self.replay.clone(),
+            directory: self.directory.clone(),
         }
     }
 }
@@ -98,8 +102,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         return Err(HostError::FilesAlone.into());
     }
     let options = args.with.options();
-    let found = match opening::find(args.go_on, args.session.as_deref(), desk).await? {
-        Some(found) => Some(opening::continued(found).await?),
+    let directory = options.directory.as_deref();
+    let found = match opening::find(args.go_on, args.session.as_deref(), directory, desk).await? {
+        Some(found) => Some(opening::continued(found).await?.in_directory(directory, desk)?),
         None => None,
     };
     if let (None, Some(found)) = (&prompt, &found) {
@@ -146,7 +151,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if let Ended::Failed(error) = &ended
         && !desk.look.json
     {
-        desk.remarks.say(crate::look::Tone::Bad, &advice(error, view.session.model.as_str()));
+        desk.remarks.say(crate::look::Tone::Bad, &advice(error, &view));
     }
     Ok(Verdict::bad_if(!matches!(ended, Ended::Idle | Ended::Elsewhere)))
 }

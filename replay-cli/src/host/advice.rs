@@ -1,15 +1,18 @@
 //! A failed run in words: what happened, and what to do.
 
+use annals_core::event::Purpose;
+use annals_projections::SessionView;
 use annals_runtime::ports::ProviderErrorKind;
 use annals_runtime::{LogError, RunError};
 
-/// One or two sentences: what happened to a run on `model`, and what to do about it.
-pub fn advice(error: &RunError, model: &str) -> String {
+/// One or two sentences: what happened to the run that `view` ends with, and what to do about it.
+pub fn advice(error: &RunError, view: &SessionView) -> String {
+    let model = &view.session.model;
     match error {
         RunError::Provider { kind, message } => {
             let message = message.trim();
             let stop = if message.ends_with(['.', '?', '!']) { "" } else { "." };
-            match hint(*kind) {
+            match hint(*kind, attempts(view)) {
                 Some(hint) => format!("{model}: {message}{stop} {hint}"),
                 None => format!("{model}: {message}{stop}"),
             }
@@ -27,18 +30,41 @@ pub fn advice(error: &RunError, model: &str) -> String {
     }
 }
 
-fn hint(kind: ProviderErrorKind) -> Option<&'static str> {
+/// How many attempts the last request took.
+fn attempts(view: &SessionView) -> u32 {
+    view.requests.marks.iter().rfind(|mark| mark.purpose != Purpose::Title).map_or(1, |mark| mark.attempt)
+}
+
+fn hint(kind: ProviderErrorKind, attempts: u32) -> Option<String> {
     Some(match kind {
-        ProviderErrorKind::Authentication => "Check the key: `annals models` says where it is taken from.",
+        ProviderErrorKind::Authentication => "Check the key: `annals models` says where it is taken from.".into(),
+        ProviderErrorKind::Quota => {
+            "The account has no quota or credit left: check plan and billing at the provider, or choose another model by \
+             --model."
+                .into()
+        }
         ProviderErrorKind::RateLimit | ProviderErrorKind::ProviderInternal => {
-            "The provider did not answer after several attempts; `annals run -c` tries again."
+            format!("{}; to try again: `annals run -c`.", tried(attempts))
         }
-        ProviderErrorKind::Transport => "`annals config show` tells the address; `annals run -c` tries again.",
+        ProviderErrorKind::Transport => {
+            format!("{}. `annals config show` shows the address; to try again: `annals run -c`.", tried(attempts))
+        }
         ProviderErrorKind::Overflow => {
-            "The request does not fit the model: choose a model with a larger context by --model, or begin a new Session."
+            "The request does not fit the model: choose a model with a larger context by --model, or begin a new session."
+                .into()
         }
-        ProviderErrorKind::ContentFilter => "A filter of the provider refused it; put it in other words.",
-        ProviderErrorKind::IncompleteStream => "What arrived is kept; `annals run -c` goes on from there.",
+        ProviderErrorKind::ContentFilter => "A filter of the provider refused it; put it in other words.".into(),
+        ProviderErrorKind::IncompleteStream => {
+            format!("{}. What arrived is kept; to continue: `annals run -c`.", tried(attempts))
+        }
         ProviderErrorKind::InvalidRequest => return None,
     })
+}
+
+/// What was tried.
+fn tried(attempts: u32) -> String {
+    match attempts {
+        0 | 1 => "It was tried once".into(),
+        attempts => format!("It was tried {attempts} times"),
+    }
 }

@@ -10,12 +10,13 @@ pub use reading::Reading;
 pub use words::{WORDS, Word};
 
 use super::{
-    Chosen, Ended, Goal, Host, HostError, Line, Manner, Question, Screen, Show, Stage, advice, closing, conduct,
+    Chosen, Ended, Goal, Host, HostError, Line, Manner, Question, Screen, Show, Stage, advice, closing, conduct, idle,
+    leave,
 };
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::escape::{EscapingWriter, Form};
-use crate::look::Tone;
+use crate::look::{Tone, counted};
 use crate::remarks::Remarks;
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
@@ -67,9 +68,14 @@ impl<'a> Chat<'a> {
             None => desk.remarks.clone(),
         };
         let screen = Screen::new(remarks.clone(), desk.look.clone(), desk.watched);
-        let screen = if printer.is_some() { screen.above_a_prompt() } else { screen };
+        let screen = match &printer {
+            Some(printer) => screen.above_a_prompt(printer.clone()),
+            None => screen,
+        };
         let mut stage = Stage::new(host, questions, Show::Screen(Box::new(screen)), manner, lines)?;
         stage.steers = printer.is_some();
+        // At a prompt one goes on meanwhile; a pipe ends with its last answer.
+        stage.waits = printer.is_none();
         let ids = SeededIds::from_entropy()?;
         Ok(Self { host, definitions, chosen, session, stage, remarks, ids, printer })
     }
@@ -90,14 +96,14 @@ impl<'a> Chat<'a> {
             self.stage.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
         }
         loop {
-            let then = match self.stage.typed().await {
-                Line::Text(line) if line.trim().is_empty() => Then::GoesOn,
-                Line::Text(line) => match Word::of(&line) {
+            let then = match idle(self.host, self.session.as_ref(), &mut self.stage, out).await? {
+                Line::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
+                Line::Text { text, .. } => match Word::of(&text) {
                     Some(word) => self.word(word, out).await?,
-                    None => self.prompt(line.trim(), out).await?,
+                    None => self.prompt(text.trim(), out).await?,
                 },
                 Line::Interrupt => {
-                    self.aside("nothing runs; Ctrl-D or /quit leaves");
+                    self.interrupt();
                     Then::GoesOn
                 }
                 Line::End => Then::Ends,
@@ -107,11 +113,12 @@ impl<'a> Chat<'a> {
             }
         }
         if let Some(session) = &self.session {
+            leave(self.host, session, &mut self.stage, out).await?;
             self.stage.await_title(session).await;
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
             self.aside(&format!("Session {id} · {}", closing::used(&view)));
-            self.aside(&format!("annals chat -s {id} goes on · annals verify {id} --requests --wire proves it"));
+            self.aside(&format!("to continue: annals chat -s {id} · to verify: annals verify {id} --requests --wire"));
         }
         Ok(Verdict::Fine)
     }
@@ -122,6 +129,19 @@ impl<'a> Chat<'a> {
 
     fn warn(&self, text: &str) {
         self.remarks.write(&format!("{}\n", self.remarks.look().paint(Tone::Warn, text)));
+    }
+
+    /// Ctrl-C while no prompt is answered: what runs by itself ends.
+    fn interrupt(&self) {
+        let Some(session) = &self.session else { return self.aside("nothing runs; Ctrl-D or /quit leaves") };
+        let runs = session.is_running();
+        session.interrupt();
+        let tasks = session.cancel_background().len() as u64;
+        match (runs, tasks) {
+            (false, 0) => self.aside("nothing runs; Ctrl-D or /quit leaves"),
+            (true, 0) => self.aside("interrupting"),
+            (_, tasks) => self.aside(&format!("cancelling {}", counted(tasks, "background task"))),
+        }
     }
 
     async fn prompt(&mut self, text: &str, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
@@ -155,10 +175,13 @@ impl<'a> Chat<'a> {
                         continue;
                     }
                 }
+                Ended::Silent(silence) => self.warn(silence.sentence()),
                 Ended::Interrupted => self.warn("interrupted; say what is to be done instead"),
                 Ended::Stopped => self.warn("the turn ended: a permission was declined"),
                 Ended::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
-                Ended::Failed(error) => self.warn(&advice(error, self.chosen.model.as_str())),
+                Ended::Failed(error) => {
+                    self.warn(&advice(error, &*session.view().await.map_err(HostError::from)?));
+                }
                 Ended::Left => return Ok(Then::Ends),
             }
             return Ok(Then::GoesOn);
@@ -177,10 +200,11 @@ impl<'a> Chat<'a> {
             (Word::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
                 None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
                 Some(profile) => {
-                    if let Some(session) = session {
-                        session.switch_model(profile.model.clone()).await.map_err(HostError::from)?;
+                    // Of a Session the fact is shown.
+                    match session {
+                        Some(session) => session.switch_model(profile.model.clone()).await.map_err(HostError::from)?,
+                        None => self.aside(&format!("model {}", profile.model)),
                     }
-                    self.aside(&format!("{} answers from now on", profile.model));
                     self.chosen.model = profile.model;
                 }
             },
@@ -188,17 +212,18 @@ impl<'a> Chat<'a> {
             (Word::Agent(Some(name)), session) => match self.definitions.agent(&name.as_str().into()) {
                 None => self.warn(&format!("no agent is called {name:?}")),
                 Some(profile) => {
-                    if let Some(session) = session {
-                        session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?;
+                    match session {
+                        Some(session) => session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?,
+                        None => self.aside(&format!("agent {}", profile.agent)),
                     }
-                    self.aside(&format!("{} works from now on", profile.agent));
                     self.chosen.agent = profile.agent;
                 }
             },
             (Word::New, session) => {
                 if let Some(session) = session {
+                    leave(self.host, &session, &mut self.stage, out).await?;
                     let id = closing::short(session.id());
-                    self.aside(&format!("Session {id} stays; annals chat -s {id} goes on with it"));
+                    self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
                 }
                 self.session = None;
             }

@@ -24,6 +24,7 @@ pub fn say(view: &SessionView, ended: &Ended, desk: &Desk) {
         Ended::Idle | Ended::Elsewhere | Ended::Failed(_) => None,
         Ended::Interrupted => Some("interrupted; the Session keeps what there was".to_owned()),
         Ended::Stopped => Some("the turn ended without an answer: a permission was declined".to_owned()),
+        Ended::Silent(silence) => Some(silence.sentence().to_owned()),
         Ended::Left => Some("left; what was under way is settled as interrupted when the Session goes on".to_owned()),
     };
     if let Some(told) = told {
@@ -34,7 +35,7 @@ pub fn say(view: &SessionView, ended: &Ended, desk: &Desk) {
     desk.remarks.write(blank);
     dim(&format!("Session {id} · {}", used(view)));
     if desk.shows_progress() {
-        dim(&format!("annals run -s {id} \"…\" goes on · annals verify {id} --requests --wire proves it"));
+        dim(&format!("to continue: annals run -s {id} \"…\" · to verify: annals verify {id} --requests --wire"));
     }
 }
 
@@ -59,6 +60,7 @@ pub fn in_json(view: &SessionView, ended: &Ended, out: &mut dyn Write) -> Result
     let outcome = match ended {
         Ended::Idle => "idle",
         Ended::Elsewhere => "elsewhere",
+        Ended::Silent(_) => "empty",
         Ended::Interrupted => "interrupted",
         Ended::Stopped => "stopped",
         Ended::Failed(_) => "failed",
@@ -67,9 +69,10 @@ pub fn in_json(view: &SessionView, ended: &Ended, out: &mut dyn Write) -> Result
     let told;
     let error = match ended {
         Ended::Failed(error) => {
-            told = advice(error, view.session.model.as_str());
+            told = advice(error, view);
             Some((error.kind(), told.as_str()))
         }
+        Ended::Silent(silence) => Some((silence.kind(), silence.sentence())),
         _ => None,
     };
     Ok(JsonLines::end(view, outcome, error, out)?)

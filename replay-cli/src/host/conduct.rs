@@ -1,19 +1,18 @@
 //! A run in front of a person: notices are shown, questions answered, signals obeyed, until the Session is idle.
 
-use super::held::Held;
+use super::elsewhere::{Elsewhere, run};
 use super::question::reply;
-use super::{Host, HostError, Line, Lines, Manner, Question, Show, Signal, Signals};
+use super::silence::Silence;
+use super::stage::Asked;
+use super::{Host, HostError, Line, Manner, Question, Signal, Stage};
 use crate::error::CliError;
-use annals_runtime::bus::{Listening, Notice};
+use crate::layout::plain;
+use crate::look::counted;
+use annals_runtime::bus::Notice;
 use annals_runtime::permission::Answered;
-use annals_runtime::{NewInput, Outcome, RunError, Session};
+use annals_runtime::{NewInput, RunError, Session};
 use std::io::Write;
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
-use tokio::sync::{Notify, mpsc};
-
-/// How often it is looked whether another process still runs the Session.
-const LOOK_AGAIN: Duration = Duration::from_millis(200);
+use std::time::{Duration, Instant};
 
 /// How long what runs may take to be put away when the process is asked to end.
 const PUT_AWAY: Duration = Duration::from_secs(5);
@@ -27,9 +26,6 @@ pub enum Goal {
     Compaction,
 }
 
-/// How long a title is waited for once the answer is there.
-const TITLE: Duration = Duration::from_secs(15);
-
 /// How a run ended.
 #[derive(Debug)]
 pub enum Ended {
@@ -37,6 +33,8 @@ pub enum Ended {
     Idle,
     /// Another process ran the Session, and what was asked for here with it.
     Elsewhere,
+    /// With an answer that holds no text.
+    Silent(Silence),
     /// The person interrupted it.
     Interrupted,
     /// A permission was declined, or the Session moved.
@@ -47,72 +45,16 @@ pub enum Ended {
     Left,
 }
 
-/// Where a run is shown, and where people take part in it.
-pub struct Stage {
-    /// What is shown.
-    pub show: Show,
-    /// Who answers questions.
-    pub manner: Manner,
-    /// What a person types.
-    pub lines: Lines,
-    /// Whether what is typed meanwhile joins the turn.
-    pub steers: bool,
-    notices: mpsc::UnboundedReceiver<Notice>,
-    questions: mpsc::UnboundedReceiver<Question>,
-    signals: Signals,
-    _listening: Listening,
-}
-
-impl Stage {
-    /// A stage for the runs of a host, whose questions arrive at `questions`. Ctrl-C comes here from now on.
-    ///
-    /// # Errors
-    /// When the system gives no signals.
-    pub fn new(
-        host: &Host,
-        questions: mpsc::UnboundedReceiver<Question>,
-        show: Show,
-        manner: Manner,
-        lines: Lines,
-    ) -> Result<Self, CliError> {
-        let (tell, notices) = mpsc::unbounded_channel();
-        let listening = host.runtime.bus().observe(move |notice: &Notice| {
-            // A stage that is gone is shown nothing.
-            drop(tell.send(notice.clone()));
-        });
-        let signals = Signals::listen()?;
-        Ok(Self { show, manner, lines, steers: false, notices, questions, signals, _listening: listening })
-    }
-
-    /// Waits for the title of a Session, if one is asked for, but not for long, and not for somebody who wants to go.
-    pub async fn await_title(&mut self, session: &Session) {
-        tokio::select! {
-            () = session.title_settled() => {}
-            _ = self.signals.next() => {}
-            () = tokio::time::sleep(TITLE) => {}
-        }
-    }
-
-    /// Waits for what a person types or signals while nothing runs.
-    pub async fn typed(&mut self) -> Line {
-        tokio::select! {
-            line = self.lines.next() => line,
-            signal = self.signals.next() => match signal {
-                Signal::Interrupt => Line::Interrupt,
-                Signal::End => Line::End,
-            },
-        }
-    }
-}
-
 /// What happens next.
-enum Happened {
+pub(super) enum Happened {
     Signal(Signal),
     Withdrawn,
     Notice(Notice),
     Asked(Question),
+    Reported(String),
     Typed(Line),
     RunsElsewhere,
+    Waits,
     Ended(Ended),
 }
 
@@ -129,25 +71,19 @@ pub async fn conduct(
     out: &mut (dyn Write + Send),
 ) -> Result<Ended, CliError> {
     let elsewhere = Elsewhere::default();
-    let running = run(host, session, goal, &elsewhere);
+    let running = run(host, session, goal, stage.waits, &elsewhere);
     tokio::pin!(running);
-    let mut scene = Scene {
-        host,
-        session,
-        stage,
-        out,
-        elsewhere: &elsewhere,
-        open: None,
-        held: Held::default(),
-        interrupted: false,
-        left: false,
-    };
+    let mut scene = Scene { is_idle: false, ..Scene::idle(host, session, stage, out, &elsewhere) };
     let mut ended = None;
     while ended.is_none() && !scene.left {
         let happened = tokio::select! {
             biased;
             happened = scene.next() => happened,
-            ended = &mut running => Happened::Ended(ended?),
+            ended = &mut running => {
+                let (ended, lease) = ended?;
+                scene.stage.lease = lease;
+                Happened::Ended(ended)
+            }
         };
         match happened {
             Happened::Ended(how) => ended = Some(how),
@@ -158,55 +94,65 @@ pub async fn conduct(
 }
 
 /// A run as it is shown.
-struct Scene<'a> {
+pub(super) struct Scene<'a> {
     host: &'a Host,
-    session: &'a Session,
-    stage: &'a mut Stage,
-    out: &'a mut (dyn Write + Send),
+    pub(super) session: &'a Session,
+    pub(super) stage: &'a mut Stage,
+    pub(super) out: &'a mut (dyn Write + Send),
     elsewhere: &'a Elsewhere,
-    /// The question that waits for its answer.
-    open: Option<Question>,
-    /// What a person is not shown meanwhile: it would push the question away.
-    held: Held,
+    /// Whether it is shown between runs: then whoever shows it takes every line.
+    is_idle: bool,
     /// Whether a person interrupted it.
     interrupted: bool,
     /// Whether a person left it.
     left: bool,
 }
 
-impl Scene<'_> {
-    async fn next(&mut self) -> Happened {
-        let Stage { notices, questions, lines, signals, steers, .. } = &mut *self.stage;
-        let (listens, types) = (self.open.is_none(), self.open.is_some() || *steers);
-        let held = &mut self.held;
+impl<'a> Scene<'a> {
+    /// A Session between its runs.
+    pub(super) fn idle(
+        host: &'a Host,
+        session: &'a Session,
+        stage: &'a mut Stage,
+        out: &'a mut (dyn Write + Send),
+        elsewhere: &'a Elsewhere,
+    ) -> Self {
+        Self { host, session, stage, out, elsewhere, is_idle: true, interrupted: false, left: false }
+    }
+
+    pub(super) async fn next(&mut self) -> Happened {
+        let Stage { notices, questions, lines, signals, steers, open, held, reports, .. } = &mut *self.stage;
+        let (listens, types) = (open.is_none(), open.is_some() || *steers || self.is_idle);
         tokio::select! {
             biased;
             signal = signals.next() => Happened::Signal(signal),
-            () = withdrawn(&mut self.open) => Happened::Withdrawn,
+            () = withdrawn(open) => Happened::Withdrawn,
             Some(notice) = async { held.next() }, if listens => Happened::Notice(notice),
             Some(notice) = notices.recv() => Happened::Notice(notice),
             Some(question) = questions.recv(), if listens => Happened::Asked(question),
+            Some(report) = reports.recv(), if listens => Happened::Reported(report),
             () = self.elsewhere.found.notified() => Happened::RunsElsewhere,
+            () = self.elsewhere.waits.notified() => Happened::Waits,
             line = lines.next(), if types => Happened::Typed(line),
         }
     }
 
-    async fn takes_in(&mut self, happened: Happened) -> Result<(), CliError> {
+    pub(super) async fn takes_in(&mut self, happened: Happened) -> Result<(), CliError> {
         match happened {
             Happened::Signal(signal) => self.obey(signal).await?,
             Happened::Withdrawn => {
-                self.open = None;
+                self.stage.open = None;
                 self.stage.show.aside("the question was withdrawn", self.out)?;
             }
-            Happened::Notice(notice) if self.open.is_some() && self.stage.show.waits_for_answers() => {
-                self.held.keep(notice);
+            Happened::Notice(notice) if self.stage.open.is_some() && self.stage.show.waits_for_answers() => {
+                self.stage.held.keep(notice);
             }
             Happened::Notice(notice) => self.stage.show.notice(&notice, &*self.session.blobs(), self.out)?,
             Happened::Asked(question) => match self.stage.manner.answer() {
                 Some(answered) => question.answer(answered),
                 None => {
-                    self.stage.show.question(&question.asked, self.out)?;
-                    self.open = Some(question);
+                    self.stage.show.question(&question.asked, self.stage.questions.len(), self.out)?;
+                    self.stage.open = Some(Asked::now(question));
                 }
             },
             Happened::RunsElsewhere => {
@@ -214,6 +160,8 @@ impl Scene<'_> {
                     "another process runs this Session: the prompt joins there, and what it records is shown here";
                 self.stage.show.aside(text, self.out)?;
             }
+            Happened::Reported(report) => self.stage.show.warning(&report, self.out)?,
+            Happened::Waits => self.tell_of_background().await?,
             Happened::Typed(line) => self.typed(line).await?,
             Happened::Ended(_) => {}
         }
@@ -221,32 +169,55 @@ impl Scene<'_> {
     }
 
     async fn typed(&mut self, line: Line) -> Result<(), CliError> {
-        match (line, self.open.take()) {
-            (Line::Text(text), Some(question)) => match reply(&text) {
-                Some(answer) => question.answer(Answered::by_user(answer)),
-                None => {
+        match line {
+            Line::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
+            Line::Text { text, .. } => {
+                self.steer(text.trim()).await?;
+                if self.stage.open.is_some() {
                     self.stage.show.not_understood()?;
-                    self.open = Some(question);
                 }
-            },
-            (Line::Text(text), None) => self.steer(text.trim()).await?,
-            (Line::Interrupt, question) => {
-                self.open = question;
-                self.obey(Signal::Interrupt).await?;
             }
+            Line::Interrupt => self.obey(Signal::Interrupt).await?,
             // Nobody is there any more to be asked, but the turn was asked for.
-            (Line::End, Some(question)) if !self.stage.steers => {
+            Line::End if self.stage.open.is_some() && !self.stage.steers => {
                 self.stage.manner = Manner::Nobody;
-                if let Some(answered) = Manner::Nobody.answer() {
-                    question.answer(answered);
+                if let (Some(asked), Some(answered)) = (self.stage.open.take(), Manner::Nobody.answer()) {
+                    asked.question.answer(answered);
                 }
             }
-            (Line::End, question) => {
-                self.open = question;
-                self.obey(Signal::End).await?;
-            }
+            Line::End => self.obey(Signal::End).await?,
         }
         Ok(())
+    }
+
+    /// Whether a line that was begun then answers the open question.
+    pub(super) fn is_meant_for_question(&self, begun: Option<Instant>) -> bool {
+        self.stage.open.as_ref().is_some_and(|asked| asked.is_meant_by(begun))
+    }
+
+    /// Answers the open question, or asks again.
+    pub(super) fn reply(&mut self, text: &str) -> Result<(), CliError> {
+        match reply(text) {
+            Some(answer) => {
+                if let Some(asked) = self.stage.open.take() {
+                    asked.question.answer(Answered::by_user(answer));
+                }
+            }
+            None => self.stage.show.not_understood()?,
+        }
+        Ok(())
+    }
+
+    /// The turn is over; which tasks in the background are waited for.
+    async fn tell_of_background(&mut self) -> Result<(), CliError> {
+        let mut names = Vec::new();
+        for child in self.session.background() {
+            let child = self.host.runtime.session(child).await.map_err(HostError::from)?;
+            names.extend(child.view().await.map_err(HostError::from)?.session.title.clone());
+        }
+        let count = counted(names.len() as u64, "background task");
+        let text = format!("waiting for {count}: {} · Ctrl-C cancels", names.join(", "));
+        Ok(self.stage.show.aside(&plain(&text), self.out)?)
     }
 
     /// What is typed while the Session runs joins at the next boundary.
@@ -267,6 +238,9 @@ impl Scene<'_> {
             Signal::Interrupt if again => self.host.runtime.halt().await,
             Signal::Interrupt => {
                 self.session.interrupt();
+                if self.stage.waits {
+                    self.session.cancel_background();
+                }
                 self.stage.show.aside("interrupting; once more leaves at once", self.out)?;
             }
             Signal::End => {
@@ -279,74 +253,42 @@ impl Scene<'_> {
         Ok(())
     }
 
-    /// Shows what is left to be shown.
-    fn end(mut self, ended: Option<Ended>) -> Result<Ended, CliError> {
+    /// Shows what waits to be shown, unless it would push a question away.
+    pub(super) fn flush(&mut self) -> Result<(), CliError> {
+        if self.stage.open.is_some() && self.stage.show.waits_for_answers() {
+            return Ok(());
+        }
         let blobs = self.session.blobs();
-        while let Some(notice) = self.held.next() {
+        while let Some(notice) = self.stage.held.next() {
             self.stage.show.notice(&notice, &*blobs, self.out)?;
         }
         while let Ok(notice) = self.stage.notices.try_recv() {
             self.stage.show.notice(&notice, &*blobs, self.out)?;
         }
+        while let Ok(report) = self.stage.reports.try_recv() {
+            self.stage.show.warning(&report, self.out)?;
+        }
+        Ok(())
+    }
+
+    /// Shows what is left to be shown.
+    fn end(mut self, ended: Option<Ended>) -> Result<Ended, CliError> {
+        if self.left {
+            self.stage.open = None;
+        }
+        self.flush()?;
         self.stage.show.finish(self.out)?;
         Ok(match ended {
-            Some(Ended::Stopped) if self.interrupted => Ended::Interrupted,
+            Some(Ended::Stopped | Ended::Idle | Ended::Silent(_)) if self.interrupted => Ended::Interrupted,
             Some(ended) => ended,
             None => Ended::Left,
         })
     }
 }
 
-/// Whether another process runs the Session.
-#[derive(Debug, Default)]
-struct Elsewhere {
-    runs: AtomicBool,
-    found: Notify,
-}
-
-impl Elsewhere {
-    fn is_so(&self) -> bool {
-        self.runs.load(Ordering::Acquire)
-    }
-
-    fn set(&self, runs: bool) {
-        if self.runs.swap(runs, Ordering::AcqRel) != runs && runs {
-            self.found.notify_one();
-        }
-    }
-}
-
-/// Runs the Session once it is this process's to run.
-async fn run(host: &Host, session: &Session, goal: Goal, elsewhere: &Elsewhere) -> Result<Ended, CliError> {
-    loop {
-        if let Some(_lease) = host.lease(session.id())? {
-            if elsewhere.is_so() && goal == Goal::Answer {
-                elsewhere.set(false);
-                let view = session.view().await.map_err(HostError::from)?;
-                if view.inbox.pending.is_empty() && !view.session.running {
-                    return Ok(Ended::Elsewhere);
-                }
-            }
-            let done = match goal {
-                Goal::Answer => session.run().await,
-                Goal::Compaction => session.compact().await,
-            };
-            return Ok(match done {
-                Ok(Outcome::Idle) => Ended::Idle,
-                Ok(Outcome::Interrupted) => Ended::Stopped,
-                Err(error) => Ended::Failed(error),
-            });
-        }
-        elsewhere.set(true);
-        // Catching up tells this process's listeners what the other one recorded.
-        session.view().await.map_err(HostError::from)?;
-        tokio::time::sleep(LOOK_AGAIN).await;
-    }
-}
-
-async fn withdrawn(open: &mut Option<Question>) {
+async fn withdrawn(open: &mut Option<Asked>) {
     match open {
-        Some(question) => question.withdrawn().await,
+        Some(asked) => asked.question.withdrawn().await,
         None => std::future::pending().await,
     }
 }

@@ -1,6 +1,7 @@
 //! What configuration, environment and options make of a host.
 
-use super::opening::{Found, here};
+use super::opening::{Found, place};
+use super::server;
 use super::{Equipment, HostError, RealPlace};
 use crate::config::Config;
 use crate::desk::Desk;
@@ -31,6 +32,8 @@ pub struct Options {
     pub record: Option<PathBuf>,
     /// Where recorded answers are taken from.
     pub replay: Option<PathBuf>,
+    /// Where a new Session works; the current directory without it.
+    pub directory: Option<PathBuf>,
 }
 
 /// What a run begins with.
@@ -51,12 +54,15 @@ pub struct Chosen {
 pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Result<(Equipment, Chosen), CliError> {
     let directory = match found {
         Some(found) => found.directory.clone(),
-        None => here(desk)?,
+        None => place(desk, options.directory.as_deref())?,
     };
     let config = desk.environment.config(Path::new(&directory))?;
     let agent = agent(&config, options, found)?;
     let model = model(&config, &agent, options, found)?;
     let provider = provider(&config, &model, options)?;
+    if options.replay.is_none() {
+        server::answers(&model, &config.endpoint(&model).map_err(|error| no_endpoint(&model, &error))?)?;
+    }
     let config = Arc::new(config);
     let subagents = config.agents.values().filter(|agent| agent.takes_tasks()).map(|agent| Subagent {
         agent: agent.name.clone(),
@@ -74,6 +80,7 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         output: config.output(),
     };
     let redactor = config.redactor();
+    desk.diagnostics.redact(redactor.clone());
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
     let settings = Settings {
         compaction: config.compaction(),
@@ -107,6 +114,10 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
                 known: config.agents.keys().map(ToString::to_string).collect(),
             }),
         },
+        // Nobody here knows the agents of other programs.
+        (None, Some(found)) if found.is_imported && !config.agents.contains_key(&found.agent) => {
+            Ok(config.default_agent())
+        }
         (None, Some(found)) => Ok(found.agent.clone()),
         (None, None) => Ok(config.default_agent()),
     }
@@ -114,7 +125,9 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
 
 fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&Found>) -> Result<ModelName, HostError> {
     let said = options.model.as_deref().map(ModelName::from);
-    let wanted = said.or_else(|| found.map(|found| found.model.clone())).or_else(|| config.default_model(agent));
+    let recorded = || found.filter(|found| is_usable_here(config, options, found)).map(|found| found.model.clone());
+    let wanted = said.or_else(recorded).or_else(|| config.default_model(agent));
+    let wanted = wanted.or_else(|| found.map(|found| found.model.clone()));
     let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
     let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {
         // Nobody asked for it now: it was chosen when it was known.
@@ -125,6 +138,14 @@ fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&F
         Ok(_) => Ok(model),
         Err(error) => Err(HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }),
     }
+}
+
+/// Whether a Session continues with the model that it was recorded with. One of another program does so only if that can be
+/// asked here.
+fn is_usable_here(config: &Config, options: &Options, found: &Found) -> bool {
+    !found.is_imported
+        || config.catalog.model(&found.model).is_some()
+            && (options.replay.is_some() || reachable(config, &found.model).is_ok())
 }
 
 /// No model of that name: what was perhaps meant.
@@ -174,10 +195,14 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
     })
 }
 
+fn no_endpoint(model: &ModelName, error: &impl std::fmt::Display) -> HostError {
+    HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }
+}
+
 /// Tells before anything is made what keeps a model from being asked.
 fn reachable(config: &Config, model: &ModelName) -> Result<(), HostError> {
     let cannot = |why: String| HostError::NoEndpoint { model: model.to_string(), why };
-    let endpoint = config.endpoint(model).map_err(|error| cannot(error.to_string()))?;
+    let endpoint = config.endpoint(model).map_err(|error| no_endpoint(model, &error))?;
     let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider);
     match endpoint.key {
         Some(KeySource::Env(name)) if !config.has_key(provider) => Err(cannot(format!(

@@ -92,18 +92,50 @@ pub enum HostError {
         /// Where.
         directory: PathBuf,
     },
-    /// The directory of a Session is gone.
+    /// The directory of a Session is not on this machine.
     #[error(
-        "the Session works in {directory}, which is no directory any more; make it again, or `annals fork` it elsewhere"
+        "session {session} works in {directory}, which is no directory here; to continue it in another one: \
+         annals run -s {session} --directory DIR \"...\" (or annals chat -s {session} --directory DIR); to move it: \
+         annals move {session} DIR; to branch it: annals fork {session} --directory DIR"
     )]
     NoDirectory {
-        /// Which.
+        /// Which Session, in short.
+        session: String,
+        /// Which directory.
         directory: String,
     },
-    /// The current directory has no name that a log could hold.
-    #[error("the current directory cannot be used: {why}")]
+    /// The Session works in another project.
+    #[error(
+        "{directory} is not a checkout of the project of session {session}; to continue there, branch it: \
+         annals fork {session} --directory {directory}"
+    )]
+    OtherProject {
+        /// Which Session, in short.
+        session: String,
+        /// Where it was to continue.
+        directory: String,
+    },
+    /// A directory cannot be worked in.
+    #[error("{} cannot be used as the directory of a session: {why}", directory.display())]
     BadDirectory {
+        /// Which.
+        directory: PathBuf,
         /// Why.
+        why: String,
+    },
+    /// No server answers where a local model should be.
+    #[error(
+        "no server answers at {address} ({why}), where {model} should be; start it, or correct \
+         `providers.{provider}.base_url` in your configuration"
+    )]
+    NoServer {
+        /// Which model.
+        model: String,
+        /// Its provider.
+        provider: String,
+        /// Host and port.
+        address: String,
+        /// What the system said.
         why: String,
     },
     /// The terminal cannot be edited on.
@@ -150,6 +182,7 @@ impl HostError {
             | Self::UnknownAgent { .. }
             | Self::NothingToContinue { .. }
             | Self::NoDirectory { .. }
+            | Self::OtherProject { .. }
             | Self::BadDirectory { .. }
             | Self::NothingToRerun { .. }
             | Self::Cassette(CassetteError::NoFolder(_))
@@ -158,6 +191,7 @@ impl HostError {
             | Self::Cassette(_)
             | Self::Editor(_)
             | Self::NoEndpoint { .. }
+            | Self::NoServer { .. }
             | Self::Runs { .. }
             | Self::Tools(_)
             | Self::Refused(_)

@@ -1,17 +1,30 @@
 //! What a person types.
 
 use std::io::BufRead;
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// What came from whoever types.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Line {
     /// A line, or several that belong together.
-    Text(String),
+    Text {
+        /// What was typed.
+        text: String,
+        /// When its first character was, if that is known.
+        begun: Option<Instant>,
+    },
     /// Ctrl-C where the terminal does not make a signal of it.
     Interrupt,
     /// There is no more.
     End,
+}
+
+impl Line {
+    /// A line of which is not known when it was begun.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), begun: None }
+    }
 }
 
 /// Where typed lines arrive. Nothing is read before the first line is wanted.
@@ -54,7 +67,7 @@ fn read_stdin() -> mpsc::UnboundedReceiver<Line> {
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { break };
-            if read.send(Line::Text(line)).is_err() {
+            if read.send(Line::text(line)).is_err() {
                 return;
             }
         }

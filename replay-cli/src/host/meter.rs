@@ -1,5 +1,6 @@
 //! What runs now, on a line below everything else: on a terminal only, and taken away before anything is written.
 
+use super::chat::Printer;
 use crate::escape::visible_line;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::time::{Duration, Instant};
@@ -8,14 +9,24 @@ use std::time::{Duration, Instant};
 const TICK: Duration = Duration::from_millis(250);
 
 /// The line. Where stderr is no terminal it is never there.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Meter {
     drawn: Option<ProgressBar>,
+    /// Above a line that a person edits.
+    above: Option<Printer>,
 }
 
 impl Meter {
+    /// The line above one that a person edits.
+    pub(super) fn above(printer: Printer) -> Self {
+        Self { drawn: None, above: Some(printer) }
+    }
+
     /// Draws the line: what runs, since when, and what it showed last.
     pub(super) fn draw(&mut self, what: &str, since: Instant) {
+        if let Some(above) = &self.above {
+            return above.status(Some((what.to_owned(), since)));
+        }
         self.clear();
         let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
         if bar.is_hidden() {
@@ -33,6 +44,9 @@ impl Meter {
 
     /// Takes the line away.
     pub(super) fn clear(&mut self) {
+        if let Some(above) = &self.above {
+            return above.status(None);
+        }
         if let Some(bar) = self.drawn.take() {
             bar.finish_and_clear();
         }

@@ -5,11 +5,12 @@ use crate::desk::Desk;
 use crate::error::CliError;
 use crate::reader::Reader;
 use crate::undoing;
+use annals_core::event::Location;
 use annals_core::{AgentName, ModelName, SessionId};
 use annals_projections::CatalogueEntry;
-use annals_runtime::{NewSession, Session};
+use annals_runtime::{NewSession, Refusal, Session};
 use annals_store::OpenMode;
-use std::path::PathBuf;
+use std::path::Path;
 
 /// A Session that is there already.
 pub struct Found {
@@ -21,8 +22,32 @@ pub struct Found {
     pub agent: AgentName,
     /// The model that is selected in it.
     pub model: ModelName,
-    /// Where it works.
+    /// Where it works, or is to work from now on.
     pub directory: String,
+    /// Where it worked, if it is to work elsewhere from now on.
+    pub moves_from: Option<String>,
+    /// Whether another program recorded it, or the session that it is a fork of.
+    pub is_imported: bool,
+}
+
+impl Found {
+    /// The same where it is to work.
+    ///
+    /// # Errors
+    /// When there is no such directory.
+    pub fn in_directory(mut self, directory: Option<&Path>, desk: &Desk) -> Result<Self, HostError> {
+        if let Some(directory) = directory {
+            let there = place(desk, Some(directory))?;
+            if there != self.directory {
+                self.moves_from = Some(std::mem::replace(&mut self.directory, there));
+            }
+        }
+        if !Path::new(&self.directory).is_dir() {
+            let session = super::closing::short(self.session);
+            return Err(HostError::NoDirectory { session, directory: self.directory });
+        }
+        Ok(self)
+    }
 }
 
 /// The current directory, as a log names it.
@@ -30,24 +55,38 @@ pub struct Found {
 /// # Errors
 /// When it is gone, or its name is no text.
 pub fn here(desk: &Desk) -> Result<String, HostError> {
-    let bad = |why: String| HostError::BadDirectory { why };
-    let found = std::fs::canonicalize(&desk.environment.directory).map_err(|error| bad(error.to_string()))?;
-    found
-        .into_os_string()
-        .into_string()
-        .map_err(|name| bad(format!("{} is no UTF-8 text", PathBuf::from(name).display())))
+    place(desk, None)
 }
 
-/// The Session that is named, or the last one of this directory; `None` for a new one.
+/// A directory, relative to the current one, as a log names it; without one, the current one.
+///
+/// # Errors
+/// When there is none, or its name is no text.
+pub fn place(desk: &Desk, directory: Option<&Path>) -> Result<String, HostError> {
+    let wanted = directory.map_or_else(|| desk.environment.directory.clone(), |it| desk.environment.directory.join(it));
+    let bad = |why: String| HostError::BadDirectory { directory: wanted.clone(), why };
+    let found = std::fs::canonicalize(&wanted).map_err(|error| bad(error.to_string()))?;
+    if !found.is_dir() {
+        return Err(bad("it is no directory".to_owned()));
+    }
+    found.into_os_string().into_string().map_err(|_| bad("its name is no UTF-8 text".to_owned()))
+}
+
+/// The Session that is named, or the last one of `directory`, or of this one; `None` for a new one.
 ///
 /// # Errors
 /// When there is none.
-pub async fn find(go_on: bool, name: Option<&str>, desk: &Desk) -> Result<Option<Found>, CliError> {
+pub async fn find(
+    go_on: bool,
+    name: Option<&str>,
+    directory: Option<&Path>,
+    desk: &Desk,
+) -> Result<Option<Found>, CliError> {
     let (reader, session) = match (go_on, name) {
         (false, None) => return Ok(None),
         (_, Some(name)) => desk.change(name).await?,
         (true, None) => {
-            let directory = here(desk)?;
+            let directory = place(desk, directory)?;
             let nothing = || HostError::NothingToContinue { directory: directory.clone().into() };
             let reader = match desk.store(OpenMode::Existing).await {
                 Err(CliError::NoStore { .. }) => return Err(nothing().into()),
@@ -81,7 +120,8 @@ async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError
     let until = reader.until(session, None).await?;
     let info = reader.look(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
-    Ok(Found { reader, session, agent: info.agent, model: info.model, directory })
+    let is_imported = info.origin.is_some();
+    Ok(Found { reader, session, agent: info.agent, model: info.model, directory, moves_from: None, is_imported })
 }
 
 /// The Session, with the chosen agent and model selected.
@@ -94,10 +134,18 @@ pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result
         host.prepare(&new.location).await?;
         return Ok(host.runtime.create(new).await.map_err(HostError::from)?);
     };
-    let local = host.session(found.session).await?.local().await.map_err(HostError::from)?;
+    let named = match found.moves_from {
+        Some(_) => host.runtime.session(found.session).await.map_err(HostError::from)?,
+        None => host.session(found.session).await?,
+    };
+    let local = named.local().await.map_err(HostError::from)?;
     let session = local.session;
     if local.made {
-        host.say(&format!("continued in a fork: {} (an imported session stays as its source)", session.id()));
+        let with = if found.model == chosen.model { String::new() } else { format!(" with {}", chosen.model) };
+        host.say(&format!("recorded by {}; continuing as a fork{with}: {}", found.model, session.id()));
+    }
+    if found.moves_from.is_some() {
+        moved(host, found, &session).await?;
     }
     if found.agent != chosen.agent {
         session.switch_agent(chosen.agent.clone()).await.map_err(HostError::from)?;
@@ -106,4 +154,21 @@ pub async fn open(host: &Host, found: Option<&Found>, chosen: &Chosen) -> Result
         session.switch_model(chosen.model.clone()).await.map_err(HostError::from)?;
     }
     Ok(session)
+}
+
+/// Moves a session to the directory where it is to work from now on. Files stay where they are.
+async fn moved(host: &Host, found: &Found, session: &Session) -> Result<(), CliError> {
+    let location = Location { directory: found.directory.clone(), workspace: None };
+    host.prepare(&location).await?;
+    match session.move_to(location).await {
+        Ok(_) => {}
+        Err(Refusal::OtherProject) => {
+            let id = super::closing::short(found.session);
+            return Err(HostError::OtherProject { session: id, directory: found.directory.clone() }.into());
+        }
+        Err(refusal) => return Err(HostError::from(refusal).into()),
+    }
+    let from = found.moves_from.as_deref().unwrap_or_default();
+    host.say(&format!("the session worked in {from}; it continues in {}", found.directory));
+    Ok(())
 }

@@ -3,19 +3,23 @@
 //! On a terminal the answer streams as it comes. Where stdout is no terminal it holds the answer alone: what the model
 //! said after its last tool result, written when the run is over; what was said before goes beside it, to stderr.
 
+use super::chat::Printer;
+use super::edge::Edge;
 use super::meter::Meter;
+use super::screen_tasks::Tasks;
 use super::screen_tools::Calls;
-use crate::layout::plain;
+use crate::layout::{clip, plain};
 use crate::look::{Look, Tone, counted, duration};
 use crate::remarks::Remarks;
-use annals_core::event::{Failure, Finish, PermissionReplied, Reply};
-use annals_core::{Blobs, Event, InputId, Record, SessionId, Text};
+use annals_core::event::{Failure, Finish, PermissionReplied, Purpose, Reply};
+use annals_core::{Blobs, Event, InputId, PermissionId, Record, SessionId, Text};
 use annals_inspect::timeline::one_line;
 use annals_projections::SessionView;
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use annals_runtime::permission::PermissionQuestion;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
+use std::time::Instant;
 
 /// Where an answer is shown as it comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -48,6 +52,13 @@ pub struct Screen {
     typed: BTreeSet<InputId>,
     inputs: BTreeMap<InputId, Text>,
     pub(super) calls: Calls,
+    pub(super) tasks: Tasks,
+    /// Breaks what streams on a terminal at blanks.
+    edge: Edge,
+    /// The model that was asked and has not answered in full, and since when.
+    asked: Option<(String, Instant)>,
+    /// What the questions are about that no answer is recorded of.
+    questions: BTreeMap<PermissionId, String>,
     meter: Meter,
     /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
     pub(super) above_a_prompt: bool,
@@ -75,6 +86,10 @@ impl Screen {
             typed: BTreeSet::new(),
             inputs: BTreeMap::new(),
             calls: Calls::default(),
+            tasks: Tasks::default(),
+            edge: Edge::default(),
+            asked: None,
+            questions: BTreeMap::new(),
             meter: Meter::default(),
             above_a_prompt: false,
         }
@@ -82,8 +97,8 @@ impl Screen {
 
     /// The same above a line that a person edits.
     #[must_use]
-    pub fn above_a_prompt(self) -> Self {
-        Self { above_a_prompt: true, ..self }
+    pub fn above_a_prompt(self, printer: Printer) -> Self {
+        Self { above_a_prompt: true, meter: Meter::above(printer), ..self }
     }
 
     pub(super) fn begin(&mut self, view: &SessionView) {
@@ -99,11 +114,15 @@ impl Screen {
     pub(super) fn notice(&mut self, notice: &Notice, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         match notice {
             Notice::Delta(delta) if Some(delta.session) == self.session => {
-                self.meter.clear();
-                self.delta(delta, out)?;
+                if self.is_shown(delta) {
+                    self.meter.clear();
+                    self.delta(delta, out)?;
+                }
             }
             Notice::Committed(batch) => {
-                self.meter.clear();
+                if !self.above_a_prompt {
+                    self.meter.clear();
+                }
                 batch.records().try_for_each(|record| self.record(&record, blobs, out))?;
             }
             Notice::Delta(_) | Notice::Busy(_) | Notice::Idle { .. } => return Ok(()),
@@ -114,26 +133,28 @@ impl Screen {
 
     /// A line about what runs, where it disturbs nothing that is written or typed.
     fn draw_what_runs(&mut self) {
-        if self.open_line || self.above_a_prompt || !self.remarks.are_watched() {
+        if !self.remarks.are_watched() || (self.open_line && !self.above_a_prompt) {
             return;
         }
-        if let Some((what, since)) = self.calls.in_brief() {
-            self.meter.draw(&what, since);
+        let asked = || self.asked.as_ref().map(|(model, since)| (format!("{model} is at work"), *since));
+        match self.calls.in_brief().or_else(asked).or_else(|| self.tasks.in_brief()) {
+            Some((what, since)) => self.meter.draw(&what, since),
+            None => self.meter.clear(),
         }
     }
 
+    /// Whether a piece of an answer is written.
+    fn is_shown(&self, delta: &Delta) -> bool {
+        let of_answer = matches!(delta.fragment, Fragment::Text(_) | Fragment::Reasoning(_));
+        of_answer && self.live != Live::Nowhere && !delta.text.is_empty()
+    }
+
     fn delta(&mut self, delta: &Delta, out: &mut dyn Write) -> io::Result<()> {
-        if self.live == Live::Nowhere {
-            return Ok(());
-        }
         let (reasoning, index) = match &delta.fragment {
             Fragment::Text(index) => (false, *index),
             Fragment::Reasoning(index) => (true, *index),
             Fragment::ToolInput(_) | Fragment::Summary => return Ok(()),
         };
-        if delta.text.is_empty() {
-            return Ok(());
-        }
         if self.streaming.as_ref() != Some(&delta.fragment) {
             self.fresh_line(out)?;
             self.gap(true, out)?;
@@ -147,13 +168,23 @@ impl Screen {
     fn piece(&mut self, text: &str, reasoning: bool, out: &mut dyn Write) -> io::Result<()> {
         let tone = if reasoning { Tone::Dim } else { Tone::Plain };
         self.open_line = !text.ends_with('\n');
-        let aside = self.remarks.look().paint(tone, text);
+        // Above a prompt whoever prints breaks lines.
+        let text = if self.above_a_prompt { text.to_owned() } else { self.edge.broken(text, self.width()) };
+        self.streamed(tone, &text, out)
+    }
+
+    /// Columns of what streams.
+    fn width(&self) -> usize {
+        if self.live == Live::Answer { self.look.width } else { self.remarks.look().width }
+    }
+
+    fn streamed(&mut self, tone: Tone, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self.live {
             Live::Answer => {
                 out.write_all(self.look.paint(tone, text).as_bytes())?;
                 out.flush()?;
             }
-            Live::Aside => self.remarks.write(&aside),
+            Live::Aside => self.remarks.write(&self.remarks.look().paint(tone, text)),
             Live::Nowhere => {}
         }
         Ok(())
@@ -161,16 +192,14 @@ impl Screen {
 
     /// The cursor stands at the beginning of a line afterwards.
     pub(super) fn fresh_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
-        self.streaming = None;
+        let reasoning = matches!(self.streaming.take(), Some(Fragment::Reasoning(_)));
+        let rest = self.edge.rest(self.width());
+        let tone = if reasoning { Tone::Dim } else { Tone::Plain };
+        if !rest.is_empty() {
+            self.streamed(tone, &rest, out)?;
+        }
         if std::mem::take(&mut self.open_line) {
-            match self.live {
-                Live::Answer => {
-                    out.write_all(b"\n")?;
-                    out.flush()?;
-                }
-                Live::Aside => self.remarks.write("\n"),
-                Live::Nowhere => {}
-            }
+            self.streamed(Tone::Plain, "\n", out)?;
         }
         Ok(())
     }
@@ -196,6 +225,11 @@ impl Screen {
         let painted = self.remarks.look().paint(tone, text);
         self.remarks.write(&format!("{painted}\n"));
         Ok(())
+    }
+
+    pub(super) fn warning(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        self.meter.clear();
+        self.line(Tone::Warn, text, out)
     }
 
     pub(super) fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
@@ -224,17 +258,33 @@ impl Screen {
     fn record(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
         if let Event::ChildStarted(started) = record.event {
             self.calls.child(started.child, started.agent.as_str());
+            self.tasks.began(started);
         }
         if !self.shows(record.session) {
+            self.about_permissions(record, out)?;
             return self.call_of(record, blobs, out);
+        }
+        if let Event::RequestSent(sent) = record.event
+            && sent.purpose != Purpose::Title
+        {
+            self.asked = Some((sent.model.to_string(), Instant::now()));
         }
         let brief = |text: &Text| one_line(&plain(&text.resolve(blobs)));
         match record.event {
+            Event::ChildSettled(settled) => self.task_ended(settled, blobs, out),
             Event::InputAdmitted(admitted) => {
-                self.inputs.insert(admitted.input.clone(), admitted.text.clone());
+                match self.tasks.gave_input() {
+                    // Its text was shown with the end of the task.
+                    true => drop(self.typed.insert(admitted.input.clone())),
+                    false => drop(self.inputs.insert(admitted.input.clone(), admitted.text.clone())),
+                }
                 Ok(())
             }
             Event::InputPromoted(promoted) => match self.inputs.remove(&promoted.input) {
+                None => {
+                    // What was said before the result of a task came is not the answer to it.
+                    if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
+                }
                 Some(text) if !self.typed.remove(&promoted.input) => {
                     self.line(Tone::User, &format!("› {}", brief(&text)), out)
                 }
@@ -255,6 +305,10 @@ impl Screen {
                 self.shown.clear();
                 Ok(())
             }
+            Event::StepFailed(_) => {
+                self.asked = None;
+                Ok(())
+            }
             Event::TextEnded(ended) => self.ended(false, ended.index, &ended.text.resolve(blobs), out),
             Event::ReasoningEnded(ended) => self.ended(true, ended.index, &ended.text.resolve(blobs), out),
             Event::ToolCalled(called) => {
@@ -264,18 +318,21 @@ impl Screen {
                 self.call_of(record, blobs, out)
             }
             Event::ToolSettled(_) | Event::ToolProgressed(_) => self.call_of(record, blobs, out),
-            Event::StepEnded(ended) => match ended.finish {
-                Finish::Stop | Finish::ToolCalls => Ok(()),
-                Finish::Length => self.line(Tone::Warn, "the answer reached the model's output limit", out),
-                Finish::ContentFilter => self.line(Tone::Warn, "a filter of the provider cut the answer off", out),
-                Finish::Error | Finish::Other | Finish::Paused => Ok(()),
-            },
+            Event::StepEnded(ended) => {
+                self.asked = None;
+                match ended.finish {
+                    Finish::Length => self.line(Tone::Warn, "the answer reached the model's output limit", out),
+                    Finish::ContentFilter => self.line(Tone::Warn, "a filter of the provider cut the answer off", out),
+                    Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other | Finish::Paused => Ok(()),
+                }
+            }
             Event::RetryScheduled(retry) => {
+                self.asked = None;
                 let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));
                 let Failure { message, .. } = &retry.error;
                 self.line(Tone::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
             }
-            Event::PermissionReplied(replied) => self.replied(replied, out),
+            Event::PermissionAsked(_) | Event::PermissionReplied(_) => self.about_permissions(record, out),
             Event::CompactionStarted(started) => {
                 self.aside(&format!("compacting the history ({})", started.reason), out)
             }
@@ -324,7 +381,23 @@ impl Screen {
         }
     }
 
+    /// Questions and their answers, also those of children.
+    fn about_permissions(&mut self, record: &Record<'_>, out: &mut dyn Write) -> io::Result<()> {
+        match record.event {
+            Event::PermissionAsked(asked) => {
+                let call = asked.call.as_ref().and_then(|call| self.calls.told(record.session, call));
+                let about = || format!("{} {}", asked.action, plain(&asked.resources.join(" ")));
+                self.questions.insert(asked.permission.clone(), call.unwrap_or_else(about));
+                Ok(())
+            }
+            Event::PermissionReplied(replied) => self.replied(replied, out),
+            _ => Ok(()),
+        }
+    }
+
     fn replied(&mut self, replied: &PermissionReplied, out: &mut dyn Write) -> io::Result<()> {
+        let about = self.questions.remove(&replied.permission).map(|about| format!(" {}", about.trim()));
+        let about = clip(&about.unwrap_or_default(), self.remarks.look().width.saturating_sub(24).max(24));
         match (replied.by.as_str(), replied.reply) {
             ("user" | super::question::RECORDED, _) => Ok(()),
             ("no terminal", Reply::Reject) => {
@@ -332,12 +405,17 @@ impl Screen {
                             permission rule allows it for good (docs/configuration.md)";
                 self.line(Tone::Warn, text, out)
             }
-            (by, Reply::Reject) => self.line(Tone::Warn, &format!("rejected ({by})"), out),
-            (by, Reply::Once | Reply::Always) => self.aside(&format!("allowed ({by})"), out),
+            (by, Reply::Reject) => self.line(Tone::Warn, &format!("rejected ({by}){about}"), out),
+            (by, Reply::Once | Reply::Always) => self.aside(&format!("allowed ({by}){about}"), out),
         }
     }
 
-    pub(super) fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn question(
+        &mut self,
+        question: &PermissionQuestion,
+        waiting: usize,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
         self.meter.clear();
         let action = match question.action == question.tool {
             true => String::new(),
@@ -347,6 +425,14 @@ impl Screen {
         let width = self.remarks.look().width.saturating_sub(4);
         for (tone, line) in super::question::shown(question, &self.directory, width) {
             self.line(tone, &format!("    {line}"), out)?;
+        }
+        let mut beside = self.calls.others(question.session, &question.call);
+        if waiting > 0 {
+            beside.push(format!("{} after this one", counted(waiting as u64, "more question")));
+        }
+        if !beside.is_empty() {
+            let width = self.remarks.look().width;
+            self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
         }
         self.ask_for_reply();
         Ok(())

@@ -22,6 +22,9 @@ const DIFF: usize = 12;
 /// How many columns of a call's words stand before what it shows.
 const TOLD: usize = 32;
 
+/// How many of the calls beside a question are named.
+const NAMED: usize = 3;
+
 /// The calls that run, and the children whose calls are shown.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
@@ -62,6 +65,23 @@ impl Calls {
         // What it shows must not be pushed out of sight by what was asked of it.
         let told = if newest.is_empty() { told } else { clip(&told, TOLD) };
         Some((format!("{told}{newest}"), first.seen))
+    }
+
+    /// A call that runs, in a line.
+    pub(super) fn told(&self, session: SessionId, call: &CallId) -> Option<String> {
+        self.running.get(&(session, call.clone())).map(|running| running.told.clone())
+    }
+
+    /// The calls that run beside one, the first few by name.
+    pub(super) fn others(&self, session: SessionId, call: &CallId) -> Vec<String> {
+        let others = self.running.iter().filter(|((of, id), _)| (*of, id) != (session, call));
+        let mut told: Vec<String> = others.map(|(_, running)| clip(running.told.trim(), TOLD)).collect();
+        let more = told.len().saturating_sub(NAMED);
+        told.truncate(NAMED);
+        if more > 0 {
+            told.push(counted(more as u64, "more call"));
+        }
+        told
     }
 
     /// What a call shows so far.

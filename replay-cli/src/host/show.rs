@@ -42,6 +42,11 @@ impl Show {
         matches!(self, Self::Screen(_))
     }
 
+    /// Whether lines on the terminal are drawn anew, so that nobody else may write there.
+    pub fn draws(&self) -> bool {
+        matches!(self, Self::Screen(screen) if screen.remarks.are_watched())
+    }
+
     /// Shows what happened.
     ///
     /// # Errors
@@ -53,13 +58,13 @@ impl Show {
         }
     }
 
-    /// Asks a person.
+    /// Asks a person; `waiting` more questions wait.
     ///
     /// # Errors
     /// When the output refuses.
-    pub fn question(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+    pub fn question(&mut self, question: &PermissionQuestion, waiting: usize, out: &mut dyn Write) -> io::Result<()> {
         match self {
-            Self::Screen(screen) => screen.question(question, out),
+            Self::Screen(screen) => screen.question(question, waiting, out),
             Self::Json(lines) => lines.question(question, out),
         }
     }
@@ -82,6 +87,17 @@ impl Show {
     pub fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self {
             Self::Screen(screen) => screen.aside(text, out),
+            Self::Json(_) => Ok(()),
+        }
+    }
+
+    /// Says that something went wrong; programs are told by what they read anyway.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn warning(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.warning(text, out),
             Self::Json(_) => Ok(()),
         }
     }

@@ -90,8 +90,18 @@ impl Session {
     /// # Errors
     /// [`Refusal::NotFound`] when no such input waits.
     pub async fn deliver(&self, input: &InputId, delivery: Delivery) -> Result<(), Refusal> {
-        let changed = self
-            .lane
+        if self.redeliver(input, delivery).await? && delivery == Delivery::Steer {
+            self.wake();
+        }
+        Ok(())
+    }
+
+    /// The same, and nothing runs because of it. Gives whether that changed anything.
+    ///
+    /// # Errors
+    /// [`Refusal::NotFound`] when no such input waits.
+    pub async fn redeliver(&self, input: &InputId, delivery: Delivery) -> Result<bool, Refusal> {
+        self.lane
             .decide(|view| {
                 if pending(view, input)? == delivery {
                     return Ok::<_, Refusal>(Decision::nothing(false));
@@ -99,11 +109,7 @@ impl Session {
                 let changed = InputDeliveryChanged { input: input.clone(), delivery };
                 Ok(Decision::append(vec![changed.into()], true))
             })
-            .await?;
-        if changed && delivery == Delivery::Steer {
-            self.wake();
-        }
-        Ok(())
+            .await
     }
 }
 

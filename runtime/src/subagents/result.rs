@@ -59,6 +59,11 @@ impl Ended {
         }
     }
 
+    /// The same as an input of its own.
+    pub(super) fn text(self, child: SessionId) -> String {
+        self.told(child).unwrap_or_else(|error| error.to_string())
+    }
+
     /// The fact in the parent.
     pub(super) fn settled(&self, child: SessionId) -> ChildSettled {
         ChildSettled { child, outcome: self.outcome, result: self.text.clone().into() }

@@ -2,13 +2,13 @@
 
 use super::result::Ended;
 use super::{Subagent, Subagents, Task};
-use crate::coordinator::{Job, Work};
+use crate::coordinator::{Job, Woken, Work, end_of};
 use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, RunError};
 use crate::runtime::Shared;
 use crate::settings::{Beside, begins};
 use crate::tools::{CallContext, Cancellation, ToolError};
-use annals_core::event::{ChildOutcome, ChildSettled, ChildStarted, Delivery, InputAdmitted, Parent, SessionCreated};
+use annals_core::event::{ChildOutcome, ChildStarted, Delivery, InputAdmitted, Parent, SessionCreated};
 use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
 use annals_projections::{Body, SessionView};
 use annals_store::Draft;
@@ -66,7 +66,7 @@ pub(super) async fn begin(
     let begun = Begun { child, shared, parent, background, cancellation: context.cancellation.clone(), serving };
     if let Err(error) = begun.prompt(&task.prompt).await {
         let ended = Ended { outcome: ChildOutcome::Failed, text: error.to_string() };
-        begun.settle(&ended).await.map_err(told)?;
+        begun.settle(&ended, true).await.map_err(told)?;
         return ended.told(child).map(|_| begun);
     }
     Ok(begun)
@@ -132,18 +132,25 @@ impl Begun {
     /// Runs the child on a task of its own: a call that is dropped leaves no child without its end.
     pub(super) fn serve(self) -> JoinHandle<Result<Ended, ToolError>> {
         let (parent, child) = (self.parent.session(), self.child);
-        let begins =
-            self.background.then(|| begins(self.shared.settings.pace.as_ref(), Beside::Task { parent, child }));
+        if !self.background {
+            return tokio::spawn(async move { self.run(None).await.map(|(ended, _)| ended) });
+        }
+        let begins = begins(self.shared.settings.pace.as_ref(), Beside::Task { parent, child });
+        let running = self.shared.background.begin(parent, child);
         tokio::spawn(async move {
-            let _pass = match begins {
-                Some(begins) => Some(begins.await),
-                None => None,
-            };
-            self.run().await
+            let pass = begins.await;
+            let (ended, woken) = self.run(Some(running.cancellation())).await?;
+            drop(pass);
+            if let Some(woken) = woken {
+                running.led_to(end_of(woken).await);
+            }
+            Ok(ended)
         })
     }
 
-    async fn run(self) -> Result<Ended, ToolError> {
+    /// Runs the child to its end and settles it. A task in the background is also cancelled by `cancelled`; it gives the
+    /// busy period of the parent that its result is answered in.
+    async fn run(self, cancelled: Option<Cancellation>) -> Result<(Ended, Option<Woken>), ToolError> {
         let (work, child): (Arc<dyn Work>, _) = (self.shared.clone(), self.child);
         let coordinator = &self.shared.coordinator;
         let run = coordinator.run(&work, child, Job::Drain { forced: true });
@@ -155,6 +162,10 @@ impl Begun {
                 coordinator.interrupt(child);
                 run.await
             }
+            () = if_cancelled(cancelled.as_ref()) => {
+                coordinator.interrupt(child);
+                run.await
+            }
         };
         if let Err(RunError::Halted) = ended {
             // As when the process dies: nothing more is written.
@@ -163,59 +174,47 @@ impl Begun {
         let lane = self.shared.lane(child);
         let view = lane.view().await.map_err(told)?;
         let ended = Ended::of(ended, &view, &*lane.blobs());
-        self.settle(&ended).await.map_err(told)?;
-        Ok(ended)
+        let unwanted = cancelled.is_some_and(|cancelled| cancelled.is_cancelled());
+        let woken = self.settle(&ended, !unwanted).await.map_err(told)?;
+        Ok((ended, woken))
     }
 
     async fn prompt(&self, prompt: &str) -> Result<(), LogError> {
-        let admitted = self.input(prompt.into());
+        let admitted = input(&self.shared, prompt.into());
         self.shared.lane(self.child).record(&[admitted.into()]).await
     }
 
-    fn input(&self, text: String) -> InputAdmitted {
-        let ports = &self.shared.ports;
-        let input = ports.ids.input(ports.clock.now());
-        InputAdmitted { input, text: text.into(), attachments: Vec::new(), delivery: Delivery::Steer }
-    }
-
-    /// Tells the parent. After a task in the background its result is an input, which the parent goes on with, unless
-    /// the user is about to undo something.
-    async fn settle(&self, ended: &Ended) -> Result<(), LogError> {
+    /// Tells the parent. After a task in the background its result is an input, which the parent goes on with if it is
+    /// `wanted`, unless the user is about to undo something.
+    async fn settle(&self, ended: &Ended, wanted: bool) -> Result<Option<Woken>, LogError> {
         let mut events: Vec<Event> = vec![ended.settled(self.child).into()];
         if self.background {
-            let text = ended.clone().told(self.child).unwrap_or_else(|error| error.to_string());
-            events.push(self.input(text).into());
+            events.push(input(&self.shared, ended.clone().text(self.child)).into());
         }
         let goes_on = |view: &SessionView| view.session.revert.is_none();
         let wake =
             self.parent.decide(|view| Ok::<_, LogError>(Decision::append(events.clone(), goes_on(view)))).await?;
         self.serving.end();
-        if self.background && wake && !self.cancellation.is_cancelled() {
-            let work: Arc<dyn Work> = self.shared.clone();
-            self.shared.coordinator.wake(&work, self.parent.session());
+        if !(self.background && wanted && wake) || self.cancellation.is_cancelled() {
+            return Ok(None);
         }
-        Ok(())
+        let work: Arc<dyn Work> = self.shared.clone();
+        Ok(Some(self.shared.coordinator.wake(&work, self.parent.session())))
     }
 }
 
-/// Settles children whose process ended before they did; they are not resumed by themselves.
-///
-/// # Errors
-/// When the log refuses.
-pub(crate) async fn settle_lost(shared: &Arc<Shared>, lane: &Lane) -> Result<(), LogError> {
-    lane.decide(|view| {
-        let served = served(shared);
-        let lost = |child: &SessionId| !served.contains(child) && !shared.coordinator.is_busy(*child);
-        let open: BTreeSet<SessionId> =
-            view.session.children.iter().filter(|child| child.outcome.is_none()).map(|child| child.child).collect();
-        let settled = |child| ChildSettled {
-            child,
-            outcome: ChildOutcome::Cancelled,
-            result: "The process ended before the subagent did".into(),
-        };
-        Ok(Decision::append(open.into_iter().filter(lost).map(|child| settled(child).into()).collect(), ()))
-    })
-    .await
+/// An input that the runtime gives, in the words of nobody.
+pub(super) fn input(shared: &Shared, text: String) -> InputAdmitted {
+    let ports = &shared.ports;
+    let input = ports.ids.input(ports.clock.now());
+    InputAdmitted { input, text: text.into(), attachments: Vec::new(), delivery: Delivery::Steer }
+}
+
+async fn if_cancelled(cancelled: Option<&Cancellation>) {
+    match cancelled {
+        Some(cancelled) => cancelled.cancelled().await,
+        None => std::future::pending().await,
+    }
 }
 
 /// Marks a child as served by this process, until dropped.
@@ -242,6 +241,6 @@ impl Drop for Serving {
     }
 }
 
-fn served(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
+pub(super) fn served(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
     shared.serving.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -87,6 +87,7 @@ impl Annals {
             remarks: Remarks::new(Box::new(remarks.clone()), look, false),
             paged: false,
             environment: self.environment.clone(),
+            reports: false,
         };
         let mut out = Vec::new();
         let args = std::iter::once("annals").chain(args.iter().copied()).map(OsString::from);

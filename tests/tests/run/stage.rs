@@ -11,6 +11,7 @@ use annals_cli::reader::Reader;
 use annals_cli::remarks::Remarks;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
+use annals_projections::SessionView;
 use annals_providers::provider::Attempt;
 use annals_runtime::ports::ScriptedProvider;
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
@@ -143,14 +144,14 @@ impl Theatre {
     }
 
     /// The right to run the Session.
-    pub fn lease(&self) -> Lease {
+    pub fn lease(&self) -> Arc<Lease> {
         self.host.lease(self.session.id()).expect("a folder").expect("nobody else")
     }
 
     /// Lines that a person types.
     pub fn types<'a>(&self, lines: impl IntoIterator<Item = &'a str>) {
         for line in lines {
-            self.typed.send(Line::Text(line.into())).expect("somebody reads");
+            self.typed.send(Line::text(line)).expect("somebody reads");
         }
     }
 
@@ -164,6 +165,11 @@ impl Theatre {
     /// Runs the Session and shows nothing.
     pub async fn run(&self) {
         self.session.run().await.expect("an answer");
+    }
+
+    /// The Session as it is.
+    pub async fn view(&self) -> Arc<SessionView> {
+        self.session.view().await.expect("a view")
     }
 
     /// What stood on stdout.

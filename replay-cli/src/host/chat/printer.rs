@@ -1,9 +1,10 @@
 //! Writing above the line that a person edits, whole lines at a time.
 
-use crate::layout::columns;
+use crate::layout::{clip, columns};
 use rustyline::ExternalPrinter;
 use std::io::{self, Write};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Writes above the line that is edited. Clones write to the same place.
 #[derive(Clone)]
@@ -19,12 +20,59 @@ struct Shared {
     line: String,
     /// The beginning of a character.
     bytes: Vec<u8>,
+    /// What runs, and since when: drawn in one line directly above the prompt.
+    status: Option<(String, Instant)>,
+    /// Whether that line is on the screen.
+    drawn: bool,
+    /// How often it was drawn: the spinner turns with it.
+    turns: usize,
 }
+
+/// How often the status moves.
+const TICK: Duration = Duration::from_millis(500);
+
+const SPINNER: [char; 4] = ['⠋', '⠹', '⠼', '⠧'];
 
 impl Printer {
     pub(super) fn new(above: impl ExternalPrinter + Send + 'static) -> Self {
-        let shared = Shared { above: Box::new(above), line: String::new(), bytes: Vec::new() };
+        let shared = Shared {
+            above: Box::new(above),
+            line: String::new(),
+            bytes: Vec::new(),
+            status: None,
+            drawn: false,
+            turns: 0,
+        };
         Self { shared: Arc::new(Mutex::new(shared)), width: 80 }
+    }
+
+    /// Lets the status move by itself, from a thread that ends with the last clone.
+    pub(super) fn ticking(self) -> Self {
+        let shared = Arc::downgrade(&self.shared);
+        std::thread::spawn(move || {
+            while let Some(shared) = shared.upgrade() {
+                // A terminal that is gone shows no status.
+                drop(locked(&shared).tick());
+                drop(shared);
+                std::thread::sleep(TICK);
+            }
+        });
+        self
+    }
+
+    /// Shows what runs directly above the prompt, or nothing.
+    pub fn status(&self, status: Option<(String, Instant)>) {
+        let mut shared = locked(&self.shared);
+        let draws = status.is_none();
+        shared.status = status;
+        if draws {
+            drop(shared.print(String::new()));
+        }
+    }
+
+    /// The prompt became a line of the past: the status above it stays where it is.
+    pub(super) fn prompt_was_left(&self) {
+        locked(&self.shared).drawn = false;
     }
 
     /// The same for lines of so many columns.
@@ -33,9 +81,45 @@ impl Printer {
     }
 }
 
+fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+    shared.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Shared {
+    /// Prints whole lines where the status was, and the status below them.
     fn print(&mut self, text: String) -> io::Result<()> {
-        self.above.print(text).map_err(io::Error::other)
+        let over = if std::mem::take(&mut self.drawn) { "\x1b[1A\x1b[2K\r" } else { "" };
+        // A status that is new waits for the next tick: what is over at once does not flicker.
+        let status = if over.is_empty() { String::new() } else { self.told() };
+        self.drawn = !status.is_empty();
+        if over.is_empty() && text.is_empty() {
+            return Ok(());
+        }
+        if !over.is_empty() && text.is_empty() && status.is_empty() {
+            // The line below takes the place of the empty one.
+            return self.above.print("\x1b[1A\x1b[2K\r\x1b[1A\n".into()).map_err(io::Error::other);
+        }
+        self.above.print(format!("{over}{text}{status}")).map_err(io::Error::other)
+    }
+
+    /// Draws the status anew.
+    fn tick(&mut self) -> io::Result<()> {
+        let status = self.told();
+        if status.is_empty() {
+            return Ok(());
+        }
+        let over = if std::mem::replace(&mut self.drawn, true) { "\x1b[1A\x1b[2K\r" } else { "" };
+        self.above.print(format!("{over}{status}")).map_err(io::Error::other)
+    }
+
+    /// The status as a line of the screen.
+    fn told(&mut self) -> String {
+        let Some((what, since)) = &self.status else { return String::new() };
+        self.turns = self.turns.wrapping_add(1);
+        let turn = SPINNER.get(self.turns % SPINNER.len()).copied().unwrap_or('·');
+        let width = terminal_size::terminal_size().map_or(80, |(width, _)| usize::from(width.0));
+        let text = format!("{turn} {}s {what}", since.elapsed().as_secs());
+        format!("{}\n", clip(&text, width.saturating_sub(1)))
     }
 
     /// Takes in what is whole characters.
@@ -79,7 +163,7 @@ impl Shared {
 
 impl Write for Printer {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = locked(&self.shared);
         shared.take(bytes);
         while let Some(lines) = shared.whole(self.width) {
             shared.print(lines)?;

@@ -11,6 +11,8 @@ use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 use tokio::sync::mpsc;
 
 /// What stands before the line that is edited.
@@ -36,40 +38,64 @@ impl Reading {
     /// When the terminal refuses.
     pub fn edited(history: &Path) -> Result<Self, ReadlineError> {
         let mut editor: Editor<Words, FileHistory> = Editor::new()?;
-        editor.set_helper(Some(Words));
+        let words = Words::default();
+        let begun = words.begun.clone();
+        editor.set_helper(Some(words));
         // There is none yet, or it cannot be read: then there is nothing to go back to.
         drop(editor.load_history(history));
         let printer = Printer::new(editor.create_external_printer()?);
+        let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
+        let printer = if dumb { printer } else { printer.ticking() };
         let (read, lines) = mpsc::unbounded_channel();
-        let history = history.to_owned();
+        let reader = Reader { history: history.to_owned(), begun, printer: printer.clone(), read };
         // A thread of its own: what blocks in a read must not keep the process from ending.
-        std::thread::spawn(move || edit(editor, &history, &read));
+        std::thread::spawn(move || reader.edit(editor));
         Ok(Self { lines: Lines::arriving(lines), printer: Some(printer) })
     }
 }
 
-fn edit(mut editor: Editor<Words, FileHistory>, history: &PathBuf, read: &mpsc::UnboundedSender<Line>) {
-    loop {
-        let line = match editor.readline(PROMPT) {
-            Ok(line) => {
-                if !line.trim().is_empty() && editor.add_history_entry(&line).is_ok() {
-                    // A history that cannot be kept is gone with the chat.
-                    drop(editor.append_history(history));
+/// Where edited lines go.
+struct Reader {
+    history: PathBuf,
+    begun: Begun,
+    printer: Printer,
+    read: mpsc::UnboundedSender<Line>,
+}
+
+impl Reader {
+    fn edit(self, mut editor: Editor<Words, FileHistory>) {
+        loop {
+            let edited = editor.readline(PROMPT);
+            // The line above the next prompt is what was typed.
+            self.printer.prompt_was_left();
+            let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner).take();
+            let line = match edited {
+                Ok(line) => {
+                    if !line.trim().is_empty() && editor.add_history_entry(&line).is_ok() {
+                        // A history that cannot be kept is gone with the chat.
+                        drop(editor.append_history(&self.history));
+                    }
+                    Line::Text { text: line.replace("\\\n", "\n"), begun }
                 }
-                Line::Text(line.replace("\\\n", "\n"))
+                Err(ReadlineError::Interrupted) => Line::Interrupt,
+                Err(_) => Line::End,
+            };
+            let ends = line == Line::End;
+            if self.read.send(line).is_err() || ends {
+                return;
             }
-            Err(ReadlineError::Interrupted) => Line::Interrupt,
-            Err(_) => Line::End,
-        };
-        let ends = line == Line::End;
-        if read.send(line).is_err() || ends {
-            return;
         }
     }
 }
 
+/// When the line that is edited got its first character.
+type Begun = Arc<Mutex<Option<Instant>>>;
+
 /// Completes words that begin with a slash, and lets a trailing backslash go on in the next line.
-struct Words;
+#[derive(Default)]
+struct Words {
+    begun: Begun,
+}
 
 impl Helper for Words {}
 
@@ -77,6 +103,17 @@ impl Highlighter for Words {}
 
 impl Hinter for Words {
     type Hint = String;
+
+    /// Gives no hint; it is asked after every change of the line.
+    fn hint(&self, line: &str, _: usize, _: &Context<'_>) -> Option<String> {
+        let mut begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
+        match (line.is_empty(), *begun) {
+            (true, _) => *begun = None,
+            (false, None) => *begun = Some(Instant::now()),
+            (false, Some(_)) => {}
+        }
+        None
+    }
 }
 
 impl Completer for Words {

@@ -1,0 +1,108 @@
+//! `annals inbox`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::json;
+use crate::layout::{clip, plain};
+use crate::look::{Tone, counted};
+use crate::undoing;
+use annals_core::event::Delivery;
+use annals_core::{InputId, SessionId};
+use annals_inspect::timeline::one_line;
+use annals_runtime::Refusal;
+use serde_json::json;
+use std::io::Write;
+
+/// List the inputs that wait in a session, withdraw one, or change when it joins.
+///
+/// An input waits while the session is busy or after a run that failed. A steer joins at the next request to the model; a
+/// queued one when everything before it is answered. Nothing runs because of this command: `annals run -s SESSION` does.
+#[derive(Clone, Debug, clap::Args)]
+#[command(group = clap::ArgGroup::new("what"))]
+pub struct Args {
+    /// The session: its id, the beginning (or the end) of it, words of its title, or @last.
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// Take INPUT back; its id stays used.
+    #[arg(long, value_name = "INPUT", group = "what")]
+    withdraw: Option<String>,
+    /// Let INPUT join at the next request.
+    #[arg(long, value_name = "INPUT", group = "what")]
+    steer: Option<String>,
+    /// Let INPUT join when everything before it is answered.
+    #[arg(long, value_name = "INPUT", group = "what")]
+    queue: Option<String>,
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session or input, or the log refuses.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    match (&args.withdraw, &args.steer, &args.queue) {
+        (Some(input), ..) => change(args, desk, input, None).await,
+        (_, Some(input), _) => change(args, desk, input, Some(Delivery::Steer)).await,
+        (.., Some(input)) => change(args, desk, input, Some(Delivery::Queue)).await,
+        (None, None, None) => list(args, desk, out).await,
+    }
+}
+
+async fn change(args: &Args, desk: &Desk, input: &str, delivery: Option<Delivery>) -> Result<Verdict, CliError> {
+    let (reader, id) = desk.change(&args.session).await?;
+    let head = reader.head(id).await?;
+    let runtime = undoing::runtime(&reader, desk.look.now.max(head.at))?;
+    let session = runtime.session(id).await.map_err(refused(id))?;
+    let input = InputId::from(input);
+    let said = match delivery {
+        None => {
+            session.withdraw(&input).await.map_err(refused(id))?;
+            "withdrawn"
+        }
+        Some(delivery) => {
+            session.redeliver(&input, delivery).await.map_err(refused(id))?;
+            if delivery == Delivery::Steer { "joins at the next request" } else { "queued" }
+        }
+    };
+    desk.remark(&format!("{}: {said}", plain(input.as_str())));
+    Ok(Verdict::Fine)
+}
+
+fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
+    move |refusal| CliError::Refused { session, refusal }
+}
+
+async fn list(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, session) = desk.find(&args.session).await?;
+    let until = reader.until(session, None).await?;
+    let view = reader.look(session, until).await?;
+    let pending = &view.inbox.pending;
+    if desk.look.json {
+        let mut list = json::List::begin(out)?;
+        for one in pending {
+            let text = one.text.resolve(reader.blobs());
+            list.item(&json!({
+                "input": one.input, "delivery": one.delivery, "seq": one.seq, "at": one.at, "text": text,
+                "attachments": one.attachments.len(),
+            }))?;
+        }
+        list.end()?;
+        return Ok(Verdict::Fine);
+    }
+    for one in pending {
+        let input = plain(one.input.as_str());
+        let delivery = match one.delivery {
+            Delivery::Steer => "steer",
+            Delivery::Queue => "queue",
+        };
+        let text = one_line(&plain(&one.text.resolve(reader.blobs())));
+        let room = desk.look.width.saturating_sub(input.chars().count() + 9).max(20);
+        writeln!(out, "{}  {delivery}  {}", desk.look.paint(Tone::Context, &input), clip(&text, room))?;
+    }
+    match pending.len() {
+        0 => desk.remark("nothing waits in this session"),
+        waiting => {
+            desk.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")))
+        }
+    }
+    Ok(Verdict::Fine)
+}

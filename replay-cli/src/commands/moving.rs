@@ -1,0 +1,190 @@
+//! `annals move`
+
+use crate::desk::Desk;
+use crate::error::{CliError, Verdict};
+use crate::host::{HostError, Lease, RUNNING, closing, opening};
+use crate::json;
+use crate::layout::plain;
+use crate::look::{Tone, counted};
+use crate::undoing::{self, Captures};
+use annals_core::SessionId;
+use annals_core::event::Location;
+use annals_runtime::worktree::{FilesError, Plan};
+use annals_runtime::{MovePlan, Refusal, Session};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Move a session to another directory.
+///
+/// Between two worktrees of one git repository the uncommitted changes below the session's directory come along: they are
+/// applied in DIR, then discarded where they were. Otherwise files stay where they are, and the session continues in DIR with
+/// a complete system prompt. A directory that is gone can be left; another project cannot be entered (`annals fork
+/// --directory` branches into one).
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The session: its id, the beginning (or the end) of it, words of its title, or @last.
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// Where it works from now on.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Leave uncommitted changes where they are.
+    #[arg(long)]
+    without_changes: bool,
+    /// Show what would be moved, and change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What a move would do.
+enum Planned {
+    /// The Session works there already.
+    There,
+    /// The Session alone moves, and why its files do not.
+    Alone(String),
+    /// Uncommitted changes come along.
+    WithChanges(Box<MovePlan>),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session or directory, another process runs the Session, or the changes do not fit DIR.
+pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let directory = opening::place(desk, Some(&args.directory))?;
+    let (reader, id) = match args.dry_run {
+        true => desk.stored(&args.session).await?,
+        false => desk.change(&args.session).await?,
+    };
+    let head = reader.head(id).await?;
+    // What a dry run captures is gone with it.
+    let scratch = args.dry_run.then(tempfile::tempdir).transpose()?;
+    let folder = scratch.as_ref().map_or_else(|| reader.store().clone(), |scratch| scratch.path().to_owned());
+    let _lease = match args.dry_run {
+        true => None,
+        false => Some(Lease::take(&reader.store().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
+    };
+    let runtime = undoing::with_captures(&reader, desk.look.now.max(head.at), Captures::In(folder))?;
+    let session = runtime.session(id).await.map_err(refused(id, &directory))?;
+    let location = Location { directory: directory.clone(), workspace: None };
+    let planned = plan(&session, &location, args.without_changes).await.map_err(refused(id, &directory))?;
+    if !desk.look.json {
+        draw(&planned, desk, out)?;
+    }
+    let kept = match (&planned, args.dry_run) {
+        (Planned::There, _) | (_, true) => None,
+        (Planned::Alone(_), false) => {
+            session.move_to(location).await.map_err(refused(id, &directory))?;
+            None
+        }
+        (Planned::WithChanges(plan), false) => {
+            session.move_with_changes(plan).await.map_err(refused(id, &directory))?
+        }
+    };
+    let kept = kept.map(|kept| kept.to_string());
+    if desk.look.json {
+        json::object(out, &in_json(id, &directory, &planned, kept.as_deref(), args.dry_run))?;
+        return Ok(Verdict::bad_if(kept.is_some()));
+    }
+    let short = closing::short(id);
+    match (&planned, args.dry_run) {
+        (Planned::There, _) => desk.remark(&plain(&format!("session {short} works in {directory} already"))),
+        (_, true) => desk.remark("nothing was changed (--dry-run)"),
+        (_, false) => desk.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
+    }
+    if let Some(kept) = &kept {
+        let text =
+            format!("the changes also stay where they were: {kept}; the next run there tries again to remove them");
+        desk.remarks.say(Tone::Warn, &plain(&text));
+    }
+    Ok(Verdict::bad_if(kept.is_some()))
+}
+
+fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError {
+    move |refusal| match refusal {
+        Refusal::OtherProject => {
+            HostError::OtherProject { session: closing::short(session), directory: directory.to_owned() }.into()
+        }
+        refusal => CliError::Refused { session, refusal },
+    }
+}
+
+/// What is to be done: with the changes where there are two worktrees of one repository, else alone.
+async fn plan(session: &Session, to: &Location, without_changes: bool) -> Result<Planned, Refusal> {
+    let view = session.view().await?;
+    let Some(from) = view.session.location.as_ref() else { return Ok(Planned::Alone("it worked nowhere".into())) };
+    if from == to {
+        return Ok(Planned::There);
+    }
+    if without_changes {
+        return Ok(Planned::Alone("uncommitted changes stay where they are (--without-changes)".into()));
+    }
+    if !Path::new(&from.directory).is_dir() {
+        return Ok(Planned::Alone(format!("{} is no directory here: no files come along", from.directory)));
+    }
+    match session.plan_move(to.clone()).await {
+        Ok(plan) if plan.transfer.is_empty() => Ok(Planned::Alone("there are no uncommitted changes".into())),
+        Ok(plan) => Ok(Planned::WithChanges(Box::new(plan))),
+        Err(Refusal::Files(error)) if matches!(*error, FilesError::TalkOnly { .. }) => {
+            Ok(Planned::Alone("files come along only between two worktrees of a git repository".into()))
+        }
+        // Within one worktree they are there already.
+        Err(Refusal::OtherProject) if root(&from.directory).is_some_and(|it| Some(it) == root(&to.directory)) => {
+            Ok(Planned::Alone("both directories are in one worktree: its files stay".into()))
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// The worktree that holds a directory.
+fn root(directory: &str) -> Option<&Path> {
+    Path::new(directory).ancestors().find(|above| above.join(".git").exists())
+}
+
+fn draw(planned: &Planned, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    match planned {
+        Planned::There => {}
+        Planned::Alone(why) => writeln!(out, "the session moves alone: {}", plain(why))?,
+        Planned::WithChanges(plan) => {
+            let count = counted(plan.transfer.changes.files.len() as u64, "changed file");
+            writeln!(out, "the session moves with {count}")?;
+            arrival(&plan.arrival, desk, out)?;
+            for skipped in &plan.transfer.left_behind {
+                let line = format!("{} stays behind: {}", plain(&skipped.path), skipped.why);
+                writeln!(out, "  {}", desk.look.paint(Tone::Warn, &line))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What changes at the destination.
+fn arrival(plan: &Plan, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    for file in &plan.now.files {
+        let path = plain(&file.path);
+        writeln!(out, "  {:<8} {path}  +{} -{}", file.status, file.additions, file.deletions)?;
+    }
+    for left in &plan.left {
+        let line = format!("{} stays as it is: {}", plain(&left.path), left.why);
+        writeln!(out, "  {}", desk.look.paint(Tone::Warn, &line))?;
+    }
+    Ok(())
+}
+
+fn in_json(session: SessionId, directory: &str, planned: &Planned, kept: Option<&str>, dry_run: bool) -> Value {
+    let (what, why, plan) = match planned {
+        Planned::There => ("there", None, None),
+        Planned::Alone(why) => ("alone", Some(why), None),
+        Planned::WithChanges(plan) => ("with-changes", None, Some(plan)),
+    };
+    let skipped = |plan: &MovePlan| {
+        let left = plan.transfer.left_behind.iter();
+        left.map(|skipped| json!({"path": skipped.path, "why": skipped.why.to_string()})).collect::<Vec<_>>()
+    };
+    json!({
+        "session": session, "directory": directory, "move": what, "why": why, "dry_run": dry_run,
+        "files": plan.map(|plan| &plan.arrival.now.files), "left_behind": plan.map(|plan| skipped(plan)),
+        "kept_at_source": kept,
+    })
+}

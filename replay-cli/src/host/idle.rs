@@ -1,0 +1,120 @@
+//! A Session between its runs: what wakes by itself is shown, and its questions are asked at once.
+
+use super::conduct::{Happened, Scene};
+use super::elsewhere::Elsewhere;
+use super::{Host, HostError, Line, Signal, Stage, Word, advice};
+use crate::error::CliError;
+use annals_runtime::bus::Notice;
+use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};
+use std::io::Write;
+use std::time::Duration;
+
+/// How long cancelled tasks are waited for by somebody who leaves.
+const SETTLED: Duration = Duration::from_secs(5);
+
+/// Waits for what a person types or signals while the Session is idle, and follows it meanwhile: tasks in the background,
+/// the turns that their results lead to, and the questions of both.
+///
+/// A line that was begun before a question appeared is given as any other; one that answers it is not.
+///
+/// # Errors
+/// When the output or the log refuses.
+pub async fn idle(
+    host: &Host,
+    session: Option<&Session>,
+    stage: &mut Stage,
+    out: &mut (dyn Write + Send),
+) -> Result<Line, CliError> {
+    let Some(session) = session else { return Ok(stage.typed().await) };
+    let elsewhere = Elsewhere::default();
+    let mut scene = Scene::idle(host, session, stage, out, &elsewhere);
+    let mut ended: Option<Boxed<'_, Option<BackgroundEnded>>> = None;
+    loop {
+        if session.background().is_empty() && !session.is_running() {
+            scene.stage.lease = None;
+        } else if ended.is_none() {
+            ended = Some(Box::pin(session.background_ended()));
+        }
+        let happened = tokio::select! {
+            biased;
+            happened = scene.next() => happened,
+            how = background(&mut ended) => {
+                ended = None;
+                scene.tell_background(how).await?;
+                continue;
+            }
+        };
+        match happened {
+            Happened::Signal(Signal::Interrupt) => return Ok(Line::Interrupt),
+            Happened::Signal(Signal::End) => return Ok(Line::End),
+            Happened::Typed(line) => match scene.is_answered_by(line)? {
+                None => {}
+                Some(line) => return Ok(line),
+            },
+            Happened::Notice(notice @ Notice::Idle { .. }) => {
+                scene.takes_in(Happened::Notice(notice)).await?;
+                scene.stage.show.finish(scene.out)?;
+            }
+            happened => scene.takes_in(happened).await?,
+        }
+    }
+}
+
+/// Cancels the tasks in the background and shows that they are settled; for somebody who leaves the Session.
+///
+/// # Errors
+/// When the output refuses.
+pub async fn leave(
+    host: &Host,
+    session: &Session,
+    stage: &mut Stage,
+    out: &mut (dyn Write + Send),
+) -> Result<(), CliError> {
+    if session.cancel_background().is_empty() && !session.is_running() {
+        return Ok(());
+    }
+    session.interrupt();
+    // A question of what ends is of no use any more.
+    stage.open = None;
+    let settled = async {
+        while session.background_ended().await.is_some() {}
+        session.idle().await;
+    };
+    if tokio::time::timeout(SETTLED, settled).await.is_err() {
+        host.runtime.halt().await;
+    }
+    stage.lease = None;
+    let elsewhere = Elsewhere::default();
+    Scene::idle(host, session, stage, out, &elsewhere).flush()
+}
+
+async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> Option<BackgroundEnded> {
+    match ended {
+        Some(ended) => ended.await,
+        None => std::future::pending().await,
+    }
+}
+
+impl Scene<'_> {
+    /// A turn that a result led to has failed, or was stopped: nobody else says so.
+    async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), CliError> {
+        self.flush()?;
+        let text = match ended.and_then(|ended| ended.turns) {
+            None | Some(Ok(Outcome::Idle)) => return Ok(()),
+            Some(Ok(Outcome::Interrupted)) => "the turn was interrupted".to_owned(),
+            Some(Err(error)) => advice(&error, &*self.session.view().await.map_err(HostError::from)?),
+        };
+        Ok(self.stage.show.warning(&text, self.out)?)
+    }
+
+    /// Takes a line for the answer to the open question; gives it back when it is not meant for it.
+    fn is_answered_by(&mut self, line: Line) -> Result<Option<Line>, CliError> {
+        match line {
+            Line::Text { text, begun } if self.is_meant_for_question(begun) && Word::of(&text).is_none() => {
+                self.reply(&text)?;
+                Ok(None)
+            }
+            line => Ok(Some(line)),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! Answers without a word.
+
+use annals_core::Blobs;
+use annals_core::event::Finish;
+use annals_projections::{Body, Content, SessionView};
+
+/// Why the last answer holds no text.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Silence {
+    /// The model ended its answer without any.
+    Empty,
+    /// The model, or a filter of the provider, refused.
+    Refused,
+    /// The output limit was reached before any text.
+    Limit,
+}
+
+impl Silence {
+    /// Of a Session that is idle; `None` when its last answer holds text, or there is no answer at all.
+    pub fn of(view: &SessionView, blobs: &dyn Blobs) -> Option<Self> {
+        let answers = view.history.selected().filter_map(|message| match &message.body {
+            Body::Assistant(answer) => Some(answer),
+            _ => None,
+        });
+        let last = answers.last()?;
+        let says = |content: &Content| match content {
+            Content::Text { text, .. } => !text.resolve(blobs).trim().is_empty(),
+            Content::Reasoning { .. } | Content::Tool(_) => false,
+        };
+        if last.error.is_some() || last.content.iter().any(says) {
+            return None;
+        }
+        Some(match last.finish {
+            Some(Finish::ContentFilter) => Self::Refused,
+            Some(Finish::Length) => Self::Limit,
+            _ => Self::Empty,
+        })
+    }
+
+    /// The word that programs read.
+    pub const fn kind(self) -> &'static str {
+        match self {
+            Self::Empty => "empty-answer",
+            Self::Refused => "refused",
+            Self::Limit => "output-limit",
+        }
+    }
+
+    /// What happened, and what to do.
+    pub const fn sentence(self) -> &'static str {
+        match self {
+            Self::Empty => "the model returned an empty answer; to ask again: `annals run -c \"...\"`",
+            Self::Refused => {
+                "the model refused without a word, or a filter of its provider did; put the request in other words, or \
+                 choose another model by --model"
+            }
+            Self::Limit => {
+                "the model reached its output limit before it wrote an answer; raise `models.NAME.output`, or lower its \
+                 reasoning effort"
+            }
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! Where runs are shown, and where people take part in them.
+
+use super::held::Held;
+use super::{Host, Lease, Line, Lines, Manner, Question, Show, Signal, Signals};
+use crate::diagnostics::Redirected;
+use crate::error::CliError;
+use annals_runtime::Session;
+use annals_runtime::bus::{Listening, Notice};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::sync::mpsc;
+
+/// How long a title is waited for once the answer is there.
+const TITLE: Duration = Duration::from_secs(15);
+
+/// Where a run is shown, and where people take part in it.
+pub struct Stage {
+    /// What is shown.
+    pub show: Show,
+    /// Who answers questions.
+    pub manner: Manner,
+    /// What a person types.
+    pub lines: Lines,
+    /// Whether what is typed meanwhile joins the turn.
+    pub steers: bool,
+    /// Whether a run lasts until the tasks in the background have ended; else they run on while the Session is idle.
+    pub waits: bool,
+    pub(super) notices: mpsc::UnboundedReceiver<Notice>,
+    pub(super) questions: mpsc::UnboundedReceiver<Question>,
+    pub(super) signals: Signals,
+    /// The question that waits for its answer.
+    pub(super) open: Option<Asked>,
+    /// What a person is not shown meanwhile: it would push the question away.
+    pub(super) held: Held,
+    /// The right to run the Session, kept while tasks of it run in the background.
+    pub(super) lease: Option<Arc<Lease>>,
+    /// What the program reports of trouble, where it is shown among the rest.
+    pub(super) reports: mpsc::UnboundedReceiver<String>,
+    _redirected: Option<Redirected>,
+    _listening: Listening,
+}
+
+/// A question that a person has seen.
+pub(super) struct Asked {
+    pub(super) question: Question,
+    since: Instant,
+}
+
+impl Asked {
+    pub(super) fn now(question: Question) -> Self {
+        Self { question, since: Instant::now() }
+    }
+
+    /// Whether a line that was begun at `begun` can be meant for it. A line of which that is not known can.
+    pub(super) fn is_meant_by(&self, begun: Option<Instant>) -> bool {
+        begun.is_none_or(|begun| begun >= self.since)
+    }
+}
+
+impl Stage {
+    /// A stage for the runs of a host, whose questions arrive at `questions`. Ctrl-C comes here from now on.
+    ///
+    /// # Errors
+    /// When the system gives no signals.
+    pub fn new(
+        host: &Host,
+        questions: mpsc::UnboundedReceiver<Question>,
+        show: Show,
+        manner: Manner,
+        lines: Lines,
+    ) -> Result<Self, CliError> {
+        let (tell, notices) = mpsc::unbounded_channel();
+        let listening = host.runtime.bus().observe(move |notice: &Notice| {
+            // A stage that is gone is shown nothing.
+            drop(tell.send(notice.clone()));
+        });
+        let signals = Signals::listen()?;
+        let (_redirected, reports) = match show.draws() {
+            true => {
+                let (redirected, reports) = host.diagnostics.redirect();
+                (Some(redirected), reports)
+            }
+            // A line of its own on stderr disturbs nobody.
+            false => (None, mpsc::unbounded_channel().1),
+        };
+        Ok(Self {
+            show,
+            manner,
+            lines,
+            steers: false,
+            waits: true,
+            notices,
+            questions,
+            signals,
+            open: None,
+            held: Held::default(),
+            lease: None,
+            reports,
+            _redirected,
+            _listening: listening,
+        })
+    }
+
+    /// Waits for the title of a Session, if one is asked for, but not for long, and not for somebody who wants to go.
+    pub async fn await_title(&mut self, session: &Session) {
+        tokio::select! {
+            () = session.title_settled() => {}
+            _ = self.signals.next() => {}
+            () = tokio::time::sleep(TITLE) => {}
+        }
+    }
+
+    /// Waits for what a person types or signals where there is no Session yet.
+    pub(super) async fn typed(&mut self) -> Line {
+        tokio::select! {
+            line = self.lines.next() => line,
+            signal = self.signals.next() => match signal {
+                Signal::Interrupt => Line::Interrupt,
+                Signal::End => Line::End,
+            },
+        }
+    }
+}

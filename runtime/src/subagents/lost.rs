@@ -1,0 +1,58 @@
+//! Children whose process ended before they did.
+
+use super::result::Ended;
+use super::serve::{input, served};
+use crate::lane::{Decision, Lane};
+use crate::outcome::LogError;
+use crate::runtime::Shared;
+use annals_core::event::ChildOutcome;
+use annals_core::{Event, Seq, SessionId};
+use annals_projections::SessionView;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Settles children whose process ended before they did; they are not resumed by themselves. That a task in the
+/// background was lost becomes an input: the model was promised a message. A call that waited for its child is settled as
+/// interrupted, which says enough.
+///
+/// # Errors
+/// When the log refuses.
+pub(crate) async fn settle_lost(shared: &Arc<Shared>, lane: &Lane) -> Result<(), LogError> {
+    let view = lane.view().await?;
+    let mut background = BTreeMap::new();
+    for (child, began) in lost(shared, &view) {
+        background.insert(child, in_background(shared, lane.session(), began).await?);
+    }
+    if background.is_empty() {
+        return Ok(());
+    }
+    lane.decide(|view| {
+        let mut events: Vec<Event> = Vec::new();
+        for child in lost(shared, view).into_keys() {
+            let text = "The process ended before the subagent did".into();
+            let ended = Ended { outcome: ChildOutcome::Cancelled, text };
+            events.push(ended.settled(child).into());
+            if background.get(&child).is_some_and(|background| *background) {
+                events.push(input(shared, ended.text(child)).into());
+            }
+        }
+        Ok(Decision::append(events, ()))
+    })
+    .await
+}
+
+/// The children without an end that nobody in this process will give them, and where each began or was last resumed.
+fn lost(shared: &Shared, view: &SessionView) -> BTreeMap<SessionId, Seq> {
+    let served = served(shared);
+    let lost = |child: &SessionId| !served.contains(child) && !shared.coordinator.is_busy(*child);
+    let open = view.session.children.iter().filter(|child| child.outcome.is_none() && lost(&child.child));
+    open.map(|child| (child.child, child.seq)).collect()
+}
+
+/// Whether the child that `child.started` at `seq` tells of does its task in the background.
+async fn in_background(shared: &Shared, session: SessionId, seq: Seq) -> Result<bool, LogError> {
+    let slices = shared.ports.log.read(session, seq, 1).await?;
+    let mut records = slices.iter().flat_map(|slice| slice.records());
+    let found = records.find(|record| record.seq == seq);
+    Ok(found.is_some_and(|record| matches!(record.event, Event::ChildStarted(started) if started.background)))
+}
