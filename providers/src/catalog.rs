@@ -23,7 +23,6 @@ mod routing;
 
 pub use entry::{CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, ProviderEntry, RouteEntry};
 pub use family::{Family, system_text};
-pub use names::cost;
 pub use options::{OptionsError, partition};
 pub use price::{Dollars, PriceError};
 pub use routing::{Route, UnsupportedApi};

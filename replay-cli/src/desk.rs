@@ -1,6 +1,6 @@
 //! What every command is given: where Sessions are, and how answers look.
 
-use crate::bring::{Redacted, bring, sources};
+use crate::bring::{bring, sources};
 use crate::config::Environment;
 use crate::damaged::DamagedLog;
 use crate::diagnostics::Diagnostics;

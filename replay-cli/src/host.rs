@@ -188,11 +188,6 @@ impl Host {
         AbortOnDrop(tokio::spawn(async move { keep_swept(&*outputs, &*clock).await }))
     }
 
-    /// Shows a remark.
-    pub fn say(&self, remark: &str) {
-        self.remarks.say(Tone::Dim, remark);
-    }
-
     /// The right to run a Session, shared within this process; `None` while another process has it.
     ///
     /// # Errors

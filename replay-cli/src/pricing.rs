@@ -4,7 +4,7 @@ use crate::desk::Desk;
 use crate::look::money;
 use annals_core::ModelName;
 use annals_core::event::Usage;
-use annals_providers::catalog::{Catalog, cost};
+use annals_providers::catalog::Catalog;
 use std::collections::BTreeMap;
 
 /// A list of prices.
@@ -39,7 +39,7 @@ impl Pricing {
         for (model, usage) in unpriced {
             match self.catalog.prices(model) {
                 Some(prices) => {
-                    total.estimated = total.estimated.saturating_add(cost(&prices, *usage));
+                    total.estimated = total.estimated.saturating_add(prices.cost(*usage));
                     total.is_estimated = true;
                 }
                 None => total.is_incomplete = true,

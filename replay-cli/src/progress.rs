@@ -1,7 +1,6 @@
 //! Progress of long work, on stderr, when a person watches.
 
 use crate::escape::visible_line;
-use crate::layout::plain;
 use crate::look::thousands;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Arc;

@@ -14,6 +14,3 @@ pub use clock::{Clock, ManualClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
 pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder, keep_swept, sweep};
-pub use provider::{
-    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
-};

@@ -28,7 +28,7 @@ pub use environment::is_secret_name;
 pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
-pub(crate) use contents::is_kept_for_secrets;
+pub use contents::is_kept_for_secrets;
 pub(crate) use doors::Door;
 pub(crate) use ports::guarded;
 

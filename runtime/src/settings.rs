@@ -246,6 +246,7 @@ impl Default for Settings {
             compaction: CompactionSettings::default(),
             output: Limits::default(),
             calls: CallOrder::default(),
+            sources: LoadOrder::default(),
             summary: None,
             title: None,
             pace: None,

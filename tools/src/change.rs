@@ -7,7 +7,6 @@ use super::stop::Stop;
 use super::{carry, leftovers, open};
 use annals_core::{Json, SessionId};
 use annals_runtime::tools::{ToolError, ToolOutput};
-use annals_runtime::tools::{ToolError, ToolOutput};
 use serde_json::json;
 use similar::{ChangeTag, TextDiff};
 use std::fs::{File, Metadata, Permissions};

@@ -11,7 +11,6 @@ use annals_core::bound::Limits;
 use annals_core::event::Attachment;
 use annals_core::{Json, NoBlobs};
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
-use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use base64::Engine;
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,6 +1,7 @@
 //! Whatever shapes a request beside history and baseline, recorded once per change and named by hash (DESIGN section 6).
 
 use super::permission::Rule;
+use super::step::Usage;
 use super::{payload, words};
 use crate::canonical::{self, CanonicalError};
 use crate::digest::Digest;
@@ -154,4 +155,32 @@ payload! {
         /// All of them.
         options: RequestOptions,
     } texts { options }
+}
+
+impl Prices {
+    /// What tokens cost at these prices, in nano-dollars, rounded down.
+    pub fn cost(&self, usage: Usage) -> u64 {
+        let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
+        let total = of(usage.input, self.input)
+            + of(usage.output, self.output)
+            + of(usage.reasoning, self.output)
+            + of(usage.cache_read, self.cache_read)
+            + of(usage.cache_write, self.cache_write);
+        u64::try_from(total / 1_000_000).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Prices;
+    use crate::event::Usage;
+
+    #[test]
+    fn money_is_whole_nano_dollars() {
+        // Dollars per million tokens: 1, 2, 0.1, 0.5.
+        let prices =
+            Prices { input: 1_000_000_000, output: 2_000_000_000, cache_read: 100_000_000, cache_write: 500_000_000 };
+        let usage = Usage { input: 80, output: 10, reasoning: 2, cache_read: 20, cache_write: 1 };
+        assert_eq!(prices.cost(usage), 80_000 + 20_000 + 4_000 + 2_000 + 500);
+    }
 }

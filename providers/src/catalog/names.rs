@@ -2,7 +2,7 @@
 
 use super::Catalog;
 use annals_core::ModelName;
-use annals_core::event::{Prices, Usage};
+use annals_core::event::Prices;
 
 impl Catalog {
     /// What a model costs, also where its name is dated (`claude-sonnet-4-5-20250929`) or names its maker
@@ -10,7 +10,7 @@ impl Catalog {
     /// is listed.
     ///
     /// ```
-    /// use annals_runtime::catalog::Catalog;
+    /// use annals_providers::catalog::Catalog;
     /// let catalog = Catalog::built_in();
     /// let dated = catalog.prices(&"anthropic/claude-sonnet-4-5-20250929".into());
     /// assert_eq!(dated, catalog.prices(&"anthropic/claude-sonnet-4-5".into()));
@@ -24,11 +24,6 @@ impl Catalog {
         };
         listed(provider, id).or_else(|| made_by(id).find_map(|(maker, id)| listed(maker, id)))
     }
-}
-
-/// What tokens cost at these prices, in nano-dollars.
-pub fn cost(prices: &Prices, usage: Usage) -> u64 {
-    crate::turn::cost(prices, Some(usage))
 }
 
 /// An id as it is, and without what is appended to it: a version, a date; then with the number of the model joined by a

@@ -1,6 +1,6 @@
 //! `annals certify`
 
-use crate::bring::{Redacted, bring, sources};
+use crate::bring::{bring, sources};
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
@@ -43,7 +43,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         for source in sources(path, |remark| desk.remark(remark))? {
             // Each file is an archive of its own: one Session may lie in two of them, in two forms.
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-            bring(&log, &source, &Options::default(), &Redacted::default(), &bar).await?;
+            bring(&log, &source, &Options::default(), &bar).await?;
             sessions.extend(certify::certify(&log, &named(&source.path)).await?);
         }
     }

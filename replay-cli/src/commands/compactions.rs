@@ -9,7 +9,6 @@ use crate::undoing;
 use annals_core::event::CompactionUndone;
 use annals_core::{Blobs, Seq, SessionId};
 use annals_inspect::timeline::one_line;
-use annals_inspect::timeline::one_line;
 use annals_projections::{
     Body, Content, Ledger, LedgerEntry, LedgerOutcome, Message, Messages, SessionView, ToJson, estimate, unmentioned,
 };

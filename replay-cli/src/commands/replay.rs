@@ -5,7 +5,6 @@ mod step;
 
 use crate::desk::{Desk, Target};
 use crate::draw::timeline::{Detail, draw};
-use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;

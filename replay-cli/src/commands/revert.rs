@@ -180,14 +180,11 @@ impl Place {
         Ok(Self { reader, session, head, view, undoing })
     }
 
-    /// Whether the N-th user message can be undone: yes, or the reason as an error.
-    async fn can_undo(&self, to: u64, talk: bool) -> Result<bool, CliError> {
-        if self.view.transcript.user_message(to).is_none() {
-            let count = standing_user_messages(&self.view.transcript);
-            return Err(CliError::NoUserMessage { session: self.session, wanted: to, count });
-        }
+    /// Whether a message can be undone: yes, or the reason as an error.
+    async fn can_undo(&self, to: MessageRef, talk: bool) -> Result<bool, CliError> {
+        let first_removed = to.find(&self.reader, self.session, &self.view).await?;
         let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
-        let planned = self.undoing.plan_revert(MessagePlace::User(to), extent).await;
+        let planned = self.undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
         planned.map(|_| true).map_err(|refusal| self.refused(refusal))
     }
 

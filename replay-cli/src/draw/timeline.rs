@@ -8,9 +8,6 @@ use annals_inspect::timeline::{
     Activity, Called, Compacted, Item, Settled, Sort, What, failed_exit, input_in_brief, last_lines, one_line,
     output_in_brief,
 };
-use annals_inspect::timeline::{
-    Activity, Called, Compacted, Item, Settled, Sort, What, input_in_brief, one_line, output_in_brief,
-};
 use std::io;
 
 /// How much is told.

@@ -16,7 +16,7 @@ pub(super) enum Kept {
 }
 
 /// Whether the file at a path is of a kind that is kept for secrets.
-pub(crate) fn is_kept_for_secrets(path: &str) -> bool {
+pub fn is_kept_for_secrets(path: &str) -> bool {
     Kept::of(path).is_some()
 }
 

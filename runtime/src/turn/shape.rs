@@ -148,30 +148,7 @@ impl Shape {
     }
 }
 
-/// What tokens cost, in nano-dollars; prices are per million tokens, and reasoning costs what output does.
+/// The cost of an attempt in nano-dollars; 0 without usage.
 pub(crate) fn cost(prices: &Prices, usage: Option<Usage>) -> u64 {
-    let Some(usage) = usage else { return 0 };
-    let of = |tokens: u64, price: u64| u128::from(tokens) * u128::from(price);
-    let total = of(usage.input, prices.input)
-        + of(usage.output, prices.output)
-        + of(usage.reasoning, prices.output)
-        + of(usage.cache_read, prices.cache_read)
-        + of(usage.cache_write, prices.cache_write);
-    u64::try_from(total / 1_000_000).unwrap_or(u64::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::cost;
-    use annals_core::event::{Prices, Usage};
-
-    #[test]
-    fn money_is_whole_nano_dollars() {
-        // Dollars per million tokens: 1, 2, 0.1, 0.5.
-        let prices =
-            Prices { input: 1_000_000_000, output: 2_000_000_000, cache_read: 100_000_000, cache_write: 500_000_000 };
-        let usage = Usage { input: 80, output: 10, reasoning: 2, cache_read: 20, cache_write: 1 };
-        assert_eq!(cost(&prices, Some(usage)), 80_000 + 20_000 + 4_000 + 2_000 + 500);
-        assert_eq!(cost(&prices, None), 0);
-    }
+    usage.map_or(0, |usage| prices.cost(usage))
 }

@@ -6,9 +6,6 @@ use std::fmt;
 /// The largest file, in bytes, that is captured without git tracking it already.
 pub const LARGEST_UNTRACKED: u64 = 2 * 1024 * 1024;
 
-/// How many files of a repository of its own are looked at, so that a changed one can be named.
-const REPOSITORY_FILES: usize = 2_000;
-
 /// The files at one moment.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capture {

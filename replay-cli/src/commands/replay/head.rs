@@ -1,7 +1,7 @@
 //! What stands above and below a timeline.
 
 use crate::layout::{Sheet, plain, wrap};
-use crate::look::{Tone, counted, duration, money, thousands};
+use crate::look::{Tone, counted, duration, thousands};
 use crate::pricing::Cost;
 use annals_inspect::statistics::Audit;
 use annals_store::exchange::VerifyReport;
