@@ -12,14 +12,18 @@
 
 mod ahead;
 mod appending;
+mod at;
 mod blobs;
 mod block;
 mod committer;
+mod displaced;
 mod doctor;
 mod facts;
 mod filler;
+mod folder;
 mod following;
 mod frame;
+mod identity;
 mod journal;
 mod keeper;
 mod layout;
@@ -31,6 +35,7 @@ mod rebuild;
 mod record;
 mod recovery;
 mod report;
+mod restore;
 mod segment;
 mod sessions;
 mod shared;
@@ -40,11 +45,14 @@ mod trail;
 pub mod files;
 pub mod lab;
 
+pub use displaced::Displaced;
 pub use doctor::{CollectError, Examination, Finding, Garbage};
 pub use facts::{Facts, Usage};
 pub use frame::{Cause, Void};
-pub use layout::{FORMAT, Layout};
-pub use report::{Copy, OpenError, OpeningReport, Remark};
+pub use folder::{Folder, HeldDisk, NotOwned, Ownership};
+pub use identity::{FORMAT, Identity, Inode, NoIdentity, NoStoreId, StoreId};
+pub use layout::Layout;
+pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark};
 pub use shared::Tuning;
 
 use crate::following::following;
@@ -59,9 +67,8 @@ use committer::{Committer, Order};
 use files::{Disk, RealDisk};
 use filler::Filler;
 use following::{AllPages, SessionPages};
-use opening::{Aim, Opened, Opening};
+use opening::{Aim, Opened, Opening, Taken, Wanted};
 use shared::{Shared, State};
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -96,7 +103,7 @@ struct Running {
     keeper: JoinHandle<()>,
     ahead: JoinHandle<()>,
     /// Held while this process owns the store.
-    lock: File,
+    lock: Ownership,
 }
 
 impl DiskLog {
@@ -128,27 +135,31 @@ impl DiskLog {
         disk: Arc<dyn Disk>,
         aim: Aim,
     ) -> Result<(Self, OpeningReport), OpenError> {
-        let layout = Layout::new(dir);
-        let at_dir = |source| OpenError::Io { path: dir.to_owned(), source };
-        let mut created = !layout.exists(&*disk)?;
-        if created && mode == OpenMode::Existing {
-            return Err(OpenError::NoStore { dir: dir.to_owned() });
-        }
-        if created {
-            layout.create_root(&*disk)?;
-        }
-        let lock = layout.own()?;
-        // Somebody may have made it while this process waited for nothing but luck.
-        created = !layout.exists(&*disk)?;
-        layout.create_folders(&*disk)?;
-        if created {
-            layout.create(&*disk)?;
-        }
-        let opened = Opening { layout, disk, tuning, aim }.run(created).map_err(at_dir)?;
-        Self::start(opened, lock).map_err(at_dir)
+        Self::open_wanted(Wanted { dir, mode, id: None, aim }, tuning, &disk)
     }
 
-    fn start(opened: Opened, lock: File) -> io::Result<(Self, OpeningReport)> {
+    /// Opens the store in a folder again, as long as it is the same one: neither another store nor a copy.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`Displaced`] when it is another one, or none. Nothing is touched then.
+    pub fn reopen(dir: &Path, id: StoreId) -> Result<(Self, OpeningReport), OpenError> {
+        let wanted = Wanted { dir, mode: OpenMode::Existing, id: Some(id), aim: Aim::Use };
+        Self::open_wanted(wanted, Tuning::default(), &(Arc::new(RealDisk) as Arc<dyn Disk>))
+    }
+
+    fn open_wanted(
+        wanted: Wanted<'_>,
+        tuning: Tuning,
+        disk: &Arc<dyn Disk>,
+    ) -> Result<(Self, OpeningReport), OpenError> {
+        let (aim, dir) = (wanted.aim, wanted.dir.to_owned());
+        let at_dir = |source| OpenError::Io { path: dir.clone(), source };
+        let Taken { layout, folder, disk, lock, identity, report } = wanted.take(disk)?;
+        let opening = Opening { layout, folder, id: identity.id, disk, tuning, aim };
+        Self::start(opening.run(report).map_err(at_dir)?, lock).map_err(at_dir)
+    }
+
+    fn start(opened: Opened, lock: Ownership) -> io::Result<(Self, OpeningReport)> {
         let Opened { shared, writer, report, written, unread } = opened;
         let next = shared.lock().sessions.next;
         let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
@@ -196,6 +207,16 @@ impl DiskLog {
         &self.shared.layout
     }
 
+    /// The id of the store.
+    pub fn id(&self) -> StoreId {
+        self.shared.id
+    }
+
+    /// The folder of the store, held open: it stays the same one wherever it is moved.
+    pub fn folder(&self) -> &Arc<Folder> {
+        &self.shared.folder
+    }
+
     /// No more appends; followers end.
     fn stop(&self) -> Option<Stopping> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -208,9 +229,17 @@ impl DiskLog {
     }
 }
 
-/// The blobs of the store in a folder, readable by every process: they are files that never change.
+/// The blobs of the store in a folder, readable by every process: they are files that never change. They are found wherever the
+/// folder is moved.
 pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
-    Arc::new(BlobFiles::new(Arc::new(RealDisk), Layout::new(dir).blobs()))
+    let disk: Arc<dyn Disk> = match Folder::open(dir) {
+        Ok(folder) => Arc::new(HeldDisk::new(Arc::new(folder))),
+        Err(error) => {
+            tracing::debug!(%error, "the folder of the store could not be held open");
+            Arc::new(RealDisk)
+        }
+    };
+    Arc::new(BlobFiles::new(disk, Layout::new(dir).blobs()))
 }
 
 impl Drop for DiskLog {
@@ -253,10 +282,12 @@ impl Stopping {
         keeper.join().map_err(gone)?;
         ahead.join().map_err(gone)?;
         let sessions = shared.lock().sessions.clone();
-        let listed = sessions.save(&*shared.disk, &shared.layout.heads());
+        shared.look_where();
+        let listed = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
         // sled protects what it wrote only when it opens: see docs/durability.md.
         if in_order
             && written
+            && listed.is_ok()
             && let Err(error) = filler::open(&shared)
         {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
@@ -335,9 +366,9 @@ impl EventLog for DiskLog {
                 return Err(AppendError::Closed);
             }
             let hash = Digest::of(text.as_bytes());
-            let blobs = self.shared.blobs.clone();
-            let put = appending::blocking(move || blobs.put(&hash, &text)).await;
-            put.map(|()| hash).map_err(|source| AppendError::Io { source: Arc::new(source) })
+            let shared = self.shared.clone();
+            let put = appending::blocking(move || shared.check().and_then(|()| shared.blobs.put(&hash, &text))).await;
+            put.map(|()| hash).map_err(|error| self.shared.refused(error))
         })
     }
 

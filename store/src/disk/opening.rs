@@ -1,17 +1,23 @@
 //! Opening a store, step by step: the small files, sled, the journal, and what one has of the other.
 
+use super::OpenMode;
 use super::blobs::BlobFiles;
+use super::displaced::Displaced;
 use super::files::Disk;
+use super::folder::{Folder, NotOwned, Ownership};
+use super::identity::{Identity, StoreId};
 use super::journal::{Journal, Writer};
 use super::layout::Layout;
 use super::rebuild;
 use super::recovery::Recovery;
-use super::report::{OpeningReport, Remark};
+use super::report::{OpenError, OpeningReport, Remark};
+use super::restore::Restoring;
 use super::sessions::{Checkpoint, Sessions};
 use super::shared::{Recent, Shared, State, Tuning};
 use super::sled_tree::SledTree;
 use crate::log::Position;
 use std::io;
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::sync::{Arc, Condvar, Mutex, PoisonError, RwLock};
 use tokio::sync::watch;
@@ -20,12 +26,119 @@ use tokio::sync::watch;
 pub struct Opening {
     /// Where things lie.
     pub layout: Layout,
+    /// The folder, held open.
+    pub folder: Arc<Folder>,
+    /// Which store it is.
+    pub id: StoreId,
     /// The file layer.
     pub disk: Arc<dyn Disk>,
     /// Sizes.
     pub tuning: Tuning,
     /// What for.
     pub aim: Aim,
+}
+
+/// What a folder must hold to be opened as the store that it was.
+pub struct Wanted<'a> {
+    /// The folder.
+    pub dir: &'a Path,
+    /// Whether a store is made when there is none.
+    pub mode: OpenMode,
+    /// The id, when this process used the store before.
+    pub id: Option<StoreId>,
+    /// What for.
+    pub aim: Aim,
+}
+
+/// A folder whose store this process owns.
+pub struct Taken {
+    /// Where things lie.
+    pub layout: Layout,
+    /// The folder, held open.
+    pub folder: Arc<Folder>,
+    /// The file layer, which looks everything up in the folder.
+    pub disk: Arc<dyn Disk>,
+    /// Held while the store is owned.
+    pub lock: Ownership,
+    /// Which store it is.
+    pub identity: Identity,
+    /// What was found and done so far.
+    pub report: OpeningReport,
+}
+
+impl Wanted<'_> {
+    /// Takes the store: makes the folder if need be, locks it, and finds out or writes which store it is.
+    ///
+    /// # Errors
+    /// See [`OpenError`].
+    pub fn take(self, disk: &Arc<dyn Disk>) -> Result<Taken, OpenError> {
+        let layout = Layout::new(self.dir);
+        let found = layout.identity(&**disk);
+        match (&found, self.mode) {
+            (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
+            (Ok(None), OpenMode::Existing) => return Err(layout.absent()),
+            (Ok(None), OpenMode::Create) => layout.create_root(&**disk)?,
+            (Ok(Some(_)), _) => {}
+            (Err(OpenError::FormatFile { .. }), _) if self.aim == Aim::Repair => {}
+            (Err(_), _) => return Err(found.err().unwrap_or_else(|| layout.absent())),
+        }
+        let at_dir = |source| OpenError::Io { path: self.dir.to_owned(), source };
+        let folder = Arc::new(Folder::open(self.dir).map_err(at_dir)?);
+        let disk = disk.within(&folder).unwrap_or_else(|| disk.clone());
+        let lock = folder.own().map_err(|error| match error {
+            NotOwned::Locked => OpenError::Locked { dir: self.dir.to_owned() },
+            NotOwned::Io(source) => OpenError::Io { path: layout.lock(), source },
+        })?;
+        // Now that nobody else changes it.
+        let found = layout.identity(&*disk);
+        match (&found, self.mode) {
+            (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
+            (Ok(None), OpenMode::Existing) => return Err(layout.absent()),
+            _ => {}
+        }
+        if let (Some(expected), Ok(Some(identity))) = (self.id, &found) {
+            let same_folder = identity.folder == folder.inode();
+            if identity.id != expected || !same_folder {
+                let found = Some(identity.id).filter(|found| *found != expected);
+                return Err(Displaced::Replaced { dir: self.dir.to_owned(), expected, found }.into());
+            }
+        }
+        layout.create_folders(&*disk)?;
+        let (identity, report) = self.identify(&layout, &*disk, &folder, found)?;
+        folder.mark(&identity).map_err(|source| OpenError::Io { path: layout.format(), source })?;
+        Ok(Taken { layout, folder, disk, lock, identity, report })
+    }
+
+    /// Which store it is; writes that for a new store, a copied one and one to be repaired.
+    fn identify(
+        &self,
+        layout: &Layout,
+        disk: &dyn Disk,
+        folder: &Folder,
+        found: Result<Option<Identity>, OpenError>,
+    ) -> Result<(Identity, OpeningReport), OpenError> {
+        let random = |source| OpenError::Io { path: layout.format(), source };
+        let mut report = OpeningReport::default();
+        let identity = match found {
+            Ok(Some(identity)) if identity.folder == folder.inode() => return Ok((identity, report)),
+            Ok(Some(former)) => {
+                report.copied_from = Some(former.id);
+                former.copied_to(folder.inode()).map_err(random)?
+            }
+            Ok(None) => {
+                report.created = true;
+                Identity::new(folder.inode()).map_err(random)?
+            }
+            Err(OpenError::FormatFile { state, .. }) if self.aim == Aim::Repair => {
+                let restoring = Restoring::plan(layout, disk, folder, state)?;
+                report.remarks.push(restoring.write(layout, disk)?);
+                return Ok((restoring.identity, report));
+            }
+            Err(error) => return Err(error),
+        };
+        layout.write_identity(disk, &identity)?;
+        Ok((identity, report))
+    }
 }
 
 /// What a store is opened for.
@@ -53,10 +166,9 @@ pub struct Opened {
 }
 
 impl Opening {
-    /// Opens it.
-    pub fn run(self, created: bool) -> io::Result<Opened> {
-        let Self { layout, disk, tuning, aim } = self;
-        let mut report = OpeningReport { created, ..OpeningReport::default() };
+    /// Opens it; `report` says what was done before.
+    pub fn run(self, mut report: OpeningReport) -> io::Result<Opened> {
+        let Self { layout, folder, id, disk, tuning, aim } = self;
         let names = disk.list(&layout.dir)?;
         let stands = |name: &str| names.iter().any(|listed| listed.name == name);
         let heads = Sessions::load(&*disk, &layout.heads())?;
@@ -68,9 +180,9 @@ impl Opening {
             report.remarks.extend(lost.then_some(Remark::Reread { what }));
         }
         let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
-        rebuild::finish(&layout, &*disk)?;
-        let existed = layout.sled().join("db").exists();
-        let sled = SledTree::open(&layout.sled(), tuning.sled_cache, tuning.sled_segment);
+        rebuild::finish(&layout, &folder, &*disk)?;
+        let existed = rebuild::is_there(&folder, &layout.sled().join("db"))?;
+        let sled = SledTree::open_in(&folder, &*disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
         if let (Ok(sled), false) = (&sled, existed) {
             sled.settle(&*disk).map_err(io::Error::other)?;
         }
@@ -79,6 +191,7 @@ impl Opening {
         let recovery = Recovery {
             disk: &*disk,
             layout: &layout,
+            store: id,
             tuning: &tuning,
             sled: sled.as_ref().ok(),
             evidence,
@@ -89,9 +202,11 @@ impl Opening {
         report.remarks.extend(recovered.remarks);
         let next = recovered.sessions.next;
         let shared = Arc::new(Shared {
-            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments, next, tuning.read_room),
+            journal: Journal::new(disk.clone(), layout.journal(), id, recovered.segments, next, tuning.read_room),
             blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
             layout,
+            folder,
+            id,
             disk,
             tuning,
             sled: RwLock::new(None),
