@@ -53,6 +53,7 @@ pub use folder::{Folder, HeldDisk, NotOwned, Ownership};
 pub use identity::{FORMAT, Identity, Inode, NoIdentity, NoStoreId, StoreId};
 pub use layout::Layout;
 pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark};
+pub use restore::Restoring;
 pub use shared::Tuning;
 
 use crate::following::following;

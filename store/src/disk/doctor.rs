@@ -3,9 +3,12 @@
 use super::blobs::Listing;
 use super::facts::{Usage, usage};
 use super::files::RealDisk;
+use super::folder::Folder;
 use super::frame::{self, Cause, Found, Kind, Void};
+use super::layout::Layout;
 use super::reading::decode;
 use super::report::{Copy, OpenError, OpeningReport, Remark};
+use super::restore::Restoring;
 use super::segment;
 use super::shared::Tuning;
 use super::{Aim, DiskLog, OpenMode};
@@ -129,6 +132,18 @@ impl DiskLog {
         seen.blobs.retain(|blob| !self.shared.blobs.holds(blob));
         examination.findings.extend(seen.blobs.into_iter().map(|blob| Finding::Blob { blob }));
         Ok(examination)
+    }
+
+    /// What [`DiskLog::repair`] would write as the file `FORMAT` of the store in a folder; `None` when the file is whole. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the store is of another format, or the disk refuses.
+    pub fn lost_format(dir: &Path) -> Result<Option<Restoring>, OpenError> {
+        let layout = Layout::new(dir);
+        let Err(OpenError::FormatFile { state, .. }) = layout.identity(&RealDisk) else { return Ok(None) };
+        let folder = Folder::open(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
+        Restoring::plan(&layout, &RealDisk, &folder, state).map(Some)
     }
 
     /// Mends everything that [`DiskLog::examine`] found and that can be mended; the store must not be open.
