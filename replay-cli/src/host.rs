@@ -54,6 +54,7 @@ use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock};
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
+use annals_store::disk::Folder;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -65,6 +66,8 @@ pub struct Host {
     pub reader: Reader,
     places: Arc<Places>,
     store: PathBuf,
+    /// The same folder, held open: it may be moved or replaced while the process runs.
+    folder: Option<Folder>,
     remarks: Remarks,
 }
 
@@ -76,6 +79,11 @@ impl Host {
     pub fn open(desk: &Desk, reader: Reader, equipment: Equipment, questions: Questions) -> Result<Self, CliError> {
         let store = std::path::absolute(desk.place.dir())
             .map_err(|source| CliError::File { path: desk.place.dir().to_owned(), source })?;
+        let folder = match Folder::open(&store) {
+            // A file is run again without a store.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            opened => Some(opened.map_err(|source| CliError::File { path: store.clone(), source })?),
+        };
         let application = ToolRegistry::default();
         let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
         let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));
@@ -95,7 +103,7 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        Ok(Self { runtime, reader, places, store, remarks: desk.remarks.clone() })
+        Ok(Self { runtime, reader, places, store, folder, remarks: desk.remarks.clone() })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -131,7 +139,9 @@ impl Host {
     /// # Errors
     /// When the store's folder cannot be written.
     pub fn lease(&self, session: SessionId) -> Result<Option<Lease>, CliError> {
-        Lease::take(&self.store.join(RUNNING), session)
+        let folder = self.folder.as_ref().map_or_else(|| Ok(self.store.clone()), Folder::reach);
+        let folder = folder.map_err(|source| CliError::File { path: self.store.clone(), source })?;
+        Lease::take(&folder.join(RUNNING), session)
     }
 }
 

@@ -247,7 +247,11 @@ impl Files {
         let (seq, rest) = rest.split_first_chunk::<8>()?;
         let (digest, bytes) = rest.split_first_chunk::<32>()?;
         let seq = Seq(u64::from_le_bytes(*seq));
-        (seq == place && Digest::of(body).0 == *hash).then(|| Saved { seq, digest: Digest(*digest), bytes: bytes.to_vec() })
+        (seq == place && Digest::of(body).0 == *hash).then(|| Saved {
+            seq,
+            digest: Digest(*digest),
+            bytes: bytes.to_vec(),
+        })
     }
 
     /// Writes a file whole, so that no reader sees half of it; what a power cut leaves of it fails its check.

@@ -10,6 +10,7 @@
 //! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed, the
 //! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
 
+mod acquire;
 mod ahead;
 mod appending;
 mod at;
@@ -23,6 +24,7 @@ mod filler;
 mod folder;
 mod following;
 mod frame;
+mod held;
 mod identity;
 mod journal;
 mod keeper;
@@ -48,8 +50,9 @@ pub mod lab;
 pub use displaced::Displaced;
 pub use doctor::{CollectError, Examination, Finding, Garbage};
 pub use facts::{Facts, Usage};
+pub use folder::{Folder, NotOwned, Ownership};
 pub use frame::{Cause, Void};
-pub use folder::{Folder, HeldDisk, NotOwned, Ownership};
+pub use held::HeldDisk;
 pub use identity::{FORMAT, Identity, Inode, NoIdentity, NoStoreId, StoreId};
 pub use layout::Layout;
 pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark};
@@ -61,6 +64,7 @@ use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
+use acquire::{Acquired, Claim};
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
 use bytes::BytesMut;
@@ -68,7 +72,7 @@ use committer::{Committer, Order};
 use files::{Disk, RealDisk};
 use filler::Filler;
 use following::{AllPages, SessionPages};
-use opening::{Aim, Opened, Opening, Taken, Wanted};
+use opening::{Aim, Opened, Opening};
 use shared::{Shared, State};
 use std::io;
 use std::path::Path;
@@ -136,7 +140,7 @@ impl DiskLog {
         disk: Arc<dyn Disk>,
         aim: Aim,
     ) -> Result<(Self, OpeningReport), OpenError> {
-        Self::open_wanted(Wanted { dir, mode, id: None, aim }, tuning, &disk)
+        Self::open_claim(Claim { dir, mode, id: None, aim }, tuning, &disk)
     }
 
     /// Opens the store in a folder again, as long as it is the same one: neither another store nor a copy.
@@ -144,18 +148,14 @@ impl DiskLog {
     /// # Errors
     /// See [`OpenError`]; [`Displaced`] when it is another one, or none. Nothing is touched then.
     pub fn reopen(dir: &Path, id: StoreId) -> Result<(Self, OpeningReport), OpenError> {
-        let wanted = Wanted { dir, mode: OpenMode::Existing, id: Some(id), aim: Aim::Use };
-        Self::open_wanted(wanted, Tuning::default(), &(Arc::new(RealDisk) as Arc<dyn Disk>))
+        let claim = Claim { dir, mode: OpenMode::Existing, id: Some(id), aim: Aim::Use };
+        Self::open_claim(claim, Tuning::default(), &(Arc::new(RealDisk) as Arc<dyn Disk>))
     }
 
-    fn open_wanted(
-        wanted: Wanted<'_>,
-        tuning: Tuning,
-        disk: &Arc<dyn Disk>,
-    ) -> Result<(Self, OpeningReport), OpenError> {
-        let (aim, dir) = (wanted.aim, wanted.dir.to_owned());
+    fn open_claim(claim: Claim<'_>, tuning: Tuning, disk: &Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
+        let (aim, dir) = (claim.aim, claim.dir.to_owned());
         let at_dir = |source| OpenError::Io { path: dir.clone(), source };
-        let Taken { layout, folder, disk, lock, identity, report } = wanted.take(disk)?;
+        let Acquired { layout, folder, disk, lock, identity, report } = claim.acquire(disk)?;
         let opening = Opening { layout, folder, id: identity.id, disk, tuning, aim };
         Self::start(opening.run(report).map_err(at_dir)?, lock).map_err(at_dir)
     }
@@ -283,7 +283,7 @@ impl Stopping {
         keeper.join().map_err(gone)?;
         ahead.join().map_err(gone)?;
         let sessions = shared.lock().sessions.clone();
-        shared.look_where();
+        shared.remark_move();
         let listed = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
         // sled protects what it wrote only when it opens: see docs/durability.md.
         if in_order

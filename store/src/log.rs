@@ -288,8 +288,7 @@ pub(crate) async fn append_each<'a>(
 
 /// What to do about a disk that refused, where that can be told.
 pub(crate) fn advice(error: &std::io::Error) -> &'static str {
-    const OPEN_FILES: [i32; 2] =
-        [rustix::io::Errno::MFILE.raw_os_error(), rustix::io::Errno::NFILE.raw_os_error()];
+    const OPEN_FILES: [i32; 2] = [rustix::io::Errno::MFILE.raw_os_error(), rustix::io::Errno::NFILE.raw_os_error()];
     if error.raw_os_error().is_some_and(|number| OPEN_FILES.contains(&number)) {
         return "; close other programs or raise the limit on open files (`ulimit -n`)";
     }

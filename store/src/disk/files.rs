@@ -3,7 +3,8 @@
 //! sled writes its own files past this layer; the store never trusts them alone (DESIGN section 3).
 
 use super::at;
-use super::folder::{Folder, HeldDisk};
+use super::folder::Folder;
+use super::held::HeldDisk;
 use rustix::fs::CWD;
 use std::fmt::Debug;
 use std::fs::{self, File};

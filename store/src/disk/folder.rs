@@ -2,7 +2,7 @@
 
 use super::at::{self, Unexpected};
 use super::displaced::Displaced;
-use super::files::{Disk, DiskFile, How, Listed, RealFile};
+use super::files::How;
 use super::identity::{Identity, Inode, StoreId};
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
@@ -11,7 +11,7 @@ use std::fs::{File, TryLockError};
 use std::io;
 use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 /// The longest file `FORMAT` that is read, in bytes.
 const FORMAT_MAX: usize = 8 * 1024;
@@ -73,6 +73,11 @@ impl Folder {
         let stat = rustix::fs::fstat(&fd)?;
         let inode = Inode { device: stat.st_dev, inode: stat.st_ino };
         Ok(Self { dir: dir.to_owned(), absolute, fd, inode, marked: Mutex::default() })
+    }
+
+    /// The path that it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.dir
     }
 
     /// Its device and inode.
@@ -165,7 +170,8 @@ impl Folder {
         };
         at::regular(&file, &path)?;
         locked(&file)?;
-        let folder = rustix::fs::openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let folder =
+            rustix::fs::openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
         let folder = File::from(folder.map_err(io::Error::from)?);
         let folder = match locked(&folder) {
             Err(NotOwned::Io(error)) => {
@@ -209,7 +215,7 @@ impl Folder {
     }
 
     /// Opens a folder inside this one; `None` when it is not there.
-    fn descend(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
+    pub(super) fn descend(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let mut fd = rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?;
         let mut shown = self.dir.clone();
@@ -228,7 +234,7 @@ impl Folder {
     }
 
     /// The part of a path behind the folder.
-    fn within<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
+    pub(super) fn within<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
         let inside = path.strip_prefix(&self.dir).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
         match inside.components().all(|part| matches!(part, Component::Normal(_))) {
             true => Ok(inside),
@@ -265,83 +271,4 @@ fn found_in(file: &File) -> Option<StoreId> {
     let mut bytes = [0; FORMAT_MAX];
     let read = file.read_at(&mut bytes, 0).ok()?;
     Identity::decode(bytes.get(..read)?).ok().map(|identity| identity.id)
-}
-
-/// The files of a store by their paths, looked up in the folder that is held open. No link inside it is followed.
-#[derive(Clone, Debug)]
-pub struct HeldDisk {
-    folder: Arc<Folder>,
-}
-
-impl HeldDisk {
-    /// The files in a folder.
-    pub fn new(folder: Arc<Folder>) -> Self {
-        Self { folder }
-    }
-
-    /// Calls with the open folder that holds the last name of a path, and that name.
-    fn at<T>(&self, path: &Path, call: impl FnOnce(BorrowedFd<'_>, &Path) -> io::Result<T>) -> io::Result<T> {
-        let inside = self.folder.within(path)?;
-        let name = inside.file_name().map(Path::new).ok_or(io::ErrorKind::InvalidInput)?;
-        match path.parent().filter(|_| inside.components().nth(1).is_some()) {
-            None => call(self.folder.as_fd(), name),
-            Some(parent) => match self.folder.descend(parent)? {
-                Some(fd) => call(fd.as_fd(), name),
-                None => Err(io::Error::new(io::ErrorKind::NotFound, format!("there is no {}", parent.display()))),
-            },
-        }
-    }
-}
-
-impl Disk for HeldDisk {
-    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
-        self.at(path, |folder, name| Ok(Arc::new(RealFile(at::open(folder, name, how, path)?)) as Arc<dyn DiskFile>))
-    }
-
-    fn create_dir(&self, path: &Path) -> io::Result<()> {
-        let mut made = self.folder.dir.clone();
-        for name in self.folder.within(path)?.components() {
-            made.push(name);
-            self.at(&made, |folder, name| at::create_dir(folder, name, &made))?;
-        }
-        Ok(())
-    }
-
-    fn list(&self, path: &Path) -> io::Result<Vec<Listed>> {
-        let Some(fd) = self.folder.descend(path)? else { return Ok(Vec::new()) };
-        let mut found = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&fd)? {
-            let entry = entry?;
-            let stat = match rustix::fs::statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => continue,
-                stat => stat?,
-            };
-            if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                let name = entry.file_name().to_string_lossy().into_owned();
-                found.push(Listed { name, len: u64::try_from(stat.st_size).unwrap_or(0) });
-            }
-        }
-        found.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(found)
-    }
-
-    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
-        self.at(from, |old, from| self.at(to, |new, to| Ok(rustix::fs::renameat(old, from, new, to)?)))
-    }
-
-    fn remove(&self, path: &Path) -> io::Result<()> {
-        self.at(path, |folder, name| Ok(rustix::fs::unlinkat(folder, name, AtFlags::empty())?))
-    }
-
-    fn sync_dir(&self, path: &Path) -> io::Result<()> {
-        match self.folder.descend(path)? {
-            Some(fd) => Ok(rustix::fs::fsync(&fd)?),
-            None => Err(io::ErrorKind::NotFound.into()),
-        }
-    }
-
-    fn touch(&self, path: &Path) -> io::Result<()> {
-        self.at(path, |folder, name| at::open(folder, name, How::Write, path))?
-            .set_modified(std::time::SystemTime::now())
-    }
 }

@@ -33,7 +33,7 @@ pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
                 }
             }
             Ok(Upkeep::Rotated { sessions }) => {
-                shared.look_where();
+                shared.remark_move();
                 let saved = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
                 if let Err(error) = saved {
                     tracing::warn!(%error, "the list of heads could not be written");

@@ -62,8 +62,7 @@ impl Restoring {
 fn headers(layout: &Layout, disk: &dyn Disk) -> io::Result<Vec<segment::Header>> {
     let journal = layout.journal();
     let names = disk.list(&journal)?;
-    let forms: BTreeSet<(u64, bool)> =
-        names.iter().filter_map(|listed| segment::read_name(&listed.name)).collect();
+    let forms: BTreeSet<(u64, bool)> = names.iter().filter_map(|listed| segment::read_name(&listed.name)).collect();
     let mut headers = Vec::new();
     for (first, packed) in forms {
         let header = Segment::open(disk, &journal, first, packed)?.read_header()?;

@@ -5,8 +5,8 @@ use super::blobs::BlobFiles;
 use super::files::Disk;
 use super::filler::Fill;
 use super::folder::Folder;
-use super::journal::{Journal, Stored};
 use super::identity::StoreId;
+use super::journal::{Journal, Stored};
 use super::layout::Layout;
 use super::report::Remark;
 use super::sessions::{Own, Sessions};
@@ -262,7 +262,7 @@ impl Shared {
     }
 
     /// Remarks that the folder was moved, if it was.
-    pub(super) fn look_where(&self) {
+    pub(super) fn remark_move(&self) {
         if let Some((from, to)) = self.folder.moved()
             && self.folder.check().is_ok()
         {

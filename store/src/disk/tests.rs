@@ -1,6 +1,7 @@
 mod behind;
 mod copies;
 mod damage;
+mod identity;
 mod room;
 
 use super::{DiskLog, OpenError, OpenMode};

@@ -238,7 +238,9 @@ impl From<AppendError> for Refusal {
             AppendError::Seal { session, source } => Self::Seal { session, told: source.to_string() },
             AppendError::Io { source } => Self::Io { fault: Fault::of(&source) },
             // Only a guest knows of silence and of an owner that is gone, and nobody asks a guest.
-            AppendError::Unknown | AppendError::Silent(_) | AppendError::Displaced(Displaced::Gone { .. }) => Self::Unknown,
+            AppendError::Unknown | AppendError::Silent(_) | AppendError::Displaced(Displaced::Gone { .. }) => {
+                Self::Unknown
+            }
             AppendError::Displaced(Displaced::Removed { dir }) => {
                 Self::Removed { dir: dir.to_string_lossy().into_owned() }
             }

@@ -1,5 +1,5 @@
-use super::super::identity::StoreId;
 use super::super::frame::{self, Kind};
+use super::super::identity::StoreId;
 use super::super::segment;
 use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
 use annals_core::event::SyntheticAdded;
