@@ -47,6 +47,7 @@ mod trail;
 pub mod files;
 pub mod lab;
 
+pub use at::Unexpected;
 pub use displaced::Displaced;
 pub use doctor::{CollectError, Examination, Finding, Garbage};
 pub use facts::{Facts, Usage};
@@ -154,7 +155,7 @@ impl DiskLog {
 
     fn open_claim(claim: Claim<'_>, tuning: Tuning, disk: &Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
         let (aim, dir) = (claim.aim, claim.dir.to_owned());
-        let at_dir = |source| OpenError::Io { path: dir.clone(), source };
+        let at_dir = |source| OpenError::at(&dir, source);
         let Acquired { layout, folder, disk, lock, identity, report } = claim.acquire(disk)?;
         let opening = Opening { layout, folder, id: identity.id, disk, tuning, aim };
         Self::start(opening.run(report).map_err(at_dir)?, lock).map_err(at_dir)

@@ -56,12 +56,12 @@ impl Claim<'_> {
             (Err(OpenError::FormatFile { .. }), _) if self.aim == Aim::Repair => {}
             (Err(_), _) => return Err(found.err().unwrap_or_else(|| layout.absent())),
         }
-        let at_dir = |source| OpenError::Io { path: self.dir.to_owned(), source };
+        let at_dir = |source| OpenError::at(self.dir, source);
         let folder = Arc::new(Folder::open(self.dir).map_err(at_dir)?);
         let disk = disk.within(&folder).unwrap_or_else(|| disk.clone());
         let lock = folder.own().map_err(|error| match error {
             NotOwned::Locked => OpenError::Locked { dir: self.dir.to_owned() },
-            NotOwned::Io(source) => OpenError::Io { path: layout.lock(), source },
+            NotOwned::Io(source) => OpenError::at(&layout.lock(), source),
         })?;
         // Now that nobody else changes it.
         let found = layout.identity(&*disk);
@@ -79,7 +79,7 @@ impl Claim<'_> {
         }
         layout.create_folders(&*disk)?;
         let (identity, report) = self.identify(&layout, &*disk, &folder, found)?;
-        folder.mark(&identity).map_err(|source| OpenError::Io { path: layout.format(), source })?;
+        folder.mark(&identity).map_err(|source| OpenError::at(&layout.format(), source))?;
         Ok(Acquired { layout, folder, disk, lock, identity, report })
     }
 
@@ -91,7 +91,7 @@ impl Claim<'_> {
         folder: &Folder,
         found: Result<Option<Identity>, OpenError>,
     ) -> Result<(Identity, OpeningReport), OpenError> {
-        let random = |source| OpenError::Io { path: layout.format(), source };
+        let random = |source| OpenError::at(&layout.format(), source);
         let mut report = OpeningReport::default();
         let identity = match found {
             Ok(Some(identity)) if identity.folder == folder.inode() => return Ok((identity, report)),

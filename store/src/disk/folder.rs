@@ -110,7 +110,8 @@ impl Folder {
 
     /// Where it was opened and where it is now, if that is another place. `None` for the latter when it cannot be found out.
     pub fn moved(&self) -> Option<(PathBuf, Option<PathBuf>)> {
-        if inode_of(&self.absolute).is_ok_and(|there| there == Some(self.inode)) {
+        // What cannot be looked at was not moved, as far as anybody knows.
+        if inode_of(&self.absolute).ok()? == Some(self.inode) {
             return None;
         }
         let to = std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).ok();

@@ -68,7 +68,7 @@ impl Layout {
     }
 
     fn io(&self, path: PathBuf) -> impl FnOnce(io::Error) -> OpenError {
-        move |source| OpenError::Io { path, source }
+        move |source| OpenError::at(&path, source)
     }
 
     /// Whether the folder holds a store of this format.
@@ -102,7 +102,7 @@ impl Layout {
                 if journal.is_empty() && !foreign { Ok(None) } else { Err(OpenError::Foreign { dir }) }
             }
             Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(OpenError::Foreign { dir }),
-            Err(source) => Err(OpenError::Io { path: self.format(), source }),
+            Err(source) => Err(OpenError::at(&self.format(), source)),
         }
     }
 

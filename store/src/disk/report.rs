@@ -1,12 +1,13 @@
 //! What opening a store tells: every place that was damaged, mended, cut off or rebuilt (DESIGN section 3).
 
+use super::at::Unexpected;
 use super::displaced::Displaced;
 use super::identity::StoreId;
 use crate::log::Position;
 use annals_core::{Digest, Seq, SessionId};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -61,6 +62,9 @@ pub enum OpenError {
     /// Another store, or none, is where this process opened one before.
     #[error(transparent)]
     Displaced(#[from] Displaced),
+    /// Something in the folder is not what belongs there: remove it.
+    #[error(transparent)]
+    Unexpected(Unexpected),
     /// The disk refused.
     #[error("{}: {source}{}", path.display(), crate::log::advice(source))]
     Io {
@@ -70,6 +74,19 @@ pub enum OpenError {
         #[source]
         source: io::Error,
     },
+}
+
+impl OpenError {
+    /// What the disk said about a path.
+    pub(super) fn at(path: &Path, source: io::Error) -> Self {
+        match source.get_ref().and_then(|error| error.downcast_ref::<Unexpected>()) {
+            Some(unexpected) => Self::Unexpected(unexpected.clone()),
+            None => match Displaced::of(&source) {
+                Some(displaced) => Self::Displaced(displaced),
+                None => Self::Io { path: path.to_owned(), source },
+            },
+        }
+    }
 }
 
 /// What is wrong with the file `FORMAT`.
