@@ -180,9 +180,9 @@ async fn a_copy_gets_an_id_of_its_own_and_a_moved_store_keeps_its_id() {
     two(&log, s, Seq(81)).await.unwrap();
     let copied = log.id();
     log.close().await.unwrap();
-    let told = identity(&second);
-    assert_eq!((told.id, &told.copied_from[..]), (copied, &[id][..]));
-    assert_eq!(told.folder.inode, second.metadata().unwrap().ino());
+    let found = identity(&second);
+    assert_eq!((found.id, &found.copied_from[..]), (copied, &[id][..]));
+    assert_eq!(found.folder.inode, second.metadata().unwrap().ino());
     // Again, and the first one elsewhere: nothing changes.
     let moved = dir.path().join("moved");
     std::fs::rename(&path, &moved).unwrap();
