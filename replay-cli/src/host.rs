@@ -67,6 +67,7 @@ use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sw
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
+use annals_store::disk::Folder;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -81,6 +82,8 @@ pub struct Host {
     pub reader: Reader,
     places: Arc<Places>,
     store: PathBuf,
+    /// The same folder, held open: it may be moved or replaced while the process runs.
+    folder: Option<Folder>,
     remarks: Remarks,
     outputs: Arc<OutputFolder>,
     clock: Arc<SystemClock>,
@@ -108,6 +111,11 @@ impl Host {
         let store = std::path::absolute(desk.place.dir())
             .map_err(|source| CliError::File { path: desk.place.dir().to_owned(), source })?;
         desk.diagnostics.keep_in(&store);
+        let folder = match Folder::open(&store) {
+            // A file is run again without a store.
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
+            opened => Some(opened.map_err(|source| CliError::File { path: store.clone(), source })?),
+        };
         let application = ToolRegistry::default();
         let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
         let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));
@@ -130,7 +138,7 @@ impl Host {
         }
         let (remarks, diagnostics) = (desk.remarks.clone(), desk.diagnostics.clone());
         let (leases, tidied) = (Mutex::default(), OnceCell::new());
-        Ok(Self { runtime, reader, places, store, remarks, diagnostics, leases, outputs, clock, tidied })
+        Ok(Self { runtime, reader, places, store, folder, remarks, diagnostics, leases, outputs, clock, tidied })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -198,7 +206,9 @@ impl Host {
             return Ok(Some(lease));
         }
         leases.retain(|_, lease| lease.strong_count() > 0);
-        let lease = Lease::take(&self.store.join(RUNNING), session)?.map(Arc::new);
+        let folder = self.folder.as_ref().map_or_else(|| Ok(self.store.clone()), Folder::reach);
+        let folder = folder.map_err(|source| CliError::File { path: self.store.clone(), source })?;
+        let lease = Lease::take(&folder.join(RUNNING), session)?.map(Arc::new);
         leases.extend(lease.iter().map(|lease| (session, Arc::downgrade(lease))));
         Ok(lease)
     }

@@ -2,7 +2,6 @@
 
 use crate::error::CliError;
 use annals_store::cache::ViewCache;
-use annals_store::disk::Layout;
 use annals_store::{OpenMode, SharedLog};
 use etcetera::BaseStrategy;
 use std::ffi::OsStr;
@@ -48,7 +47,7 @@ impl Place {
 
     /// Saved views, beside the store.
     pub fn cache(&self) -> ViewCache {
-        ViewCache::in_folder(Layout::new(&self.dir).cache())
+        ViewCache::in_store(&self.dir)
     }
 }
 

@@ -4,14 +4,15 @@
 //! Nothing here is flushed to the device for the same reason. Views that grow with the log are paged: each page is
 //! kept once under the hash of its content.
 
+use crate::disk::files::{Disk, How, RealDisk, read_whole};
+use crate::disk::{Folder, HeldDisk, Layout};
 use annals_core::{Digest, Seq, SessionId};
 use std::collections::BTreeMap;
 use std::fs;
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// How many views of one fold are kept for a Session: the oldest go first, except that places far apart stay.
 const KEPT: usize = 16;
@@ -44,7 +45,7 @@ pub struct ViewCache {
 
 #[derive(Debug)]
 enum Place {
-    Files { dir: PathBuf, counter: AtomicU64 },
+    Files { files: Files, dir: PathBuf },
     Memory(Mutex<Memory>),
 }
 
@@ -57,12 +58,39 @@ struct Memory {
     pages: BTreeMap<Digest, Vec<u8>>,
 }
 
+/// The files of a cache.
+#[derive(Debug)]
+struct Files {
+    disk: Arc<dyn Disk>,
+    /// The store's folder, for a cache in a store.
+    folder: Option<Arc<Folder>>,
+    /// Makes the names of unfinished files distinct.
+    counter: AtomicU64,
+}
+
 const MAGIC: [u8; 8] = *b"\xFFAnview1";
 
 impl ViewCache {
     /// A cache in a folder, which is made when something is put.
     pub fn in_folder(dir: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Files { dir: dir.into(), counter: AtomicU64::new(0) } }
+        let files = Files { disk: Arc::new(RealDisk), folder: None, counter: AtomicU64::new(0) };
+        Self { place: Place::Files { files, dir: dir.into() } }
+    }
+
+    /// The cache in the folder of a store, wherever that is moved while this process runs. Without such a folder it goes with the
+    /// process: nothing is made.
+    pub fn in_store(store: &Path) -> Self {
+        match Folder::open(store).map(Arc::new) {
+            Ok(folder) => {
+                let disk = Arc::new(HeldDisk::new(folder.clone()));
+                let files = Files { disk, folder: Some(folder), counter: AtomicU64::new(0) };
+                Self { place: Place::Files { files, dir: Layout::new(store).cache() } }
+            }
+            Err(error) => {
+                tracing::debug!(%error, "saved views are kept in memory");
+                Self::in_memory()
+            }
+        }
     }
 
     /// A cache that goes with the process: for a log in memory.
@@ -80,12 +108,12 @@ impl ViewCache {
                 let ((_, _, _, seq), (digest, bytes)) = memory.views.range(range).next_back()?;
                 Some(Saved { seq: *seq, digest: *digest, bytes: bytes.clone() })
             }
-            Place::Files { dir, .. } => {
+            Place::Files { files, dir } => {
                 let folder = folder(dir, session, fold);
-                let mut places = places(&folder);
+                let mut places = files.places(&folder);
                 places.retain(|seq| *seq <= at_most);
                 // A damaged one reads as absent: the one before it is as good, only slower.
-                places.into_iter().rev().find_map(|seq| read_view(&folder, seq))
+                places.into_iter().rev().find_map(|seq| files.read_view(&folder, seq))
             }
         }
     }
@@ -109,16 +137,16 @@ impl ViewCache {
                 }
                 Ok(())
             }
-            Place::Files { dir, counter } => {
+            Place::Files { files, dir } => {
                 let folder = folder(dir, session, fold);
                 let mut file = MAGIC.to_vec();
                 file.extend_from_slice(&seq.0.to_le_bytes());
                 file.extend_from_slice(&digest.0);
                 file.extend_from_slice(bytes);
                 file.extend_from_slice(&Digest::of(&file).0);
-                write(&folder, &view_name(*seq), &file, counter)?;
-                let superfluous = superfluous(&places(&folder));
-                superfluous.map_or(Ok(()), |seq| absent_is_fine(fs::remove_file(folder.join(view_name(seq)))))
+                files.write(&folder, &view_name(*seq), &file)?;
+                let superfluous = superfluous(&files.places(&folder));
+                superfluous.map_or(Ok(()), |seq| absent_is_fine(files.disk.remove(&folder.join(view_name(seq)))))
             }
         }
     }
@@ -127,8 +155,8 @@ impl ViewCache {
     pub fn get_page(&self, hash: &Digest) -> Option<Vec<u8>> {
         match &self.place {
             Place::Memory(memory) => memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned(),
-            Place::Files { dir, .. } => {
-                let bytes = fs::read(page_folder(dir, hash).join(hash.to_string())).ok()?;
+            Place::Files { files, dir } => {
+                let bytes = read_whole(&*files.disk, &page_folder(dir, hash).join(hash.to_string())).ok()?;
                 (Digest::of(&bytes) == *hash).then_some(bytes)
             }
         }
@@ -145,9 +173,9 @@ impl ViewCache {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.pages.entry(hash).or_insert_with(|| bytes.to_vec());
             }
-            Place::Files { dir, counter } => {
+            Place::Files { files, dir } => {
                 if self.get_page(&hash).is_none() {
-                    write(&page_folder(dir, &hash), &hash.to_string(), bytes, counter)?;
+                    files.write(&page_folder(dir, &hash), &hash.to_string(), bytes)?;
                 }
             }
         }
@@ -163,6 +191,9 @@ impl ViewCache {
             Place::Memory(memory) => {
                 *memory.lock().unwrap_or_else(PoisonError::into_inner) = Memory::default();
                 Ok(())
+            }
+            Place::Files { files: Files { folder: Some(folder), .. }, dir } => {
+                absent_is_fine(folder.reach_inside(dir).and_then(fs::remove_dir_all))
             }
             Place::Files { dir, .. } => absent_is_fine(fs::remove_dir_all(dir)),
         }
@@ -199,33 +230,38 @@ fn view_name(seq: Seq) -> String {
     format!("{:020}.view", seq.0)
 }
 
-/// The places of the views in a folder, in order.
-fn places(folder: &Path) -> Vec<Seq> {
-    let Ok(entries) = fs::read_dir(folder) else { return Vec::new() };
-    let names = entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
-    let mut places: Vec<Seq> = names.filter_map(|name| name.strip_suffix(".view")?.parse().ok().map(Seq)).collect();
-    places.sort_unstable();
-    places
-}
+impl Files {
+    /// The places of the views in a folder, in order.
+    fn places(&self, folder: &Path) -> Vec<Seq> {
+        let Ok(files) = self.disk.list(folder) else { return Vec::new() };
+        let place = |name: &str| name.strip_suffix(".view")?.parse().ok().map(Seq);
+        let mut places: Vec<Seq> = files.iter().filter_map(|file| place(&file.name)).collect();
+        places.sort_unstable();
+        places
+    }
 
-fn read_view(folder: &Path, place: Seq) -> Option<Saved> {
-    let file = fs::read(folder.join(view_name(place))).ok()?;
-    let (body, hash) = file.split_last_chunk::<32>()?;
-    let rest = body.strip_prefix(&MAGIC)?;
-    let (seq, rest) = rest.split_first_chunk::<8>()?;
-    let (digest, bytes) = rest.split_first_chunk::<32>()?;
-    let seq = Seq(u64::from_le_bytes(*seq));
-    (seq == place && Digest::of(body).0 == *hash).then(|| Saved { seq, digest: Digest(*digest), bytes: bytes.to_vec() })
-}
+    fn read_view(&self, folder: &Path, place: Seq) -> Option<Saved> {
+        let file = read_whole(&*self.disk, &folder.join(view_name(place))).ok()?;
+        let (body, hash) = file.split_last_chunk::<32>()?;
+        let rest = body.strip_prefix(&MAGIC)?;
+        let (seq, rest) = rest.split_first_chunk::<8>()?;
+        let (digest, bytes) = rest.split_first_chunk::<32>()?;
+        let seq = Seq(u64::from_le_bytes(*seq));
+        (seq == place && Digest::of(body).0 == *hash).then(|| Saved {
+            seq,
+            digest: Digest(*digest),
+            bytes: bytes.to_vec(),
+        })
+    }
 
-/// Writes a file whole, so that no reader sees half of it; what a power cut leaves of it fails its check.
-fn write(folder: &Path, name: &str, bytes: &[u8], counter: &AtomicU64) -> io::Result<()> {
-    fs::DirBuilder::new().recursive(true).mode(0o700).create(folder)?;
-    let number = counter.fetch_add(1, Ordering::Relaxed);
-    let beside = folder.join(format!("{name}.{}-{number}.tmp", std::process::id()));
-    let mut file = fs::OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&beside)?;
-    file.write_all(bytes)?;
-    fs::rename(&beside, folder.join(name))
+    /// Writes a file whole, so that no reader sees half of it; what a power cut leaves of it fails its check.
+    fn write(&self, folder: &Path, name: &str, bytes: &[u8]) -> io::Result<()> {
+        self.disk.create_dir(folder)?;
+        let number = self.counter.fetch_add(1, Ordering::Relaxed);
+        let unfinished = folder.join(format!("{name}.{}-{number}.tmp", std::process::id()));
+        self.disk.open(&unfinished, How::Create)?.write_at(bytes, 0)?;
+        self.disk.rename(&unfinished, &folder.join(name))
+    }
 }
 
 fn absent_is_fine(done: io::Result<()>) -> io::Result<()> {

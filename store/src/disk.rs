@@ -10,16 +10,22 @@
 //! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed, the
 //! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
 
+mod acquire;
 mod ahead;
 mod appending;
+mod at;
 mod blobs;
 mod block;
 mod committer;
+mod displaced;
 mod doctor;
 mod facts;
 mod filler;
+mod folder;
 mod following;
 mod frame;
+mod held;
+mod identity;
 mod journal;
 mod keeper;
 mod layout;
@@ -31,6 +37,7 @@ mod rebuild;
 mod record;
 mod recovery;
 mod report;
+mod restore;
 mod segment;
 mod sessions;
 mod shared;
@@ -40,11 +47,17 @@ mod trail;
 pub mod files;
 pub mod lab;
 
+pub use at::Unexpected;
+pub use displaced::Displaced;
 pub use doctor::{CollectError, Examination, Finding, Garbage};
 pub use facts::{Facts, Usage};
+pub use folder::{Folder, NotOwned, Ownership};
 pub use frame::{Cause, Void};
-pub use layout::{FORMAT, Layout};
-pub use report::{Copy, OpenError, OpeningReport, Remark};
+pub use held::HeldDisk;
+pub use identity::{FORMAT, Identity, Inode, NoIdentity, NoStoreId, StoreId};
+pub use layout::Layout;
+pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark};
+pub use restore::Restoring;
 pub use shared::Tuning;
 
 use crate::following::following;
@@ -52,6 +65,7 @@ use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
+use acquire::{Acquired, Claim};
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
 use bytes::BytesMut;
@@ -61,7 +75,6 @@ use filler::Filler;
 use following::{AllPages, SessionPages};
 use opening::{Aim, Opened, Opening};
 use shared::{Shared, State};
-use std::fs::File;
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -96,7 +109,7 @@ struct Running {
     keeper: JoinHandle<()>,
     ahead: JoinHandle<()>,
     /// Held while this process owns the store.
-    lock: File,
+    lock: Ownership,
 }
 
 impl DiskLog {
@@ -128,27 +141,27 @@ impl DiskLog {
         disk: Arc<dyn Disk>,
         aim: Aim,
     ) -> Result<(Self, OpeningReport), OpenError> {
-        let layout = Layout::new(dir);
-        let at_dir = |source| OpenError::Io { path: dir.to_owned(), source };
-        let mut created = !layout.exists(&*disk)?;
-        if created && mode == OpenMode::Existing {
-            return Err(OpenError::NoStore { dir: dir.to_owned() });
-        }
-        if created {
-            layout.create_root(&*disk)?;
-        }
-        let lock = layout.own()?;
-        // Somebody may have made it while this process waited for nothing but luck.
-        created = !layout.exists(&*disk)?;
-        layout.create_folders(&*disk)?;
-        if created {
-            layout.create(&*disk)?;
-        }
-        let opened = Opening { layout, disk, tuning, aim }.run(created).map_err(at_dir)?;
-        Self::start(opened, lock).map_err(at_dir)
+        Self::open_claim(Claim { dir, mode, id: None, aim }, tuning, &disk)
     }
 
-    fn start(opened: Opened, lock: File) -> io::Result<(Self, OpeningReport)> {
+    /// Opens the store in a folder again, as long as it is the same one: neither another store nor a copy.
+    ///
+    /// # Errors
+    /// See [`OpenError`]; [`Displaced`] when it is another one, or none. Nothing is touched then.
+    pub fn reopen(dir: &Path, id: StoreId) -> Result<(Self, OpeningReport), OpenError> {
+        let claim = Claim { dir, mode: OpenMode::Existing, id: Some(id), aim: Aim::Use };
+        Self::open_claim(claim, Tuning::default(), &(Arc::new(RealDisk) as Arc<dyn Disk>))
+    }
+
+    fn open_claim(claim: Claim<'_>, tuning: Tuning, disk: &Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
+        let (aim, dir) = (claim.aim, claim.dir.to_owned());
+        let at_dir = |source| OpenError::at(&dir, source);
+        let Acquired { layout, folder, disk, lock, identity, report } = claim.acquire(disk)?;
+        let opening = Opening { layout, folder, id: identity.id, disk, tuning, aim };
+        Self::start(opening.run(report).map_err(at_dir)?, lock).map_err(at_dir)
+    }
+
+    fn start(opened: Opened, lock: Ownership) -> io::Result<(Self, OpeningReport)> {
         let Opened { shared, writer, report, written, unread } = opened;
         let next = shared.lock().sessions.next;
         let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
@@ -196,6 +209,16 @@ impl DiskLog {
         &self.shared.layout
     }
 
+    /// The id of the store.
+    pub fn id(&self) -> StoreId {
+        self.shared.id
+    }
+
+    /// The folder of the store, held open: it stays the same one wherever it is moved.
+    pub fn folder(&self) -> &Arc<Folder> {
+        &self.shared.folder
+    }
+
     /// No more appends; followers end.
     fn stop(&self) -> Option<Stopping> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -208,9 +231,17 @@ impl DiskLog {
     }
 }
 
-/// The blobs of the store in a folder, readable by every process: they are files that never change.
+/// The blobs of the store in a folder, readable by every process: they are files that never change. They are found wherever the
+/// folder is moved.
 pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
-    Arc::new(BlobFiles::new(Arc::new(RealDisk), Layout::new(dir).blobs()))
+    let disk: Arc<dyn Disk> = match Folder::open(dir) {
+        Ok(folder) => Arc::new(HeldDisk::new(Arc::new(folder))),
+        Err(error) => {
+            tracing::debug!(%error, "the folder of the store could not be held open");
+            Arc::new(RealDisk)
+        }
+    };
+    Arc::new(BlobFiles::new(disk, Layout::new(dir).blobs()))
 }
 
 impl Drop for DiskLog {
@@ -253,10 +284,12 @@ impl Stopping {
         keeper.join().map_err(gone)?;
         ahead.join().map_err(gone)?;
         let sessions = shared.lock().sessions.clone();
-        let listed = sessions.save(&*shared.disk, &shared.layout.heads());
+        shared.remark_move();
+        let listed = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
         // sled protects what it wrote only when it opens: see docs/durability.md.
         if in_order
             && written
+            && listed.is_ok()
             && let Err(error) = filler::open(&shared)
         {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
@@ -335,9 +368,9 @@ impl EventLog for DiskLog {
                 return Err(AppendError::Closed);
             }
             let hash = Digest::of(text.as_bytes());
-            let blobs = self.shared.blobs.clone();
-            let put = appending::blocking(move || blobs.put(&hash, &text)).await;
-            put.map(|()| hash).map_err(|source| AppendError::Io { source: Arc::new(source) })
+            let shared = self.shared.clone();
+            let put = appending::blocking(move || shared.check().and_then(|()| shared.blobs.put(&hash, &text))).await;
+            put.map(|()| hash).map_err(|error| self.shared.refused(error))
         })
     }
 

@@ -1,5 +1,7 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (DESIGN sections 2, 3 and 7).
 
+use crate::disk::Displaced;
+use crate::shared::Silence;
 use crate::silence::Silence;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
@@ -178,6 +180,10 @@ pub enum AppendError {
     /// append the same Batch again to find out.
     #[error("{0}; it is unknown whether the batch was written")]
     Silent(Silence),
+    /// The store was removed or replaced while it was open. Its owner wrote nothing; for a guest of an owner that is gone it
+    /// is unknown whether the Batch was written.
+    #[error(transparent)]
+    Displaced(Displaced),
     /// The answer was lost after the Batch may have been written: append the same Batch again to find out.
     #[error("it is unknown whether the batch was written; append it again to find out")]
     Unknown,
@@ -290,7 +296,11 @@ pub(crate) async fn append_each<'a>(
 }
 
 /// What to do about a disk that refused, where that can be told.
-fn advice(error: &std::io::Error) -> &'static str {
+pub(crate) fn advice(error: &std::io::Error) -> &'static str {
+    const OPEN_FILES: [i32; 2] = [rustix::io::Errno::MFILE.raw_os_error(), rustix::io::Errno::NFILE.raw_os_error()];
+    if error.raw_os_error().is_some_and(|number| OPEN_FILES.contains(&number)) {
+        return "; close other programs or raise the limit on open files (`ulimit -n`)";
+    }
     match error.kind() {
         ErrorKind::StorageFull | ErrorKind::QuotaExceeded => "; free disk space",
         ErrorKind::FileTooLarge => "; raise the limit on the length of files (`ulimit -f`)",

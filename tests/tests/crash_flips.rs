@@ -3,7 +3,7 @@
 
 use annals_core::Seq;
 use annals_store::conformance::material::{self, session};
-use annals_store::disk::{Copy, DiskLog, Remark, Tuning, files::RealDisk};
+use annals_store::disk::{Copy, DiskLog, FormatFile, Remark, Tuning, files::RealDisk};
 use annals_store::{EventLog, OpenError, OpenMode, OpeningReport, Slice};
 use annals_tests::crash;
 use std::collections::BTreeMap;
@@ -143,7 +143,14 @@ fn a_flip_in_a_small_file_of_the_store_is_told_or_changes_nothing() {
         let told = format!("{file} byte {at}");
         let dir = flipped(dir.path(), Path::new(file), *at);
         match open(dir.path()) {
-            Err(OpenError::Format { .. }) => assert_eq!(*file, "FORMAT", "{told}"),
+            Err(OpenError::FormatFile { state: FormatFile::Damaged, .. }) => {
+                assert_eq!(*file, "FORMAT", "{told}");
+                let repaired = DiskLog::repair(dir.path(), tiny()).unwrap_or_else(|error| panic!("{told}: {error}"));
+                assert!(matches!(repaired.remarks[..], [Remark::FormatRestored { .. }]), "{told}: {repaired:?}");
+                let (log, report) = open(dir.path()).unwrap_or_else(|error| panic!("{told}: {error}"));
+                assert_eq!(report.remarks, vec![], "{told}");
+                assert_eq!(answers(&log).await.as_ref(), Ok(&wanted), "{told}");
+            }
             Err(error) => panic!("{told}: {error}"),
             Ok((log, report)) => {
                 assert!(matches!(report.remarks[..], [Remark::Reread { .. }]), "{told}: {:?}", report.remarks);

@@ -5,7 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::look::{Tone, counted, size, thousands};
 use crate::progress::Bar;
-use annals_store::disk::{Cause, Examination, Facts, Garbage, Tuning, Usage, Void};
+use annals_store::disk::{Cause, Examination, Facts, Garbage, Restoring, Tuning, Usage, Void};
 use annals_store::{DiskLog, OpenMode};
 use serde_json::json;
 use std::io::Write;
@@ -40,6 +40,9 @@ const AGE: Duration = Duration::from_secs(24 * 3_600);
 /// When there is no store, another process owns it, or the disk refuses. Damage is an answer, not an error.
 pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let dir = desk.place.dir().to_owned();
+    if args.repair && !restore_format(&dir, args.yes, desk)? {
+        return Ok(Verdict::bad_if(true));
+    }
     let facts = DiskLog::facts(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
     let bar = Bar::new(desk.shows_progress(), "examining");
     let (examination, garbage) = look(&dir, args, &bar, desk)?;
@@ -65,6 +68,23 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let mended = args.repair && args.yes;
     Ok(Verdict::bad_if(!(sound || mended)))
+}
+
+/// Writes the file `FORMAT` again when it is damaged or missing: nothing else can be examined before. False when it is still to
+/// be written.
+fn restore_format(dir: &Path, yes: bool, desk: &Desk) -> Result<bool, CliError> {
+    let Some(restoring) = DiskLog::lost_format(dir).map_err(annals_store::SharedError::from)? else { return Ok(true) };
+    let Restoring { identity, state, segments } = restoring;
+    let from = match segments {
+        0 => "with a new id: no segment names the store".to_owned(),
+        _ => format!("with the id {} of {}", identity.id, counted(segments as u64, "segment")),
+    };
+    if !announce(&format!("writes the file FORMAT again, which is {state}, {from}"), yes, desk) {
+        return Ok(false);
+    }
+    let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
+    desk.tell(&report);
+    Ok(true)
 }
 
 fn look(dir: &Path, args: &Args, bar: &Bar, desk: &Desk) -> Result<(Examination, Option<Garbage>), CliError> {

@@ -5,8 +5,10 @@ use crate::error::{CliError, Verdict};
 use crate::look::{counted, size};
 use crate::progress::Bar;
 use annals_store::exchange::export;
-use std::io::Write;
-use std::path::PathBuf;
+use std::fs::{File, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
 
 /// Writes a Session as JSON lines: a header, then every Batch and blob that it reads, inherited ones included.
 ///
@@ -39,7 +41,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let mut name = path.file_name().unwrap_or_default().to_owned();
     name.push(".part");
     let part = path.with_file_name(name);
-    let mut file = std::io::BufWriter::new(std::fs::File::create(&part).map_err(at)?);
+    let mut file = std::io::BufWriter::new(private(&part).map_err(at)?);
     let exported = match export(&**reader.log(), session, &mut file, &mut tell).await {
         Ok(exported) => exported,
         Err(error) => {
@@ -55,4 +57,15 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let what = format!("{}, {} blobs", counted(exported.batches, "Batch").replace("Batchs", "Batches"), exported.blobs);
     desk.remark(&format!("wrote {} ({what}) to {}", size(exported.bytes), path.display()));
     Ok(Verdict::Fine)
+}
+
+/// A new file for the user alone, whatever the umask: a session may hold anything. One that an interrupted export left goes.
+fn private(path: &Path) -> io::Result<File> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+        _ => {}
+    }
+    let file = File::options().write(true).create_new(true).mode(0o600).open(path)?;
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
 }

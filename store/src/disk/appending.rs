@@ -168,7 +168,7 @@ impl Shared {
             }
             Ok(None)
         });
-        let lacking = lacking.await.map_err(|source| AppendError::Io { source: Arc::new(source) })?;
+        let lacking = lacking.await.map_err(|error| self.refused(error))?;
         if let Some((at, blob)) = lacking {
             let ends = chain.batches.drain(at..).next();
             chain.refused =
@@ -237,6 +237,9 @@ impl Shared {
     fn keep_blobs(&self, brought: &[(BlobHash, String)], needed: &[BlobHash]) -> std::io::Result<Option<BlobHash>> {
         if let Some(missing) = needed.iter().find(|blob| !self.blobs.holds(blob)) {
             return Ok(Some(*missing));
+        }
+        if !brought.is_empty() {
+            self.check()?;
         }
         for (hash, text) in brought {
             self.blobs.put(hash, text)?;

@@ -4,12 +4,10 @@ use super::files::{Disk, How, read_whole};
 use super::report::Remark;
 use annals_core::{BlobHash, Blobs};
 use std::collections::BTreeSet;
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::SystemTime;
 
 /// The blobs of a store.
 #[derive(Debug)]
@@ -71,9 +69,7 @@ impl BlobFiles {
         if self.text(hash).is_none() {
             return false;
         }
-        let touched =
-            File::options().append(true).open(self.path(hash)).and_then(|file| file.set_modified(SystemTime::now()));
-        if let Err(error) = touched {
+        if let Err(error) = self.disk.touch(&self.path(hash)) {
             tracing::debug!(blob = %hash, %error, "a blob's time could not be set");
         }
         true

@@ -1,5 +1,6 @@
 //! The committer: one thread that makes Batches durable, in groups, and acknowledges them (DESIGN section 3).
 
+use super::displaced::Displaced;
 use super::filler::Fill;
 use super::frame::{self, HEADER, Kind};
 use super::journal::{Stored, Writer};
@@ -161,11 +162,15 @@ impl Committer {
             Ok(()) => self.publish(group, frames, places),
             Err((error, certain)) => {
                 tracing::warn!(%error, certain, batches = group.batches, "the journal could not be written");
+                let displaced = Displaced::of(&error).or_else(|| self.shared.folder.check().err());
                 let source = Arc::new(error);
                 for Request { reply, reservation, .. } in group.requests {
                     drop(reservation);
-                    let answer =
-                        if certain { AppendError::Io { source: source.clone() } } else { AppendError::Unknown };
+                    let answer = match &displaced {
+                        Some(displaced) => AppendError::Displaced(displaced.clone()),
+                        None if certain => AppendError::Io { source: source.clone() },
+                        None => AppendError::Unknown,
+                    };
                     // Whoever asked may have gone: then nobody needs the answer.
                     let _ = reply.send(Err(answer));
                 }
@@ -197,6 +202,7 @@ impl Committer {
     /// Begins a segment; the one before it is sealed in the background.
     fn rotate(&mut self, needed: usize) -> io::Result<()> {
         let bytes = self.shared.tuning.segment_bytes.max((super::segment::HEADER + needed) as u64);
+        self.shared.check()?;
         let writer = self.shared.journal.begin(self.next, bytes)?;
         self.writer = Some(writer);
         let sessions = self.shared.lock().sessions.clone();

@@ -3,9 +3,12 @@
 use super::blobs::Listing;
 use super::facts::{Usage, usage};
 use super::files::RealDisk;
+use super::folder::Folder;
 use super::frame::{self, Cause, Found, Kind, Void};
+use super::layout::Layout;
 use super::reading::decode;
 use super::report::{Copy, OpenError, OpeningReport, Remark};
+use super::restore::Restoring;
 use super::segment;
 use super::shared::Tuning;
 use super::{Aim, DiskLog, OpenMode};
@@ -131,6 +134,18 @@ impl DiskLog {
         Ok(examination)
     }
 
+    /// What [`DiskLog::repair`] would write as the file `FORMAT` of the store in a folder; `None` when the file is whole. Changes
+    /// nothing.
+    ///
+    /// # Errors
+    /// When the store is of another format, or the disk refuses.
+    pub fn lost_format(dir: &Path) -> Result<Option<Restoring>, OpenError> {
+        let layout = Layout::new(dir);
+        let Err(OpenError::FormatFile { state, .. }) = layout.identity(&RealDisk) else { return Ok(None) };
+        let folder = Folder::open(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
+        Restoring::plan(&layout, &RealDisk, &folder, state).map(Some)
+    }
+
     /// Mends everything that [`DiskLog::examine`] found and that can be mended; the store must not be open.
     ///
     /// # Errors
@@ -151,6 +166,7 @@ impl DiskLog {
         let before = usage(dir).map_err(io)?;
         let (log, report) = Self::open_aiming(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Aim::Compact)?;
         super::keeper::pack(&log.shared, usize::MAX);
+        let folder = log.shared.folder.clone();
         drop(log);
         // Only what this call set aside on purpose goes; damaged things stay.
         let asked = report.remarks.iter().find_map(|remark| match remark {
@@ -159,7 +175,8 @@ impl DiskLog {
             }
             _ => None,
         });
-        asked.map_or(Ok(()), std::fs::remove_dir_all).map_err(io)?;
+        let removed = asked.map_or(Ok(()), |old| std::fs::remove_dir_all(folder.reach_inside(old)?));
+        removed.map_err(io)?;
         Ok((before, usage(dir).map_err(io)?))
     }
 
@@ -187,12 +204,12 @@ impl DiskLog {
         let Listing { blobs, unfinished } = self.shared.blobs.list()?;
         let mut garbage = Garbage::default();
         for (hash, length) in blobs {
-            if !named.contains(&hash) && older(&self.shared.blobs.path(&hash), age)? {
+            if !named.contains(&hash) && self.older(&self.shared.blobs.path(&hash), age)? {
                 garbage.blobs.push((hash, length));
             }
         }
         for (path, length) in unfinished {
-            if older(&path, age)? {
+            if self.older(&path, age)? {
                 garbage.unfinished.push((path, length));
             }
         }
@@ -206,7 +223,8 @@ impl DiskLog {
     pub fn collect(&self, garbage: &Garbage, age: Duration) -> Result<Usage, CollectError> {
         let mut removed = Usage::default();
         for (hash, length) in &garbage.blobs {
-            if self.shared.blobs.remove_if(hash, |path| older(path, age))? {
+            self.shared.check()?;
+            if self.shared.blobs.remove_if(hash, |path| self.older(path, age))? {
                 removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
             }
         }
@@ -215,6 +233,12 @@ impl DiskLog {
             removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
         }
         Ok(removed)
+    }
+
+    /// Whether a file was last written to so long ago.
+    fn older(&self, path: &Path, age: Duration) -> io::Result<bool> {
+        let modified = self.shared.folder.reach_inside(path)?.symlink_metadata()?.modified()?;
+        Ok(SystemTime::now().duration_since(modified).is_ok_and(|since| since >= age))
     }
 
     /// Reads every segment.
@@ -269,9 +293,4 @@ impl Finding {
             Self::Blob { .. } => None,
         }
     }
-}
-
-fn older(path: &Path, age: Duration) -> io::Result<bool> {
-    let modified = std::fs::metadata(path)?.modified()?;
-    Ok(SystemTime::now().duration_since(modified).is_ok_and(|since| since >= age))
 }

@@ -2,10 +2,14 @@
 //!
 //! sled writes its own files past this layer; the store never trusts them alone (DESIGN section 3).
 
+use super::at;
+use super::folder::Folder;
+use super::held::HeldDisk;
+use rustix::fs::CWD;
 use std::fmt::Debug;
-use std::fs::{self, File, OpenOptions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,7 +20,7 @@ pub enum How {
     Read,
     /// It exists and is read and written.
     Write,
-    /// It is made, or emptied if it exists, for the user alone.
+    /// It is made for the user alone, in the place of any that has its name.
     Create,
 }
 
@@ -43,6 +47,14 @@ pub trait Disk: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// Sets the time when a file was last written to now.
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        at::open(CWD, path, How::Write, path)?.set_modified(std::time::SystemTime::now())
+    }
+    /// The same disk, which looks up the paths of a store in its folder that is held open. `None`: by path only.
+    fn within(&self, _folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
+        None
+    }
 }
 
 /// An open file. All places are given: there is no cursor.
@@ -57,6 +69,10 @@ pub trait DiskFile: Send + Sync + Debug {
     fn allocate(&self, len: u64) -> io::Result<()>;
     /// The length in bytes.
     fn len(&self) -> io::Result<u64>;
+    /// Whether it still has a name: what is written to a file that was removed is lost with the process.
+    fn is_linked(&self) -> io::Result<bool> {
+        Ok(true)
+    }
     /// Whether there is nothing in it.
     fn is_empty(&self) -> io::Result<bool> {
         Ok(self.len()? == 0)
@@ -67,19 +83,13 @@ pub trait DiskFile: Send + Sync + Debug {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RealDisk;
 
+/// A file of the machine.
 #[derive(Debug)]
-struct RealFile(File);
+pub(super) struct RealFile(pub File);
 
 impl Disk for RealDisk {
     fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
-        let mut options = OpenOptions::new();
-        options.read(true);
-        match how {
-            How::Read => {}
-            How::Write => drop(options.write(true)),
-            How::Create => drop(options.write(true).create(true).truncate(true).mode(0o600)),
-        }
-        Ok(Arc::new(RealFile(options.open(path)?)))
+        Ok(Arc::new(RealFile(at::open(CWD, path, how, path)?)))
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -113,6 +123,10 @@ impl Disk for RealDisk {
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         File::open(path)?.sync_all()
+    }
+
+    fn within(&self, folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
+        Some(Arc::new(HeldDisk::new(folder.clone())))
     }
 }
 
@@ -149,6 +163,10 @@ impl DiskFile for RealFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        Ok(self.0.metadata()?.nlink() > 0)
     }
 }
 

@@ -227,6 +227,10 @@ impl Filler {
             return;
         }
         let Some(sled) = self.shared.sled() else { return };
+        if let Err(error) = self.shared.check() {
+            tracing::warn!(%error, "the checkpoint could not be written");
+            return;
+        }
         if let Err(error) = sled.checkpoint(&*self.shared.disk) {
             return self.fail(&error);
         }
@@ -256,7 +260,8 @@ impl Filler {
             return;
         }
         let from = self.shared.checkpoint.load(Ordering::Relaxed);
-        let finished = rebuild::finish(&self.shared.layout, &*self.shared.disk);
+        let Shared { layout, folder, disk, .. } = &*self.shared;
+        let finished = self.shared.check().and_then(|()| rebuild::finish(layout, folder, &**disk));
         let opened = finished.map_err(|error| SledError::Flush(error.into())).and_then(|()| open(&self.shared));
         match opened.and_then(|sled| Ok((refill(&self.shared, &sled, from, self.taken)?, sled))) {
             Ok((refilled, sled)) => {
@@ -281,7 +286,8 @@ impl Shared {
 
 /// Opens the store's sled.
 pub fn open(shared: &Shared) -> Result<SledTree, SledError> {
-    SledTree::open(&shared.layout.sled(), shared.tuning.sled_cache, shared.tuning.sled_segment)
+    let Shared { layout, folder, disk, tuning, .. } = shared;
+    SledTree::open_in(folder, &**disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment)
 }
 
 /// Inserts a frame of the journal. If something else stands there, the journal is right, and it is told.

@@ -3,6 +3,7 @@
 use super::block::{Blocks, Loaded, View};
 use super::files::{Disk, DiskFile, How, write_whole};
 use super::frame::{self, Found};
+use super::identity::StoreId;
 use super::outline::{Block, Outline, Span};
 use super::packed::{self, Directories};
 use super::segment::{self, Segment};
@@ -23,6 +24,8 @@ pub struct Journal {
     pub disk: Arc<dyn Disk>,
     /// Its folder.
     pub dir: PathBuf,
+    /// The store that new segments belong to.
+    store: StoreId,
     segments: RwLock<Vec<Arc<Segment>>>,
     /// The position behind the last Batch that was acknowledged: what stands behind it may be half written.
     reach: AtomicU64,
@@ -50,10 +53,18 @@ pub struct Stored {
 impl Journal {
     /// A journal of these segments, whose last Batch stands before position `next`; readers may keep `room` bytes of it
     /// in memory.
-    pub fn new(disk: Arc<dyn Disk>, dir: PathBuf, segments: Vec<Arc<Segment>>, next: u64, room: u64) -> Self {
+    pub fn new(
+        disk: Arc<dyn Disk>,
+        dir: PathBuf,
+        store: StoreId,
+        segments: Vec<Arc<Segment>>,
+        next: u64,
+        room: u64,
+    ) -> Self {
         Self {
             disk,
             dir,
+            store,
             segments: RwLock::new(segments),
             reach: AtomicU64::new(next),
             blocks: Blocks::new(room),
@@ -178,7 +189,7 @@ impl Journal {
             Some(ready) => ready,
             None => (self.room(bytes)?, bytes),
         };
-        file.write_at(&segment::header(first), 0)?;
+        file.write_at(&segment::header(first, self.store), 0)?;
         file.sync_data()?;
         self.disk.rename(&self.dir.join(RESERVED), &path)?;
         drop(reserved);
@@ -303,6 +314,9 @@ impl Writer {
             }
         }
         file.sync_data()?;
+        if !file.is_linked()? {
+            return Err(io::Error::new(io::ErrorKind::NotFound, "the segment that grows was removed"));
+        }
         self.at = end;
         Ok(())
     }

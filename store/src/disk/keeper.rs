@@ -27,12 +27,15 @@ pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
     loop {
         match upkeep.recv_timeout(shared.tuning.quiet) {
             Ok(Upkeep::HalfFull) => {
-                if let Err(error) = shared.journal.reserve(shared.tuning.segment_bytes) {
+                let reserved = shared.check().and_then(|()| shared.journal.reserve(shared.tuning.segment_bytes));
+                if let Err(error) = reserved {
                     tracing::debug!(%error, "the next segment could not be reserved ahead of time");
                 }
             }
             Ok(Upkeep::Rotated { sessions }) => {
-                if let Err(error) = sessions.save(&*shared.disk, &shared.layout.heads()) {
+                shared.remark_move();
+                let saved = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
+                if let Err(error) = saved {
                     tracing::warn!(%error, "the list of heads could not be written");
                 }
                 if shared.tuning.pack && waiting(shared) > WAITING {
@@ -58,7 +61,7 @@ pub fn pack(shared: &Shared, limit: usize) {
         if shared.closed.load(Ordering::Acquire) {
             return;
         }
-        if let Err(error) = shared.journal.seal(segment, *end) {
+        if let Err(error) = shared.check().and_then(|()| shared.journal.seal(segment, *end)) {
             tracing::warn!(segment = %segment.path().display(), %error, "a segment could not be packed");
         }
     }

@@ -5,15 +5,24 @@
 //! whatever the caller chooses, whole or torn. [`LabDisk::fail`] makes the n-th call fail. sled writes past it.
 
 use super::files::{Disk, DiskFile, How, Listed, RealDisk};
+use super::folder::Folder;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A disk to experiment with.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct LabDisk {
     lab: Arc<Mutex<Lab>>,
+    /// The files that it works on.
+    real: Arc<dyn Disk>,
+}
+
+impl Default for LabDisk {
+    fn default() -> Self {
+        Self { lab: Arc::default(), real: Arc::new(RealDisk) }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -216,7 +225,7 @@ impl LabFile {
 impl Disk for LabDisk {
     fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
         self.call()?;
-        let real = RealDisk.open(path, how)?;
+        let real = self.real.open(path, how)?;
         let mut lab = self.lock();
         if how == How::Create {
             let file = lab.files;
@@ -231,16 +240,16 @@ impl Disk for LabDisk {
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
         self.call()?;
-        RealDisk.create_dir(path)
+        self.real.create_dir(path)
     }
 
     fn list(&self, path: &Path) -> io::Result<Vec<Listed>> {
-        RealDisk.list(path)
+        self.real.list(path)
     }
 
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.call()?;
-        RealDisk.rename(from, to)?;
+        self.real.rename(from, to)?;
         let mut lab = self.lock();
         if let Some(file) = lab.names.remove(from) {
             lab.names.insert(to.to_owned(), file);
@@ -251,7 +260,7 @@ impl Disk for LabDisk {
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.call()?;
-        RealDisk.remove(path)?;
+        self.real.remove(path)?;
         let mut lab = self.lock();
         lab.names.remove(path);
         lab.calls.push(Call::Remove { path: path.to_owned() });
@@ -262,6 +271,15 @@ impl Disk for LabDisk {
         self.call()?;
         self.lock().calls.push(Call::SyncDir { dir: path.to_owned() });
         Ok(())
+    }
+
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        self.real.touch(path)
+    }
+
+    fn within(&self, folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
+        let real = self.real.within(folder)?;
+        Some(Arc::new(Self { lab: self.lab.clone(), real }))
     }
 }
 
@@ -294,5 +312,9 @@ impl DiskFile for LabFile {
 
     fn len(&self) -> io::Result<u64> {
         self.real.len()
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        self.real.is_linked()
     }
 }

@@ -1,14 +1,13 @@
 //! Where everything lies in a store's folder, and what says that it is one.
 
 use super::files::{Disk, read_whole, write_whole};
-use super::report::OpenError;
-use std::fs::{File, OpenOptions, Permissions, TryLockError};
+use super::identity::{FORMAT, Identity, NoIdentity};
+use super::report::{FormatFile, OpenError};
+use super::sessions::{Checkpoint, Sessions};
+use std::fs::Permissions;
 use std::io;
-use std::os::unix::fs::{FileExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-
-/// The number of the store's format.
-pub const FORMAT: u32 = 3;
 
 /// The paths of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -69,40 +68,61 @@ impl Layout {
     }
 
     fn io(&self, path: PathBuf) -> impl FnOnce(io::Error) -> OpenError {
-        move |source| OpenError::Io { path, source }
+        move |source| OpenError::at(&path, source)
     }
 
     /// Whether the folder holds a store of this format.
     ///
     /// # Errors
-    /// When it holds a store of another format, or other things.
+    /// As [`Layout::identity`].
     pub fn exists(&self, disk: &dyn Disk) -> Result<bool, OpenError> {
+        Ok(self.identity(disk)?.is_some())
+    }
+
+    /// Which store the folder holds; `None` when it is empty, or the making of a store was interrupted there.
+    ///
+    /// # Errors
+    /// When it holds a store of another format, one whose file `FORMAT` is damaged or missing, or other things.
+    pub fn identity(&self, disk: &dyn Disk) -> Result<Option<Identity>, OpenError> {
+        let dir = self.dir.clone();
         match read_whole(disk, &self.format()) {
-            Ok(bytes) if bytes == format_text().as_bytes() => Ok(true),
-            Ok(bytes) => {
-                let found = String::from_utf8_lossy(&bytes).trim_end().chars().take(80).collect();
-                Err(OpenError::Format { dir: self.dir.clone(), found, supported: FORMAT })
+            Ok(bytes) => match Identity::decode(&bytes) {
+                Ok(identity) => Ok(Some(identity)),
+                Err(NoIdentity::Other(found)) => Err(OpenError::Format { dir, found, supported: FORMAT }),
+                Err(NoIdentity::Damaged) => Err(OpenError::FormatFile { dir, state: FormatFile::Damaged }),
+            },
+            Err(error) if error.kind() == io::ErrorKind::NotFound && self.holds_a_log(disk)? => {
+                Err(OpenError::FormatFile { dir, state: FormatFile::Missing })
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                // The lock and the folders stand before FORMAT does: a store whose making was interrupted is made again.
+                // The lock and the folders are there before FORMAT is: a store whose making was interrupted is made again.
                 let journal = disk.list(&self.journal()).map_err(self.io(self.journal()))?;
                 let files = disk.list(&self.dir).map_err(self.io(self.dir.clone()))?;
                 let foreign = files.iter().any(|file| !matches!(file.name.as_str(), "lock" | "FORMAT.tmp" | "socket"));
-                if journal.iter().any(|file| super::segment::read_name(&file.name).is_some()) {
-                    let found = "nothing (the file FORMAT is missing)".to_owned();
-                    return Err(OpenError::Format { dir: self.dir.clone(), found, supported: FORMAT });
-                }
-                if journal.is_empty() && !foreign {
-                    return Ok(false);
-                }
-                Err(OpenError::Foreign { dir: self.dir.clone() })
+                if journal.is_empty() && !foreign { Ok(None) } else { Err(OpenError::Foreign { dir }) }
             }
-            Err(source) => Err(OpenError::Io { path: self.format(), source }),
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => Err(OpenError::Foreign { dir }),
+            Err(source) => Err(OpenError::at(&self.format(), source)),
         }
+    }
+
+    /// Whether anything of a log is in the folder, whatever `FORMAT` says: a segment, sled, the list of heads, a checkpoint.
+    fn holds_a_log(&self, disk: &dyn Disk) -> Result<bool, OpenError> {
+        let journal = disk.list(&self.journal()).map_err(self.io(self.journal()))?;
+        let sled = disk.list(&self.sled()).map_err(self.io(self.sled()))?;
+        let heads = Sessions::load(disk, &self.heads()).map_err(self.io(self.heads()))?;
+        let checkpoint = Checkpoint::load(disk, &self.checkpoint()).map_err(self.io(self.checkpoint()))?;
+        Ok(journal.iter().any(|file| super::segment::read_name(&file.name).is_some())
+            || sled.iter().any(|file| file.name == "db")
+            || heads.is_some()
+            || checkpoint.is_some())
     }
 
     /// Makes the store's own folder for the user alone, and what leads to it, durably.
     pub fn create_root(&self, disk: &dyn Disk) -> Result<(), OpenError> {
+        if let Some(to) = self.dangling() {
+            return Err(OpenError::Dangling { dir: self.dir.clone(), to });
+        }
         let absent = self.dir.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let made: Vec<PathBuf> = absent.map(Path::to_owned).collect();
         disk.create_dir(&self.dir).map_err(self.io(self.dir.clone()))?;
@@ -123,40 +143,30 @@ impl Layout {
         disk.sync_dir(&self.dir).map_err(self.io(self.dir.clone()))
     }
 
-    /// Says that this is a store; its folders stand already.
-    pub fn create(&self, disk: &dyn Disk) -> Result<(), OpenError> {
-        write_whole(disk, &self.format(), format_text().as_bytes()).map_err(self.io(self.format()))
+    /// Writes which store this is; its folders are there already.
+    pub fn write_identity(&self, disk: &dyn Disk, identity: &Identity) -> Result<(), OpenError> {
+        write_whole(disk, &self.format(), identity.encode().as_bytes()).map_err(self.io(self.format()))
+    }
+
+    /// Why there is no store to look at.
+    pub fn absent(&self) -> OpenError {
+        let dir = self.dir.clone();
+        match self.dangling() {
+            Some(to) => OpenError::Dangling { dir, to },
+            None => OpenError::NoStore { dir },
+        }
+    }
+
+    /// Where the path of the folder leads, when it is a link to nothing.
+    pub fn dangling(&self) -> Option<PathBuf> {
+        if self.dir.exists() {
+            return None;
+        }
+        std::fs::read_link(&self.dir).ok()
     }
 
     /// The process that took the lock last, if it could note that.
     pub fn owner(&self) -> Option<u32> {
         std::fs::read_to_string(self.lock()).ok()?.parse().ok()
     }
-
-    /// Makes this process the owner until the file is dropped.
-    ///
-    /// # Errors
-    /// [`OpenError::Locked`] when another one is.
-    pub fn own(&self) -> Result<File, OpenError> {
-        let path = self.lock();
-        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-        let file = open.map_err(self.io(path.clone()))?;
-        match file.try_lock() {
-            Ok(()) => {
-                // For who meets an owner that does not answer; the lock is what counts.
-                let noted =
-                    file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
-                if let Err(error) = noted {
-                    tracing::debug!(%error, "the owner of the store could not be noted");
-                }
-                Ok(file)
-            }
-            Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: self.dir.clone() }),
-            Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),
-        }
-    }
-}
-
-fn format_text() -> String {
-    format!("annals store {FORMAT}\n")
 }

@@ -2,6 +2,8 @@
 
 use super::blobs::BlobFiles;
 use super::files::Disk;
+use super::folder::Folder;
+use super::identity::StoreId;
 use super::journal::{Journal, Writer};
 use super::layout::Layout;
 use super::rebuild;
@@ -20,6 +22,10 @@ use tokio::sync::watch;
 pub struct Opening {
     /// Where things lie.
     pub layout: Layout,
+    /// The folder, held open.
+    pub folder: Arc<Folder>,
+    /// Which store it is.
+    pub id: StoreId,
     /// The file layer.
     pub disk: Arc<dyn Disk>,
     /// Sizes.
@@ -53,10 +59,9 @@ pub struct Opened {
 }
 
 impl Opening {
-    /// Opens it.
-    pub fn run(self, created: bool) -> io::Result<Opened> {
-        let Self { layout, disk, tuning, aim } = self;
-        let mut report = OpeningReport { created, ..OpeningReport::default() };
+    /// Opens it; `report` says what was done before.
+    pub fn run(self, mut report: OpeningReport) -> io::Result<Opened> {
+        let Self { layout, folder, id, disk, tuning, aim } = self;
         let names = disk.list(&layout.dir)?;
         let stands = |name: &str| names.iter().any(|listed| listed.name == name);
         let heads = Sessions::load(&*disk, &layout.heads())?;
@@ -68,9 +73,9 @@ impl Opening {
             report.remarks.extend(lost.then_some(Remark::Reread { what }));
         }
         let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
-        rebuild::finish(&layout, &*disk)?;
-        let existed = layout.sled().join("db").exists();
-        let sled = SledTree::open(&layout.sled(), tuning.sled_cache, tuning.sled_segment);
+        rebuild::finish(&layout, &folder, &*disk)?;
+        let existed = rebuild::is_there(&folder, &layout.sled().join("db"))?;
+        let sled = SledTree::open_in(&folder, &*disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
         if let (Ok(sled), false) = (&sled, existed) {
             sled.settle(&*disk).map_err(io::Error::other)?;
         }
@@ -79,6 +84,7 @@ impl Opening {
         let recovery = Recovery {
             disk: &*disk,
             layout: &layout,
+            store: id,
             tuning: &tuning,
             sled: sled.as_ref().ok(),
             evidence,
@@ -89,9 +95,11 @@ impl Opening {
         report.remarks.extend(recovered.remarks);
         let next = recovered.sessions.next;
         let shared = Arc::new(Shared {
-            journal: Journal::new(disk.clone(), layout.journal(), recovered.segments, next, tuning.read_room),
+            journal: Journal::new(disk.clone(), layout.journal(), id, recovered.segments, next, tuning.read_room),
             blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
             layout,
+            folder,
+            id,
             disk,
             tuning,
             sled: RwLock::new(None),

@@ -214,6 +214,13 @@ pub fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<Placed>) {
     (raw, Directory::places(bytes))
 }
 
+/// Unpacks the first chunk of a segment, which begins with its header.
+pub fn start(bytes: &[u8]) -> Option<Vec<u8>> {
+    let chunk = chunks(bytes).next().filter(|chunk| chunk.raw.start == 0)?;
+    let mut raw = vec![0; chunk.raw.len()];
+    chunk.unpack(&mut raw).then_some(raw)
+}
+
 /// Reads the directory at the start of a packed block.
 pub fn directory(block: &[u8]) -> Option<Directory> {
     Directory::parse(block).map(|(directory, _)| directory)

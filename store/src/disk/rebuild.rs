@@ -3,6 +3,7 @@
 use super::Aim;
 use super::files::Disk;
 use super::filler::{self, Refilled};
+use super::folder::Folder;
 use super::layout::Layout;
 use super::record;
 use super::report::Remark;
@@ -16,6 +17,9 @@ use std::sync::atomic::Ordering;
 
 /// The reason that is given when somebody asked for a smaller sled.
 pub const COMPACTED: &str = "it was to be compacted";
+
+/// How many names are tried for a sled that is set aside.
+const NAMES: usize = 10_000;
 
 /// How many of the records before the checkpoint are looked for: a sled that dropped its tail lacks one of them.
 const LOOKED_FOR: u64 = 64;
@@ -87,7 +91,8 @@ pub fn compare(
             }
         },
     }
-    if shared.layout.sled().join("blobs").read_dir().is_ok_and(|mut blobs| blobs.next().is_some()) {
+    let blobs = shared.folder.reach_inside(&shared.layout.sled().join("blobs")).and_then(|blobs| blobs.read_dir());
+    if blobs.is_ok_and(|mut blobs| blobs.next().is_some()) {
         compared.remarks.push(Remark::SledBlobs);
     }
     compared
@@ -135,14 +140,14 @@ fn whole(layout: &Layout) -> PathBuf {
 ///
 /// # Errors
 /// When the disk refuses to give it its place.
-pub fn finish(layout: &Layout, disk: &dyn Disk) -> io::Result<()> {
+pub fn finish(layout: &Layout, folder: &Folder, disk: &dyn Disk) -> io::Result<()> {
     let (place, whole) = (layout.sled(), whole(layout));
-    if whole.exists() && !place.exists() {
+    if is_there(folder, &whole)? && !is_there(folder, &place)? {
         disk.rename(&whole, &place)?;
         disk.sync_dir(&layout.dir)?;
     }
     for left in [whole, beside(layout)] {
-        if let Err(error) = remove_folder(&left) {
+        if let Err(error) = remove_folder(folder, &left) {
             tracing::warn!(folder = %left.display(), %error, "what a stopped rebuild left could not be removed");
         }
     }
@@ -165,11 +170,11 @@ struct Rebuilt {
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
 fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let beside = beside(&shared.layout);
-    remove_folder(&beside).map_err(|error| SledError::Flush(error.into()))?;
+    remove_folder(&shared.folder, &beside).map_err(|error| SledError::Flush(error.into()))?;
     let rebuilt = rebuild_beside(shared, &beside, old, next);
     // On a full disk it would take the room that everything else needs.
     if rebuilt.is_err()
-        && let Err(error) = remove_folder(&beside)
+        && let Err(error) = remove_folder(&shared.folder, &beside)
     {
         tracing::warn!(%error, "what was begun of a new sled could not be removed");
     }
@@ -179,7 +184,8 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt,
 fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let failed = |error: io::Error| SledError::Flush(error.into());
     let (place, whole) = (shared.layout.sled(), whole(&shared.layout));
-    let new = SledTree::open(beside, shared.tuning.sled_cache, shared.tuning.sled_segment)?;
+    let Shared { folder, disk, tuning, .. } = shared;
+    let new = SledTree::open_in(folder, &**disk, beside, tuning.sled_cache, tuning.sled_segment)?;
     filler::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
     let mut batches = 0;
     let unread = filler::each_batch(shared, 0..next, |session, first, frame| {
@@ -213,14 +219,15 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
     let swap = || {
         let mut set_aside = None;
         // From here on `finish` gives it its place when this is stopped.
-        remove_folder(&whole)?;
+        remove_folder(&shared.folder, &whole)?;
         shared.disk.rename(beside, &whole)?;
         shared.disk.sync_dir(&shared.layout.dir)?;
-        if place.exists() {
+        if is_there(&shared.folder, &place)? {
             let folder = shared.layout.damaged();
             shared.disk.create_dir(&folder)?;
             let names = std::iter::once("sled".to_owned()).chain((1u32..).map(|n| format!("sled.{n}")));
-            let free = names.map(|name| folder.join(name)).find(|path| !path.exists()).unwrap_or(folder.join("sled"));
+            let is_free = |path: &PathBuf| is_there(&shared.folder, path).is_ok_and(|is_there| !is_there);
+            let free = names.map(|name| folder.join(name)).take(NAMES).find(is_free).unwrap_or(folder.join("sled"));
             shared.disk.rename(&place, &free)?;
             shared.disk.sync_dir(&folder)?;
             set_aside = Some(free);
@@ -233,9 +240,18 @@ fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u
     Ok(Rebuilt { sled: filler::open(shared)?, batches, set_aside, unsaved, unread })
 }
 
+/// Whether there is anything at a path in the store, a link to nothing included.
+pub(super) fn is_there(folder: &Folder, path: &Path) -> io::Result<bool> {
+    match folder.reach_inside(path)?.symlink_metadata() {
+        Ok(_) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
+}
+
 /// Removes a folder that a stopped rebuild left.
-fn remove_folder(path: &Path) -> io::Result<()> {
-    match std::fs::remove_dir_all(path) {
+fn remove_folder(folder: &Folder, path: &Path) -> io::Result<()> {
+    match std::fs::remove_dir_all(folder.reach_inside(path)?) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
         done => done,
     }

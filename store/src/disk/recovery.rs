@@ -3,6 +3,7 @@
 
 use super::files::{Disk, How, write_whole};
 use super::frame::{self, Cause, Found, Kind, Void};
+use super::identity::StoreId;
 use super::journal::Writer;
 use super::layout::Layout;
 use super::report::{Copy, Remark};
@@ -39,6 +40,8 @@ pub struct Recovery<'a> {
     pub disk: &'a dyn Disk,
     /// Where things lie.
     pub layout: &'a Layout,
+    /// The store that segments which are written again belong to.
+    pub store: StoreId,
     /// Sizes.
     pub tuning: &'a Tuning,
     /// The other copy, if it can be opened.
@@ -271,7 +274,7 @@ impl Recovery<'_> {
         positions: Range<u64>,
     ) -> io::Result<u64> {
         let first = scanned.segment.first;
-        let mut out = segment::header(first).to_vec();
+        let mut out = segment::header(first, self.store).to_vec();
         for position in positions {
             if let Some(void) = voids.get(&position) {
                 frame::write(&mut out, Kind::Void, 0, position, &void.encode());

@@ -1,10 +1,13 @@
 //! What opening a store tells: every place that was damaged, mended, cut off or rebuilt (DESIGN section 3).
 
+use super::at::Unexpected;
+use super::displaced::Displaced;
+use super::identity::StoreId;
 use crate::log::Position;
 use annals_core::{Digest, Seq, SessionId};
 use std::fmt;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// A store cannot be opened.
 #[derive(Debug, thiserror::Error)]
@@ -40,8 +43,30 @@ pub enum OpenError {
         /// What this version reads.
         supported: u32,
     },
+    /// The file `FORMAT` cannot be used although the folder holds a log: repair the store, which writes the file again.
+    #[error("the file FORMAT of the store in {} is {state}; nothing was touched; `annals doctor --repair --yes` restores it", dir.display())]
+    FormatFile {
+        /// Which store.
+        dir: PathBuf,
+        /// What is wrong with it.
+        state: FormatFile,
+    },
+    /// The folder is a symbolic link to nothing: make what it points to, or name another folder.
+    #[error("{} is a symbolic link to {}, which does not exist", dir.display(), to.display())]
+    Dangling {
+        /// The link.
+        dir: PathBuf,
+        /// What it says.
+        to: PathBuf,
+    },
+    /// Another store, or none, is where this process opened one before.
+    #[error(transparent)]
+    Displaced(#[from] Displaced),
+    /// Something in the folder is not what belongs there: remove it.
+    #[error(transparent)]
+    Unexpected(Unexpected),
     /// The disk refused.
-    #[error("{}: {source}", path.display())]
+    #[error("{}: {source}{}", path.display(), crate::log::advice(source))]
     Io {
         /// At which path.
         path: PathBuf,
@@ -51,11 +76,44 @@ pub enum OpenError {
     },
 }
 
+impl OpenError {
+    /// What the disk said about a path.
+    pub(super) fn at(path: &Path, source: io::Error) -> Self {
+        match source.get_ref().and_then(|error| error.downcast_ref::<Unexpected>()) {
+            Some(unexpected) => Self::Unexpected(unexpected.clone()),
+            None => match Displaced::of(&source) {
+                Some(displaced) => Self::Displaced(displaced),
+                None => Self::Io { path: path.to_owned(), source },
+            },
+        }
+    }
+}
+
+/// What is wrong with the file `FORMAT`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FormatFile {
+    /// Its checksum does not match.
+    Damaged,
+    /// It is not there, or is not a regular file.
+    Missing,
+}
+
+impl fmt::Display for FormatFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Damaged => "damaged",
+            Self::Missing => "missing",
+        })
+    }
+}
+
 /// What opening found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct OpeningReport {
     /// Whether the store was made by this call.
     pub created: bool,
+    /// The id of the store that this one was copied from, if this call found that it is a copy and gave it an id of its own.
+    pub copied_from: Option<StoreId>,
     /// How many Batches sled lacked and got from the journal.
     pub caught_up: u64,
     /// Everything that somebody should know, in the order of the store.
@@ -198,9 +256,39 @@ pub enum Remark {
         /// Which.
         blob: Digest,
     },
+    /// The folder was moved while the store was open. Everything was written to where it is now.
+    #[error(
+        "the store was moved from {} {}while it was open; everything was written to where it is now", from.display(),
+        to.as_ref().map(|to| format!("to {} ", to.display())).unwrap_or_default()
+    )]
+    Moved {
+        /// Where it was opened.
+        from: PathBuf,
+        /// Where it is now, if that can be found out.
+        to: Option<PathBuf>,
+    },
+    /// The file `FORMAT` was damaged or missing, and was written again.
+    #[error("the file FORMAT was {state}, and was written again ({})", origin(*from, *id))]
+    FormatRestored {
+        /// What was wrong with it.
+        state: FormatFile,
+        /// The id of the store.
+        id: StoreId,
+        /// How many segments have that id; 0 when the store got a new one.
+        from: usize,
+    },
     /// sled wrote a file that it does not flush: the store's settings should make that impossible.
     #[error("sled's folder `blobs` is not empty; what lies there is not durable by itself (the journal is)")]
     SledBlobs,
+}
+
+/// Where the id of a restored store comes from.
+fn origin(segments: usize, id: StoreId) -> String {
+    match segments {
+        0 => format!("no segment names the store; its new id is {id}"),
+        1 => format!("id {id}, from 1 segment"),
+        _ => format!("id {id}, from {segments} segments"),
+    }
 }
 
 impl Remark {

@@ -2,16 +2,22 @@
 
 use super::block::View;
 use super::files::{Disk, DiskFile, How, read_file, read_whole};
+use super::identity::{FORMAT, StoreId};
 use super::outline::Outline;
 use super::packed;
+use super::sessions::{checked, number, take};
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// The bytes before the first frame.
-pub const HEADER: usize = 32;
+/// The bytes before the first frame: magic, first position (8 bytes), id of the store (16), format of the store (4), 8 zeros,
+/// CRC32C of all that (4).
+pub const HEADER: usize = 48;
 
-const MAGIC: [u8; 8] = *b"\xFFAnnals1";
+const MAGIC: [u8; 8] = *b"\xFFAnnals2";
+
+/// What the segments of stores of format 3 and older begin with.
+const FORMER_MAGIC: [u8; 8] = *b"\xFFAnnals1";
 
 /// A segment of the journal. Its name is its first position.
 #[derive(Debug)]
@@ -31,13 +37,36 @@ struct Form {
 }
 
 /// The header of a segment.
-pub fn header(first: u64) -> [u8; HEADER] {
+pub fn header(first: u64, store: StoreId) -> [u8; HEADER] {
     let mut out = [0; HEADER];
     out[..8].copy_from_slice(&MAGIC);
     out[8..16].copy_from_slice(&first.to_le_bytes());
-    let sum = crc32c::crc32c(&out[..28]);
-    out[28..].copy_from_slice(&sum.to_le_bytes());
+    out[16..32].copy_from_slice(&store.0);
+    out[32..36].copy_from_slice(&FORMAT.to_le_bytes());
+    let sum = crc32c::crc32c(&out[..HEADER - 4]);
+    out[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
     out
+}
+
+/// The fields of a segment's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The first position.
+    pub first: u64,
+    /// The store that the segment was written for.
+    pub store: StoreId,
+    /// The number of that store's format.
+    pub format: u32,
+}
+
+/// Reads the header of a segment; `None` when it is damaged. Of a store of format 3 or older only the format is known.
+pub fn read_header(bytes: &[u8]) -> Option<Header> {
+    if bytes.starts_with(&FORMER_MAGIC) {
+        return Some(Header { first: 0, store: StoreId([0; 16]), format: 3 });
+    }
+    let mut rest = checked(bytes.get(..HEADER)?)?.strip_prefix(&MAGIC)?;
+    let (first, store) = (number(&mut rest)?, StoreId(take(&mut rest)?));
+    Some(Header { first, store, format: u32::from_le_bytes(take(&mut rest)?) })
 }
 
 /// Where a growing segment lies.
@@ -168,9 +197,25 @@ impl Segment {
         Ok((raw, holds))
     }
 
-    /// Whether the header says what the name says.
+    /// Whether the header is whole and has the position of the name. The store may have had another id when it was written.
     pub fn header_holds(&self, bytes: &[u8]) -> bool {
-        bytes.get(..HEADER) == Some(&header(self.first)[..])
+        read_header(bytes).is_some_and(|header| header.first == self.first && header.format == FORMAT)
+    }
+
+    /// Its header; `None` when that is damaged. Reads at most 1 MiB.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn read_header(&self) -> io::Result<Option<Header>> {
+        let form = self.form();
+        let length = if form.packed { packed::BLOCK_MAX } else { HEADER };
+        let mut bytes = vec![0; usize::try_from(form.file.len()?).unwrap_or(length).min(length)];
+        let read = form.file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(match form.packed {
+            true => packed::start(&bytes).and_then(|raw| read_header(&raw)),
+            false => read_header(&bytes),
+        })
     }
 }
 

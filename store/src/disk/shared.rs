@@ -4,12 +4,14 @@ use super::ahead::Wish;
 use super::blobs::BlobFiles;
 use super::files::Disk;
 use super::filler::Fill;
+use super::folder::Folder;
+use super::identity::StoreId;
 use super::journal::{Journal, Stored};
 use super::layout::Layout;
 use super::report::Remark;
 use super::sessions::{Own, Sessions};
 use super::sled_tree::SledTree;
-use crate::log::Position;
+use crate::log::{AppendError, Position};
 use annals_core::{Seq, SessionId};
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -83,6 +85,9 @@ const KEPT_BYTES: usize = 16 << 20;
 #[derive(Debug)]
 pub struct Shared {
     pub(super) layout: Layout,
+    /// The folder, held open: all paths are looked up in it.
+    pub(super) folder: Arc<Folder>,
+    pub(super) id: StoreId,
     pub(super) disk: Arc<dyn Disk>,
     pub(super) tuning: Tuning,
     pub(super) journal: Journal,
@@ -240,6 +245,29 @@ impl Shared {
     /// Whether the store is shut down.
     pub(super) fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
+    }
+
+    /// Fails when the store was removed or replaced since it was opened. Asked before anything is written that is not an append
+    /// to an open segment.
+    pub(super) fn check(&self) -> std::io::Result<()> {
+        self.folder.check().map_err(super::Displaced::error)
+    }
+
+    /// What a writer gets when the disk refused.
+    pub(super) fn refused(&self, error: std::io::Error) -> AppendError {
+        match super::Displaced::of(&error).or_else(|| self.folder.check().err()) {
+            Some(displaced) => AppendError::Displaced(displaced),
+            None => AppendError::Io { source: Arc::new(error) },
+        }
+    }
+
+    /// Remarks that the folder was moved, if it was.
+    pub(super) fn remark_move(&self) {
+        if let Some((from, to)) = self.folder.moved()
+            && self.folder.check().is_ok()
+        {
+            self.remark(Remark::Moved { from, to });
+        }
     }
 
     /// Takes a group out of what is kept in memory for sled.

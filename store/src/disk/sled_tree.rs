@@ -4,14 +4,17 @@
 //! a thread of its own, since a damaged file makes it panic; every call that reads is guarded the same way.
 
 use super::files::{Disk, How};
+use super::folder::Folder;
 use super::frame::{self, Frame, Kind};
 use super::record;
 use annals_core::codec::{self, Header};
 use annals_core::{Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 /// The length of a key.
 const KEY: usize = 24;
@@ -24,6 +27,8 @@ const TRIES: u32 = 400;
 pub struct SledTree {
     db: sled::Db,
     path: PathBuf,
+    /// sled opens files by a path that goes through it.
+    _folder: Option<Arc<Folder>>,
 }
 
 /// sled refused or broke.
@@ -43,9 +48,12 @@ pub enum SledError {
         /// Which Seq.
         seq: Seq,
     },
+    /// Something in its folder is not what belongs there, or the folder cannot be used.
+    #[error("{0}")]
+    Folder(#[source] Arc<io::Error>),
     /// Its file could not be flushed.
     #[error("sled's file could not be flushed: {0}")]
-    Flush(#[source] std::sync::Arc<io::Error>),
+    Flush(#[source] Arc<io::Error>),
 }
 
 /// What sled's error says to a person.
@@ -76,7 +84,43 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, SledEr
     catch_unwind(AssertUnwindSafe(call)).map_err(|_| SledError::Panicked)?.map_err(SledError::Sled)
 }
 
+/// Takes the rights of others from the files in a folder: sled makes them with those of the umask.
+fn make_private(folder: &Path) -> io::Result<()> {
+    for entry in folder.read_dir()? {
+        let entry = entry?;
+        let facts = match entry.metadata() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            facts => facts?,
+        };
+        if facts.is_file() && facts.permissions().mode() & 0o077 != 0 {
+            std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o600))?;
+        }
+    }
+    Ok(())
+}
+
 impl SledTree {
+    /// Opens or makes the database at a path in the folder of a store, wherever that folder was moved. It is for the user
+    /// alone whatever the umask, and no link in it is followed.
+    pub fn open_in(
+        folder: &Arc<Folder>,
+        disk: &dyn Disk,
+        path: &Path,
+        cache: u64,
+        segment: usize,
+    ) -> Result<Self, SledError> {
+        let failed = |error: io::Error| SledError::Folder(error.into());
+        let blobs = path.join("blobs");
+        for made in [path, &blobs] {
+            disk.create_dir(made).map_err(failed)?;
+            folder.has_no_links(made).map_err(failed)?;
+        }
+        let reached = folder.reach_inside(path).map_err(failed)?;
+        let opened = Self::open(&reached, cache, segment)?;
+        make_private(&reached).map_err(failed)?;
+        Ok(Self { path: path.to_owned(), _folder: Some(folder.clone()), ..opened })
+    }
+
     /// Opens or makes the database.
     pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
         let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
@@ -89,7 +133,7 @@ impl SledTree {
                 Err(sled::Error::Io(error)) if tries < TRIES && error.to_string().contains("acquire lock") => {
                     std::thread::sleep(std::time::Duration::from_millis(25));
                 }
-                opened => return Ok(Self { db: opened?, path: path.to_owned() }),
+                opened => return Ok(Self { db: opened?, path: path.to_owned(), _folder: None }),
             }
         }
         Err(SledError::Panicked)

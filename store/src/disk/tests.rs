@@ -1,6 +1,7 @@
 mod behind;
 mod copies;
 mod damage;
+mod identity;
 mod room;
 
 use super::{DiskLog, OpenError, OpenMode};
@@ -85,9 +86,16 @@ async fn a_store_has_one_owner_and_is_only_made_by_who_writes() {
 #[test]
 fn another_format_and_a_foreign_folder_are_refused_untouched() {
     let dir = folder();
-    std::fs::write(dir.path().join("FORMAT"), "annals store 9\n").unwrap();
-    let told = DiskLog::open(dir.path(), OpenMode::Create).unwrap_err().to_string();
-    assert!(told.contains("annals store 9") && told.contains("nothing was touched"), "{told}");
+    let later = "annals store 9\nsomething else\n";
+    let later = format!("{later}checksum {:08x}\n", crc32c::crc32c(later.as_bytes()));
+    for (format, content) in [("annals store 3", "annals store 3\n"), ("annals store 9", &later)] {
+        std::fs::write(dir.path().join("FORMAT"), content).unwrap();
+        for mode in [OpenMode::Existing, OpenMode::Create] {
+            let told = DiskLog::open(dir.path(), mode).unwrap_err().to_string();
+            assert!(told.contains(format) && told.contains("nothing was touched"), "{told}");
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
     let other = folder();
     std::fs::write(other.path().join("notes.txt"), "mine").unwrap();
     assert!(matches!(DiskLog::open(other.path(), OpenMode::Create), Err(OpenError::Foreign { .. })));

@@ -1,7 +1,8 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
 use super::socket;
-use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, understands};
+use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, store_of, understands};
+use crate::disk::{Displaced, StoreId};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
@@ -13,7 +14,7 @@ use futures_util::{SinkExt, StreamExt, stream};
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
@@ -45,6 +46,9 @@ pub enum ConnectError {
         /// What this process is.
         ours: String,
     },
+    /// The owner serves another store than the one that was used before.
+    #[error(transparent)]
+    Displaced(Displaced),
     /// The owner is there and says nothing, as when it was stopped: let it go on, or end it.
     #[error(transparent)]
     Silent(#[from] Silence),
@@ -71,6 +75,8 @@ pub struct RemoteLog {
 #[derive(Debug)]
 struct Remote {
     dir: PathBuf,
+    /// The store of the first owner, or the one that was expected of it.
+    store: OnceLock<StoreId>,
     idle: Mutex<Vec<Connection>>,
 }
 
@@ -80,10 +86,21 @@ impl RemoteLog {
     /// # Errors
     /// See [`ConnectError`].
     pub async fn connect(dir: &Path) -> Result<Self, ConnectError> {
-        let log = Self { remote: Arc::new(Remote { dir: dir.to_owned(), idle: Mutex::default() }) };
+        Self::connect_expecting(dir, None).await
+    }
+
+    /// Connects to the owner of the store in a folder, as long as it is this one.
+    pub(super) async fn connect_expecting(dir: &Path, store: Option<StoreId>) -> Result<Self, ConnectError> {
+        let store = store.map_or_else(OnceLock::new, OnceLock::from);
+        let log = Self { remote: Arc::new(Remote { dir: dir.to_owned(), store, idle: Mutex::default() }) };
         let connection = log.remote.connect().await?;
         log.remote.keep(connection);
         Ok(log)
+    }
+
+    /// The id of the store, if its owner names one.
+    pub(super) fn store(&self) -> Option<StoreId> {
+        self.remote.store.get().copied()
     }
 
     pub(super) async fn append(&self, draft: &Draft) -> Result<Result<Committed, AppendError>, Lost> {
@@ -212,6 +229,7 @@ fn followed(frame: Option<io::Result<bytes::BytesMut>>) -> Result<Result<Followe
 fn lost(error: ConnectError) -> Lost {
     match error {
         ConnectError::Silent(silence) => io::Error::new(io::ErrorKind::TimedOut, silence),
+        ConnectError::Displaced(displaced) => displaced.error(),
         other => io::Error::other(other),
     }
 }
@@ -223,7 +241,7 @@ fn unexpected(answer: &Answer) -> Lost {
 impl Remote {
     async fn connect(&self) -> Result<Connection, ConnectError> {
         let absent = |source| ConnectError::Absent { dir: self.dir.clone(), source };
-        let ours = hello();
+        let ours = hello(self.store.get().copied());
         let gone = || io::Error::from(io::ErrorKind::ConnectionAborted);
         let greeting = async {
             let stream = loop {
@@ -243,7 +261,19 @@ impl Remote {
         if !understands(&ours, &owner) {
             return Err(ConnectError::Version { dir: self.dir.clone(), owner, ours });
         }
+        self.same_store(&owner).map_err(ConnectError::Displaced)?;
         Ok(connection)
+    }
+
+    /// Whether the store of a greeting is the one of the first owner.
+    fn same_store(&self, hello: &str) -> Result<(), Displaced> {
+        let Some(found) = store_of(hello) else { return Ok(()) };
+        match *self.store.get_or_init(|| found) {
+            expected if expected != found => {
+                Err(Displaced::Replaced { dir: self.dir.clone(), expected, found: Some(found) })
+            }
+            _ => Ok(()),
+        }
     }
 
     fn keep(&self, connection: Connection) {
@@ -322,8 +352,9 @@ impl Remote {
 
     fn blob_within(&self, hash: &BlobHash, patience: Duration) -> io::Result<Option<String>> {
         let mut stream = socket::connect_within(&self.dir, patience)?;
-        send(&mut stream, hello().as_bytes())?;
-        receive(&mut stream)?;
+        send(&mut stream, hello(self.store.get().copied()).as_bytes())?;
+        let theirs = receive(&mut stream)?;
+        self.same_store(&String::from_utf8_lossy(&theirs)).map_err(Displaced::error)?;
         send(&mut stream, &Ask::Blob { hash: *hash }.write()?)?;
         match Answer::read(&receive(&mut stream)?)? {
             Answer::Blob { text } => Ok(text),

@@ -3,7 +3,8 @@
 use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
-use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
+use super::silence::Silence;
+use crate::disk::{DiskLog, Displaced, OpenError, OpenMode, OpeningReport, StoreId, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
@@ -50,6 +51,9 @@ pub enum SharedError {
     /// A process holds the store and answers nobody: let it go on, or end it.
     #[error(transparent)]
     Silent(Silence),
+    /// The store was moved, removed or replaced since this process opened it: start again.
+    #[error(transparent)]
+    Displaced(Displaced),
     /// The owner answers, and again and again not what was asked: end it.
     #[error("the owner of the store in {} cannot be understood: {told}", dir.display())]
     Garbled {
@@ -68,6 +72,8 @@ pub(super) const OWNERS_MAX: u32 = 32;
 
 pub(super) struct Shared {
     dir: PathBuf,
+    /// The id of the store, if an owner named one: no other store is used after it.
+    id: Option<StoreId>,
     /// Files that never change: owner and guests read them alike.
     blobs: Arc<dyn Blobs + Send + Sync>,
     role: RwLock<(u64, Role)>,
@@ -98,10 +104,18 @@ impl SharedLog {
     /// See [`SharedError`].
     pub async fn open(dir: &Path, mode: OpenMode) -> Result<Self, SharedError> {
         let dir = std::path::absolute(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
-        let role = find_place(&dir, mode).await?;
-        let blobs = blobs_in(&dir);
+        let role = find_place(&dir, mode, None).await?;
+        let id = match &role {
+            Role::Owner(owned) => Some(owned.log.id()),
+            Role::Guest(remote) => remote.store(),
+            Role::Closed => None,
+        };
+        let blobs = match &role {
+            Role::Owner(owned) => owned.log.blobs(),
+            _ => blobs_in(&dir),
+        };
         let role = RwLock::new((0, role));
-        Ok(Self { shared: Arc::new(Shared { dir, blobs, role, turn: tokio::sync::Mutex::default() }) })
+        Ok(Self { shared: Arc::new(Shared { dir, id, blobs, role, turn: tokio::sync::Mutex::default() }) })
     }
 
     /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
@@ -163,6 +177,9 @@ impl Shared {
             (number, _) if number != seen => return Ok(()),
             _ => {}
         }
+        if let Some(displaced) = Displaced::of(lost) {
+            return Err(SharedError::Displaced(displaced));
+        }
         if let Some(silence) = Silence::told_by(lost) {
             return Err(SharedError::Silent(silence));
         }
@@ -170,28 +187,35 @@ impl Shared {
             return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
         }
         tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store went");
-        let role = find_place(&self.dir, OpenMode::Existing).await?;
+        let role = find_place(&self.dir, OpenMode::Existing, self.id).await?;
         self.become_(role);
         Ok(())
     }
 }
 
-async fn find_place(dir: &Path, mode: OpenMode) -> Result<Role, SharedError> {
+/// Joins or becomes the owner; `id` is that of the store that was used before.
+async fn find_place(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<Role, SharedError> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     loop {
-        match RemoteLog::connect(dir).await {
+        match RemoteLog::connect_expecting(dir, id).await {
             Ok(remote) => return Ok(Role::Guest(remote)),
             Err(ConnectError::Absent { .. }) => {}
             Err(ConnectError::Silent(silence)) => return Err(SharedError::Silent(silence)),
+            Err(ConnectError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
             Err(other) => return Err(other.into()),
         }
         let (folder, path) = (dir.to_owned(), dir.to_owned());
-        let opened = tokio::task::spawn_blocking(move || DiskLog::open(&folder, mode)).await;
+        let opened = tokio::task::spawn_blocking(move || match id {
+            Some(id) => DiskLog::reopen(&folder, id),
+            None => DiskLog::open(&folder, mode),
+        });
+        let opened = opened.await;
         let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
         match opened.map_err(failed)? {
             Ok((log, report)) => return Ok(Role::Owner(Arc::new(own(log, report, dir)))),
             Err(OpenError::Locked { .. }) if began.elapsed() < PATIENCE => {}
             Err(OpenError::Locked { dir }) => return Err(SharedError::Silent(Silence::of(&dir))),
+            Err(OpenError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
             Err(other) => return Err(other.into()),
         }
         tokio::time::sleep(pause).await;
@@ -204,7 +228,11 @@ fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owned {
         tracing::warn!(dir = %dir.display(), "{remark}");
     }
     let log = Arc::new(log);
-    let server = serve(log.clone(), dir)
+    // Through the folder that is held open: its path may lead elsewhere by now.
+    let server = log
+        .folder()
+        .reach()
+        .and_then(|dir| serve(log.clone(), &dir))
         .inspect_err(
             |error| tracing::warn!(dir = %dir.display(), %error, "other processes cannot use the store meanwhile"),
         )
@@ -231,6 +259,7 @@ fn unwritable(error: SharedError) -> AppendError {
     match error {
         SharedError::Closed => AppendError::Closed,
         SharedError::Silent(silence) => AppendError::Silent(silence),
+        SharedError::Displaced(displaced) => AppendError::Displaced(displaced),
         other => {
             tracing::warn!(error = %other, "the store has no owner; it is unknown what became of the last append");
             AppendError::Unknown

@@ -2,6 +2,8 @@
 
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, frames, hello, understands};
+use crate::disk::files::RealDisk;
+use crate::disk::{Layout, StoreId};
 use crate::log::{EventLog, Position, Scope};
 use futures_util::{SinkExt, StreamExt};
 use std::io;
@@ -24,10 +26,12 @@ pub struct Server {
 /// # Errors
 /// When the socket cannot be made.
 pub fn serve(log: Arc<dyn EventLog>, dir: &Path) -> io::Result<Server> {
+    // A log in memory has none.
+    let store = Layout::new(dir).identity(&RealDisk).ok().flatten().map(|identity| identity.id);
     let listener = socket::listen(dir)?;
     listener.set_nonblocking(true)?;
     let listener = UnixListener::from_std(listener)?;
-    Ok(Server { accepting: tokio::spawn(accept(log, listener)) })
+    Ok(Server { accepting: tokio::spawn(accept(log, listener, store)) })
 }
 
 impl Server {
@@ -46,14 +50,14 @@ impl Drop for Server {
     }
 }
 
-async fn accept(log: Arc<dyn EventLog>, listener: UnixListener) {
+async fn accept(log: Arc<dyn EventLog>, listener: UnixListener, store: Option<StoreId>) {
     // Aborting this task drops the set, which aborts every connection.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
             accepted = listener.accept() => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(talk(log.clone(), stream));
+                    connections.spawn(talk(log.clone(), stream, store));
                 }
                 Err(error) => {
                     // Out of descriptors, most likely: those who wait are served when some are free again.
@@ -70,15 +74,15 @@ async fn accept(log: Arc<dyn EventLog>, listener: UnixListener) {
     }
 }
 
-async fn talk(log: Arc<dyn EventLog>, stream: UnixStream) {
-    if let Err(error) = serve_one(&*log, stream).await {
+async fn talk(log: Arc<dyn EventLog>, stream: UnixStream, store: Option<StoreId>) {
+    if let Err(error) = serve_one(&*log, stream, store).await {
         tracing::debug!(%error, "a guest of the store left");
     }
 }
 
-async fn serve_one(log: &dyn EventLog, stream: UnixStream) -> io::Result<()> {
+async fn serve_one(log: &dyn EventLog, stream: UnixStream, store: Option<StoreId>) -> io::Result<()> {
     let mut connection = Framed::new(stream, frames());
-    let ours = hello();
+    let ours = hello(store);
     let Some(theirs) = connection.next().await.transpose()? else { return Ok(()) };
     connection.send(bytes::Bytes::from(ours.clone())).await?;
     if !understands(&ours, &String::from_utf8_lossy(&theirs)) {

@@ -1,6 +1,7 @@
 use super::{ConnectError, RemoteLog, SOCKET, SharedError, SharedLog, Standing, serve};
 use crate::conformance::material::{begin, fork, next_slice, next_synced, session, story, two, whole};
 use crate::conformance::{Violation, run_all};
+use crate::disk::Displaced;
 use crate::exchange::{export, import};
 use crate::{AppendError, EventLog, MemoryLog, OpenError, OpenMode, ReadError, Scope};
 use annals_core::Seq;
@@ -86,7 +87,7 @@ async fn another_version_is_refused_by_both_sides() {
         String::from_utf8_lossy(&all).into_owned()
     });
     let answer = old.await.unwrap();
-    assert!(answer.contains("annals 1 "), "{answer:?}");
+    assert!(answer.contains("annals 2 "), "{answer:?}");
     server.stop().await;
 
     let listener = super::socket::listen(folder.path()).unwrap();
@@ -198,4 +199,52 @@ async fn an_owner_that_lets_nobody_in_is_named() {
     assert!(matches!(&told, ConnectError::Silent(silence) if silence.owner == Some(4711)), "{told}");
     drop(listener);
     assert!(matches!(RemoteLog::connect(folder.path()).await, Err(ConnectError::Absent { .. })));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guest_goes_on_with_no_other_store() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, moved, s) = (folder.path().join("store"), folder.path().join("moved"), session(1));
+    for replaced in [true, false] {
+        let owner = shared(&dir).await;
+        begin(&owner, s).await.unwrap();
+        let guest = shared(&dir).await;
+        assert_eq!(guest.standing(), Standing::Guest);
+        two(&guest, s, Seq(1)).await.unwrap();
+        let mut following = guest.follow(Scope::Session { session: s, from: Seq(0) });
+        next_slice(&mut following).await.unwrap();
+        std::fs::rename(&dir, &moved).unwrap();
+        // Its connections lead to the owner wherever the folder is.
+        two(&guest, s, Seq(3)).await.unwrap();
+        // A new guest finds the owner there.
+        let late = shared(&moved).await;
+        assert_eq!(late.standing(), Standing::Guest);
+        let other = if replaced { Some(shared(&dir).await) } else { None };
+        owner.close().await.unwrap();
+        let refused = two(&guest, s, Seq(5)).await.unwrap_err();
+        match &refused {
+            AppendError::Displaced(Displaced::Replaced { found: Some(_), .. }) if replaced => {}
+            AppendError::Displaced(Displaced::Gone { .. }) if !replaced => {}
+            _ => panic!("{refused}"),
+        }
+        assert!(matches!(guest.head(s).await, Err(ReadError::Io { .. })));
+        while let Some(item) = following.next().await {
+            if let Err(error) = item {
+                assert!(error.to_string().contains(&dir.display().to_string()), "{error}");
+                break;
+            }
+        }
+        if let Some(other) = other {
+            assert_eq!(other.sessions().await.unwrap(), vec![], "nothing was written to the other store");
+            other.close().await.unwrap();
+            // Also when nobody owns it.
+            let refused = two(&guest, s, Seq(5)).await.unwrap_err();
+            assert!(matches!(refused, AppendError::Displaced(Displaced::Replaced { .. })), "{refused}");
+            std::fs::remove_dir_all(&dir).unwrap();
+        }
+        assert_eq!(late.head(s).await.unwrap().unwrap().next, Seq(5));
+        late.close().await.unwrap();
+        std::fs::remove_dir_all(&moved).unwrap();
+        assert!(!dir.exists());
+    }
 }

@@ -3,6 +3,7 @@
 //! The first frame of each side is a line of text, [`hello`], in a form that never changes; the rest may change with
 //! [`PROTOCOL`].
 
+use crate::disk::{Displaced, StoreId};
 use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
 use crate::placing::MISPLACED;
 use annals_core::{Batch, BlobHash, Digest, Kind, SealError, Seq, SessionId, Time, codec};
@@ -13,7 +14,7 @@ use wincode::config::Configuration;
 use wincode::{SchemaRead, SchemaWrite};
 
 /// The number of this protocol.
-pub const PROTOCOL: u32 = 1;
+pub const PROTOCOL: u32 = 2;
 
 /// The largest message, in bytes: that of a blob.
 pub(super) const MESSAGE_MAX: usize = 1 << 30;
@@ -21,16 +22,23 @@ pub(super) const MESSAGE_MAX: usize = 1 << 30;
 /// How many Batches one answer holds at most: the asking side asks again.
 pub(super) const PAGE: usize = 256;
 
-/// What a side says first: the protocol, the kinds of events that it knows, and its version for people.
-pub(super) fn hello() -> String {
+/// What a side sends first: the protocol, the kinds of events that it knows, its version for people, and the id of the store that
+/// it owns or expects (`-`: none).
+pub(super) fn hello(store: Option<StoreId>) -> String {
     let mut kinds = String::new();
     for kind in Kind::ALL {
         kinds.push_str(&format!("{} {}\n", kind.number(), kind.name()));
     }
-    format!("annals {PROTOCOL} {} {}", Digest::of(kinds.as_bytes()).short(), env!("CARGO_PKG_VERSION"))
+    let store = store.map_or_else(|| "-".to_owned(), |store| store.to_string());
+    format!("annals {PROTOCOL} {} {} {store}", Digest::of(kinds.as_bytes()).short(), env!("CARGO_PKG_VERSION"))
 }
 
-/// Whether two sides understand each other: all but the version for people is equal.
+/// The id of the store that a greeting names.
+pub(super) fn store_of(hello: &str) -> Option<StoreId> {
+    hello.split(' ').nth(4)?.parse().ok()
+}
+
+/// Whether two sides understand each other: all but the version for people and the store is equal.
 pub(super) fn understands(ours: &str, theirs: &str) -> bool {
     let meaning = |hello: &str| hello.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>();
     meaning(ours) == meaning(theirs)
@@ -104,6 +112,8 @@ pub(super) enum Refusal {
     TooLarge { session: SessionId, bytes: u64 },
     Seal { session: SessionId, told: String },
     Io { fault: Fault },
+    Removed { dir: String },
+    Replaced { dir: String, expected: [u8; 16], found: Option<[u8; 16]> },
     Unknown,
     Closed,
 }
@@ -227,8 +237,17 @@ impl From<AppendError> for Refusal {
             }
             AppendError::Seal { session, source } => Self::Seal { session, told: source.to_string() },
             AppendError::Io { source } => Self::Io { fault: Fault::of(&source) },
-            // Only a guest knows of silence, and nobody asks a guest.
-            AppendError::Unknown | AppendError::Silent(_) => Self::Unknown,
+            // Only a guest knows of silence and of an owner that is gone, and nobody asks a guest.
+            AppendError::Unknown | AppendError::Silent(_) | AppendError::Displaced(Displaced::Gone { .. }) => {
+                Self::Unknown
+            }
+            AppendError::Displaced(Displaced::Removed { dir }) => {
+                Self::Removed { dir: dir.to_string_lossy().into_owned() }
+            }
+            AppendError::Displaced(Displaced::Replaced { dir, expected, found }) => {
+                let dir = dir.to_string_lossy().into_owned();
+                Self::Replaced { dir, expected: expected.0, found: found.map(|found| found.0) }
+            }
             AppendError::Closed => Self::Closed,
         }
     }
@@ -253,6 +272,11 @@ impl From<Refusal> for AppendError {
                 Self::Seal { session, source: SealError::Encode(annals_core::codec::EncodeError(told)) }
             }
             Refusal::Io { fault } => Self::Io { source: fault.error() },
+            Refusal::Removed { dir } => Self::Displaced(Displaced::Removed { dir: dir.into() }),
+            Refusal::Replaced { dir, expected, found } => {
+                let (expected, found) = (StoreId(expected), found.map(StoreId));
+                Self::Displaced(Displaced::Replaced { dir: dir.into(), expected, found })
+            }
             Refusal::Unknown => Self::Unknown,
             Refusal::Closed => Self::Closed,
         }

@@ -1,4 +1,5 @@
 use super::super::frame::{self, Kind};
+use super::super::identity::StoreId;
 use super::super::segment;
 use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
 use annals_core::event::SyntheticAdded;
@@ -6,7 +7,7 @@ use annals_core::{Batch, Seq, SessionId, Text, Time};
 
 /// Batches of two Sessions in turn, as a segment holds them; where each frame begins.
 fn a_segment(batches: u64) -> (Vec<u8>, Vec<u64>) {
-    let (mut raw, mut at) = (segment::header(0).to_vec(), Vec::new());
+    let (mut raw, mut at) = (segment::header(0, StoreId([7; 16])).to_vec(), Vec::new());
     for n in 0..batches {
         let text = Text::from(format!(
             "batch {n} of a session that says the same again and again, {}",

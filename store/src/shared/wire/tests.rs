@@ -1,12 +1,13 @@
-use super::{Answer, Ask, Refusal, Unreadable, draft_of, hello, understands};
+use super::{Answer, Ask, Refusal, Unreadable, draft_of, hello, store_of, understands};
 use crate::conformance::material::{admitted, draft, session};
+use crate::disk::{Displaced, StoreId};
 use crate::log::{AppendError, ReadError};
 use annals_core::{Batch, Digest, SealError, Seq};
 use std::sync::Arc;
 
 #[test]
 fn sides_with_other_kinds_or_another_protocol_do_not_understand_each_other() {
-    let ours = hello();
+    let ours = hello(None);
     let later = |at: usize| {
         let mut words: Vec<&str> = ours.split(' ').collect();
         words[at] = "9";
@@ -14,9 +15,19 @@ fn sides_with_other_kinds_or_another_protocol_do_not_understand_each_other() {
     };
     assert!(understands(&ours, &ours));
     assert!(understands(&ours, &later(3)), "the version is for people");
+    assert!(understands(&ours, &hello(Some(StoreId([7; 16])))), "who compares stores says more about them");
     assert!(!understands(&ours, &later(1)));
     assert!(!understands(&ours, &later(2)));
     assert!(!understands(&ours, "GET / HTTP/1.1"));
+}
+
+#[test]
+fn a_greeting_names_the_store() {
+    let store = StoreId([0xb7; 16]);
+    assert_eq!(store_of(&hello(Some(store))), Some(store));
+    for none in [hello(None), "annals 1 x 0.1.0".into(), "annals 1 x 0.1.0 b7".into(), String::new()] {
+        assert_eq!(store_of(&none), None, "{none:?}");
+    }
 }
 
 #[test]
@@ -54,6 +65,13 @@ fn errors_arrive_in_the_same_words() {
         AppendError::Seal { session, source: SealError::Empty },
         AppendError::Seal { session, source: SealError::TooLarge { bytes: 70_000 } },
         AppendError::Io { source: full() },
+        AppendError::Displaced(Displaced::Removed { dir: "/a".into() }),
+        AppendError::Displaced(Displaced::Replaced { dir: "/a".into(), expected: StoreId([1; 16]), found: None }),
+        AppendError::Displaced(Displaced::Replaced {
+            dir: "/a".into(),
+            expected: StoreId([1; 16]),
+            found: Some(StoreId([2; 16])),
+        }),
         AppendError::Unknown,
         AppendError::Closed,
     ]);

@@ -1,0 +1,275 @@
+//! The folder of a store, held open: it stays the same one when its path leads elsewhere.
+
+use super::at::{self, Unexpected};
+use super::displaced::Displaced;
+use super::files::How;
+use super::identity::{Identity, Inode, StoreId};
+use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
+use rustix::io::Errno;
+use std::fs::{File, TryLockError};
+use std::io;
+use std::os::unix::fs::{FileExt, MetadataExt};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+/// The longest file `FORMAT` that is read, in bytes.
+const FORMAT_MAX: usize = 8 * 1024;
+
+/// The folder of a store, open for as long as the value lives.
+#[derive(Debug)]
+pub struct Folder {
+    /// As it was given.
+    dir: PathBuf,
+    /// The same, independent of the current directory.
+    absolute: PathBuf,
+    fd: OwnedFd,
+    inode: Inode,
+    marked: Mutex<Option<Marked>>,
+}
+
+/// The file `FORMAT` as the owner of the store read or wrote it.
+#[derive(Debug)]
+struct Marked {
+    /// Open, so that no other file gets its inode.
+    file: File,
+    inode: Inode,
+    id: StoreId,
+}
+
+/// Held by the process that owns a store.
+#[derive(Debug)]
+pub struct Ownership {
+    /// The file `lock`.
+    _file: File,
+    /// The folder itself, for when `lock` is removed. Absent where folders cannot be locked.
+    _folder: Option<File>,
+}
+
+/// A store is owned by another process, or cannot be locked.
+#[derive(Debug)]
+pub enum NotOwned {
+    /// Another process owns it.
+    Locked,
+    /// The disk refused.
+    Io(io::Error),
+}
+
+impl From<io::Error> for NotOwned {
+    fn from(error: io::Error) -> Self {
+        Self::Io(error)
+    }
+}
+
+impl Folder {
+    /// Opens a folder that exists. The path may lead through links.
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn open(dir: &Path) -> io::Result<Self> {
+        let absolute = std::path::absolute(dir)?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let fd = rustix::fs::openat(CWD, &absolute, flags, Mode::empty())?;
+        let stat = rustix::fs::fstat(&fd)?;
+        let inode = Inode { device: stat.st_dev, inode: stat.st_ino };
+        Ok(Self { dir: dir.to_owned(), absolute, fd, inode, marked: Mutex::default() })
+    }
+
+    /// The path that it was opened by.
+    pub fn path(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Its device and inode.
+    pub fn inode(&self) -> Inode {
+        self.inode
+    }
+
+    /// A path that leads to it now, wherever it was moved: for what cannot work relative to a descriptor (sled, sockets).
+    ///
+    /// # Errors
+    /// When there is no such path: the system has no `/proc`, and the folder is no longer where it was opened.
+    pub fn reach(&self) -> io::Result<PathBuf> {
+        let link = PathBuf::from(format!("/proc/self/fd/{}", self.fd.as_raw_fd()));
+        if inode_of(&link)? == Some(self.inode) {
+            return Ok(link);
+        }
+        match inode_of(&self.absolute)? == Some(self.inode) {
+            true => Ok(self.absolute.clone()),
+            false => Err(Displaced::Removed { dir: self.dir.clone() }.error()),
+        }
+    }
+
+    /// The same for what is inside it.
+    ///
+    /// # Errors
+    /// As [`Folder::reach`], and when the path is not inside.
+    pub fn reach_inside(&self, path: &Path) -> io::Result<PathBuf> {
+        Ok(self.reach()?.join(self.within(path)?))
+    }
+
+    /// Where it was opened and where it is now, if that is another place. `None` for the latter when it cannot be found out.
+    pub fn moved(&self) -> Option<(PathBuf, Option<PathBuf>)> {
+        // What cannot be looked at was not moved, as far as anybody knows.
+        if inode_of(&self.absolute).ok()? == Some(self.inode) {
+            return None;
+        }
+        let to = std::fs::read_link(format!("/proc/self/fd/{}", self.fd.as_raw_fd())).ok();
+        let to = to.filter(|to| inode_of(to).is_ok_and(|there| there == Some(self.inode)));
+        Some((self.absolute.clone(), to))
+    }
+
+    /// Remembers the file `FORMAT`, which says `identity`: see [`Folder::check`].
+    ///
+    /// # Errors
+    /// When it cannot be opened.
+    pub fn mark(&self, identity: &Identity) -> io::Result<()> {
+        let file = at::open(&self.fd, Path::new("FORMAT"), How::Read, &self.dir.join("FORMAT"))?;
+        let facts = file.metadata()?;
+        let inode = Inode { device: facts.dev(), inode: facts.ino() };
+        *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Marked { file, inode, id: identity.id });
+        Ok(())
+    }
+
+    /// Whether the folder still holds the store that was opened: neither was it removed, nor did another one take its place
+    /// in the same folder. Two system calls.
+    ///
+    /// # Errors
+    /// What happened to it.
+    pub fn check(&self) -> Result<(), Displaced> {
+        let marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(Marked { file, inode, id }) = &*marked else { return Ok(()) };
+        let replaced = |found| Displaced::Replaced { dir: self.dir.clone(), expected: *id, found };
+        match rustix::fs::statat(&self.fd, "FORMAT", AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) if (Inode { device: stat.st_dev, inode: stat.st_ino }) == *inode => match found_in(file) {
+                // A damaged one is no other store.
+                Some(found) if found != *id => Err(replaced(Some(found))),
+                _ => Ok(()),
+            },
+            Ok(_) => {
+                let file = at::open(&self.fd, Path::new("FORMAT"), How::Read, Path::new("FORMAT"));
+                Err(replaced(file.ok().and_then(|file| found_in(&file)).filter(|found| found != id)))
+            }
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(Displaced::Removed { dir: self.dir.clone() }),
+            Err(error) => {
+                tracing::debug!(%error, "the identity of the store could not be checked");
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes this process the owner of the store until what is given is dropped.
+    ///
+    /// # Errors
+    /// When another process is, or the disk refuses.
+    pub fn own(&self) -> Result<Ownership, NotOwned> {
+        let path = self.dir.join("lock");
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
+        let file = match rustix::fs::openat(&self.fd, "lock", flags, Mode::RUSR | Mode::WUSR) {
+            Err(Errno::LOOP) => return Err(io::Error::new(io::ErrorKind::InvalidInput, Unexpected::Link(path)).into()),
+            opened => File::from(opened.map_err(io::Error::from)?),
+        };
+        at::regular(&file, &path)?;
+        locked(&file)?;
+        let folder =
+            rustix::fs::openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
+        let folder = File::from(folder.map_err(io::Error::from)?);
+        let folder = match locked(&folder) {
+            Err(NotOwned::Io(error)) => {
+                tracing::debug!(%error, "the folder of the store itself could not be locked");
+                None
+            }
+            done => Some(done.map(|()| folder)?),
+        };
+        // For who meets an owner that does not answer; the lock is what counts.
+        let noted = file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
+        if let Err(error) = noted {
+            tracing::debug!(%error, "the owner of the store could not be noted");
+        }
+        Ok(Ownership { _file: file, _folder: folder })
+    }
+
+    /// Fails when something in a folder inside this one is neither a file nor a folder.
+    ///
+    /// # Errors
+    /// For the first such thing, or when the disk refuses; a folder that is not there holds nothing.
+    pub fn has_no_links(&self, path: &Path) -> io::Result<()> {
+        let fd = match self.descend(path)? {
+            None => return Ok(()),
+            Some(fd) => fd,
+        };
+        for entry in rustix::fs::Dir::read_from(&fd)? {
+            let entry = entry?;
+            let stat = match rustix::fs::statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+                // It went while it was looked at.
+                Err(Errno::NOENT) => continue,
+                stat => stat?,
+            };
+            let shown = || path.join(&*entry.file_name().to_string_lossy());
+            match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile | FileType::Directory => {}
+                FileType::Symlink => return Err(io::Error::other(Unexpected::Link(shown()))),
+                _ => return Err(io::Error::other(Unexpected::NotAFile(shown()))),
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens a folder inside this one; `None` when it is not there.
+    pub(super) fn descend(&self, path: &Path) -> io::Result<Option<OwnedFd>> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let mut fd = rustix::fs::openat(&self.fd, ".", flags, Mode::empty())?;
+        let mut shown = self.dir.clone();
+        for name in self.within(path)?.components() {
+            shown.push(name);
+            fd = match rustix::fs::openat(&fd, name.as_os_str(), flags, Mode::empty()) {
+                Err(Errno::NOENT) => return Ok(None),
+                Err(Errno::NOTDIR | Errno::LOOP) => {
+                    at::is_folder(&fd, Path::new(name.as_os_str()), &shown)?;
+                    return Ok(None);
+                }
+                opened => opened?,
+            };
+        }
+        Ok(Some(fd))
+    }
+
+    /// The part of a path behind the folder.
+    pub(super) fn within<'a>(&self, path: &'a Path) -> io::Result<&'a Path> {
+        let inside = path.strip_prefix(&self.dir).map_err(|_| io::Error::from(io::ErrorKind::InvalidInput))?;
+        match inside.components().all(|part| matches!(part, Component::Normal(_))) {
+            true => Ok(inside),
+            false => Err(io::ErrorKind::InvalidInput.into()),
+        }
+    }
+}
+
+impl AsFd for Folder {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
+    }
+}
+
+fn locked(file: &File) -> Result<(), NotOwned> {
+    match file.try_lock() {
+        Ok(()) => Ok(()),
+        Err(TryLockError::WouldBlock) => Err(NotOwned::Locked),
+        Err(TryLockError::Error(error)) => Err(NotOwned::Io(error)),
+    }
+}
+
+/// What a path leads to; `None` when there is nothing.
+fn inode_of(path: &Path) -> io::Result<Option<Inode>> {
+    match std::fs::metadata(path) {
+        Ok(facts) => Ok(Some(Inode { device: facts.dev(), inode: facts.ino() })),
+        Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+/// The id that a file `FORMAT` says.
+fn found_in(file: &File) -> Option<StoreId> {
+    let mut bytes = [0; FORMAT_MAX];
+    let read = file.read_at(&mut bytes, 0).ok()?;
+    Identity::decode(bytes.get(..read)?).ok().map(|identity| identity.id)
+}
