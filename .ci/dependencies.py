@@ -18,7 +18,9 @@ LICENCES = {
     "CDLA-Permissive-2.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
 # Direct dependencies of which the tree may hold further versions, each with the reason.
-DUPLICATES = {}
+DUPLICATES = {
+    "getrandom": "ring, below rustls, takes 0.2",
+}
 # Dependencies that a crate has without naming them, each with the reason.
 NOT_NAMED = {}
 
@@ -99,9 +101,10 @@ def words(crate, folders):
 
 def unused(crate):
     """Dependencies that no source of a crate names."""
-    product = words(crate, ["src"])
+    # What is never published holds tests or examples in every folder.
+    private = crate.package["publish"] == []
+    product = words(crate, ["."] if private else ["src"])
     tests = product | words(crate, ["tests", "benches", "examples"])
-    # The workspace's own packages are named by their library, as all others are.
     for dependency in crate.package["dependencies"]:
         name = dependency["rename"] or dependency["name"]
         known = product if dependency["kind"] is None else tests
