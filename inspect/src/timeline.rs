@@ -64,7 +64,7 @@ impl Tale {
     pub fn pop(&mut self) -> Option<Item> {
         let (number, open) = self.step;
         let waits = |item: &Item| item.open || (open && item.place.is_some_and(|(step, _)| step == number));
-        self.items.pop_front_if(|item| !waits(item))
+        if waits(self.items.front()?) { None } else { self.items.pop_front() }
     }
 
     /// Everything that is left, open or not: the log ends here.

@@ -184,13 +184,16 @@ impl Filler {
                 shared.unread(self.taken, &error);
                 self.unread.get_or_insert(self.taken);
                 let to = shared.journal.end_of(self.taken).min(self.let_go);
-                while self.gone.pop_front_if(|(position, _)| *position < to).is_some() {}
+                while self.gone.front().is_some_and(|(position, _)| *position < to) {
+                    self.gone.pop_front();
+                }
                 self.took(to);
                 return 0;
             }
         };
         let to = to.min(self.let_go);
-        while let Some((position, whose)) = self.gone.pop_front_if(|(position, _)| *position < to) {
+        while let Some(&(position, whose)) = self.gone.front().filter(|(position, _)| *position < to) {
+            self.gone.pop_front();
             // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.
             if !block.as_ref().is_some_and(|block| block.stands(position)) {
                 shared.remark(Remark::Lost { position: Position(position), whose: Some(whose) });

@@ -258,10 +258,15 @@ impl Page<'_> {
         }
     }
 
+    /// Removes the next of the Batches that sled lacks, if it holds `seq`.
+    fn next_lacking(&mut self, seq: Seq) -> Option<Stored> {
+        let next = self.lacking.front()?;
+        if next.batch.first <= seq && seq < next.batch.next() { self.lacking.pop_front() } else { None }
+    }
+
     /// Reading forwards: the Batch that holds `seq`.
     fn holding(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
-        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
-        {
+        if let Some(stored) = self.next_lacking(seq) {
             return Ok(Some(stored));
         }
         self.take(seq, |first| first < seq)
@@ -269,8 +274,7 @@ impl Page<'_> {
 
     /// Reading backwards: the Batch that holds `seq`, its last wanted place.
     fn ending(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
-        if let Some(stored) = self.lacking.pop_front_if(|stored| stored.batch.first <= seq && seq < stored.batch.next())
-        {
+        if let Some(stored) = self.next_lacking(seq) {
             return Ok(Some(stored));
         }
         self.take(seq, |first| first > seq)

@@ -166,7 +166,9 @@ impl Recent {
     /// Lets go of a Session's Batches up to the one that begins at `first`: they go in the order in which they came.
     fn forget(&mut self, session: SessionId, first: Seq) {
         let Some(own) = self.lacking.get_mut(&session) else { return };
-        while own.pop_front_if(|stored| stored.batch.first <= first).is_some() {}
+        while own.front().is_some_and(|stored| stored.batch.first <= first) {
+            own.pop_front();
+        }
         if own.is_empty() {
             self.lacking.remove(&session);
         }

@@ -3,7 +3,6 @@
 use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
-use super::silence::Silence;
 use crate::disk::{DiskLog, Displaced, OpenError, OpenMode, OpeningReport, StoreId, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,

