@@ -6,9 +6,6 @@ use annals_core::{NoBlobs, Seq, SessionId};
 use annals_runtime::tools::{
     CallContext, CallError, CallInput, Cancel, Demand, Past, Permits, Progress, ToolOutput, ToolRegistry,
 };
-use annals_runtime::tools::{
-    CallContext, CallError, CallInput, Cancel, Demand, Permits, Progress, ToolOutput, ToolRegistry,
-};
 use serde_json::Value;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
