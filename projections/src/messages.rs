@@ -1,7 +1,7 @@
 //! The one place where events become messages (spec 4).
 
-use crate::{ANSWER_INTERRUPTED, INTERRUPTED};
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
+use crate::{ANSWER_INTERRUPTED, INTERRUPTED};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, Event, Failure, Finish, InputAdmitted, ToolOutcome};
@@ -85,7 +85,8 @@ impl Messages {
 
     /// Ends what is open from a Seq on as interrupted: calls, and the answer of the newest step.
     fn interrupt_from(&mut self, first: Seq, seq: Seq, at: Time) {
-        for holder in self.open.iter().map(|(holder, _)| *holder).filter(|holder| *holder >= first).collect::<Vec<_>>() {
+        for holder in self.open.iter().map(|(holder, _)| *holder).filter(|holder| *holder >= first).collect::<Vec<_>>()
+        {
             let Some(assistant) = self.assistant(Some(holder)) else { continue };
             for content in &mut assistant.content {
                 if let Content::Tool(call) = content

@@ -1,9 +1,9 @@
 //! Undo: staged, cleared, committed (spec 11 with its ruling).
 
 use super::{Extent, MessagePlace, Session};
+use crate::drain::interrupted_turn;
 use crate::lane::Decision;
 use crate::outcome::Refusal;
-use crate::drain::interrupted_turn;
 use annals_core::event::RevertCommitted;
 use annals_core::{Event, Seq};
 use annals_projections::SessionView;
@@ -57,9 +57,7 @@ impl Session {
         self.lane
             .decide(|view| {
                 Ok(match &view.session.revert {
-                    Some(revert) => {
-                        Decision::append(committed(view, revert.first_removed), true)
-                    }
+                    Some(revert) => Decision::append(committed(view, revert.first_removed), true),
                     None => Decision::nothing(false),
                 })
             })

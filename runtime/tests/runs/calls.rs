@@ -82,13 +82,11 @@ async fn a_name_in_another_case_means_the_one_tool_that_it_can_mean() -> Tested 
 async fn the_error_of_a_run_says_how_many_attempts_failed() -> Tested {
     use annals_runtime::ports::ProviderError;
     use annals_runtime::ports::provider::Attempt;
-    let failing = |kind| {
-        Attempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() })
-    };
-    for (kind, message) in [
-        (ProviderErrorKind::RateLimit, "it is busy (5 attempts)"),
-        (ProviderErrorKind::InvalidRequest, "it is busy"),
-    ] {
+    let failing =
+        |kind| Attempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() });
+    for (kind, message) in
+        [(ProviderErrorKind::RateLimit, "it is busy (5 attempts)"), (ProviderErrorKind::InvalidRequest, "it is busy")]
+    {
         let world = World::new((0..9).map(|_| failing(kind)));
         let runtime = world.runtime();
         let session = world.session(&runtime).await?;

@@ -282,7 +282,8 @@ fn an_error_that_passes_cuts_an_answer_off_of_which_something_arrived() {
     assert_eq!(last(chat(&[limited])), "rate-limit: too many requests: Slow down");
 
     let piece = r#"{"type":"response.output_text.delta","output_index":0,"delta":"half"}"#;
-    let failed = |code| format!(r#"{{"type":"response.failed","response":{{"error":{{"code":"{code}","message":"Sorry"}}}}}}"#);
+    let failed =
+        |code| format!(r#"{{"type":"response.failed","response":{{"error":{{"code":"{code}","message":"Sorry"}}}}}}"#);
     let cut = "incomplete-stream: the answer broke off: the provider failed: Sorry";
     assert_eq!(last(responses(&[piece, &failed("server_error")])), cut);
     let refused = "overflow: the request exceeds the model's context: Sorry";
