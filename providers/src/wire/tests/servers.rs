@@ -248,3 +248,44 @@ fn messages_whose_blocks_all_have_one_place_are_told_apart() {
     finished paused
     "#);
 }
+
+#[test]
+fn calls_that_share_an_id_are_further_calls() {
+    let answer = called(&[
+        r#"{"index":0,"id":"c","function":{"name":"bash","arguments":"{\"n\":1}"}}"#,
+        r#"{"index":0,"id":"c","function":{"name":"bash","arguments":"{\"n\":"}}"#,
+        r#"{"index":0,"id":"c","function":{"name":"bash","arguments":"2}"}}"#,
+        r#"{"index":1,"id":"c","function":{"name":"ls","arguments":"{}"}}"#,
+    ]);
+    insta::assert_snapshot!(answer, @r#"
+    call c bash({"n":1})
+    call c bash({"n":2})
+    call c ls({})
+    finished tool-calls
+    "#);
+}
+
+#[test]
+fn an_error_that_passes_cuts_an_answer_off_of_which_something_arrived() {
+    let overloaded = r#"{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}"#;
+    let started = r#"{"type":"content_block_start","index":0,"content_block":{"type":"text","text":"half"}}"#;
+    let usage = r#"{"type":"message_start","message":{"usage":{"input_tokens":3}}}"#;
+    let last = |answer: String| answer.lines().nth_back(0).unwrap_or_default().to_owned();
+    let cut = "incomplete-stream: the answer broke off: the provider failed: Overloaded";
+    assert_eq!(last(messages(&[usage, started, overloaded])), cut);
+    assert_eq!(last(messages(&[usage, overloaded])), "provider-internal: the provider failed: Overloaded");
+
+    let text = r#"{"choices":[{"delta":{"content":"half"}}]}"#;
+    let limited = r#"{"error":{"code":429,"message":"Slow down"}}"#;
+    let cut = "incomplete-stream: the answer broke off: too many requests: Slow down";
+    assert_eq!(last(chat(&[text, limited])), cut);
+    assert_eq!(last(chat(&[limited])), "rate-limit: too many requests: Slow down");
+
+    let piece = r#"{"type":"response.output_text.delta","output_index":0,"delta":"half"}"#;
+    let failed =
+        |code| format!(r#"{{"type":"response.failed","response":{{"error":{{"code":"{code}","message":"Sorry"}}}}}}"#);
+    let cut = "incomplete-stream: the answer broke off: the provider failed: Sorry";
+    assert_eq!(last(responses(&[piece, &failed("server_error")])), cut);
+    let refused = "overflow: the request exceeds the model's context: Sorry";
+    assert_eq!(last(responses(&[piece, &failed("context_length_exceeded")])), refused);
+}
