@@ -80,7 +80,8 @@ impl Calls {
             self.failing = Failing::default();
             return;
         }
-        let told = fnv(SEED, &[Some(&settled.output), error].map(|text| text.map_or_else(String::new, reference)).concat());
+        let told =
+            fnv(SEED, &[Some(&settled.output), error].map(|text| text.map_or_else(String::new, reference)).concat());
         let count = if (self.failing.call, self.failing.told) == (open.made, told) { self.failing.count } else { 0 };
         self.failing = Failing { call: open.made, told, count: count + 1 };
     }

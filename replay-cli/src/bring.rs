@@ -3,9 +3,9 @@
 use crate::error::CliError;
 use crate::import::{self, Form, ImportReport, Loss, Options, Outcome, Progress, SessionReport, Source};
 use crate::progress::Bar;
+use annals_runtime::redaction::RedactingLog;
 use annals_store::EventLog;
 use annals_store::exchange::import_file;
-use annals_runtime::redaction::RedactingLog;
 use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;

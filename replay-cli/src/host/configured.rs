@@ -74,13 +74,13 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
     let redactor = config.redactor();
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
     let settings = Settings {
-            compaction: config.compaction(),
-            output: config.output(),
-            title,
-            redactor,
-            repeat_limit: config.repeat_limit(),
-            ..Settings::default()
-        };
+        compaction: config.compaction(),
+        output: config.output(),
+        title,
+        redactor,
+        repeat_limit: config.repeat_limit(),
+        ..Settings::default()
+    };
     let equipment = Equipment {
         provider,
         definitions: config.clone(),

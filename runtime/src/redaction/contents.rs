@@ -28,7 +28,8 @@ impl Kept {
         let values = [".netrc", "_netrc", ".npmrc", ".pypirc", ".pgpass", ".my.cnf", ".envrc", ".git-credentials"];
         if is_template {
             None
-        } else if name.ends_with(".pem") || name.ends_with(".key") || ["id_rsa", "id_ed25519"].contains(&name.as_str()) {
+        } else if name.ends_with(".pem") || name.ends_with(".key") || ["id_rsa", "id_ed25519"].contains(&name.as_str())
+        {
             Some(Self::Pem)
         } else if name.starts_with(".env") && !name.starts_with(".environment")
             || name.ends_with(".env")

@@ -137,8 +137,9 @@ const FORMATS: &[Format] = &[
 
 /// The known formats. One that is no expression would be left out; a test reads them all.
 pub(super) fn known() -> Vec<Pattern> {
-    let formats =
-        FORMATS.iter().filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, &led(regex), *counts).ok());
+    let formats = FORMATS
+        .iter()
+        .filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, &led(regex), *counts).ok());
     formats.chain([Pattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
 }
 

@@ -149,7 +149,10 @@ impl Bash {
 /// The words of a command, any of which may be a file that it prints.
 fn named(command: &str) -> Vec<String> {
     let words = command.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=".contains(c));
-    words.filter(|word| word.contains('.') || word.contains("cred") || word.contains("id_")).map(str::to_owned).collect()
+    words
+        .filter(|word| word.contains('.') || word.contains("cred") || word.contains("id_"))
+        .map(str::to_owned)
+        .collect()
 }
 
 /// How a command ended.

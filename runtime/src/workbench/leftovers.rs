@@ -70,7 +70,9 @@ pub fn remove_leftovers(records: &Path) -> io::Result<usize> {
 /// Removes the file of one record, then the record, unless its process still runs.
 fn remove(record: &Path) -> io::Result<bool> {
     let mut options = fs::OpenOptions::new();
-    options.read(true).custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32 | rustix::fs::OFlags::NONBLOCK.bits() as i32);
+    options
+        .read(true)
+        .custom_flags(rustix::fs::OFlags::NOFOLLOW.bits() as i32 | rustix::fs::OFlags::NONBLOCK.bits() as i32);
     let file = match options.open(record) {
         Ok(file) => file,
         // Another process removed it first.

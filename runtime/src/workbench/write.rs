@@ -1,11 +1,11 @@
 //! The tool `write`.
 
-use super::{change, past};
 use super::place::{Access, Workplace};
 use super::read::path_is_one;
 use super::seen::Known;
 use super::stop::blocking;
 use super::typed::{Work, Worked};
+use super::{change, past};
 use crate::tools::{CallContext, Demand};
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -406,14 +406,16 @@ async fn every_value_of_a_file_that_is_kept_for_secrets_counts() -> Tested {
         ("/project/server.pem", "    12\tMIIEpAIBAAKCAQEA1b2c3D4e5F6g7H8i9J0kLmNo", "MIIEpAIBAAKCAQEA"),
         ("/home/me/.aws/credentials", "profile_note = Zq8wT5vKx2mY", "Zq8wT5vKx2mY"),
     ] {
-        let output = move || Ok(ToolOutput { read: vec![path.into()], ..ToolOutput::text(format!("{line}\nPORT=3000\n")) });
+        let output =
+            move || Ok(ToolOutput { read: vec![path.into()], ..ToolOutput::text(format!("{line}\nPORT=3000\n")) });
         let (guarded, session) = looked(look(output)).await?;
         let all = guarded.everything(&session).await?;
         assert!(!all.contains(value) && all.contains("[redacted:"), "{path}: {all}");
         assert!(all.contains("PORT=3000"), "{path}: {all}");
     }
     // The same line of another file says nothing.
-    let output = || Ok(ToolOutput { read: vec!["/project/notes".into()], ..ToolOutput::text("GREETING=Correct Horse 9") });
+    let output =
+        || Ok(ToolOutput { read: vec!["/project/notes".into()], ..ToolOutput::text("GREETING=Correct Horse 9") });
     let (guarded, session) = looked(look(output)).await?;
     assert!(guarded.everything(&session).await?.contains("Correct Horse 9"));
     Ok(())

@@ -27,25 +27,132 @@ impl Style {
 
 /// Parts of texts that stand in the place of a secret.
 const STANDS_FOR: [&str; 25] = [
-    "...", "…", "xxxx", "****", "your", "example", "changeme", "change-me", "change_me", "placeholder", "dummy", "insert",
-    "replace", "redacted", "-here", "_here", "<", "todo", "foobar", "lorem", "fixme", "not-set", "secrets.", "process.env",
+    "...",
+    "…",
+    "xxxx",
+    "****",
+    "your",
+    "example",
+    "changeme",
+    "change-me",
+    "change_me",
+    "placeholder",
+    "dummy",
+    "insert",
+    "replace",
+    "redacted",
+    "-here",
+    "_here",
+    "<",
+    "todo",
+    "foobar",
+    "lorem",
+    "fixme",
+    "not-set",
+    "secrets.",
+    "process.env",
     "environ",
 ];
 
 /// How references to a secret kept elsewhere begin.
-const REFERENCES: [&str; 12] =
-    ["${", "$(", "{", "%(", "[", "(", "arn:", "vault:", "env:", "!", "%{", "ref+"];
+const REFERENCES: [&str; 12] = ["${", "$(", "{", "%(", "[", "(", "arn:", "vault:", "env:", "!", "%{", "ref+"];
 
 /// Words that say what a secret is, or how one is made, and are none.
 const ABOUT: [&str; 94] = [
-    "access", "auth", "authorization", "refresh", "token", "tokens", "password", "passwords", "passwd", "pass", "secret",
-    "secrets", "key", "keys", "api", "user", "username", "client", "session", "id", "jwt", "csrf", "header", "cookie",
-    "basic", "bearer", "string", "boolean", "number", "bytes", "value", "name", "field", "input", "type", "text", "none",
-    "null", "undefined", "required", "optional", "invalid", "missing", "wrong", "incorrect", "forgot", "reset", "change",
-    "update", "confirm", "show", "hide", "enter", "get", "set", "new", "old", "current", "default", "admin", "login",
-    "sign", "private", "public", "data", "argon", "bcrypt", "scrypt", "pbkdf", "sha", "md", "hmac", "aes", "gcm", "cbc",
-    "rsa", "ed", "x", "oauth", "base", "utf", "http", "v", "b", "hash", "encrypted", "repeat", "verification", "expired",
-    "credentials", "credential", "env", "var", "phrase",
+    "access",
+    "auth",
+    "authorization",
+    "refresh",
+    "token",
+    "tokens",
+    "password",
+    "passwords",
+    "passwd",
+    "pass",
+    "secret",
+    "secrets",
+    "key",
+    "keys",
+    "api",
+    "user",
+    "username",
+    "client",
+    "session",
+    "id",
+    "jwt",
+    "csrf",
+    "header",
+    "cookie",
+    "basic",
+    "bearer",
+    "string",
+    "boolean",
+    "number",
+    "bytes",
+    "value",
+    "name",
+    "field",
+    "input",
+    "type",
+    "text",
+    "none",
+    "null",
+    "undefined",
+    "required",
+    "optional",
+    "invalid",
+    "missing",
+    "wrong",
+    "incorrect",
+    "forgot",
+    "reset",
+    "change",
+    "update",
+    "confirm",
+    "show",
+    "hide",
+    "enter",
+    "get",
+    "set",
+    "new",
+    "old",
+    "current",
+    "default",
+    "admin",
+    "login",
+    "sign",
+    "private",
+    "public",
+    "data",
+    "argon",
+    "bcrypt",
+    "scrypt",
+    "pbkdf",
+    "sha",
+    "md",
+    "hmac",
+    "aes",
+    "gcm",
+    "cbc",
+    "rsa",
+    "ed",
+    "x",
+    "oauth",
+    "base",
+    "utf",
+    "http",
+    "v",
+    "b",
+    "hash",
+    "encrypted",
+    "repeat",
+    "verification",
+    "expired",
+    "credentials",
+    "credential",
+    "env",
+    "var",
+    "phrase",
 ];
 
 /// Whether a value is a secret by the name that it is assigned to.
@@ -99,7 +206,9 @@ fn between_quotes(class: Class, variable: bool, value: &str, shape: &Shape) -> b
 }
 
 fn bare(class: Class, variable: bool, value: &str, style: &Style, shape: &Shape) -> bool {
-    if is_expression(value) {
+    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let constant = identifier && shape.capitals && value.contains('_') && !style.plain;
+    if is_expression(value) || constant || value.starts_with("0x") && value.len() <= 10 {
         return false;
     }
     if variable && (style.plain || style.ends_line && value.contains('-')) {
@@ -118,7 +227,6 @@ fn bare(class: Class, variable: bool, value: &str, style: &Style, shape: &Shape)
         return true;
     }
     // In code it could be a variable or a type.
-    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let begins_as_one = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     match shape.digits {
         _ if !(identifier && begins_as_one) => true,
@@ -167,7 +275,8 @@ fn stands_for_one(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
     let variable = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let of_shell = value.strip_prefix(['$', '%', '@', '&', '*']).is_some_and(|rest| {
-        variable(rest.trim_end_matches('%')) && !rest.starts_with(|c: char| c.is_ascii_digit())
+        variable(rest.trim_end_matches('%'))
+            && !rest.starts_with(|c: char| c.is_ascii_digit())
             && !(rest.bytes().any(|byte| byte.is_ascii_digit()) && value.starts_with(['@', '&', '*', '%']))
     });
     of_shell || STANDS_FOR.iter().any(|part| small.contains(part))
@@ -207,8 +316,12 @@ fn is_expression(value: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && part.bytes().filter(u8::is_ascii_digit).count() < 3
     };
+    let few_digits = head.bytes().filter(u8::is_ascii_digit).count() < 3;
     let names = |separator: &str| head.contains(separator) && head.split(separator).all(name);
-    names(".") || names("::") || names("->") || head.len() < value.len() && name(head) || value.contains("=>")
+    names(".") && few_digits
+        || names("::")
+        || names("->")
+        || head.len() < value.len() && name(head) && few_digits
+        || value.contains("=>")
 }
