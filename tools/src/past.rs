@@ -76,3 +76,45 @@ pub(super) async fn files(past: &Past, session: SessionId) -> Files {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use annals_core::event::{RevertCommitted, ToolCalled, ToolSettled};
+    use annals_core::{Json, NoBlobs};
+    use serde_json::json;
+
+    fn seen(files: &mut Files, at: u64, tool: &str, path: &str, content: &str, outcome: ToolOutcome) {
+        let call = CallId(format!("c{at}"));
+        let called = ToolCalled {
+            index: 0,
+            call: call.clone(),
+            name: tool.into(),
+            input: Json::received("{}"),
+            hosted: false,
+            metadata: None,
+        };
+        let value = json!({"path": path, "content": blake3::hash(content.as_bytes()).to_hex().as_str(), "lines": 1});
+        let settled = ToolSettled { structured: Some(Json::canonical(&value)), ..ToolSettled::bare(call, outcome) };
+        files.apply(Seq(at), &called.into(), &NoBlobs);
+        files.apply(Seq(at + 1), &settled.into(), &NoBlobs);
+    }
+
+    #[test]
+    fn the_newest_content_of_each_file_counts_and_a_revert_takes_it_back() {
+        let mut files = Files::default();
+        let done = ToolOutcome::Completed;
+        seen(&mut files, 2, "read", "a", "one", done);
+        seen(&mut files, 4, "write", "b", "one", done);
+        seen(&mut files, 6, "edit", "a", "two", done);
+        seen(&mut files, 8, "write", "c", "never written", ToolOutcome::Failed);
+        seen(&mut files, 10, "other", "d", "of another tool", done);
+        let last = |files: Files| files.last().into_iter().collect::<Vec<_>>();
+        let of = |path: &str, content: &str| (path.to_owned(), Stamp::bytes(content.as_bytes()));
+        let mut reverted = Files { open: files.open.clone(), seen: files.seen.clone() };
+        assert_eq!(last(files), [of("a", "two"), of("b", "one")]);
+        let first_removed = Seq(5);
+        reverted.apply(Seq(12), &RevertCommitted { first_removed }.into(), &NoBlobs);
+        assert_eq!(last(reverted), [of("a", "one")]);
+    }
+}

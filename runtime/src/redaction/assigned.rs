@@ -74,10 +74,13 @@ fn name_around(text: &str, word: Range<usize>) -> Range<usize> {
 fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let bytes = text.as_bytes();
     let named = text.get(name.clone())?;
+    // Most names are those of something else, and their values need not be read.
+    name::class(named.trim_start_matches('-'))?;
     let mut at = Reader { bytes, at: name.end };
     if name.start > 0 && bytes.get(name.start - 1) == Some(&b'<') && at.takes(b">") {
         let value = at.until(|byte| matches!(byte, b'<' | b'\n'), VALUE);
-        return secret(text, named, value, &Style::quoted());
+        let closes = bytes.get(value.end..).is_some_and(|rest| rest.starts_with(b"</"));
+        return if closes { secret(text, named, value, &Style::quoted()) } else { None };
     }
     let closed = at.quote().is_some();
     at.takes(b"]");
@@ -103,8 +106,9 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let after = bytes.get(value.end..).unwrap_or_default();
     let rest = after.iter().find(|byte| !matches!(byte, b' ' | b'\t' | b'\r'));
     let ends_line = matches!(rest, None | Some(b'\n' | b'#' | b'\\'));
-    // What goes on as a call, an index or a path of names is no value.
-    if !style.quoted && matches!(after.first(), Some(b'(' | b'[' | b'{' | b'<' | b'`')) {
+    // A call, an index, or a type that a value follows.
+    let continued = matches!(after.first(), Some(b'(' | b'[' | b'{' | b'<' | b'`')) || colon && rest == Some(&b'=');
+    if !style.quoted && continued {
         return None;
     }
     secret(text, named, value, &Style { ends_line, ..style })

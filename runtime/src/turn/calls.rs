@@ -26,6 +26,8 @@ pub(super) struct Issued {
     pub(super) input: CallInput,
     /// Where the step with this call began.
     pub(super) step: Seq,
+    /// How often it failed in a row, if it is not made again for that.
+    pub(super) repeated: Option<u64>,
 }
 
 /// What calls tell while they run.
@@ -168,6 +170,9 @@ impl Calls {
 impl Issuer {
     /// Resolves, checks, authorises and runs one call.
     async fn perform(self: Arc<Self>, issued: Issued, progress: Progress) -> Result<ToolOutput, CallEnd> {
+        if let Some(count) = issued.repeated {
+            return Err(CallError::Repeated { name: issued.name, count }.into());
+        }
         let tool = self.offered.resolve(&self.registry, &issued.name)?;
         tool.validate(&issued.input)?;
         let authorised = match self.authorise(&issued, &tool).await? {

@@ -253,11 +253,9 @@ impl<'r> Reply<'r> {
             self.hosted.push((theirs, call));
         } else if self.shape.last_step {
             self.settle(self.bounding.settle(call, Err(CallError::StepsExhausted)).await).await?;
-        } else if self.gives_up_after(failures) {
-            let error = CallError::Repeated { name, count: failures };
-            self.settle(self.bounding.settle(call, Err(error)).await).await?;
         } else {
-            self.calls.issue(Issued { call, name, input, step });
+            let repeated = self.gives_up_after(failures).then_some(failures);
+            self.calls.issue(Issued { call, name, input, step, repeated });
         }
         Ok(Ok(()))
     }

@@ -124,7 +124,7 @@ async fn large_untracked_files_and_other_repositories_are_skipped_and_named() ->
     place.remove("large")?;
     let changes = place.files.changes(&capture.tree, None).await?;
     assert_eq!(brief(&changes.files), ["modified tracked +1 -1"]);
-    assert_eq!(changes.uncaptured, ["large"]);
+    assert_eq!(changes.uncaptured, ["large", "vendor/inner/a"]);
     assert!(!changes.diff.text.contains("Subproject"));
     Ok(())
 }

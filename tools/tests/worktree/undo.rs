@@ -255,10 +255,7 @@ async fn what_a_capture_did_not_hold_is_never_deleted() -> Result<(), Failure> {
         })
         .await?;
     let plan = place.undo(&[step]).await?;
-    assert_eq!(
-        left(&plan),
-        [("large", WhyLeft::Uncaptured), ("vendor", WhyLeft::Uncaptured), ("vendor/a", WhyLeft::Uncaptured)]
-    );
+    assert_eq!(left(&plan), [("large", WhyLeft::Uncaptured), ("vendor/a", WhyLeft::Uncaptured)]);
     let read = (place.read("a")?, place.read("large")?, place.read("vendor/a")?);
     assert_eq!(read, ("1\n".into(), "cut down\n".into(), "theirs\n".into()));
     Ok(())
@@ -294,5 +291,38 @@ async fn a_session_from_elsewhere_names_captures_that_are_not_here() -> Result<(
         let parsed = id.parse::<annals_runtime::worktree::Tree>();
         assert!(matches!(parsed, Err(FilesError::NoTree { .. })), "{id}");
     }
+    Ok(())
+}
+
+#[tokio::test]
+async fn files_that_a_step_changed_in_another_repository_are_named() -> Result<(), Failure> {
+    if !git_is_here() {
+        return Ok(());
+    }
+    let place = Place::committed(&[("a", "1\n")])?;
+    for repository in ["clone", "module"] {
+        place.write(&format!("{repository}/deep/s.txt"), "one\n")?;
+        place.write(&format!("{repository}/same"), "one\n")?;
+        place.write(&format!("{repository}/.gitignore"), "built\n")?;
+        git(&place.path(repository), &["init", "-q"])?;
+        git(&place.path(repository), &["add", "."])?;
+        let commit = ["-c", "user.name=a", "-c", "user.email=a@b", "commit", "-q", "-m", "one"];
+        git(&place.path(repository), &commit)?;
+    }
+    // The project knows one of them as a submodule.
+    git(&place.root, &["add", "module"])?;
+    let step = place
+        .step(|place| {
+            place.write("a", "2\n")?;
+            place.write("clone/deep/s.txt", "one\nmore\n")?;
+            place.write("clone/built", "ignored there\n")?;
+            place.write("module/deep/s.txt", "one\nmore\n")?;
+            place.write("module/new", "new\n")
+        })
+        .await?;
+    let plan = place.undo(&[step]).await?;
+    let named = ["clone/deep/s.txt", "module/deep/s.txt", "module/new"].map(|path| (path, WhyLeft::Uncaptured));
+    assert_eq!(left(&plan), named);
+    assert_eq!((place.read("a")?, place.read("clone/deep/s.txt")?), ("1\n".into(), "one\nmore\n".into()));
     Ok(())
 }

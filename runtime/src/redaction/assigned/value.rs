@@ -206,7 +206,9 @@ fn between_quotes(class: Class, variable: bool, value: &str, shape: &Shape) -> b
 }
 
 fn bare(class: Class, variable: bool, value: &str, style: &Style, shape: &Shape) -> bool {
-    if is_expression(value) {
+    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+    let constant = identifier && shape.capitals && value.contains('_') && !style.plain;
+    if is_expression(value) || constant || value.starts_with("0x") && value.len() <= 10 {
         return false;
     }
     if variable && (style.plain || style.ends_line && value.contains('-')) {
@@ -225,7 +227,6 @@ fn bare(class: Class, variable: bool, value: &str, style: &Style, shape: &Shape)
         return true;
     }
     // In code it could be a variable or a type.
-    let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let begins_as_one = value.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_');
     match shape.digits {
         _ if !(identifier && begins_as_one) => true,
@@ -315,8 +316,12 @@ fn is_expression(value: &str) -> bool {
     let name = |part: &str| {
         part.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
             && part.chars().all(|c| c.is_ascii_alphanumeric() || c == '_')
-            && part.bytes().filter(u8::is_ascii_digit).count() < 3
     };
+    let few_digits = head.bytes().filter(u8::is_ascii_digit).count() < 3;
     let names = |separator: &str| head.contains(separator) && head.split(separator).all(name);
-    names(".") || names("::") || names("->") || head.len() < value.len() && name(head) || value.contains("=>")
+    names(".") && few_digits
+        || names("::")
+        || names("->")
+        || head.len() < value.len() && name(head) && few_digits
+        || value.contains("=>")
 }
