@@ -126,7 +126,7 @@ fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     }
     facts.extend(entry.model.as_ref().map(ToString::to_string));
     facts.extend((entry.cost > 0).then(|| money(entry.cost)));
-    let head = look.paint(Tone::Strong, &format!("seq {:>5}", entry.seq));
+    let head = look.paint(Tone::Strong, &format!("event {:>5}", entry.seq));
     writeln!(out, "{head}  {}  {}", look.paint(Tone::Dim, &look.exact(entry.at)), facts.join(", "))?;
     let mut tell = |text: &str| -> Result<(), CliError> {
         for line in wrap(&plain(text), look.width.saturating_sub(11)) {
@@ -179,7 +179,7 @@ async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
     let events = vec![CompactionUndone { compaction: seq }.into()];
     let draft = Draft { session, expected: head.next, at: desk.look.now.max(head.at), events, digest: None };
     let committed = reader.log().append(draft).await?;
-    desk.remark(&format!("undone, at seq {}; the next turn sees the history without it", committed.batch.first));
+    desk.remark(&format!("undone (event {}); the next turn sees the history without it", committed.batch.first));
     Ok(Verdict::Fine)
 }
 

@@ -90,7 +90,9 @@ async fn cuts(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let (reader, session) = desk.find(session).await?;
+    let first = from;
     let from = reader.until(session, Some(Seq(from))).await?;
+    let last = to;
     let to = reader.until(session, to.map(Seq)).await?;
     let before = reader.view(session, from).await?;
     let after = reader.view(session, to).await?;
@@ -112,7 +114,8 @@ async fn cuts(
         draw(&found, &desk.look, out)?;
     }
     if from == to {
-        desk.remark("both events landed in one Batch: there is no view between them");
+        let last = last.unwrap_or(to.0.saturating_sub(1));
+        desk.remark(&format!("events {first} and {last} were written together; nothing to compare"));
     }
     Ok(Verdict::bad_if(!found.is_empty()))
 }

@@ -3,7 +3,7 @@
 use crate::desk::{Desk, Found, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{Sheet, plain};
+use crate::layout::{Sheet, name, plain};
 use crate::look::{Look, Tone, counted, thousands};
 use crate::proof::{Wire, body_of, prove_all};
 use annals_core::{Digest, Event};
@@ -105,10 +105,10 @@ fn line(
         "{} {}  {}  {:<7} {} on {}{again}  {}{}",
         look.paint(tone, sign),
         look.paint(Tone::Strong, &format!("{number:>4}")),
-        look.paint(Tone::Dim, &format!("seq {:>5}  {}", mark.seq, look.clock(mark.at))),
+        look.paint(Tone::Dim, &format!("event {:>5}  {}", mark.seq, look.clock(mark.at))),
         mark.purpose.as_str(),
-        mark.agent,
-        mark.model,
+        name(mark.agent.as_str()),
+        name(mark.model.as_str()),
         look.paint(Tone::Dim, &mark.digest.short()),
         look.paint(Tone::Bad, &why),
     )?;

@@ -3,7 +3,7 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{columns, pad, plain, wrap};
+use crate::layout::{columns, name, pad, plain, wrap};
 use crate::look::{Look, Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
 use crate::reader::short_ids;
@@ -12,7 +12,7 @@ use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
 use std::io::Write;
 
-/// Lists the Sessions of the store, the newest first.
+/// List the sessions of the store, newest first.
 ///
 /// WORDS keeps those whose title holds all of them. An id may be shortened wherever a Session is named, as long as it
 /// stays the only one; the ids shown here are short enough to copy.
@@ -33,13 +33,13 @@ pub struct Args {
     /// In which order.
     #[arg(long, value_enum, default_value = "updated")]
     sort: Sort,
-    /// The other way round.
+    /// Reverse the order.
     #[arg(long)]
     reverse: bool,
-    /// At most so many.
+    /// Limit to COUNT.
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<usize>,
-    /// Also Sessions that another Session began.
+    /// Include sessions that another session started (sub-agents).
     #[arg(long)]
     children: bool,
 }
@@ -47,7 +47,7 @@ pub struct Args {
 /// An order of Sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// The last change first.
+    /// Last changed first.
     Updated,
     /// Newest first.
     Created,
@@ -122,7 +122,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         .map(|(id, entry)| {
             let cost = pricing.cost(entry.cost, &entry.unpriced.tokens);
             let cost = if cost == Cost::default() { String::new() } else { cost.shown() };
-            let who = entry.origin.clone().unwrap_or_else(|| entry.agent.to_string());
+            let who = name(&entry.origin.clone().unwrap_or_else(|| entry.agent.to_string()));
             let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
             [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
         })
@@ -132,8 +132,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         desk.remark(remark);
     }
     match rows.len() {
-        0 if all == 0 => desk.remark("the store holds no Session yet; `annals import --discover` looks for some"),
-        0 => desk.remark(&format!("none of {} fits", counted(all as u64, "Session"))),
+        0 if all == 0 => desk.remark("the store is empty; `annals import --discover` lists sessions to import"),
+        0 => desk.remark(&format!("no match in {}", counted(all as u64, "session"))),
         _ => {}
     }
     Ok(Verdict::Fine)

@@ -35,7 +35,7 @@ pub enum AskError {
         source: BuildError,
     },
     /// The Session ends earlier: `annals log` lists its events.
-    #[error("Session {session} has no event at seq {seq}; `annals log` lists them")]
+    #[error("session {session} has no event {seq} (see annals log)")]
     NoEvent {
         /// Which Session.
         session: SessionId,

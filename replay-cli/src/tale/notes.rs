@@ -62,14 +62,14 @@ impl Tale {
                 ("input", Session, format!("a waiting input is now delivered as {}", changed.delivery), None)
             }
             Event::EpochStarted(started) if !started.known => {
-                let line = format!("a Context Epoch began ({}); its baseline was not recorded", started.cause);
+                let line = format!("system prompt ({}): not recorded", started.cause);
                 ("epoch", Context, line, None)
             }
             Event::EpochStarted(started) => {
                 let chars: u64 = started.parts.iter().map(|part| part.text.chars()).sum();
                 let keys = keys(started.parts.iter().map(|part| &part.key));
                 let line = format!(
-                    "a Context Epoch began ({}): {} of baseline from {keys}",
+                    "system prompt ({}): {} from {keys}",
                     started.cause,
                     counted(chars, "character")
                 );
@@ -77,28 +77,28 @@ impl Tale {
             }
             Event::EpochReplacementBlocked(blocked) => {
                 let keys = keys(&blocked.keys);
-                let line = format!("a new baseline is due ({}), but {keys} cannot be read", blocked.cause);
+                let line = format!("a new system prompt is due ({}), but {keys} cannot be read", blocked.cause);
                 ("blocked", Warning, line, None)
             }
             Event::ContextAdmitted(told) => {
                 // Agents that Sessions are imported from may not say which sources a message speaks of.
-                let place = if told.keys.is_empty() { String::new() } else { format!(" in {}", keys(&told.keys)) };
-                let line = format!("told the model what changed{place}");
+                let place = if told.keys.is_empty() { String::new() } else { format!(": {}", keys(&told.keys)) };
+                let line = format!("context update sent to the model{place}");
                 ("context", Context, line, Some(told.text.clone()))
             }
             Event::InstructionDiscovered(discovered) => {
                 ("context", Context, format!("discovered {}", discovered.path), None)
             }
             Event::CompactionUndone(undone) => {
-                ("undone", Session, format!("the compaction at seq {} was undone", undone.compaction), None)
+                ("undone", Session, format!("compaction at event {} undone", undone.compaction), None)
             }
             Event::ToolOutputsPruned(pruned) => {
                 let line = format!("{} left the model's view", counted(pruned.calls.len() as u64, "old tool output"));
                 ("pruned", Context, line, None)
             }
-            Event::MessagePinned(pinned) => ("pinned", Session, format!("the message at seq {}", pinned.message), None),
+            Event::MessagePinned(pinned) => ("pinned", Session, format!("the message at event {}", pinned.message), None),
             Event::MessageUnpinned(unpinned) => {
-                ("unpinned", Session, format!("the message at seq {}", unpinned.message), None)
+                ("unpinned", Session, format!("the message at event {}", unpinned.message), None)
             }
             Event::SyntheticAdded(added) => ("runtime", Session, String::new(), Some(added.text.clone())),
             Event::ShellRan(ran) => {
@@ -126,16 +126,16 @@ impl Tale {
             }
             Event::RevertStaged(staged) => {
                 let line = format!(
-                    "an undo of everything from seq {} on was prepared{}",
+                    "undo staged: events {} and later{}",
                     staged.first_removed,
                     files(staged.files.len())
                 );
                 ("revert", Warning, line, None)
             }
-            Event::RevertCleared(_) => ("revert", Session, "the prepared undo was dropped".to_owned(), None),
+            Event::RevertCleared(_) => ("revert", Session, "the staged undo was cleared".to_owned(), None),
             Event::RevertCommitted(committed) => {
                 self.answered();
-                let line = format!("everything from seq {} on was undone", committed.first_removed);
+                let line = format!("undone: events {} and later", committed.first_removed);
                 ("revert", Warning, line, None)
             }
             Event::ChildStarted(started) => {
