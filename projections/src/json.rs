@@ -8,7 +8,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use annals_core::event::{Attachment, Failure};
 use annals_core::text::Texts;
-use annals_core::{Event, Text, Blobs, Record};
+use annals_core::{Blobs, Event, Record, Text};
 use serde_json::{Map, Value, json};
 
 /// A view in its public JSON form.

@@ -121,6 +121,10 @@ impl<'a> Sheet<'a> {
     /// A line across the sheet, with words in it: `── 3 ───────── 20:11:19 ──`.
     pub fn rule(&mut self, left: &str, right: &str, tone: Tone) -> io::Result<()> {
         let sides = columns(left) + columns(right) + 8 + if right.is_empty() { 0 } else { 2 };
+        if sides + 2 > self.look.width && !right.is_empty() {
+            self.rule(left, "", tone)?;
+            return writeln!(self.out, "     {}", self.look.paint(Tone::Dim, right));
+        }
         let line = "─".repeat(self.look.width.saturating_sub(sides).max(2));
         let (dash, look) = (|text: &str| self.look.paint(Tone::Dim, text), self.look);
         let right = match right {

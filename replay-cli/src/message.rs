@@ -104,9 +104,7 @@ fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result
     let took = took.unwrap_or_default();
     let text = call.error.as_ref().unwrap_or(&call.output).resolve(blobs);
     let (right, tone) = match call.status {
-        Status::Completed | Status::Error
-            if let Some(exit) = failed_exit(call.structured.as_ref(), &text, blobs) =>
-        {
+        Status::Completed | Status::Error if let Some(exit) = failed_exit(call.structured.as_ref(), &text, blobs) => {
             (format!("✗ exit {exit}  {took:>6}"), Tone::Bad)
         }
         Status::Completed => (format!("✓ {took:>6}"), Tone::Good),

@@ -68,7 +68,8 @@ async fn holder(
     session: SessionId,
     transcript: &Transcript,
 ) -> Result<Option<Seq>, CliError> {
-    let around: Vec<&TranscriptItem> = standing(transcript).filter(|item| (item.first..=item.last).contains(&seq)).collect();
+    let around: Vec<&TranscriptItem> =
+        standing(transcript).filter(|item| (item.first..=item.last).contains(&seq)).collect();
     if let Some(item) = around.iter().find(|item| item.seq == seq || item.first == seq) {
         return Ok(Some(item.seq));
     }
@@ -86,9 +87,7 @@ async fn holder(
 
 /// The message that is nearest to an event.
 fn nearest(seq: Seq, transcript: &Transcript) -> Option<Seq> {
-    let distance = |item: &TranscriptItem| {
-        item.first.0.saturating_sub(seq.0).max(seq.0.saturating_sub(item.last.0))
-    };
+    let distance = |item: &TranscriptItem| item.first.0.saturating_sub(seq.0).max(seq.0.saturating_sub(item.last.0));
     standing(transcript).min_by_key(|item| distance(item)).map(|item| item.seq)
 }
 

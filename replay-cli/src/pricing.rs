@@ -81,9 +81,9 @@ impl Cost {
         match (estimated, incomplete) {
             (true, false) => Some("~ estimated from list prices (annals models)"),
             (false, true) => Some("> at least: the price of some models is not known"),
-            (true, true) => Some(
-                "~ estimated from list prices (annals models); > at least: the price of some models is not known",
-            ),
+            (true, true) => {
+                Some("~ estimated from list prices (annals models); > at least: the price of some models is not known")
+            }
             (false, false) => None,
         }
     }

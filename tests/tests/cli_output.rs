@@ -16,7 +16,12 @@ use std::process::{Command, Output};
 /// A store with hostile copies of Sessions of every agent, and of one of ours.
 fn hostile_store() -> Annals {
     let source = Annals::new();
-    for name in ["opencode/v1/tools.json", "opencode/v2/compaction.events.jsonl", "codex/tools-and-resume.rollout.jsonl", "claude-code/tools-and-compaction.jsonl"] {
+    for name in [
+        "opencode/v1/tools.json",
+        "opencode/v2/compaction.events.jsonl",
+        "codex/tools-and-resume.rollout.jsonl",
+        "claude-code/tools-and-compaction.jsonl",
+    ] {
         assert_eq!(source.run(&["import", &fixture(name)]).status, 0, "{name}");
     }
     let (played, annals) = (Annals::new(), Annals::new());
@@ -37,7 +42,17 @@ fn ids(annals: &Annals) -> Vec<String> {
 /// Every command that shows something of a Session.
 fn views(session: &str) -> Vec<Vec<&str>> {
     let mut all: Vec<Vec<&str>> = [
-        "replay", "log", "history", "transcript", "context", "usage", "requests", "cache", "why", "compactions", "tree",
+        "replay",
+        "log",
+        "history",
+        "transcript",
+        "context",
+        "usage",
+        "requests",
+        "cache",
+        "why",
+        "compactions",
+        "tree",
         "verify",
     ]
     .iter()
@@ -84,9 +99,18 @@ fn no_view_of_a_hostile_session_steers_a_terminal() {
     }
     assert!(kinds.len() > 20, "{kinds:?}");
     for args in [
-        &["sessions", "--color", "always"][..], &["search", "txet", "--color", "always"], &["doctor"],
-        &["replay", HOSTILE], &[HOSTILE], &["show", HOSTILE], &["sessions", "--sort", HOSTILE], &["import", HOSTILE],
-        &["replay", "a"], &["config", "show"], &["--store", HOSTILE, "sessions"], &["models", HOSTILE],
+        &["sessions", "--color", "always"][..],
+        &["search", "txet", "--color", "always"],
+        &["doctor"],
+        &["replay", HOSTILE],
+        &[HOSTILE],
+        &["show", HOSTILE],
+        &["sessions", "--sort", HOSTILE],
+        &["import", HOSTILE],
+        &["replay", "a"],
+        &["config", "show"],
+        &["--store", HOSTILE, "sessions"],
+        &["models", HOSTILE],
     ] {
         check(&annals, args);
     }
@@ -107,7 +131,8 @@ fn json_of_a_hostile_session_is_json_and_steers_nothing() {
             }
         }
         // What is escaped means what was said.
-        let history: Value = serde_json::from_str(&annals.run(&["history", &session, "--json"]).out).expect("a history");
+        let history: Value =
+            serde_json::from_str(&annals.run(&["history", &session, "--json"]).out).expect("a history");
         assert!(history[0]["text"].as_str().is_none_or(|text| text.ends_with(HOSTILE)), "{session}");
     }
 }
@@ -163,9 +188,18 @@ fn a_terminal_gets_no_sequence_of_a_session() {
     let real = Real::new();
     fs::rename(hostile.store(), real.store()).expect("the store moves");
     for args in [
-        &["sessions"][..], &["replay", "@last"], &["transcript", "@last"], &["context", "@last"], &["usage", "@last"],
-        &["log", "@last", "--json"], &["export", "@last"], &["why", "@last"], &["cache", "@last"], &["verify"],
-        &["search", "txet"], &["no-such-command\u{1b}]0;x\u{7}"],
+        &["sessions"][..],
+        &["replay", "@last"],
+        &["transcript", "@last"],
+        &["context", "@last"],
+        &["usage", "@last"],
+        &["log", "@last", "--json"],
+        &["export", "@last"],
+        &["why", "@last"],
+        &["cache", "@last"],
+        &["verify"],
+        &["search", "txet"],
+        &["no-such-command\u{1b}]0;x\u{7}"],
     ] {
         let output = real.on_a_terminal(args, &[("PAGER", "cat")]);
         let seen = seen(&output);
@@ -212,7 +246,8 @@ fn any_event_of_a_message_means_that_message() {
     let seq = |value: &Value| value["seq"].as_u64().expect("a number");
     let answer = history.iter().find(|message| message["type"] == "assistant").map(seq).expect("an answer");
     let prompt = history.iter().find(|message| message["type"] == "user").map(seq).expect("a prompt");
-    let inside = log.iter().find(|event| seq(event) > answer && event["type"] == "tool.called").map(seq).expect("a call");
+    let inside =
+        log.iter().find(|event| seq(event) > answer && event["type"] == "tool.called").map(seq).expect("a call");
     let admitted = log.iter().find(|event| event["type"] == "input.admitted").map(seq).expect("an admission");
     for (event, message) in [(inside, answer), (answer, answer), (admitted, prompt), (prompt, prompt)] {
         let event = event.to_string();
@@ -296,9 +331,11 @@ fn requests_of_a_log_without_any_are_not_verified() {
 #[test]
 fn a_failed_command_is_shown_as_failed_with_its_last_lines() {
     let annals = Annals::new();
-    for (file, command) in
-        [("opencode/v1/tools.json", "transcript"), ("opencode/v1/tools.json", "replay"), ("claude-code/tools-and-compaction.jsonl", "replay")]
-    {
+    for (file, command) in [
+        ("opencode/v1/tools.json", "transcript"),
+        ("opencode/v1/tools.json", "replay"),
+        ("claude-code/tools-and-compaction.jsonl", "replay"),
+    ] {
         let shown = annals.run(&[command, &fixture(file)]);
         assert!(shown.out.contains("✗ exit 3"), "{command} {file}: {}", shown.out);
         assert!(shown.out.contains("to-stderr"), "{command} {file}: {}", shown.out);
@@ -324,7 +361,8 @@ fn json_of_events_holds_whole_texts() {
     assert_eq!(annals.run(&["import", &fixture("opencode/v2/long-output.events.jsonl")]).status, 0);
     let answer = annals.run(&["log", "--json"]);
     let log: Vec<Value> = serde_json::from_str(&answer.out).expect("a log");
-    let whole = log.iter().find(|event| event["output"].as_str().is_some_and(|text| text.len() > 8_192)).expect("a long text");
+    let whole =
+        log.iter().find(|event| event["output"].as_str().is_some_and(|text| text.len() > 8_192)).expect("a long text");
     assert!(!answer.out.contains("\"blob\":"));
     let one = annals.run(&["show", &whole["seq"].to_string(), "--json"]);
     assert_eq!(serde_json::from_str::<Value>(&one.out).expect("JSON")["output"], whole["output"]);
@@ -334,7 +372,8 @@ fn json_of_events_holds_whole_texts() {
 fn a_name_that_fits_many_is_told_with_the_newest_ten() {
     let annals = Annals::new();
     assert_eq!(annals.run(&["import", &fixture("codex/one-turn.rollout.jsonl")]).status, 0);
-    let title = serde_json::from_str::<Value>(&annals.run(&["sessions", "--json"]).out).expect("JSON")[0]["title"].clone();
+    let title =
+        serde_json::from_str::<Value>(&annals.run(&["sessions", "--json"]).out).expect("JSON")[0]["title"].clone();
     let title = title.as_str().expect("a title");
     for _ in 0..12 {
         assert_eq!(annals.run(&["fork", &ids(&annals)[0]]).status, 0);

@@ -234,7 +234,12 @@ fn part(part: &Value) -> String {
     let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "tool" => {
-            let head = format!("[{} {}] {}", text("name"), text("status"), on_lines(part.get("input").unwrap_or(&Value::Null)));
+            let head = format!(
+                "[{} {}] {}",
+                text("name"),
+                text("status"),
+                on_lines(part.get("input").unwrap_or(&Value::Null))
+            );
             let given = [text("output"), text("error")].into_iter().filter(|text| !text.is_empty());
             std::iter::once(head.as_str()).chain(given).collect::<Vec<_>>().join("\n")
         }

@@ -3,8 +3,8 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Unpinnable, Verdict};
 use crate::message_ref::MessageRef;
-use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_core::Event;
+use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_projections::Body;
 use annals_store::{Draft, OpenMode};
 

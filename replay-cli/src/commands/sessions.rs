@@ -3,8 +3,8 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{columns, name, pad, plain, wrap};
-use crate::look::{Look, Tone, counted, thousands};
+use crate::layout::{clip, columns, name, pad};
+use crate::look::{Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
 use crate::reader::short_ids;
 use annals_core::SessionId;
@@ -127,7 +127,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
         })
         .collect();
-    draw(&rows, &table, &desk.look, out)?;
+    draw(&rows, &table, desk, out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|(_, entry)| pricing.cost(entry.cost, &entry.unpriced.tokens))) {
         desk.remark(remark);
     }
@@ -139,7 +139,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::Fine)
 }
 
-fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+/// One row a Session; on a terminal titles are cut at its edge.
+fn draw(rows: &[Row], table: &[[String; 5]], desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    let (look, watched) = (&desk.look, desk.watched);
     const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
     if rows.is_empty() {
         return Ok(());
@@ -166,14 +168,10 @@ fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -
         let [id, age, who, turns, cost] = cells;
         let cells = line([id, age, who, turns, cost]);
         let (id, rest) = cells.split_at(id.len());
-        let title = if entry.title.is_empty() { "(no title)".to_owned() } else { plain(&entry.title) };
-        let mut lines = wrap(&title, room).into_iter();
-        let first = lines.next().unwrap_or_default();
+        let title = if entry.title.is_empty() { "(no title)".to_owned() } else { name(&entry.title) };
+        let title = if watched { clip(&title, room) } else { title };
         let tone = if entry.titled { Tone::Strong } else { Tone::Plain };
-        writeln!(out, "{}{}{}", look.paint(Tone::Context, id), rest, look.paint(tone, &first))?;
-        for line in lines {
-            writeln!(out, "{:width$}{}", "", look.paint(tone, &line), width = columns(&head))?;
-        }
+        writeln!(out, "{}{}{}", look.paint(Tone::Context, id), rest, look.paint(tone, &title))?;
     }
     Ok(())
 }

@@ -34,7 +34,10 @@ fn no_control_character_passes() -> io::Result<()> {
 #[test]
 fn nothing_reorders_or_hides() -> io::Result<()> {
     assert_eq!(text("rm #\u{202e}x\u{2066}y\u{200f}\u{61c}")?, "rm #<U+202E>x<U+2066>y<U+200F><U+061C>");
-    assert_eq!(text("a\u{200b}b\u{feff}c\u{2060}d\u{200d}e\u{e0041}")?, "a<U+200B>b<U+FEFF>c<U+2060>d<U+200D>e<U+E0041>");
+    assert_eq!(
+        text("a\u{200b}b\u{feff}c\u{2060}d\u{200d}e\u{e0041}")?,
+        "a<U+200B>b<U+FEFF>c<U+2060>d<U+200D>e<U+E0041>"
+    );
     // Pictures that are joined, and letters of any script.
     assert_eq!(text("👩\u{200d}🚀 🏳\u{fe0f}\u{200d}🌈 שלום日本")?, "👩\u{200d}🚀 🏳\u{fe0f}\u{200d}🌈 שלום日本");
     assert_eq!(text("👩\u{200d}")?, "👩<U+200D>");

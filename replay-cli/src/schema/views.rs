@@ -23,7 +23,8 @@ pub fn view(name: &str) -> Option<Value> {
         "epochs" => list(object(&[("epoch", whole()), ("seq", whole()), ("cause", cause())], &[])),
         "requests" => list(request()),
         "usage" => object(
-            &["input", "output", "reasoning", "cache_read", "cache_write", "cost", "unpriced"].map(|name| (name, whole())),
+            &["input", "output", "reasoning", "cache_read", "cache_write", "cost", "unpriced"]
+                .map(|name| (name, whole())),
             &[],
         ),
         "events" => super::events(),

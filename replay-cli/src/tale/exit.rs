@@ -64,7 +64,10 @@ mod tests {
         assert_eq!(exit(r#"{"metadata":{"exit":2}}"#, ""), Some(2));
         assert_eq!(exit(r#"{"exit":null}"#, ""), None);
         assert_eq!(exit("[1]", "text"), None);
-        assert_eq!(exit("", "Chunk ID: 7\nWall time: 0.1 seconds\nProcess exited with code 101\nOutput:\nx"), Some(101));
+        assert_eq!(
+            exit("", "Chunk ID: 7\nWall time: 0.1 seconds\nProcess exited with code 101\nOutput:\nx"),
+            Some(101)
+        );
         assert_eq!(exit("", "Exit code 1\nno such file"), Some(1));
         // What a program prints is not how it ended.
         assert_eq!(exit("", "all good\nExit code 1"), None);

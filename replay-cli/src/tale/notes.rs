@@ -68,11 +68,7 @@ impl Tale {
             Event::EpochStarted(started) => {
                 let chars: u64 = started.parts.iter().map(|part| part.text.chars()).sum();
                 let keys = keys(started.parts.iter().map(|part| &part.key));
-                let line = format!(
-                    "system prompt ({}): {} from {keys}",
-                    started.cause,
-                    counted(chars, "character")
-                );
+                let line = format!("system prompt ({}): {} from {keys}", started.cause, counted(chars, "character"));
                 ("epoch", Context, line, None)
             }
             Event::EpochReplacementBlocked(blocked) => {
@@ -96,7 +92,9 @@ impl Tale {
                 let line = format!("{} left the model's view", counted(pruned.calls.len() as u64, "old tool output"));
                 ("pruned", Context, line, None)
             }
-            Event::MessagePinned(pinned) => ("pinned", Session, format!("the message at event {}", pinned.message), None),
+            Event::MessagePinned(pinned) => {
+                ("pinned", Session, format!("the message at event {}", pinned.message), None)
+            }
             Event::MessageUnpinned(unpinned) => {
                 ("unpinned", Session, format!("the message at event {}", unpinned.message), None)
             }
@@ -125,11 +123,8 @@ impl Tale {
                 ("redacted", Warning, kinds.join(", "), None)
             }
             Event::RevertStaged(staged) => {
-                let line = format!(
-                    "undo staged: events {} and later{}",
-                    staged.first_removed,
-                    files(staged.files.len())
-                );
+                let line =
+                    format!("undo staged: events {} and later{}", staged.first_removed, files(staged.files.len()));
                 ("revert", Warning, line, None)
             }
             Event::RevertCleared(_) => ("revert", Session, "the staged undo was cleared".to_owned(), None),
@@ -180,7 +175,7 @@ impl Tale {
 }
 
 fn files(count: usize) -> String {
-    if count == 0 { String::new() } else { format!("; {} changed with it", counted(count as u64, "file")) }
+    if count == 0 { String::new() } else { format!("; {} restored", counted(count as u64, "file")) }
 }
 
 /// Keys for people, separated by commas.

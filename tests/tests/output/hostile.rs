@@ -7,8 +7,7 @@ use serde_json::Value;
 use std::path::Path;
 
 /// A window title, the clipboard, the screen, a line over another, bidirectional overrides, what nobody sees.
-pub const HOSTILE: &str =
-    "\u{1b}]0;own\u{7}\u{1b}]52;c;b3du\u{7}\u{1b}[2J\r\u{8}\u{9b}31m\u{202e}txet\u{2066}\u{200f}\u{61c}a\u{200b}b\u{200d}c\u{2060}d\u{feff}";
+pub const HOSTILE: &str = "\u{1b}]0;own\u{7}\u{1b}]52;c;b3du\u{7}\u{1b}[2J\r\u{8}\u{9b}31m\u{202e}txet\u{2066}\u{200f}\u{61c}a\u{200b}b\u{200d}c\u{2060}d\u{feff}";
 
 /// Copies all Sessions of the store in `from` into a new one in `to`; each text is followed by [`HOSTILE`], wherever an
 /// event takes it.

@@ -72,7 +72,7 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
 /// # Errors
 /// When the output refuses.
 pub(crate) fn lacking(lacks: &BTreeSet<Lack>, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    for line in Lack::told(lacks).iter().flat_map(|told| wrap(told, look.width)) {
+    for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), look.width)) {
         writeln!(out, "{}", look.paint(Tone::Warn, &line))?;
     }
     Ok(())
