@@ -181,7 +181,7 @@ fn bytes(wire: Wire, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdic
 
 fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let left = format!("request {number} · {}", mark.purpose);
-    let right = format!("seq {} · {}", mark.seq, sheet.look.clock(mark.at));
+    let right = format!("event {} · {}", mark.seq, sheet.look.clock(mark.at));
     sheet.rule(&left, &right, Tone::Strong)?;
     let head = format!("{} on {}, {} tokens or so", request.agent, request.model.model, thousands(request.chars() / 4));
     sheet.row(None, ("", Tone::Dim), (&head, Tone::Dim), ("", Tone::Dim))?;

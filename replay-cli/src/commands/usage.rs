@@ -32,9 +32,8 @@ struct ByModel {
 impl ByModel {
     fn apply(&mut self, record: &Record<'_>) {
         self.all.apply(record);
-        match record.event {
-            Event::SessionForked(_) => self.models.clear(),
-            _ => {}
+        if let Event::SessionForked(_) = record.event {
+            self.models.clear();
         }
         self.unpriced.apply(record);
         if let Some(model) = self.unpriced.asked(record.event) {

@@ -110,7 +110,7 @@ impl Requests {
         for proven in &report.sessions {
             for Proof { mark, flaw, wire } in prove_all(reader, proven.session, proven.next, args.wire).await? {
                 self.count += 1;
-                let told = |why| format!("Session {}, seq {}: {why}", proven.session, mark.seq);
+                let told = |why| format!("session {}, event {}: {why}", proven.session, mark.seq);
                 self.flaws.extend(flaw.map(told));
                 match wire {
                     None => {}

@@ -24,7 +24,7 @@ pub enum AskError {
         count: u64,
     },
     /// The request cannot be rebuilt.
-    #[error("session {session}, seq {seq}: {source}")]
+    #[error("session {session}, event {seq}: {source}")]
     Build {
         /// Which Session.
         session: SessionId,

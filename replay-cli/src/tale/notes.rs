@@ -17,7 +17,7 @@ impl Tale {
             }
             Event::SessionForked(forked) => {
                 self.answered();
-                let line = format!("continues Session {} from seq {}", forked.parent, forked.cut);
+                let line = format!("continues session {} from event {}", forked.parent, forked.cut);
                 ("fork", Session, line, None)
             }
             Event::SessionTitled(titled) => ("title", Session, titled.title.clone(), None),

@@ -20,7 +20,7 @@ const BRIEF: usize = 4;
 /// When the output refuses.
 pub fn draw_requests(found: &Requests, stat: bool, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     for (mark, tone, step) in [("-", Tone::Bad, &found.a), ("+", Tone::Good, &found.b)] {
-        let line = format!("{mark} {} · seq {}", heading(step, None), step.seq);
+        let line = format!("{mark} {} · event {}", heading(step, None), step.seq);
         writeln!(out, "{}", look.paint(tone, &line))?;
     }
     lacking(&found.lacks, look, out)?;
