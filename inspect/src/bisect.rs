@@ -111,11 +111,11 @@ pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result
     let mut search = Search { past, judge, grown: Vec::new(), probes: 0, folded: 0 };
     let mut low = search.begin(good, bad).await?;
     if search.holds(&low)? {
-        return Err(AskError::Ends { what: format!("it holds at the good end already (before seq {good})") });
+        return Err(AskError::Ends { what: format!("it holds at the good end already (before event {good})") });
     }
     let high = search.onwards(&low, bad).await?;
     if !search.holds(&high)? {
-        return Err(AskError::Ends { what: format!("it does not hold at the bad end (before seq {bad})") });
+        return Err(AskError::Ends { what: format!("it does not hold at the bad end (before event {bad})") });
     }
     let mut high = high.cut;
     while let Some(middle) = search.between(low.cut, high).await? {

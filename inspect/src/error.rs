@@ -23,7 +23,7 @@ pub enum AskError {
         count: u64,
     },
     /// The request cannot be rebuilt.
-    #[error("session {session}, seq {seq}: {source}")]
+    #[error("session {session}, event {seq}: {source}")]
     Build {
         /// Which Session.
         session: SessionId,
@@ -34,7 +34,7 @@ pub enum AskError {
         source: BuildError,
     },
     /// The Session ends earlier: `annals log` lists its events.
-    #[error("Session {session} has no event at seq {seq}; `annals log` lists them")]
+    #[error("session {session} has no event {seq} (see annals log)")]
     NoEvent {
         /// Which Session.
         session: SessionId,

@@ -50,7 +50,7 @@ impl Lack {
             return None;
         }
         let names: Vec<&str> = lacks.iter().map(|lack| lack.words()).collect();
-        let mut told = format!("Not recorded: {}.", names.join(", "));
+        let mut told = format!("{}.", names.join(", "));
         if lacks.contains(&Self::Request) {
             told.push_str(" What is shown is rebuilt from the views just before the answer.");
         }

@@ -321,3 +321,25 @@ fn a_prune_spares_the_newest_outputs_two_turns_and_skills() {
     let request = log.request("test/alpha", SystemMessages::Native);
     assert_eq!(messages(&request)[2]["results"][0]["output"], "[Old tool result content cleared]");
 }
+
+#[test]
+fn a_prune_never_names_a_hosted_call() {
+    let mut log = Log::new();
+    for turn in 0..6 {
+        log.user(&format!("in-{turn}"), "go");
+        let (own, hosted) = (format!("c{turn}"), format!("h{turn}"));
+        let result = format!("{{\"page\":\"{}\"}}", "y".repeat(60_000));
+        log.answer(
+            "test/alpha",
+            vec![
+                call(0, &own, false),
+                settled(&own, &"x".repeat(60_000), None, None),
+                call(1, &hosted, true),
+                settled(&hosted, &"y".repeat(60_000), None, Some(&result)),
+            ],
+        );
+    }
+    let planned = prune(&log.view.history).unwrap();
+    assert_eq!(planned.calls.iter().map(|call| call.as_str()).collect::<Vec<_>>(), ["c0", "c1"]);
+    assert_eq!(planned.tokens, 30_000, "what stays in every request wins nothing");
+}

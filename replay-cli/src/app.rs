@@ -21,7 +21,7 @@ use std::process::ExitCode;
 use std::time::SystemTime;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// A window on the Sessions of coding agents, and a way to record, prove and replay them.
+/// Record, search, replay and verify the sessions of coding agents.
 ///
 /// From the log alone, every request that a model ever received can be rebuilt byte for byte, explained, and proved
 /// unaltered. Try `annals import --discover`, then `annals replay`.
@@ -39,10 +39,10 @@ struct Global {
     /// The store's folder; else $ANNALS_STORE, else `annals` in the platform's data folder.
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     store: Option<PathBuf>,
-    /// Reads FILE instead of the store: what an agent left on disk, or an export. Nothing is created.
+    /// Read FILE instead of the store: what an agent left on disk, or an export. Nothing is created.
     #[arg(id = "in", long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
     file: Option<PathBuf>,
-    /// Answers in JSON.
+    /// Print JSON.
     #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
     /// When to use colours; NO_COLOR is respected.

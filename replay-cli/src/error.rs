@@ -75,7 +75,7 @@ impl Unpinnable {
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
     /// The store has no such Session: one of `meant`, perhaps.
-    #[error("no Session is called {name:?} in {}{}", store.display(), meant_by(.meant))]
+    #[error("no session matches {name:?} in {}{}", store.display(), meant_by(.meant))]
     NoSession {
         /// What was asked for.
         name: String,
@@ -101,7 +101,7 @@ pub enum CliError {
         path: PathBuf,
     },
     /// The store holds no Session yet.
-    #[error("the store in {} holds no Session yet; `annals import --discover` looks for some", store.display())]
+    #[error("the store in {} is empty; `annals import --discover` lists sessions to import", store.display())]
     NoSessions {
         /// Which store.
         store: PathBuf,
@@ -117,7 +117,7 @@ pub enum CliError {
         last: Seq,
     },
     /// The Session has fewer requests.
-    #[error("Session {session} has {count} recorded requests; there is no number {wanted}")]
+    #[error("there is no request {wanted}: session {session} has {count} recorded requests")]
     NoRequest {
         /// Which.
         session: SessionId,
@@ -137,7 +137,7 @@ pub enum CliError {
         count: u64,
     },
     /// A command that records works on the store alone.
-    #[error("{} is a file: import it first, then name its Session; a file is never changed", file.display())]
+    #[error("{} is a file: import it first, then name its session; a file is never changed", file.display())]
     OnlyInTheStore {
         /// What was named.
         file: PathBuf,
@@ -174,7 +174,7 @@ pub enum CliError {
         text: String,
     },
     /// The file holds several Sessions.
-    #[error("{} holds {} Sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
+    #[error("{} holds {} sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
     Several {
         /// Which file.
         file: PathBuf,
@@ -185,11 +185,11 @@ pub enum CliError {
     #[error(transparent)]
     Build(#[from] BuildError),
     /// Walking needs keys and a screen.
-    #[error("--step walks in a terminal, and this is none; without it the whole Session is told")]
+    #[error("--step needs a terminal")]
     NoTerminal,
     /// Without a compaction the history is larger than the model's context: switch to a larger model first.
     #[error(
-        "Session {session}: without the compaction at seq {seq} the history takes about {tokens} tokens, and the model's \
+        "session {session}: without the compaction at event {seq} the history takes about {tokens} tokens, and the model's \
          context holds {limit}; switch to a model that holds more first"
     )]
     WouldNotFit {
@@ -203,7 +203,7 @@ pub enum CliError {
         limit: u64,
     },
     /// No completed compaction stands there.
-    #[error("Session {session}: no compaction stands at seq {seq}; `annals compactions` lists them")]
+    #[error("event {seq} is not a compaction in force (see annals compactions)")]
     NoCompaction {
         /// Which Session.
         session: SessionId,
@@ -261,8 +261,8 @@ pub enum CliError {
     },
     /// There is no store yet.
     #[error(
-        "there is no store in {}; `annals import --discover` looks for Sessions to begin one with, --store DIR names \
-         another", dir.display()
+        "there is no store in {}; `annals import --discover` lists sessions to import, --store DIR names another \
+         store", dir.display()
     )]
     NoStore {
         /// Where it was looked for.
@@ -293,7 +293,7 @@ pub enum CliError {
     #[error(transparent)]
     Recognise(#[from] RecogniseError),
     /// A folder holds nothing that can be imported.
-    #[error("{}: holds nothing that OpenCode, Codex CLI, Claude Code or annals wrote", path.display())]
+    #[error("{}: nothing here was written by OpenCode, Codex CLI, Claude Code or annals", path.display())]
     NothingThere {
         /// Which.
         path: PathBuf,
@@ -309,7 +309,7 @@ pub enum CliError {
     Ask(#[from] AskError),
     /// An export of ours is imported as it is, or not at all.
     #[error(
-        "{}: an export of annals cannot be redacted: its Batches prove each other as they are. Import it without --redact",
+        "{}: an export of annals cannot be redacted: its digests hold for the texts as they are. Import it without --redact",
         path.display()
     )]
     Unredactable {

@@ -17,6 +17,11 @@ pub fn plain(text: &str) -> String {
     text.replace('\t', "    ").replace("\r\n", "\n")
 }
 
+/// A name as it is laid out: on one line, so that it cannot pass for lines of ours.
+pub fn name(text: &str) -> String {
+    plain(text).replace('\n', "␊")
+}
+
 /// Display width in columns.
 pub fn columns(text: &str) -> usize {
     UnicodeWidthStr::width(&*visible(text))
@@ -116,6 +121,10 @@ impl<'a> Sheet<'a> {
     /// A line across the sheet, with words in it: `── 3 ───────── 20:11:19 ──`.
     pub fn rule(&mut self, left: &str, right: &str, tone: Tone) -> io::Result<()> {
         let sides = columns(left) + columns(right) + 8 + if right.is_empty() { 0 } else { 2 };
+        if sides + 2 > self.look.width && !right.is_empty() {
+            self.rule(left, "", tone)?;
+            return writeln!(self.out, "     {}", self.look.paint(Tone::Dim, right));
+        }
         let line = "─".repeat(self.look.width.saturating_sub(sides).max(2));
         let (dash, look) = (|text: &str| self.look.paint(Tone::Dim, text), self.look);
         let right = match right {
@@ -136,6 +145,8 @@ impl<'a> Sheet<'a> {
         let mark = if self.undone { "×" } else { "" };
         let seq = seq.map(|seq| format!("{mark}{seq}")).unwrap_or_default();
         let (look, text_at, label_width) = (self.look, self.text(), self.label);
+        let (named, right_text) = (name(label.0), name(right.0));
+        let (label, right) = ((named.as_str(), label.1), (right_text.as_str(), right.1));
         let (label, text, right) =
             ((label.0, self.tone(label.1)), (text.0, self.tone(text.1)), (right.0, self.tone(right.1)));
         let reserved = if right.0.is_empty() { 0 } else { columns(right.0) + 2 };
@@ -277,6 +288,7 @@ mod tests {
     #[test]
     fn what_is_escaped_takes_the_room_that_it_is_drawn_in() {
         assert_eq!(plain("a\r\nc\td"), "a\nc    d");
+        assert_eq!(name("a\nb"), "a␊b");
         assert_eq!(columns("a\x1b[2J\u{202e}"), 13);
         assert_eq!(clip("ab\u{202e}cdefgh", 12), "ab\u{202e}c…");
     }

@@ -1,6 +1,6 @@
 //! Draws messages whole, as `history` and `transcript` show them: nothing is cut.
 
-use crate::layout::{Sheet, plain};
+use crate::layout::{Sheet, name, plain};
 use crate::look::{Tone, duration, money, size, thousands};
 use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
@@ -53,13 +53,13 @@ pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Bl
 }
 
 fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
-    let name = attachment.name.as_deref().unwrap_or("a file");
-    let line = format!("attached {} ({}, {})", plain(name), attachment.mime, size(attachment.uri.bytes()));
+    let called = attachment.name.as_deref().unwrap_or("a file");
+    let line = format!("attached {} ({}, {})", name(called), attachment.mime, size(attachment.uri.bytes()));
     sheet.row(None, ("", Tone::Dim), (&line, Tone::Dim), ("", Tone::Dim))
 }
 
 fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
-    let head = format!("{} on {}", answer.agent, answer.model);
+    let head = name(&format!("{} on {}", answer.agent, answer.model));
     sheet.row(Some(seq), ("assistant", Tone::Model), (&head, Tone::Dim), (right, Tone::Dim))?;
     for content in &answer.content {
         match content {

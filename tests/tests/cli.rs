@@ -290,5 +290,5 @@ fn a_compaction_is_undone_unless_the_model_could_not_take_the_history_without_it
     let refused = annals.show(&["compactions", "--undo", "11"]);
     assert!(refused.contains("takes about") && refused.contains("context holds 500"), "{refused}");
     let unknown = annals.show(&["compactions", "--undo", "12"]);
-    assert!(unknown.contains("no compaction stands at seq 12"), "{unknown}");
+    assert!(unknown.contains("event 12 is not a compaction in force"), "{unknown}");
 }

@@ -1,6 +1,7 @@
 //! What is printed can steer no terminal, nothing of it is lost, and the numbers in it are taken back.
 
 #[path = "cli/command.rs"]
+#[expect(dead_code, reason = "not every test needs all of it")]
 mod command;
 #[path = "output/hostile.rs"]
 mod hostile;

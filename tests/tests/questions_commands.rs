@@ -95,7 +95,7 @@ fn a_bisection_takes_a_pattern_or_a_command_and_ends_that_differ() {
         "! grep -q '\"type\":\"compaction\"'",
     ]);
     assert_eq!(by_command.status, 0, "{}", by_command.remarks);
-    assert!(by_command.out.contains("it holds first after seq 27"), "{}", by_command.out);
+    assert!(by_command.out.contains("it holds first after event 27"), "{}", by_command.out);
     let equal = r#"{"session": {"agent": "build"}}"#;
     insta::assert_snapshot!(
         annals.show(&["bisect", &file, "--good", "0", "--bad", "58", "--where", equal])

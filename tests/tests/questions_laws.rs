@@ -156,7 +156,7 @@ async fn a_bisection_refuses_ends_that_do_not_differ_and_patterns_that_are_none(
     let past = eventful().await.past().await;
     let always = annals_scenario::judge(r#"{"session": {"agent": "build"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &always).await.unwrap_err();
-    assert_eq!(error.to_string(), "it holds at the good end already (before seq 1)");
+    assert_eq!(error.to_string(), "it holds at the good end already (before event 1)");
     let never = annals_scenario::judge(r#"{"session": {"agent": "other"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &never).await.unwrap_err();
     assert!(error.to_string().starts_with("it does not hold at the bad end"), "{error}");

@@ -17,7 +17,7 @@ impl Tale {
             }
             Event::SessionForked(forked) => {
                 self.answered();
-                let line = format!("continues Session {} from seq {}", forked.parent, forked.cut);
+                let line = format!("continues session {} from event {}", forked.parent, forked.cut);
                 ("fork", Session, line, None)
             }
             Event::SessionTitled(titled) => ("title", Session, titled.title.clone(), None),
@@ -62,43 +62,41 @@ impl Tale {
                 ("input", Session, format!("a waiting input is now delivered as {}", changed.delivery), None)
             }
             Event::EpochStarted(started) if !started.known => {
-                let line = format!("a Context Epoch began ({}); its baseline was not recorded", started.cause);
+                let line = format!("system prompt ({}): not recorded", started.cause);
                 ("epoch", Context, line, None)
             }
             Event::EpochStarted(started) => {
                 let chars: u64 = started.parts.iter().map(|part| part.text.chars()).sum();
                 let keys = keys(started.parts.iter().map(|part| &part.key));
-                let line = format!(
-                    "a Context Epoch began ({}): {} of baseline from {keys}",
-                    started.cause,
-                    counted(chars, "character")
-                );
+                let line = format!("system prompt ({}): {} from {keys}", started.cause, counted(chars, "character"));
                 ("epoch", Context, line, None)
             }
             Event::EpochReplacementBlocked(blocked) => {
                 let keys = keys(&blocked.keys);
-                let line = format!("a new baseline is due ({}), but {keys} cannot be read", blocked.cause);
+                let line = format!("a new system prompt is due ({}), but {keys} cannot be read", blocked.cause);
                 ("blocked", Warning, line, None)
             }
             Event::ContextAdmitted(told) => {
                 // Agents that Sessions are imported from may not say which sources a message speaks of.
-                let place = if told.keys.is_empty() { String::new() } else { format!(" in {}", keys(&told.keys)) };
-                let line = format!("told the model what changed{place}");
+                let place = if told.keys.is_empty() { String::new() } else { format!(": {}", keys(&told.keys)) };
+                let line = format!("context update sent to the model{place}");
                 ("context", Context, line, Some(told.text.clone()))
             }
             Event::InstructionDiscovered(discovered) => {
                 ("context", Context, format!("discovered {}", discovered.path), None)
             }
             Event::CompactionUndone(undone) => {
-                ("undone", Session, format!("the compaction at seq {} was undone", undone.compaction), None)
+                ("undone", Session, format!("compaction at event {} undone", undone.compaction), None)
             }
             Event::ToolOutputsPruned(pruned) => {
                 let line = format!("{} left the model's view", counted(pruned.calls.len() as u64, "old tool output"));
                 ("pruned", Context, line, None)
             }
-            Event::MessagePinned(pinned) => ("pinned", Session, format!("the message at seq {}", pinned.message), None),
+            Event::MessagePinned(pinned) => {
+                ("pinned", Session, format!("the message at event {}", pinned.message), None)
+            }
             Event::MessageUnpinned(unpinned) => {
-                ("unpinned", Session, format!("the message at seq {}", unpinned.message), None)
+                ("unpinned", Session, format!("the message at event {}", unpinned.message), None)
             }
             Event::SyntheticAdded(added) => ("runtime", Session, String::new(), Some(added.text.clone())),
             Event::ShellRan(ran) => {
@@ -125,17 +123,14 @@ impl Tale {
                 ("redacted", Warning, kinds.join(", "), None)
             }
             Event::RevertStaged(staged) => {
-                let line = format!(
-                    "an undo of everything from seq {} on was prepared{}",
-                    staged.first_removed,
-                    files(staged.files.len())
-                );
+                let line =
+                    format!("undo staged: events {} and later{}", staged.first_removed, files(staged.files.len()));
                 ("revert", Warning, line, None)
             }
-            Event::RevertCleared(_) => ("revert", Session, "the prepared undo was dropped".to_owned(), None),
+            Event::RevertCleared(_) => ("revert", Session, "the staged undo was cleared".to_owned(), None),
             Event::RevertCommitted(committed) => {
                 self.answered();
-                let line = format!("everything from seq {} on was undone", committed.first_removed);
+                let line = format!("undone: events {} and later", committed.first_removed);
                 ("revert", Warning, line, None)
             }
             Event::ChildStarted(started) => {
@@ -180,7 +175,7 @@ impl Tale {
 }
 
 fn files(count: usize) -> String {
-    if count == 0 { String::new() } else { format!("; {} changed with it", counted(count as u64, "file")) }
+    if count == 0 { String::new() } else { format!("; {} restored", counted(count as u64, "file")) }
 }
 
 /// Keys for people, separated by commas.

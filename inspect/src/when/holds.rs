@@ -95,7 +95,7 @@ impl Reason {
             Self::Withdrawn => "the input was withdrawn before it joined",
             Self::NotInherited => "the input waited when the Session was forked; a fork does not inherit it",
             Self::Truncated => "left by truncation: the bounded output that the model reads does not hold it",
-            Self::Structured => "it stands in the structured value; the Model Tool Output does not hold it",
+            Self::Structured => "it is in the structured value; the output that the model reads does not hold it",
             Self::Replaced => "the tool showed it while it ran; its result does not hold it",
             Self::NotSent => "no request was given it",
         }

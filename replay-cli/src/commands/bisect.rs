@@ -61,7 +61,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
 /// When the output refuses.
 pub fn draw(found: &Found, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let last = found.bad.0.saturating_sub(1);
-    sheet.rule(&format!("it holds first after seq {last}"), "with this Batch", Tone::Strong)?;
+    sheet.rule(&format!("it holds first after event {last}"), "with this Batch", Tone::Strong)?;
     for fact in &found.facts {
         let time = sheet.look.clock(fact.at);
         sheet.row(Some(fact.seq), ("", Tone::Plain), (fact.kind, Tone::Plain), (&time, Tone::Dim))?;

@@ -8,17 +8,17 @@ use crate::host::{Host, HostError, Questions, configured, opening};
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Write};
 
-/// Works with a model in a conversation: prompts, answers, tools, questions, one after another.
+/// Work with a model in a conversation.
 ///
-/// What is typed while the model works joins its turn at the next boundary. A line that ends in a backslash goes on in
-/// the next one; pasted lines stay together. `/help` lists what else can be said: another model or agent, a new Session,
+/// What is typed while the model works joins its turn at the next boundary. A line that ends in a backslash continues in
+/// the next one; pasted lines stay together. `/help` lists commands: another model or agent, a new Session,
 /// undo and redo, compaction, costs. Ctrl-C interrupts what runs, Ctrl-D leaves; the Session stays.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Goes on with the last Session of this directory.
+    /// Continue the last session of this directory.
     #[arg(long = "continue", short = 'c', conflicts_with = "session")]
     go_on: bool,
-    /// Goes on with this Session: its id, the beginning of it, words of its title, or @last.
+    /// Continue this session: its id, the beginning of it, words of its title, or @last.
     #[arg(long, short = 's', value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]

@@ -127,7 +127,7 @@ fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     }
     facts.extend(entry.model.as_ref().map(ToString::to_string));
     facts.extend((entry.cost > 0).then(|| money(entry.cost)));
-    let head = look.paint(Tone::Strong, &format!("seq {:>5}", entry.seq));
+    let head = look.paint(Tone::Strong, &format!("event {:>5}", entry.seq));
     writeln!(out, "{head}  {}  {}", look.paint(Tone::Dim, &look.exact(entry.at)), facts.join(", "))?;
     let mut tell = |text: &str| -> Result<(), CliError> {
         for line in wrap(&plain(text), look.width.saturating_sub(11)) {
@@ -181,7 +181,7 @@ async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
     let undone = CompactionUndone { compaction: seq }.into();
     let (session, at) = undoing::append(&reader, desk.look.now, session, undone).await?;
     let fork = undoing::in_fork(named, session);
-    desk.remark(&format!("undone{fork}, at seq {at}; the next turn sees the history without it"));
+    desk.remark(&format!("undone{fork} (event {at}); the next turn sees the history without it"));
     Ok(Verdict::Fine)
 }
 

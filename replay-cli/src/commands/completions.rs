@@ -5,7 +5,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 use std::io::Write;
 
-/// Prints what makes a shell complete commands and options.
+/// Generate shell completions.
 ///
 /// For bash: annals completions bash > ~/.local/share/bash-completion/completions/annals
 #[derive(Clone, Debug, clap::Args)]

@@ -65,15 +65,15 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let messages: Vec<_> = told(&view.history).collect();
     if !messages.is_empty() {
         writeln!(sheet.out)?;
-        sheet.rule("told since", &counted(messages.len() as u64, "message"), Tone::Strong)?;
+        sheet.rule("context updates", &counted(messages.len() as u64, "message"), Tone::Strong)?;
         messages.iter().try_for_each(|message| message::draw(message, "", &mut sheet, blobs))?;
     }
     if let Some(blocked) = &epoch.blocked {
         let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
-        let line = format!("a new baseline is due ({}), but {} cannot be read", blocked.cause, keys.join(", "));
+        let line = format!("a new system prompt is due ({}), but {} cannot be read", blocked.cause, keys.join(", "));
         sheet.row(Some(blocked.seq), ("blocked", Tone::Warn), (&line, Tone::Plain), ("", Tone::Dim))?;
     } else if let Some(cause) = epochs.due() {
-        let line = format!("the next turn begins a new Context Epoch ({cause})");
+        let line = format!("the next turn renders a new system prompt ({cause})");
         sheet.row(None, ("due", Tone::Warn), (&line, Tone::Plain), ("", Tone::Dim))?;
     }
     Ok(Verdict::Fine)
@@ -96,7 +96,7 @@ fn told(history: &annals_projections::History) -> impl Iterator<Item = &annals_p
 
 fn baseline(epoch: &Epoch, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
     let left = format!("epoch {} · {}", epoch.mark.epoch, epoch.mark.cause);
-    let right = format!("seq {} · {}", epoch.mark.seq, epoch.location.directory);
+    let right = format!("event {} · {}", epoch.mark.seq, epoch.location.directory);
     sheet.rule(&left, &right, Tone::Strong)?;
     if !epoch.known {
         let line = "this system prompt was not recorded by the agent that the session was imported from";
@@ -148,7 +148,7 @@ async fn marks(epochs: &Epochs, found: &Found, desk: &Desk, out: &mut (dyn Write
             "{}  {:<14}  {}  {facts}",
             desk.look.paint(Tone::Strong, &format!("{:>3}", mark.epoch)),
             mark.cause.as_str(),
-            desk.look.paint(Tone::Dim, &format!("seq {:>5} to {:<5}", mark.seq, Seq(until.0.saturating_sub(1)))),
+            desk.look.paint(Tone::Dim, &format!("events {:>5} to {:<5}", mark.seq, Seq(until.0.saturating_sub(1)))),
         )?;
     }
     Ok(Verdict::Fine)
@@ -157,6 +157,6 @@ async fn marks(epochs: &Epochs, found: &Found, desk: &Desk, out: &mut (dyn Write
 fn facts(event: &Event, at: annals_core::Time, look: &Look) -> String {
     let Event::EpochStarted(started) = event else { return String::new() };
     let keys: Vec<&str> = started.parts.iter().map(|part| part.key.as_str()).collect();
-    let what = if started.known { keys.join(", ") } else { "baseline not recorded".to_owned() };
+    let what = if started.known { keys.join(", ") } else { "not recorded".to_owned() };
     format!("{}  {what}", look.clock(at))
 }

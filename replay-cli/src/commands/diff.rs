@@ -90,7 +90,9 @@ async fn cuts(
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let (reader, session) = desk.find(session).await?;
+    let first = from;
     let from = reader.until(session, Some(Seq(from))).await?;
+    let last = to;
     let to = reader.until(session, to.map(Seq)).await?;
     let before = reader.view(session, from).await?;
     let after = reader.view(session, to).await?;
@@ -112,7 +114,8 @@ async fn cuts(
         draw(&found, &desk.look, out)?;
     }
     if from == to {
-        desk.remark("both events landed in one Batch: there is no view between them");
+        let last = last.unwrap_or(to.0.saturating_sub(1));
+        desk.remark(&format!("events {first} and {last} were written together; nothing to compare"));
     }
     Ok(Verdict::bad_if(!found.is_empty()))
 }
@@ -139,7 +142,7 @@ fn one(change: &Change, look: &Look, out: &mut dyn Write) -> io::Result<()> {
         (None, Some(after)) => side('+', Tone::Good, &path, after, look, out),
         (Some(before), None) => side('-', Tone::Bad, &path, before, look, out),
         (before, after) => {
-            let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), short);
+            let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), whole);
             let (before, after) = (plain(&side(before)), plain(&side(after)));
             let line = format!("{before} → {after}");
             let fits = columns(&line) + columns(&path) + 3 <= look.width;
@@ -199,23 +202,32 @@ fn side(mark: char, tone: Tone, path: &str, value: &Value, look: &Look, out: &mu
     Ok(())
 }
 
-/// A value for people: messages by who speaks and what is said, texts as they are.
+/// A value for people: messages by who speaks and what is said, calls without what they gave, texts as they are.
 fn short(value: &Value) -> String {
+    told(value, false)
+}
+
+/// The same with what calls gave: what is compared line by line.
+fn whole(value: &Value) -> String {
+    told(value, true)
+}
+
+fn told(value: &Value, outputs: bool) -> String {
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     match value {
         Value::String(text) => text.clone(),
         Value::Object(_) => match (text("type"), text("text").or(text("summary"))) {
             (Some("assistant"), _) => {
                 let content = value.get("content").and_then(Value::as_array).map(Vec::as_slice).unwrap_or_default();
-                let parts: Vec<String> = content.iter().map(part).collect();
+                let parts: Vec<String> = content.iter().map(|value| part(value, outputs)).collect();
                 format!("assistant: {}", parts.join("\n"))
             }
-            (Some("text"), _) | (Some("tool"), _) | (Some("reasoning"), _) => part(value),
+            (Some("text"), _) | (Some("tool"), _) | (Some("reasoning"), _) => part(value, outputs),
             (Some(kind), Some(text)) => format!("{kind}: {text}"),
             _ => on_lines(value),
         },
         Value::Array(items) if items.iter().any(Value::is_object) => {
-            items.iter().map(short).collect::<Vec<_>>().join("\n")
+            items.iter().map(|item| told(item, outputs)).collect::<Vec<_>>().join("\n")
         }
         other => on_lines(other),
     }
@@ -227,7 +239,7 @@ fn on_lines(value: &Value) -> String {
     if line.len() <= 100 { line } else { serde_json::to_string_pretty(value).unwrap_or(line) }
 }
 
-fn part(part: &Value) -> String {
+fn part(part: &Value, outputs: bool) -> String {
     let text = |name: &str| part.get(name).and_then(Value::as_str).unwrap_or_default();
     match text("type") {
         "tool" => {
@@ -237,7 +249,7 @@ fn part(part: &Value) -> String {
                 text("status"),
                 on_lines(part.get("input").unwrap_or(&Value::Null))
             );
-            let given = [text("output"), text("error")].into_iter().filter(|text| !text.is_empty());
+            let given = [text("output"), text("error")].into_iter().filter(|text| outputs && !text.is_empty());
             std::iter::once(head.as_str()).chain(given).collect::<Vec<_>>().join("\n")
         }
         "reasoning" => format!("[reasoning] {}", text("text")),

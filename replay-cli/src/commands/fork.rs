@@ -15,7 +15,7 @@ use annals_store::{Draft, placing};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Begins a Session that goes on from a place in another one; nothing is copied, and the other one stays as it is.
+/// Branch a session at any event (no copy).
 ///
 /// The fork reads what lies before its cut from its parent: history, baseline and Context Snapshot are the parent's at
 /// the cut. Pending inputs, open calls, staged reverts, usage and permission replies are not inherited. Works on own and

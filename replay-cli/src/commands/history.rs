@@ -41,6 +41,6 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         message::draw(message, mark, &mut sheet, blobs)?;
         count += 1;
     }
-    desk.remark(&format!("{} would be sent", counted(count, "message")));
+    desk.remark(&format!("the next request would carry {}", counted(count, "message")));
     Ok(Verdict::Fine)
 }

@@ -19,7 +19,7 @@ use annals_store::exchange::{Damage, VerifyReport, verify_session};
 use std::io::Write;
 use std::time::Duration;
 
-/// Verifies a Session and tells it as a person wants to read it.
+/// Show a session as a readable timeline (verified).
 ///
 /// SESSION may be a file: what OpenCode, Codex CLI or Claude Code left on disk, or an export. It is read into memory;
 /// nothing is created. Exit status 1 if the log is damaged.
@@ -27,7 +27,7 @@ use std::time::Duration;
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Tells everything whole: results, reasoning, context, summaries.
+    /// Show everything in full: results, reasoning, context, summaries.
     #[arg(long)]
     full: bool,
     /// Walks through it event by event: arrow keys or space, q to leave.

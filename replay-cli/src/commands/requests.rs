@@ -3,7 +3,7 @@
 use crate::desk::{Desk, Found, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{Sheet, plain};
+use crate::layout::{Sheet, name, plain};
 use crate::look::{Look, Tone, counted, thousands};
 use annals_core::{Digest, Event};
 use annals_inspect::SessionAt;
@@ -106,10 +106,10 @@ fn line(
         "{} {}  {}  {:<7} {} on {}{again}  {}{}",
         look.paint(tone, sign),
         look.paint(Tone::Strong, &format!("{number:>4}")),
-        look.paint(Tone::Dim, &format!("seq {:>5}  {}", mark.seq, look.clock(mark.at))),
+        look.paint(Tone::Dim, &format!("event {:>5}  {}", mark.seq, look.clock(mark.at))),
         mark.purpose.as_str(),
-        mark.agent,
-        mark.model,
+        name(mark.agent.as_str()),
+        name(mark.model.as_str()),
         look.paint(Tone::Dim, &mark.digest.short()),
         look.paint(Tone::Bad, &why),
     )?;
@@ -182,7 +182,7 @@ fn bytes(wire: Wire, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdic
 
 fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let left = format!("request {number} · {}", mark.purpose);
-    let right = format!("seq {} · {}", mark.seq, sheet.look.clock(mark.at));
+    let right = format!("event {} · {}", mark.seq, sheet.look.clock(mark.at));
     sheet.rule(&left, &right, Tone::Strong)?;
     let head = format!("{} on {}, {} tokens or so", request.agent, request.model.model, thousands(request.chars() / 4));
     sheet.row(None, ("", Tone::Dim), (&head, Tone::Dim), ("", Tone::Dim))?;

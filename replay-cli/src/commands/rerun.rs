@@ -16,7 +16,7 @@ use annals_runtime::Session;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-/// Runs a recorded Session again, from a point in a fork of it, and tells where the answers differ.
+/// Run a recorded session again in a fork, and show where the answers differ.
 ///
 /// What a person did after that point is done again: inputs are given, models and agents switched, compactions asked for.
 /// Tools run for real, under the permission rules, and context is what it is now; with --recorded, and with --replay,

@@ -17,7 +17,7 @@ use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
 use annals_store::Head;
 use std::io::Write;
 
-/// Undoes a message and all that follows it: first staged, then committed or cleared.
+/// Undo a message and all that follows it: first staged, then committed or cleared.
 ///
 /// Staging shows what goes and changes no view of the model. While it is staged, `--clear` drops it, `--to` moves it,
 /// and `--commit`, or a new prompt, carries it out: the messages leave the history, the transcript keeps them, marked,
@@ -36,13 +36,13 @@ pub struct Args {
     /// follows it.
     #[arg(long, value_name = "EVENT|turn:N", group = "what")]
     to: Option<MessageRef>,
-    /// Drops what is staged; files that it put back return.
+    /// Drop what is staged, and restore the files as they were before it.
     #[arg(long, group = "what")]
     clear: bool,
-    /// Carries out what is staged.
+    /// Apply what is staged.
     #[arg(long, group = "what")]
     commit: bool,
-    /// Undoes the talk alone: files stay as they are.
+    /// Undo the conversation only; leave files as they are.
     #[arg(long, requires = "to")]
     talk: bool,
 }
@@ -130,7 +130,7 @@ async fn stage(
         json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
     }
-    desk.remark(&format!("staged, at seq {seq}; `--commit` carries it out, `--clear` drops it"));
+    desk.remark(&format!("undo staged (event {seq}); `--commit` applies it, `--clear` drops it"));
     Ok(Verdict::Fine)
 }
 
@@ -167,7 +167,7 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
         true => format!("{messages} left the Session; the transcript keeps them, marked"),
         false => format!("{messages} stay"),
     };
-    desk.remark(&format!("{word}, at seq {seq}; {then}"));
+    desk.remark(&format!("{word} (event {seq}); {then}"));
     Ok(Verdict::Fine)
 }
 

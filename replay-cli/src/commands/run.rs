@@ -16,24 +16,24 @@ use annals_tools::attachment;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Gives a prompt to a model, with tools to work in this directory, and shows its answer.
+/// Send a prompt to a model with tools for this directory, and show its answer.
 ///
 /// On a terminal the answer streams, tools are shown as they run, and permissions are asked for. Otherwise stdout holds
 /// the answer alone, and questions are rejected unless --yes or a rule allows. Ctrl-C interrupts the turn and keeps the
-/// Session; a second one leaves at once. Everything is in the log: `annals replay @last` tells it again. Exit status 0
+/// Session; a second one leaves at once. Everything is in the log: `annals replay @last` shows it again. Exit status 0
 /// for an answer, 1 for none, 2 for wrong use.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// What is to be done; `-` stands for what comes through stdin, which is otherwise appended.
+    /// The prompt; `-` is replaced by stdin, which is otherwise appended.
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
-    /// Goes on with the last Session of this directory; without a prompt, with what was interrupted in it.
+    /// Continue the last session of this directory; without a prompt, what was interrupted in it.
     #[arg(long = "continue", short = 'c', conflicts_with = "session")]
     go_on: bool,
-    /// Goes on with this Session: its id, the beginning of it, words of its title, or @last.
+    /// Continue this session: its id, the beginning of it, words of its title, or @last.
     #[arg(long, short = 's', value_name = "SESSION")]
     session: Option<String>,
-    /// Gives a file with the prompt: text, an image, a PDF or a sound. May be said again.
+    /// Attach a file to the prompt: text, an image, a PDF or a sound. May be repeated.
     #[arg(long = "file", short = 'f', value_name = "PATH")]
     files: Vec<PathBuf>,
     #[command(flatten)]

@@ -10,7 +10,7 @@ use clap::{Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
-/// Plays whole Sessions that are told as data, begins such a file, or records one.
+/// Run, create or record scenario files.
 ///
 /// A scenario says what the world looks like, what the user, the model and the tools do, and what must then be true. It
 /// plays through the real runtime and store. See fixtures/scenarios/FORMAT.md.

@@ -9,7 +9,7 @@ use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
 use std::io::Write;
 
-/// Finds TEXT in everything that was said, called, told and answered, in all Sessions, the newest first.
+/// Search prompts, answers, tool calls and context of all sessions, newest first.
 ///
 /// Capital letters count only if TEXT has some. Exit status 1 if nothing is found.
 #[derive(Clone, Debug, clap::Args)]
@@ -23,7 +23,7 @@ pub struct Args {
     /// Only in what these wrote; may be repeated.
     #[arg(long, value_enum, value_name = "WHO")]
     by: Vec<By>,
-    /// At most so many places.
+    /// Limit to COUNT places.
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<u64>,
 }

@@ -3,8 +3,8 @@
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{columns, pad, plain, wrap};
-use crate::look::{Look, Tone, counted, thousands};
+use crate::layout::{clip, columns, name, pad};
+use crate::look::{Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
 use crate::reader::short_ids;
 use annals_core::SessionId;
@@ -12,7 +12,7 @@ use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
 use std::io::Write;
 
-/// Lists the Sessions of the store, the newest first.
+/// List the sessions of the store, newest first.
 ///
 /// WORDS keeps those whose title holds all of them. An id may be shortened wherever a Session is named, as long as it
 /// stays the only one; the ids shown here are short enough to copy.
@@ -33,13 +33,13 @@ pub struct Args {
     /// In which order.
     #[arg(long, value_enum, default_value = "updated")]
     sort: Sort,
-    /// The other way round.
+    /// Reverse the order.
     #[arg(long)]
     reverse: bool,
-    /// At most so many.
+    /// Limit to COUNT.
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<usize>,
-    /// Also Sessions that another Session began.
+    /// Include sessions that another session started (sub-agents).
     #[arg(long)]
     children: bool,
 }
@@ -47,7 +47,7 @@ pub struct Args {
 /// An order of Sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// The last change first.
+    /// Last changed first.
     Updated,
     /// Newest first.
     Created,
@@ -122,24 +122,26 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         .map(|(id, entry)| {
             let cost = pricing.cost(entry.cost, &entry.unpriced.tokens);
             let cost = if cost == Cost::default() { String::new() } else { cost.shown() };
-            let who = entry.origin.clone().unwrap_or_else(|| entry.agent.to_string());
+            let who = name(&entry.origin.clone().unwrap_or_else(|| entry.agent.to_string()));
             let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
             [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
         })
         .collect();
-    draw(&rows, &table, &desk.look, out)?;
+    draw(&rows, &table, desk, out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|(_, entry)| pricing.cost(entry.cost, &entry.unpriced.tokens))) {
         desk.remark(remark);
     }
     match rows.len() {
-        0 if all == 0 => desk.remark("the store holds no Session yet; `annals import --discover` looks for some"),
-        0 => desk.remark(&format!("none of {} fits", counted(all as u64, "Session"))),
+        0 if all == 0 => desk.remark("the store is empty; `annals import --discover` lists sessions to import"),
+        0 => desk.remark(&format!("no match in {}", counted(all as u64, "session"))),
         _ => {}
     }
     Ok(Verdict::Fine)
 }
 
-fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+/// One row a Session; on a terminal titles are cut at its edge.
+fn draw(rows: &[Row], table: &[[String; 5]], desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    let (look, watched) = (&desk.look, desk.watched);
     const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
     if rows.is_empty() {
         return Ok(());
@@ -166,14 +168,10 @@ fn draw(rows: &[Row], table: &[[String; 5]], look: &Look, out: &mut dyn Write) -
         let [id, age, who, turns, cost] = cells;
         let cells = line([id, age, who, turns, cost]);
         let (id, rest) = cells.split_at(id.len());
-        let title = if entry.title.is_empty() { "(no title)".to_owned() } else { plain(&entry.title) };
-        let mut lines = wrap(&title, room).into_iter();
-        let first = lines.next().unwrap_or_default();
+        let title = if entry.title.is_empty() { "(no title)".to_owned() } else { name(&entry.title) };
+        let title = if watched { clip(&title, room) } else { title };
         let tone = if entry.titled { Tone::Strong } else { Tone::Plain };
-        writeln!(out, "{}{}{}", look.paint(Tone::Context, id), rest, look.paint(tone, &first))?;
-        for line in lines {
-            writeln!(out, "{:width$}{}", "", look.paint(tone, &line), width = columns(&head))?;
-        }
+        writeln!(out, "{}{}{}", look.paint(Tone::Context, id), rest, look.paint(tone, &title))?;
     }
     Ok(())
 }

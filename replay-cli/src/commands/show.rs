@@ -11,11 +11,11 @@ use annals_projections::ToJson;
 use serde_json::Value;
 use std::io::Write;
 
-/// Shows one event whole: every field, every text, and the Batch that it landed in.
+/// Show one event in full: every field, every text, and the batch that it was written in.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session (default: @last), then the Seq of the event.
-    #[arg(value_name = "[SESSION] SEQ", num_args = 1..=2, required = true)]
+    /// The session (default: @last), then the event number.
+    #[arg(value_name = "[SESSION] EVENT", num_args = 1..=2, required = true)]
     session_and_seq: Vec<String>,
 }
 
@@ -76,13 +76,13 @@ pub(super) fn draw(
         out,
         "{} {}",
         look.paint(tone(kind), kind.name()),
-        look.paint(Tone::Dim, &format!("at seq {}", record.seq))
+        look.paint(Tone::Dim, &format!("at event {}", record.seq))
     )?;
     writeln!(out, "{}", look.paint(Tone::Dim, kind.meaning()))?;
     writeln!(out)?;
     fact(look, out, "time", &look.exact(record.at))?;
     if batch.session != session {
-        fact(look, out, "inherited", &format!("from Session {}", batch.session))?;
+        fact(look, out, "inherited", &format!("from session {}", batch.session))?;
     }
     let last = Seq(batch.next().0.saturating_sub(1));
     let range = if batch.events.len() == 1 { "alone".to_owned() } else { format!("{} to {last}", batch.first) };

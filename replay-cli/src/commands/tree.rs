@@ -12,7 +12,7 @@ use annals_projections::{Catalogue, CatalogueEntry, FileTotals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 
-/// Shows how Sessions hang together: forks, and the children that agents began, with titles and ages.
+/// Show forks and sub-agents as a tree.
 ///
 /// With SESSION, the whole tree that it stands in, from its oldest ancestor on; the Session itself is marked. Without,
 /// every tree of the store that has more than one Session. A fork stands under the Session that wrote what lies before

@@ -3,7 +3,7 @@
 use crate::desk::{Desk, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::layout::{columns, pad};
+use crate::layout::{columns, name, pad};
 use crate::look::{Look, Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
 use annals_core::{Event, ModelName, Record};
@@ -32,9 +32,8 @@ struct ByModel {
 impl ByModel {
     fn apply(&mut self, record: &Record<'_>) {
         self.all.apply(record);
-        match record.event {
-            Event::SessionForked(_) => self.models.clear(),
-            _ => {}
+        if let Event::SessionForked(_) = record.event {
+            self.models.clear();
         }
         self.unpriced.apply(record);
         if let Some(model) = self.unpriced.asked(record.event) {
@@ -95,12 +94,12 @@ fn table(usage: &ByModel, pricing: &Pricing, look: &Look, out: &mut dyn Write) -
     let mut rows: Vec<(String, [String; 7], Tone)> = Vec::new();
     if usage.models.len() > 1 {
         let of = |(model, totals): (&ModelName, &UsageTotals)| {
-            (model.to_string(), cells(totals, usage.cost(model, pricing)), Tone::Plain)
+            (name(model.as_str()), cells(totals, usage.cost(model, pricing)), Tone::Plain)
         };
         rows.extend(usage.models.iter().map(of));
     }
     let all = match usage.models.keys().next() {
-        Some(model) if usage.models.len() == 1 => model.to_string(),
+        Some(model) if usage.models.len() == 1 => name(model.as_str()),
         _ => counted(usage.models.len() as u64, "model"),
     };
     let total = cells(&usage.all, pricing.cost(usage.all.cost, &usage.unpriced.tokens));

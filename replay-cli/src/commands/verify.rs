@@ -112,7 +112,7 @@ impl Requests {
                 prove_all(&reader.session_at(proven.session, proven.next), args.wire).await?
             {
                 self.count += 1;
-                let told = |why| format!("Session {}, seq {}: {why}", proven.session, mark.seq);
+                let told = |why| format!("session {}, event {}: {why}", proven.session, mark.seq);
                 self.flaws.extend(flaw.map(told));
                 match wire {
                     None => {}
@@ -241,17 +241,17 @@ fn draw(
     if report.sessions.len() <= 3 {
         for proven in &report.sessions {
             let digest = proven.digest.map_or("none".to_owned(), |digest| digest.to_string());
-            writeln!(out, "  {} ends before seq {} with digest", proven.session, proven.next)?;
+            writeln!(out, "  {} head ({})", proven.session, counted(proven.next.0, "event"))?;
             writeln!(out, "  {}", look.paint(Tone::Strong, &digest))?;
         }
     }
     match (report.kept, head) {
-        (Some(Kept::Head), _) => writeln!(out, "  {}", look.paint(Tone::Good, "it is the digest that you kept"))?,
+        (Some(Kept::Head), _) => writeln!(out, "  {}", look.paint(Tone::Good, "matches the digest that you kept"))?,
         (Some(Kept::Before(seq)), _) => {
-            writeln!(out, "  the digest that you kept ends before seq {seq}: the Session went on since")?;
+            writeln!(out, "  the digest that you kept is the head before event {seq}; the session has grown since")?;
         }
         (Some(Kept::Missing), _) => {
-            writeln!(out, "  {}", look.paint(Tone::Bad, "no Batch has the digest that you kept: this is another log"))?;
+            writeln!(out, "  {}", look.paint(Tone::Bad, "the digest that you kept is not in this log"))?;
         }
         (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {
             desk.remark("keep the digest elsewhere; `verify --head DIGEST` then proves that nobody rewrote the log");

@@ -15,7 +15,7 @@ pub struct Args {
     /// The Session (default: @last), then the exact text.
     #[arg(value_name = "[SESSION] TEXT", num_args = 1..=2, required = true)]
     session_and_text: Vec<String>,
-    /// Looks at it as it was when event SEQ had happened.
+    /// Show the state right after event SEQ.
     #[arg(long, value_name = "SEQ")]
     at: Option<u64>,
 }

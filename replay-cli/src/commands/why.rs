@@ -7,7 +7,7 @@ use crate::layout::Sheet;
 use annals_inspect::{SessionAt, why};
 use std::io::Write;
 
-/// Shows why the model was told what it was told: each span of a request and the event that put it there.
+/// Show where each part of a request came from: every span, and the event that put it there.
 ///
 /// Each span (of system text, messages, tools) is shown with its event and time, its Context Source, the turn, who acted,
 /// and since which request it stands there. The request of an imported Session, which was not recorded, is rebuilt from

@@ -47,7 +47,7 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
         }
         if shared.options_differ {
             let indent = widths[0] + 2;
-            let event = shared.options_fact.map(|fact| format!(" · {} at seq {}", fact.kind, fact.seq));
+            let event = shared.options_fact.map(|fact| format!(" · {} at event {}", fact.kind, fact.seq));
             let line = format!("other request options than before{}", event.unwrap_or_default());
             writeln!(out, "{:indent$}{}", "", look.paint(Tone::Warn, &line))?;
         }
@@ -72,7 +72,7 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
 /// # Errors
 /// When the output refuses.
 pub(crate) fn lacking(lacks: &BTreeSet<Lack>, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    for line in Lack::told(lacks).iter().flat_map(|told| wrap(told, look.width)) {
+    for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), look.width)) {
         writeln!(out, "{}", look.paint(Tone::Warn, &line))?;
     }
     Ok(())
@@ -112,7 +112,7 @@ fn words(broken: &Break, shared: &Shared) -> String {
         Cause::ModelSwitch => format!("{}, {}", broken.cause.words(), shared.step.model),
         _ => broken.cause.words(),
     }];
-    words.extend(broken.fact.map(|fact| format!("{} at seq {}", fact.kind, fact.seq)));
+    words.extend(broken.fact.map(|fact| format!("{} at event {}", fact.kind, fact.seq)));
     if !broken.part.is_empty() {
         words.push(format!("at {}, after {}", broken.part, size(shared.shared.bytes)));
     }

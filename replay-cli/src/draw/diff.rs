@@ -20,7 +20,7 @@ const BRIEF: usize = 4;
 /// When the output refuses.
 pub fn draw_requests(found: &Requests, stat: bool, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     for (mark, tone, step) in [("-", Tone::Bad, &found.a), ("+", Tone::Good, &found.b)] {
-        let line = format!("{mark} {} · seq {}", heading(step, None), step.seq);
+        let line = format!("{mark} {} · event {}", heading(step, None), step.seq);
         writeln!(out, "{}", look.paint(tone, &line))?;
     }
     lacking(&found.lacks, look, out)?;
@@ -100,13 +100,13 @@ pub fn draw_sessions(found: &Sessions, stat: bool, look: &Look, out: &mut dyn Wr
         writeln!(out, "{}", look.paint(Tone::Dim, &line))?;
     }
     let Some(first) = found.first else {
-        let line = format!("they say the same in all {}", counted(found.same, "turn"));
+        let line = format!("no difference in {}", counted(found.same, "turn"));
         writeln!(out, "{}", look.paint(Tone::Good, &line))?;
         return Ok(());
     };
     let line = match first {
-        0 => "they part before the first turn".to_owned(),
-        turn => format!("they part in turn {turn}"),
+        0 => "they differ before the first turn".to_owned(),
+        turn => format!("first difference: turn {turn}"),
     };
     writeln!(out, "{}", look.paint(Tone::Strong, &line))?;
     for pair in &found.turns {
@@ -121,7 +121,11 @@ pub fn draw_sessions(found: &Sessions, stat: bool, look: &Look, out: &mut dyn Wr
             columns(pair, look, out)?;
         }
     }
-    writeln!(out, "{} the same, {} not", counted(found.same, "turn"), found.turns.len())?;
+    let differ = found.turns.len() as u64;
+    match found.same {
+        0 => writeln!(out, "all {} differ", counted(differ, "turn"))?,
+        same => writeln!(out, "{} the same, {differ} different", counted(same, "turn"))?,
+    }
     Ok(())
 }
 

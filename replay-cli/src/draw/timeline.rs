@@ -54,7 +54,7 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
         What::Turn { number } => {
             writeln!(sheet.out)?;
             let time = match undone {
-                Some((_, until)) => format!("undone at seq {until} · {}", sheet.look.clock(item.at)),
+                Some((_, until)) => format!("undone at event {until} · {}", sheet.look.clock(item.at)),
                 None => sheet.look.clock(item.at),
             };
             sheet.rule(&number.to_string(), &time, Tone::Strong)
@@ -68,8 +68,8 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
         }
         What::Waits { text, delivery, .. } => {
             let how = match delivery {
-                Delivery::Steer => "joins at the next boundary",
-                Delivery::Queue => "waits for its turn",
+                Delivery::Steer => "sent while the model works (steer)",
+                Delivery::Queue => "queued",
             };
             sheet.row(seq, ("you", Tone::User), (how, Tone::Dim), ("", Tone::Dim))?;
             sheet.quote_brief(&plain(&text.resolve(blobs)), Tone::Plain, detail.context)

@@ -63,7 +63,7 @@ fn words(left: &Left) -> String {
         LeftBy::Compaction => "a compaction summarised it".to_owned(),
         LeftBy::Prune => "a prune cleared the output".to_owned(),
         LeftBy::Revert => "a committed revert removed it".to_owned(),
-        LeftBy::Epoch(cause) => format!("a new Context Epoch began ({cause})"),
+        LeftBy::Epoch(cause) => format!("a new system prompt ({cause})"),
         LeftBy::Move => "the Session moved; its Context Epoch ended".to_owned(),
         LeftBy::CompactionUndone => "the compaction was undone".to_owned(),
         LeftBy::Unpinned => "it was pinned no more".to_owned(),

@@ -16,10 +16,10 @@ const BRIEF: usize = 3;
 /// When the output refuses.
 pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let look = sheet.look;
-    let right = format!("seq {} · {}", why.step.seq, look.clock(why.step.at));
+    let right = format!("event {} · {}", why.step.seq, look.clock(why.step.at));
     sheet.rule(&heading(&why.step, Some(why.steps)), &right, Tone::Strong)?;
     if let Some(told) = Lack::told(&why.lacks) {
-        sheet.row(None, ("lacking", Tone::Warn), (&told, Tone::Plain), ("", Tone::Dim))?;
+        sheet.row(None, ("missing", Tone::Warn), (&told, Tone::Plain), ("", Tone::Dim))?;
     }
     let mut part = "";
     for origin in why.spans.iter().filter(|origin| origin.span.sort != Sort::Blank || why.text.is_some()) {

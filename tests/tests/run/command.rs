@@ -275,3 +275,54 @@ fn a_second_process_joins_what_the_first_one_runs() {
     let bodies = model.received();
     assert!(bodies.len() == 2 && bodies[1].to_string().contains("here I am"), "{bodies:?}");
 }
+
+/// A window title, an override of the direction, and what nobody sees.
+const HOSTILE: &str = "done\u{1b}]0;own\u{7} \u{202e}txet\u{202c} a\u{200b}b \u{9b}2J";
+
+#[test]
+fn an_answer_steers_nothing_unless_its_bytes_are_asked_for() {
+    let model = model([Says::Text(HOSTILE), Says::Text(HOSTILE), Says::Text(HOSTILE)]);
+    let person = Person::with_model(model.url(), CHAT);
+    let safe = person.annals(&["run", "hello"]);
+    assert_eq!(safe.out, "done␛]0;own␇ <U+202E>txet<U+202C> a<U+200B>b <U+009B>2J\n", "{}", safe.remarks);
+    assert_eq!(person.annals(&["run", "--raw", "hello"]).out, format!("{HOSTILE}\n"));
+    let json = person.annals(&["run", "--json", "hello"]);
+    assert!(!json.out.contains(['\u{202e}', '\u{200b}', '\u{9b}', '\u{1b}']), "{}", json.out);
+    let said = json.out.lines().filter_map(|line| serde_json::from_str::<serde_json::Value>(line).ok());
+    assert!(said.into_iter().any(|line| line["event"]["text"] == HOSTILE), "{}", json.out);
+}
+
+#[test]
+fn a_question_on_a_terminal_shows_what_is_asked_for_and_steers_nothing() {
+    let command = "ls #\u{202e} gnihton\u{202c} \u{1b}]52;c;b3du\u{7}\u{200b}";
+    let calls = vec![("c1", "bash", json!({"command": command}))];
+    let model = model([Says::Calls(HOSTILE, calls), Says::Text(HOSTILE)]);
+    let person = Person::with_model(model.url(), CHAT);
+    let script = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/output/terminal.py");
+    let annals = person.command(["run", "list"]);
+    let mut on_a_terminal = std::process::Command::new("python3");
+    on_a_terminal.arg(script).arg("100").arg(annals.get_program()).args(annals.get_args());
+    on_a_terminal.current_dir(person.project()).env_clear().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    on_a_terminal.env("HOME", person.home()).env("TERM", "xterm").env("MOCK_KEY", KEY);
+    // Its terminal answers the question as soon as it is asked.
+    let output = on_a_terminal.env("ANNALS_TEST_TYPES", "n\n").env("COLUMNS", "100").output().expect("python3 runs");
+    let seen = String::from_utf8_lossy(&output.stdout);
+    assert!(seen.contains("ls #<U+202E> gnihton<U+202C> ␛]52;c;b3du␇<U+200B>"), "{seen}");
+    assert!(!seen.contains(['\u{202e}', '\u{200b}', '\u{9b}']) && !seen.contains("\u{1b}]"), "{seen:?}");
+}
+
+#[test]
+fn a_failed_command_is_no_green_tick() {
+    let command = "for i in $(seq 20); do echo line $i; done; exit 7";
+    let calls = vec![("c1", "bash", json!({"command": command}))];
+    let model = model([Says::Calls("", calls), Says::Text("It failed.")]);
+    let person = Person::with_model(model.url(), CHAT);
+    let answer = person.annals(&["run", "--yes", "count"]);
+    let told = &answer.remarks;
+    assert!(told.contains("✗ bash") && told.contains("exit 7") && !told.contains('✓'), "{told}");
+    assert!(told.contains("    … 12 earlier lines\n    line 13\n") && told.contains("    line 20\n"), "{told}");
+    for view in ["replay", "transcript"] {
+        let shown = person.annals(&[view]).out;
+        assert!(shown.contains("✗ exit 7"), "{view}: {shown}");
+    }
+}

@@ -1,6 +1,7 @@
 //! What stands above and below a timeline.
 
-use crate::layout::{Sheet, plain, wrap};
+use crate::layout::{Sheet, name, plain, wrap};
+use annals_inspect::statistics::Audit;
 use crate::look::{Tone, counted, duration, thousands};
 use crate::pricing::Cost;
 use annals_inspect::statistics::Audit;
@@ -14,23 +15,23 @@ const NAME: usize = 11;
 pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let (session, look) = (&audit.session, sheet.look);
     let title = session.title.as_deref().filter(|title| !title.trim().is_empty());
-    let title = title.or(audit.opening.as_deref()).unwrap_or("A Session in which nothing was said");
-    for line in wrap(&plain(title), look.width) {
+    let title = title.or(audit.opening.as_deref()).unwrap_or("An empty session");
+    for line in wrap(&name(title), look.width) {
         writeln!(sheet.out, "{}", look.paint(Tone::Strong, &line))?;
     }
     let mut lines = Vec::new();
     if let Some(id) = session.id {
-        lines.push(format!("Session {id}"));
+        lines.push(format!("session {id}"));
     }
     if let Some(origin) = &session.origin {
         let version = origin.version.as_ref().map(|version| format!(" {version}")).unwrap_or_default();
         lines.push(format!("recorded by {}{version} as {}", origin.agent, origin.id));
     }
     if let Some(parent) = &session.parent {
-        lines.push(format!("begun by Session {}", parent.session));
+        lines.push(format!("started by session {}", parent.session));
     }
     if let Some(fork) = &session.fork {
-        lines.push(format!("a fork of Session {} at seq {}", fork.parent, fork.cut));
+        lines.push(format!("forked from session {} at event {}", fork.parent, fork.cut));
     }
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
@@ -39,13 +40,13 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
         lines.push(format!("{}{}", look.moment(began), long.unwrap_or_default()));
     }
     for line in lines {
-        for line in wrap(&plain(&line), look.width) {
+        for line in wrap(&name(&line), look.width) {
             writeln!(sheet.out, "{}", look.paint(Tone::Dim, &line))?;
         }
     }
-    let facts = format!("{} Batches, {}", thousands(report.batches), counted(report.events, "event"));
+    let facts = counted(report.events, "event");
     if report.is_sound() {
-        writeln!(sheet.out, "{} {facts}, every digest holds", look.paint(Tone::Good, "✓"))
+        writeln!(sheet.out, "{} {facts}, integrity verified", look.paint(Tone::Good, "✓"))
     } else {
         let count = counted(report.damage.len() as u64 + report.more, "damaged place");
         writeln!(sheet.out, "{} {facts}, {}", look.paint(Tone::Bad, "✗"), look.paint(Tone::Bad, &count))?;
@@ -96,8 +97,8 @@ pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<
     }
     let mut facts = Vec::new();
     facts.push(match audit.epochs.marks.len() {
-        0 => "no Context Epoch is recorded".to_owned(),
-        count => counted(count as u64, "Context Epoch"),
+        0 => "no system prompt recorded".to_owned(),
+        count => counted(count as u64, "system prompt"),
     });
     facts.extend((audit.told > 0).then(|| counted(audit.told, "context message")));
     facts.extend((audit.compactions > 0).then(|| counted(audit.compactions, "compaction")));
@@ -115,7 +116,7 @@ pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<
 
 fn fact(sheet: &mut Sheet<'_>, name: &str, text: &str, tone: Tone) -> io::Result<()> {
     let room = sheet.look.width.saturating_sub(NAME).max(20);
-    for (at, line) in wrap(&plain(text), room).iter().enumerate() {
+    for (at, line) in wrap(&crate::layout::name(text), room).iter().enumerate() {
         let name = if at == 0 { name } else { "" };
         let name = sheet.look.paint(Tone::Strong, &format!("{name:<NAME$}"));
         writeln!(sheet.out, "{name}{}", sheet.look.paint(tone, line))?;

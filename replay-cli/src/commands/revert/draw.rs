@@ -15,7 +15,7 @@ impl Place {
     /// Shows what goes, and what becomes of files.
     pub(super) async fn draw(&self, going: &Going, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
         let count = counted(going.messages.items.len() as u64, "message");
-        writeln!(out, "what goes: {count}, from seq {} on", going.first_removed)?;
+        writeln!(out, "what goes: {count}, from event {} on", going.first_removed)?;
         let blobs = self.reader.blobs();
         let mut sheet = Sheet::new(out, &desk.look);
         let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| {
