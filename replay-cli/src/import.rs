@@ -18,6 +18,7 @@ mod identity;
 mod lines;
 mod opencode;
 mod reading;
+mod recalled;
 mod recognise;
 mod report;
 mod text;
@@ -30,8 +31,8 @@ pub use identity::{Editions, IMPORTER};
 pub use lines::{LINE_MAX, TORN};
 pub use reading::ReadSourceError;
 pub use recognise::{Form, RecogniseError, Source, recognise};
-pub use text::TextFile;
 pub use report::{ImportReport, Loss, Outcome, PLACES_MAX, SessionReport};
+pub use text::TextFile;
 
 use annals_core::SessionId;
 

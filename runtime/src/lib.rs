@@ -29,5 +29,7 @@ pub mod worktree;
 pub use annals_store::Boxed;
 pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
 pub use runtime::{NewSession, Runtime};
-pub use session::{Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title, local_fork};
+pub use session::{
+    Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title, local_fork,
+};
 pub use settings::{Ports, Settings};

@@ -229,7 +229,13 @@ fn one_file_that_is_not_recognised_stops_no_other() {
     let missing = annals.file("missing.jsonl").to_string_lossy().into_owned();
     let answer = annals.run(&["import", &note, &missing, &fixture(CODEX), "--report", &report]);
     assert_eq!(answer.status, 1, "{}", answer.remarks);
-    assert!(answer.out.ends_with("1 session, 8 new events, 2 files not imported; 3 fields were not imported (--report FILE lists them)\n"), "{}", answer.out);
+    assert!(
+        answer.out.ends_with(
+            "1 session, 8 new events, 2 files not imported; 3 fields were not imported (--report FILE lists them)\n"
+        ),
+        "{}",
+        answer.out
+    );
     assert_eq!(answer.remarks.lines().count(), 2, "each in one line: {}", answer.remarks);
     assert_eq!(json(&annals, &["sessions"]).as_array().map(Vec::len), Some(1));
     let report: Value = serde_json::from_str(&std::fs::read_to_string(report).expect("it")).expect("JSON");
@@ -238,7 +244,9 @@ fn one_file_that_is_not_recognised_stops_no_other() {
     let nothing = Annals::new();
     let answer = nothing.run(&["import", &note, &missing]);
     assert_eq!(answer.status, 2);
-    assert!(answer.remarks.contains("note.txt: not recognised") && answer.remarks.contains("missing.jsonl: No such file"));
+    assert!(
+        answer.remarks.contains("note.txt: not recognised") && answer.remarks.contains("missing.jsonl: No such file")
+    );
     assert!(!nothing.store().exists());
 }
 
@@ -270,7 +278,11 @@ fn what_is_here_in_another_form_or_differs_is_said_in_words() {
     let answer = annals.run(&["import", &file]);
     assert_eq!(answer.status, 1);
     let told = "; not imported. --as-new imports it as a second session\n";
-    assert!(answer.out.contains("  differs from the earlier import at line ") && answer.out.contains(told), "{}", answer.out);
+    assert!(
+        answer.out.contains("  differs from the earlier import at line ") && answer.out.contains(told),
+        "{}",
+        answer.out
+    );
 }
 
 #[test]
@@ -287,7 +299,11 @@ fn pipes_and_devices_are_refused_and_links_lead_out_of_no_folder() {
     link(&folder.join("inside/one.jsonl"), "within.jsonl");
     let answer = annals.run(&["import", &folder.to_string_lossy()]);
     assert_eq!(answer.status, 1);
-    assert!(answer.remarks.contains("pipe.jsonl: not a regular file (a pipe, device or socket); not read"), "{}", answer.remarks);
+    assert!(
+        answer.remarks.contains("pipe.jsonl: not a regular file (a pipe, device or socket); not read"),
+        "{}",
+        answer.remarks
+    );
     assert_eq!(json(&annals, &["sessions"]).as_array().map(Vec::len), Some(1), "nothing comes from outside");
     for path in [pipe.to_string_lossy().as_ref(), "/dev/zero"] {
         for command in ["import", "replay"] {
@@ -331,7 +347,11 @@ fn branch_commit_and_permission_mode_are_counted_as_lost() {
     let count = |at: usize, what: &str| sessions[at]["losses"][what]["count"].as_u64();
     assert_eq!(count(0, "session_meta.git"), Some(1), "{report}");
     assert_eq!(count(0, "turn_context: approval_policy"), Some(1), "{report}");
-    assert_eq!((count(1, "user: gitBranch"), count(1, "user: permissionMode")), (Some(1), Some(1)), "once per value: {report}");
+    assert_eq!(
+        (count(1, "user: gitBranch"), count(1, "user: permissionMode")),
+        (Some(1), Some(1)),
+        "once per value: {report}"
+    );
 }
 
 #[test]
@@ -341,7 +361,11 @@ fn secrets_are_counted_once_or_replaced_in_the_title_too() {
     let with_key = text(CODEX).replace("hello there", &format!("use {key}"));
     let file = put(&annals, "it.jsonl", &with_key);
     let first = annals.run(&["import", &file]);
-    assert!(first.remarks.contains("1 text looks like a key: github-token (1); --redact replaces them"), "{}", first.remarks);
+    assert!(
+        first.remarks.contains("1 text looks like a key: github-token (1); --redact replaces them"),
+        "{}",
+        first.remarks
+    );
     let again = annals.run(&["import", &file]);
     assert_eq!(again.remarks, "", "what is known is not counted again");
 

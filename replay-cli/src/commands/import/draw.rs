@@ -110,9 +110,14 @@ fn remarks(session: &SessionReport) -> Vec<(Tone, String)> {
             format!("already here (imported from {form}); --as-new imports this form as a second session"),
         )),
         Outcome::ChangedHere { seq } => {
-            remarks.push((Tone::Bad, format!("you changed this session here at event {seq}; its source continued; not imported")));
+            remarks.push((
+                Tone::Bad,
+                format!("you changed this session here at event {seq}; its source continued; not imported"),
+            ));
         }
-        Outcome::Failed { line, reason } => remarks.push((Tone::Bad, format!("stopped at line {line}: {}", plain(reason)))),
+        Outcome::Failed { line, reason } => {
+            remarks.push((Tone::Bad, format!("stopped at line {line}: {}", plain(reason))))
+        }
     }
     if let (Some((changed, seq)), 1..) = (session.instead_of, session.new) {
         let what = "imported as a second session, which later imports continue";

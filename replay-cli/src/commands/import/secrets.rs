@@ -57,7 +57,8 @@ impl Secrets {
     /// What was found, in one line; `None` when there is nothing to say.
     pub fn remark(&self) -> Option<String> {
         let kinds = |counts: &BTreeMap<String, u64>| {
-            let kinds: Vec<String> = counts.iter().map(|(kind, count)| format!("{kind} ({})", thousands(*count))).collect();
+            let kinds: Vec<String> =
+                counts.iter().map(|(kind, count)| format!("{kind} ({})", thousands(*count))).collect();
             kinds.join(", ")
         };
         match self {

@@ -116,7 +116,9 @@ impl Wanted {
             (true, true) => {}
             (true, false) => desk.remark(NOTHING),
             (false, true) => desk.remark(&format!("{count}; nothing was imported (--dry-run)")),
-            (false, false) => desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some")),
+            (false, false) => {
+                desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"))
+            }
         }
         Ok(())
     }
