@@ -1,11 +1,12 @@
 //! Appends what a reader gives, and accounts for it.
 
-use super::changed::changed_here;
-use super::reading::{Cut, Desk, Item, ReadSourceError, Recalled, Stopped};
+use super::changed::{changed_here, continue_changed, is_of};
+use super::reading::{Cut, Desk, Item, ReadSourceError, Stopped};
+use super::recalled::{first_model, recall};
 use super::report::{ImportReport, Outcome, SessionReport};
 use super::{Form, Options, Progress, Source};
 use annals_core::text::Texts;
-use annals_core::{Event, ModelName, Seq, SessionId};
+use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
@@ -26,7 +27,7 @@ const TOGETHER: usize = 256;
 const TEXT_MAX: u32 = 64 * 1024;
 
 /// How many times a source may be read again to put diverged Sessions beside the earlier ones.
-const EDITIONS_MAX: usize = 64;
+pub(super) const EDITIONS_MAX: usize = 64;
 
 /// An import could not go on. What was appended before stands; import again to continue.
 #[derive(Debug, thiserror::Error)]
@@ -81,51 +82,8 @@ pub async fn import(
     continue_changed(log, source, &Options { editions, ..options.clone() }, report, progress).await
 }
 
-/// Imports the sources of sessions that were changed here, as second sessions; those replace them in the report.
-async fn continue_changed(
-    log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
-    mut report: ImportReport,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<ImportReport, ImportError> {
-    let mut options = options.clone();
-    for _ in 0..EDITIONS_MAX {
-        let changed = |it: &&SessionReport| matches!(it.outcome, Outcome::ChangedHere { .. });
-        let changed: Vec<SessionReport> = report.sessions.iter().filter(changed).cloned().collect();
-        if changed.is_empty() {
-            break;
-        }
-        // With all that refers to them: branches and sub-agents of the same file.
-        let family = |it: &SessionReport| changed.iter().any(|changed| is_of(changed, &it.agent, &it.foreign));
-        for session in report.sessions.iter().filter(|it| family(it)) {
-            options.editions.renew(&session.agent, &session.foreign);
-        }
-        let only = source.only.as_ref().map(|_| changed.iter().map(|it| it.foreign.clone()).collect());
-        let part = Source { only, ..source.clone() };
-        let mut again = once(log, &part, &options, Some(&changed), progress).await?;
-        for session in &mut again.sessions {
-            let before = report.sessions.iter().find(|it| it.agent == session.agent && it.foreign == session.foreign);
-            session.instead_of = before.and_then(|before| match before.outcome {
-                Outcome::ChangedHere { seq } => Some((before.session, seq)),
-                _ => before.instead_of,
-            });
-        }
-        report
-            .sessions
-            .retain(|it| !again.sessions.iter().any(|new| new.agent == it.agent && new.foreign == it.foreign));
-        report.sessions.append(&mut again.sessions);
-    }
-    Ok(report)
-}
-
-/// Whether a foreign session is `changed`, or a branch or sub-agent of it in the same file.
-fn is_of(changed: &SessionReport, agent: &str, foreign: &str) -> bool {
-    let rest = (changed.agent == agent).then(|| foreign.strip_prefix(changed.foreign.as_str())).flatten();
-    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['#', '/']))
-}
-
-async fn once(
+/// Reads a source once; `only` chooses sessions of it, with their branches.
+pub(super) async fn once(
     log: &Arc<dyn EventLog>,
     source: &Source,
     options: &Options,
@@ -191,44 +149,6 @@ fn weight(item: &mut Item) -> u32 {
         Item::Began { .. } | Item::Lost { .. } | Item::Damaged { .. } | Item::Progress { .. } => {}
     }
     u32::try_from(bytes / 1024).unwrap_or(TEXT_MAX).min(TEXT_MAX)
-}
-
-/// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
-/// it is appended to, where the error is told.
-async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
-    let mut recalled = Recalled::default();
-    if let Ok(Some(head)) = log.head(session).await {
-        recalled.head = head.next;
-        let mut from = Seq::ZERO;
-        while let Ok(slices) = log.read(session, from, 256).await {
-            let Some(last) = slices.last() else { break };
-            from = last.until.max(from.plus(1));
-            for batch in slices.iter().map(|slice| &slice.batch) {
-                for event in &batch.events {
-                    match event {
-                        Event::EpochStarted(epoch) if batch.events.len() == 1 => {
-                            recalled.epochs.insert(batch.first, (batch.at, epoch.clone()));
-                        }
-                        Event::SnapshotAdvanced(advance) => {
-                            recalled.advances.insert(batch.first, advance.clone());
-                        }
-                        _ => {}
-                    }
-                }
-            }
-        }
-    }
-    recalled
-}
-
-/// The model that a session of the log was created with.
-async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<ModelName> {
-    log.head(session).await.ok()??;
-    let slices = log.read(session, Seq::ZERO, 1).await.ok()?;
-    match slices.first()?.batch.events.first()? {
-        Event::SessionCreated(created) => Some(created.model.clone()),
-        _ => None,
-    }
 }
 
 /// The first line of an input, in brief: what stands for a title that nobody gave.

@@ -18,6 +18,7 @@ mod identity;
 mod lines;
 mod opencode;
 mod reading;
+mod recalled;
 mod recognise;
 mod report;
 mod text;

@@ -8,6 +8,7 @@ use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
 use crate::json;
+use crate::layout::plain;
 use crate::look::{Tone, counted};
 use crate::progress::Bar;
 use annals_core::Time;
@@ -105,8 +106,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         wanted.say_refused(desk)?;
         return Ok(verdict);
     }
-    let mut report = ImportReport::default();
-    report.refused = wanted.refused.iter().map(|(path, error)| (path.clone(), error.to_string())).collect();
+    let refused = wanted.refused.iter().map(|(path, error)| (path.clone(), error.to_string())).collect();
+    let mut report = ImportReport { refused, ..ImportReport::default() };
     wanted.say_refused(desk)?;
     if wanted.sources.is_empty() && !args.follow {
         desk.remark(NOTHING);
@@ -165,12 +166,10 @@ async fn import_all(
     desk: &Desk,
     report: &mut ImportReport,
 ) -> Result<(), CliError> {
+    let mut empty = Vec::new();
     for source in sources {
         match bring(log, source, options, bar).await {
-            Ok(imported) if imported.sessions.is_empty() && imported.damage.is_empty() => {
-                let empty = format!("{}: no prompt yet; nothing to import", source.path.display());
-                desk.remark(&crate::layout::plain(&empty));
-            }
+            Ok(imported) if imported.sessions.is_empty() && imported.damage.is_empty() => empty.push(&source.path),
             Ok(imported) => report.extend(imported),
             Err(error) if error.is_of_source() => {
                 let why = error.to_string();
@@ -178,6 +177,13 @@ async fn import_all(
                 report.refused.push((source.path.clone(), why));
             }
             Err(error) => return Err(error),
+        }
+    }
+    match empty.as_slice() {
+        [] => {}
+        [one] => desk.remark(&plain(&format!("{}: no prompt yet; nothing to import", one.display()))),
+        several => {
+            desk.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")))
         }
     }
     Ok(())

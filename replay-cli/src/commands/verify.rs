@@ -2,6 +2,7 @@
 
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
+use annals_import::TextFile;
 use crate::json;
 use crate::look::{Tone, counted, thousands};
 use crate::progress::Bar;
@@ -51,7 +52,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         Some(what) if desk.file.is_none() && Path::new(what).is_file() => {
             let path = Path::new(what);
             let at = |source| CliError::File { path: path.to_owned(), source };
-            let mut file = std::io::BufReader::new(std::fs::File::open(path).map_err(at)?);
+            let mut file = TextFile::open(path).map_err(at)?;
             let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
             if args.requests {
                 let reader = desk.read_file(path).await?;

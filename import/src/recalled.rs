@@ -1,0 +1,43 @@
+//! What the log holds of a session, for readers that must not contradict it.
+
+use super::reading::Recalled;
+use annals_core::{Event, ModelName, Seq, SessionId};
+use annals_store::EventLog;
+
+/// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
+/// it is appended to, where the error is told.
+pub async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
+    let mut recalled = Recalled::default();
+    if let Ok(Some(head)) = log.head(session).await {
+        recalled.head = head.next;
+        let mut from = Seq::ZERO;
+        while let Ok(slices) = log.read(session, from, 256).await {
+            let Some(last) = slices.last() else { break };
+            from = last.until.max(from.plus(1));
+            for batch in slices.iter().map(|slice| &slice.batch) {
+                for event in &batch.events {
+                    match event {
+                        Event::EpochStarted(epoch) if batch.events.len() == 1 => {
+                            recalled.epochs.insert(batch.first, (batch.at, epoch.clone()));
+                        }
+                        Event::SnapshotAdvanced(advance) => {
+                            recalled.advances.insert(batch.first, advance.clone());
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    recalled
+}
+
+/// The model that a session of the log was created with.
+pub async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<ModelName> {
+    log.head(session).await.ok()??;
+    let slices = log.read(session, Seq::ZERO, 1).await.ok()?;
+    match slices.first()?.batch.events.first()? {
+        Event::SessionCreated(created) => Some(created.model.clone()),
+        _ => None,
+    }
+}
