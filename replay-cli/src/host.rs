@@ -11,9 +11,9 @@ pub mod chat;
 pub mod closing;
 mod conduct;
 mod configured;
-mod equipment;
 mod edge;
 mod elsewhere;
+mod equipment;
 mod error;
 mod held;
 mod idle;
@@ -29,8 +29,8 @@ pub mod rerun;
 mod screen;
 mod screen_tasks;
 mod screen_tools;
-mod show;
 mod server;
+mod show;
 mod signals;
 mod silence;
 mod stage;
@@ -67,8 +67,8 @@ use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock};
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
-use std::path::{Path, PathBuf};
 use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// A runtime over the store.
@@ -145,7 +145,9 @@ impl Host {
     pub async fn prepare(&self, location: &Location) -> Result<(), CliError> {
         if !Path::new(&location.directory).is_dir() {
             let directory = location.directory.clone();
-            return Err(HostError::BadDirectory { directory: directory.into(), why: "it is no directory".into() }.into());
+            return Err(
+                HostError::BadDirectory { directory: directory.into(), why: "it is no directory".into() }.into()
+            );
         }
         self.places.prepare(location).await;
         for remark in self.places.remarks(location).await {

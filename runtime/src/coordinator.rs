@@ -143,13 +143,7 @@ impl Coordinator {
         busy.into_values().map(|busy| busy.task).inspect(JoinHandle::abort).collect()
     }
 
-    fn start(
-        &self,
-        active: &mut Active,
-        work: &Arc<dyn Work>,
-        session: SessionId,
-        job: Job,
-    ) -> Woken {
+    fn start(&self, active: &mut Active, work: &Arc<dyn Work>, session: SessionId, job: Job) -> Woken {
         active.periods += 1;
         let period = active.periods;
         let (told, ended) = watch::channel(None);

@@ -29,5 +29,7 @@ pub mod worktree;
 pub use annals_store::Boxed;
 pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
 pub use runtime::{NewSession, Runtime};
-pub use session::{BackgroundEnded, Extent, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title};
+pub use session::{
+    BackgroundEnded, Extent, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title,
+};
 pub use settings::{Ports, Settings};

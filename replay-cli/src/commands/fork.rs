@@ -57,7 +57,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let at = desk.look.now.max(head.at);
     let session: SessionId = SeededIds::from_entropy()?.session(at);
     let there = reader.look(parent, cut).await?.session.location;
-    let moved = directory.map(|directory| Location { directory, workspace: None }).filter(|to| Some(to) != there.as_ref());
+    let moved =
+        directory.map(|directory| Location { directory, workspace: None }).filter(|to| Some(to) != there.as_ref());
     let location = moved.clone().or(there);
     let moved = moved.map(|location| SessionMoved { location }.into());
     let events = [forked.clone().into()].into_iter().chain(moved).collect();

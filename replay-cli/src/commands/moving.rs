@@ -94,7 +94,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         (_, false) => desk.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
     }
     if let Some(kept) = &kept {
-        let text = format!("the changes also stay where they were: {kept}; the next run there tries again to remove them");
+        let text =
+            format!("the changes also stay where they were: {kept}; the next run there tries again to remove them");
         desk.remarks.say(Tone::Warn, &plain(&text));
     }
     Ok(Verdict::bad_if(kept.is_some()))

@@ -4,7 +4,7 @@ use super::elsewhere::{Elsewhere, run};
 use super::question::reply;
 use super::silence::Silence;
 use super::stage::Asked;
-use super::{Host, HostError, Line, Manner, Question, Signal, Stage};
+use super::{Host, HostError, Line, Manner, Question, Signal, Stage, Word};
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::look::counted;
@@ -171,6 +171,12 @@ impl<'a> Scene<'a> {
     async fn typed(&mut self, line: Line) -> Result<(), CliError> {
         match line {
             Line::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
+            // A word is for the chat, never for the model.
+            Line::Text { text, begun } if Word::of(&text).is_some() => {
+                let told = format!("{}: once the turn is over; Ctrl-C interrupts it", plain(text.trim()));
+                self.stage.later.push_back(Line::Text { text, begun });
+                self.stage.show.aside(&told, self.out)?;
+            }
             Line::Text { text, .. } => {
                 self.steer(text.trim()).await?;
                 if self.stage.open.is_some() {

@@ -56,8 +56,9 @@ mod tests {
         assert_eq!(local("http://localhost:11434/v1/chat").as_deref(), Some("localhost:11434"));
         assert_eq!(local("http://127.0.0.1/v1").as_deref(), Some("127.0.0.1:80"));
         assert_eq!(local("https://me@[::1]:8443/").as_deref(), Some("[::1]:8443"));
-        assert_eq!([local("https://api.example.com/v1"), local("http://10.0.0.1:80"), local("nonsense")], [
-            None, None, None
-        ]);
+        assert_eq!(
+            [local("https://api.example.com/v1"), local("http://10.0.0.1:80"), local("nonsense")],
+            [None, None, None]
+        );
     }
 }

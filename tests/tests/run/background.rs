@@ -36,7 +36,11 @@ fn until(child: &mut Child, text: &str) -> (BufReader<std::process::ChildStderr>
 }
 
 /// The rest of it.
-fn rest(person: &Person, child: Child, (mut lines, mut read): (BufReader<std::process::ChildStderr>, String)) -> Answer {
+fn rest(
+    person: &Person,
+    child: Child,
+    (mut lines, mut read): (BufReader<std::process::ChildStderr>, String),
+) -> Answer {
     lines.read_to_string(&mut read).expect("text");
     let answer = person.ended(child);
     Answer { remarks: read, ..answer }
@@ -88,7 +92,11 @@ fn a_task_that_ended_with_its_process_is_told_to_the_model_once() {
     model.then([Says::Text("So be it.").to("delegate")]);
     let answer = person.annals(&["run", "-c", "delegate again?"]);
     assert_eq!(answer.out, "It found four files.\n", "{}", answer.remarks);
-    assert!(answer.remarks.contains("background task of a subagent cancelled: The process ended"), "{}", answer.remarks);
+    assert!(
+        answer.remarks.contains("background task of a subagent cancelled: The process ended"),
+        "{}",
+        answer.remarks
+    );
     let asked = model.received().last().map(ToString::to_string).unwrap_or_default();
     assert!(asked.contains("The process ended before the subagent did"), "{asked}");
     person.annals(&["run", "-c", "delegate once more"]);
@@ -167,6 +175,23 @@ fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
     chat.expect("background task of explore cancelled");
     assert_eq!(chat.ended(), 0);
     assert!(person.annals(&["tree"]).out.contains("child explore, cancelled"));
+}
+
+#[test]
+fn a_word_that_is_typed_while_the_model_works_is_for_the_chat_and_waits_for_the_end_of_the_turn() {
+    let model = Model::start([Says::Text("Done.").held()]).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    let mut chat = Terminal::open(&person, &["chat"]);
+    chat.expect("/help");
+    chat.send("work\r");
+    chat.expect("is at work");
+    chat.send("/quit\r");
+    chat.expect("once the turn is over");
+    model.release();
+    chat.expect("Done.");
+    chat.expect("to continue");
+    assert_eq!(chat.ended(), 0);
+    assert!(!model.received().iter().any(|body| body.to_string().contains("/quit")));
 }
 
 #[test]
