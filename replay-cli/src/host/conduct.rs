@@ -74,6 +74,7 @@ pub async fn conduct(
     let running = run(host, session, goal, stage.waits, &elsewhere);
     tokio::pin!(running);
     let mut scene = Scene { is_idle: false, ..Scene::idle(host, session, stage, out, &elsewhere) };
+    scene.ask_again()?;
     let mut ended = None;
     while ended.is_none() && !scene.left {
         let happened = tokio::select! {
@@ -199,6 +200,15 @@ impl<'a> Scene<'a> {
     /// Whether a line that was begun then answers the open question.
     pub(super) fn is_meant_for_question(&self, begun: Option<Instant>) -> bool {
         self.stage.open.as_ref().is_some_and(|asked| asked.is_meant_by(begun))
+    }
+
+    /// Something else was typed than the answer to the open question: it is shown once more.
+    fn ask_again(&mut self) -> Result<(), CliError> {
+        if let Some(asked) = &self.stage.open {
+            let waiting = self.stage.questions.len();
+            self.stage.show.question(&asked.question.asked, waiting, self.out)?;
+        }
+        Ok(())
     }
 
     /// Answers the open question, or asks again.

@@ -147,8 +147,9 @@ fn a_line_that_was_begun_before_a_question_is_a_prompt() {
     chat.send("y");
     chat.expect("y");
     model.release();
-    chat.expect("? bash asks for permission");
+    chat.expect("WHY no");
     chat.send("\r");
+    chat.expect("? bash asks for permission");
     chat.expect("WHY no");
     assert!(!person.project().join("made-by-itself").exists(), "nobody allowed it");
     chat.send("n not now\r");
