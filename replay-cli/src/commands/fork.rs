@@ -2,7 +2,7 @@
 
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use crate::host::{closing, opening};
+use crate::host::opening;
 use crate::json;
 use crate::layout::plain;
 use crate::look::{Tone, counted};
@@ -78,9 +78,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let messages = counted(messages, "message");
     desk.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
     if let Some(gone) = location.filter(|location| !Path::new(&location.directory).is_dir()) {
-        let id = closing::short(session);
         desk.remark(&plain(&format!(
-            "it works in {}, which is no directory here; to continue in another one: annals run -s {id} --directory DIR",
+            "it works in {}, which is no directory here; to continue in another one: annals run -s {session} --directory \
+             DIR",
             gone.directory
         )));
     }

@@ -4,7 +4,7 @@ use super::elsewhere::{Elsewhere, run};
 use super::question::reply;
 use super::silence::Silence;
 use super::stage::Asked;
-use super::{Host, HostError, Line, Manner, Question, Signal, Stage};
+use super::{Host, HostError, Line, Manner, Question, Signal, Stage, Word};
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::look::counted;
@@ -74,6 +74,7 @@ pub async fn conduct(
     let running = run(host, session, goal, stage.waits, &elsewhere);
     tokio::pin!(running);
     let mut scene = Scene { is_idle: false, ..Scene::idle(host, session, stage, out, &elsewhere) };
+    scene.ask_again()?;
     let mut ended = None;
     while ended.is_none() && !scene.left {
         let happened = tokio::select! {
@@ -171,6 +172,12 @@ impl<'a> Scene<'a> {
     async fn typed(&mut self, line: Line) -> Result<(), CliError> {
         match line {
             Line::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
+            // A word is for the chat, never for the model.
+            Line::Text { text, begun } if Word::of(&text).is_some() => {
+                let told = format!("{}: once the turn is over; Ctrl-C interrupts it", plain(text.trim()));
+                self.stage.later.push_back(Line::Text { text, begun });
+                self.stage.show.aside(&told, self.out)?;
+            }
             Line::Text { text, .. } => {
                 self.steer(text.trim()).await?;
                 if self.stage.open.is_some() {
@@ -193,6 +200,15 @@ impl<'a> Scene<'a> {
     /// Whether a line that was begun then answers the open question.
     pub(super) fn is_meant_for_question(&self, begun: Option<Instant>) -> bool {
         self.stage.open.as_ref().is_some_and(|asked| asked.is_meant_by(begun))
+    }
+
+    /// Something else was typed than the answer to the open question: it is shown once more.
+    fn ask_again(&mut self) -> Result<(), CliError> {
+        if let Some(asked) = &self.stage.open {
+            let waiting = self.stage.questions.len();
+            self.stage.show.question(&asked.question.asked, waiting, self.out)?;
+        }
+        Ok(())
     }
 
     /// Answers the open question, or asks again.

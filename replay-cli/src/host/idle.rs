@@ -25,6 +25,9 @@ pub async fn idle(
     stage: &mut Stage,
     out: &mut (dyn Write + Send),
 ) -> Result<Line, CliError> {
+    if let Some(line) = stage.later.pop_front() {
+        return Ok(line);
+    }
     let Some(session) = session else { return Ok(stage.typed().await) };
     let elsewhere = Elsewhere::default();
     let mut scene = Scene::idle(host, session, stage, out, &elsewhere);

@@ -228,6 +228,21 @@ mod tests {
     use annals_core::NoBlobs;
 
     #[test]
+    fn a_question_names_the_calls_beside_it() {
+        let (mut calls, session) = (Calls::default(), SessionId::from_parts(1, 1));
+        for (call, told) in [("a", "read  a.rs"), ("b", "bash  make"), ("c", "ls"), ("d", "grep  x"), ("e", "ls  b")] {
+            let running = Running { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
+            calls.running.insert((session, call.into()), running);
+        }
+        assert_eq!(calls.others(session, &"b".into()), ["read  a.rs", "ls", "grep  x", "1 more call"]);
+        assert_eq!(calls.told(session, &"b".into()).as_deref(), Some("bash  make"));
+        assert!(
+            calls.others(SessionId::from_parts(2, 2), &"b".into()).len() == 4,
+            "another session's calls are beside it"
+        );
+    }
+
+    #[test]
     fn what_runs_is_told_with_what_it_showed_last() {
         let mut calls = Calls::default();
         let session = SessionId::from_parts(1, 1);

@@ -6,6 +6,7 @@ use crate::diagnostics::Redirected;
 use crate::error::CliError;
 use annals_runtime::Session;
 use annals_runtime::bus::{Listening, Notice};
+use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::sync::mpsc;
@@ -32,6 +33,8 @@ pub struct Stage {
     pub(super) open: Option<Asked>,
     /// What a person is not shown meanwhile: it would push the question away.
     pub(super) held: Held,
+    /// Words to the chat that were typed while a turn ran: they are for the time after it.
+    pub(super) later: VecDeque<Line>,
     /// The right to run the Session, kept while tasks of it run in the background.
     pub(super) lease: Option<Arc<Lease>>,
     /// What the program reports of trouble, where it is shown among the rest.
@@ -94,6 +97,7 @@ impl Stage {
             signals,
             open: None,
             held: Held::default(),
+            later: VecDeque::new(),
             lease: None,
             reports,
             _redirected,

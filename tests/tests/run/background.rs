@@ -147,8 +147,9 @@ fn a_line_that_was_begun_before_a_question_is_a_prompt() {
     chat.send("y");
     chat.expect("y");
     model.release();
-    chat.expect("? bash asks for permission");
+    chat.expect("WHY no");
     chat.send("\r");
+    chat.expect("? bash asks for permission");
     chat.expect("WHY no");
     assert!(!person.project().join("made-by-itself").exists(), "nobody allowed it");
     chat.send("n not now\r");
@@ -175,6 +176,23 @@ fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
     chat.expect("background task of explore cancelled");
     assert_eq!(chat.ended(), 0);
     assert!(person.annals(&["tree"]).out.contains("child explore, cancelled"));
+}
+
+#[test]
+fn a_word_that_is_typed_while_the_model_works_is_for_the_chat_and_waits_for_the_end_of_the_turn() {
+    let model = Model::start([Says::Text("Done.").held()]).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    let mut chat = Terminal::open(&person, &["chat"]);
+    chat.expect("/help");
+    chat.send("work\r");
+    chat.expect("is at work");
+    chat.send("/quit\r");
+    chat.expect("once the turn is over");
+    model.release();
+    chat.expect("Done.");
+    chat.expect("to continue");
+    assert_eq!(chat.ended(), 0);
+    assert!(!model.received().iter().any(|body| body.to_string().contains("/quit")));
 }
 
 #[test]

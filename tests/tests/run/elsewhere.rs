@@ -113,3 +113,18 @@ fn what_waits_in_a_session_is_listed_withdrawn_and_queued() {
     assert_eq!(person.annals(&["inbox", "@last", "--withdraw", &input]).status, Some(1));
     assert_eq!(model.received().len(), 1, "nothing ran");
 }
+
+#[test]
+fn an_imported_session_continues_with_a_model_that_is_configured_here() {
+    let model = Model::start([Says::Text("As we said.")]).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/claude-code/one-turn.jsonl");
+    assert_eq!(person.annals(&["import", file]).status, Some(0));
+    let refused = person.annals(&["run", "-s", "@last", "and now?"]);
+    assert_eq!(refused.status, Some(2), "{}", refused.remarks);
+    assert!(refused.remarks.contains("--directory DIR"), "{}", refused.remarks);
+    let answer = person.annals(&["run", "-s", "@last", "--directory", ".", "and now?"]);
+    assert_eq!((answer.status, answer.out.as_str()), (Some(0), "As we said.\n"), "{}", answer.remarks);
+    assert!(answer.remarks.contains("continuing as a fork with mock/one"), "{}", answer.remarks);
+    assert_eq!(model.received()[0]["model"].as_str(), Some("one"));
+}
