@@ -132,7 +132,7 @@ impl Folder {
     }
 
     /// Whether the folder still holds the store that was opened: neither was it removed, nor did another one take its place
-    /// in the same folder. Two system calls.
+    /// in the same folder. Three system calls.
     ///
     /// # Errors
     /// What happened to it.
@@ -140,6 +140,11 @@ impl Folder {
         let marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(Marked { file, inode, id }) = &*marked else { return Ok(()) };
         let replaced = |found| Displaced::Replaced { dir: self.dir.clone(), expected: *id, found };
+        let removed = || Displaced::Removed { dir: self.dir.clone() };
+        // Whoever removes the store may not have come to FORMAT yet.
+        if let Err(Errno::NOENT) = rustix::fs::statat(&self.fd, "journal", AtFlags::SYMLINK_NOFOLLOW) {
+            return Err(removed());
+        }
         match rustix::fs::statat(&self.fd, "FORMAT", AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) if (Inode { device: stat.st_dev, inode: stat.st_ino }) == *inode => match found_in(file) {
                 // A damaged one is no other store.
@@ -150,7 +155,7 @@ impl Folder {
                 let file = at::open(&self.fd, Path::new("FORMAT"), How::Read, Path::new("FORMAT"));
                 Err(replaced(file.ok().and_then(|file| found_in(&file)).filter(|found| found != id)))
             }
-            Err(Errno::NOENT | Errno::NOTDIR) => Err(Displaced::Removed { dir: self.dir.clone() }),
+            Err(Errno::NOENT | Errno::NOTDIR) => Err(removed()),
             Err(error) => {
                 tracing::debug!(%error, "the identity of the store could not be checked");
                 Ok(())
