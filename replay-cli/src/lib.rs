@@ -12,6 +12,9 @@ pub mod damaged;
 pub mod desk;
 pub mod draw;
 pub mod error;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host;
 pub mod json;
 pub mod layout;
