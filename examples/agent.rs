@@ -55,7 +55,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for slice in log.read(session.id(), Seq::ZERO, usize::MAX).await? {
         for record in slice.records() {
             let text = match record.event {
-                Event::ToolCalled(called) => format!("  {} {}", called.name, called.input.resolve(&*blobs)),
+                Event::ToolCalled(called) => format!("  {} {}", called.name, called.input.0.resolve(&*blobs)),
                 Event::TextEnded(ended) => format!("  {}", ended.text.resolve(&*blobs)),
                 _ => String::new(),
             };
@@ -105,7 +105,10 @@ async fn reply(stream: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
         }
         _ => {
             let function = json!({"name": "add", "arguments": "{\"numbers\":[19,23]}"});
-            (json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}), "tool_calls")
+            (
+                json!({"tool_calls": [{"index": 0, "id": "call_1", "type": "function", "function": function}]}),
+                "tool_calls",
+            )
         }
     };
     let usage = json!({"prompt_tokens": 20, "completion_tokens": 5});

@@ -10,7 +10,8 @@ use annals_store::{EventLog, MemoryLog};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-const STORY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/stories/a-call-that-was-open-at-a-crash/log.jsonl");
+const STORY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/stories/a-call-that-was-open-at-a-crash/log.jsonl");
 
 /// Calls by tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! An entry point for fuzzing: files of configuration.
 
-use crate::config::{Config, Places, PROJECT_FILE, VARIABLE, Variables};
+use crate::config::{Config, PROJECT_FILE, Places, VARIABLE, Variables};
 use std::io;
 use std::path::Path;
 
@@ -21,6 +21,6 @@ pub fn config(text: &str, folder: &Path) -> io::Result<()> {
     let config = loaded.config;
     let agent = config.default_agent();
     drop((config.default_model(&agent), config.small_model(), config.titles(), config.compaction(), config.output()));
-    drop((config.repeat_limit(), config.instructions(), config.skills(), config.redaction(), config.redactor()));
+    drop((config.instructions(), config.skills(), config.redaction(), config.redactor()));
     Ok(())
 }

@@ -44,7 +44,7 @@ pub fn messages_of(batch: &[u8]) -> std::io::Result<Vec<Vec<u8>>> {
     // And all of them as they follow each other on a connection.
     let mut stream = BytesMut::new();
     for message in &found {
-        frames().encode(message.clone().into(), &mut stream)?;
+        frames().encode(message.as_slice(), &mut stream)?;
     }
     found.push(stream.to_vec());
     Ok(found)
