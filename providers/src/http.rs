@@ -7,6 +7,9 @@ mod answer;
 mod client;
 mod endpoint;
 mod faults;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod key;
 mod lines;
 mod post;

@@ -14,6 +14,9 @@ pub mod diagnostics;
 pub mod draw;
 pub mod error;
 pub mod escape;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod host;
 pub mod json;
 pub mod layout;

@@ -45,6 +45,9 @@ mod sled_tree;
 mod trail;
 
 pub mod files;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 pub mod lab;
 
 pub use at::Unexpected;

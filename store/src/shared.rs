@@ -6,6 +6,9 @@
 
 mod client;
 mod following;
+#[cfg(feature = "fuzzing")]
+#[doc(hidden)]
+pub mod fuzzing;
 mod log;
 mod server;
 mod silence;

@@ -2,7 +2,7 @@
 //!
 //! `tests/aimock/install` puts it into `target/aimock`, where [`Aimock::start`] looks, or where `ANNALS_AIMOCK` says.
 //! Without Node, or before it was installed, a test against it prints why it is skipped, and passes; when
-//! `ANNALS_AIMOCK` is set, it has to be there.
+//! `ANNALS_AIMOCK` or `CI` is set, it has to be there.
 //!
 //! ```no_run
 //! use annals_tests::aimock::{Aimock, says};
@@ -15,6 +15,7 @@
 //! # Ok(()) }
 //! ```
 
+use crate::needed::in_ci;
 use serde_json::{Value, json};
 use std::env;
 use std::fs;
@@ -43,8 +44,8 @@ pub struct Aimock {
 /// The server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AimockError {
-    /// `ANNALS_AIMOCK` names a folder without it.
-    #[error("ANNALS_AIMOCK is set, but {} is not there: run tests/aimock/install", .0.display())]
+    /// `ANNALS_AIMOCK` names a folder without it, or this is a run of CI, which skips nothing.
+    #[error("CI or ANNALS_AIMOCK is set, but {} is not there: run tests/aimock/install", .0.display())]
     Missing(PathBuf),
     /// It said nothing of a port: its output follows.
     #[error("aimock did not start: {0}")]
@@ -111,7 +112,9 @@ impl Aimock {
             .stderr(Stdio::piped())
             .spawn();
         let mut child = match spawned {
-            Err(error) if error.kind() == io::ErrorKind::NotFound && env::var_os("ANNALS_AIMOCK").is_none() => {
+            Err(error)
+                if error.kind() == io::ErrorKind::NotFound && env::var_os("ANNALS_AIMOCK").is_none() && !in_ci() =>
+            {
                 eprintln!("skipped: there is no Node on this machine");
                 return Ok(None);
             }
@@ -189,7 +192,7 @@ fn script() -> Result<Option<PathBuf>, AimockError> {
     if script.is_file() {
         return Ok(Some(script));
     }
-    if given.is_some() {
+    if given.is_some() || in_ci() {
         return Err(AimockError::Missing(script));
     }
     eprintln!("skipped: aimock is not installed (tests/aimock/install puts it there)");

@@ -23,7 +23,7 @@ use std::sync::Arc;
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
 fn git_is_here() -> bool {
-    Command::new("git").arg("--version").output().is_ok_and(|said| said.status.success())
+    annals_tests::needed::is_here("git")
 }
 
 fn writes(root: PathBuf) -> impl Tool {

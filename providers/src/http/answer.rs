@@ -8,7 +8,7 @@ use crate::provider::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::wire::Decoder;
 use eventsource_stream::{Event, EventStream, EventStreamError};
 use futures_util::stream::BoxStream;
-use futures_util::{FutureExt, StreamExt, TryStreamExt, stream};
+use futures_util::{FutureExt, Stream, StreamExt, TryStreamExt, stream};
 use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -43,6 +43,18 @@ impl Reading {
         at: String,
     ) -> Self {
         let bytes = response.bytes_stream().map_err(|error| cause(&error));
+        Self::of(bytes, decoder, limits, deadline, secrets, at)
+    }
+
+    /// An answer whose bytes come from anywhere.
+    pub(super) fn of<B: AsRef<[u8]> + Send + 'static>(
+        bytes: impl Stream<Item = Result<B, String>> + Send + 'static,
+        decoder: Box<dyn Decoder>,
+        limits: Limits,
+        deadline: Instant,
+        secrets: Secrets,
+        at: String,
+    ) -> Self {
         let events = EventStream::new(lines::whole(bytes, limits, deadline)).boxed();
         let limit = limits.content_bytes;
         Self { events, decoder, ready: VecDeque::new(), ended: false, content: 0, limit, secrets, at }

@@ -188,7 +188,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Piece]) -> Result<Vec<B
                 blocks.push(Block::Received(crate::wire::body::received(what, result)?));
             }
             Piece::Call { .. } | Piece::HostedResult { .. } => {
-                blocks.extend(hosted_words(block, results).map(Block::text))
+                blocks.extend(hosted_words(block, results).map(Block::text));
             }
             // An assistant message holds nothing else.
             Piece::Media { .. } | Piece::Result { .. } => {}

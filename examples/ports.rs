@@ -1,0 +1,35 @@
+//! What the examples of agents share: everything that a runtime needs of the world, but for the model.
+
+use annals_core::event::{AgentProfile, ModelProfile};
+use annals_runtime::permission::FixedApprover;
+use annals_runtime::ports::{MemoryOutputs, Provider, SeededIds, SystemClock};
+use annals_runtime::settings::{FixedDefinitions, LocationServices};
+use annals_runtime::{Ports, Runtime, Settings};
+use annals_store::EventLog;
+use std::error::Error;
+use std::sync::Arc;
+
+/// A runtime over a log whose agent speaks to one model, uses these services everywhere and may call every tool.
+///
+/// # Errors
+/// When the system gives no entropy for ids.
+pub fn runtime(
+    log: Arc<dyn EventLog>,
+    provider: Arc<dyn Provider>,
+    services: LocationServices,
+    agent: AgentProfile,
+    model: ModelProfile,
+) -> Result<Runtime, Box<dyn Error>> {
+    let clock = Arc::new(SystemClock::local());
+    let ports = Ports {
+        log,
+        provider,
+        ids: Arc::new(SeededIds::from_entropy()?),
+        outputs: Arc::new(MemoryOutputs::new(clock.clone())),
+        clock,
+        approver: Arc::new(FixedApprover::allowing("example")),
+        locations: Arc::new(services),
+        definitions: Arc::new(FixedDefinitions::default().agent(agent).model(model)),
+    };
+    Ok(Runtime::new(ports, Settings::default()))
+}

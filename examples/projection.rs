@@ -1,0 +1,63 @@
+//! Writes a projection: how often each tool was called in a session, and how often that failed.
+//!
+//! `cargo run -p annals-examples --bin projection [EXPORT]`
+
+use annals_core::event::ToolOutcome;
+use annals_core::{CallId, Event, Record, Seq};
+use annals_projections::Projection;
+use annals_store::exchange::import_file;
+use annals_store::{EventLog, MemoryLog};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+const STORY: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/stories/a-call-that-was-open-at-a-crash/log.jsonl");
+
+/// Calls by tool.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct ToolUse {
+    /// Tool, then how often it was called and how often it did not complete.
+    tools: BTreeMap<String, (u64, u64)>,
+    /// The tool of each call that has not been settled.
+    open: BTreeMap<CallId, String>,
+}
+
+impl Projection for ToolUse {
+    const NAME: &'static str = "tool-use";
+    const VERSION: u32 = 1;
+
+    // Pure and total: the same records give the same view, and no record is refused.
+    fn apply(&mut self, record: &Record<'_>) {
+        match record.event {
+            Event::ToolCalled(called) => {
+                self.tools.entry(called.name.clone()).or_default().0 += 1;
+                self.open.insert(called.call.clone(), called.name.clone());
+            }
+            Event::ToolSettled(settled) => {
+                let name = self.open.remove(&settled.call);
+                let failed = settled.outcome != ToolOutcome::Completed;
+                if let Some((_, failures)) = name.and_then(|name| self.tools.get_mut(&name)) {
+                    *failures += u64::from(failed);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let file = std::env::args_os().nth(1).map_or_else(|| STORY.into(), PathBuf::from);
+    let log = MemoryLog::new();
+    import_file(&log, &file, &mut |_| {}).await?;
+    for head in log.sessions().await? {
+        let mut view = ToolUse::default();
+        for slice in log.read(head.session, Seq::ZERO, usize::MAX).await? {
+            slice.records().for_each(|record| view.apply(&record));
+        }
+        for (tool, (calls, failures)) in &view.tools {
+            println!("{tool}: {calls} calls, {failures} did not complete, {} open", view.open.len());
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! Writes a provider: a "model" that answers with the last words of the user in capitals.
+//!
+//! `cargo run -p annals-examples --bin provider`
+
+mod ports;
+
+use annals_core::event::{Finish, Usage};
+use annals_core::{Event, Seq};
+use annals_projections::{Block, Role};
+use annals_providers::provider::{Answer, Provider, ProviderEvent, ProviderRequest, scripted_model};
+use annals_runtime::settings::{LocationServices, bare_agent};
+use annals_runtime::{NewInput, NewSession};
+use annals_store::{EventLog, MemoryLog};
+use futures_util::{StreamExt, stream};
+use std::sync::Arc;
+
+/// Answers in capitals.
+struct Loud;
+
+impl Provider for Loud {
+    fn send(&self, request: ProviderRequest) -> Answer {
+        let messages = request.request.messages.iter().rev().filter(|message| message.role == Role::User);
+        let words = messages.flat_map(|message| &message.blocks).find_map(|block| match block {
+            Block::Text { text, .. } => Some(text.to_uppercase()),
+            _ => None,
+        });
+        let (id, text) = ("0".to_owned(), words.unwrap_or_default());
+        let usage = Usage { output: text.len() as u64, ..Usage::default() };
+        stream::iter([
+            Ok(ProviderEvent::TextDelta { id: id.clone(), text }),
+            Ok(ProviderEvent::TextEnded { id, metadata: None }),
+            Ok(ProviderEvent::Usage(usage)),
+            Ok(ProviderEvent::Finished(Finish::Stop)),
+        ])
+        .boxed()
+    }
+}
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let log = Arc::new(MemoryLog::new());
+    let (agent, model) = (bare_agent(&"main".into()), scripted_model(&"loud/one".into(), 10_000, 1_000));
+    let runtime = ports::runtime(log.clone(), Arc::new(Loud), LocationServices::default(), agent, model)?;
+    let session = runtime.create(NewSession::at("/project", "main", "loud/one")).await?;
+    session.admit(NewInput::steer("what did I say?")).await?;
+    println!("outcome: {}", session.run().await?.as_str());
+    for slice in log.read(session.id(), Seq::ZERO, usize::MAX).await? {
+        for record in slice.records() {
+            if let Event::TextEnded(ended) = record.event {
+                println!("event {}: {}", record.seq, ended.text.resolve(&*session.blobs()));
+            }
+        }
+    }
+    Ok(())
+}

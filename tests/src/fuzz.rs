@@ -1,0 +1,15 @@
+//! Fuzzing without a nightly compiler: entry points of everything that reads bytes of others, fed by a seeded mutator.
+//!
+//! The input of a round depends on the name of its target, the seed and the number of the round alone, so that a failure can
+//! be repeated from what it prints. `fuzz` (in `fuzz_command.rs`) runs targets for a time, `tests/tests/fuzz.rs` for some
+//! rounds.
+
+mod corpus;
+mod mutator;
+mod run;
+mod targets;
+
+pub use corpus::corpus;
+pub use mutator::{Mutator, SIZE_MAX};
+pub use run::{Failure, Limits, Why, run, run_one};
+pub use targets::{TARGETS, Target};

@@ -1,0 +1,176 @@
+//! The targets: everything of Annals that reads bytes which others wrote.
+
+use super::corpus::{Files, batches, corpus};
+use annals_cli::fuzzing::config;
+use annals_core::codec;
+use annals_import::{Options, import, recognise};
+use annals_providers::http::fuzzing::answer;
+use annals_providers::wire::Protocol;
+use annals_scenario::Scenario;
+use annals_store::disk::fuzzing::{packed, packed_of, segment, segment_of};
+use annals_store::exchange::{import as import_export, verify_file};
+use annals_store::shared::fuzzing::{messages, messages_of};
+use annals_store::{EventLog, MemoryLog};
+use std::io;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A parser, and what its mutations begin with.
+#[derive(Clone, Copy)]
+pub struct Target {
+    /// How the command calls it.
+    pub name: &'static str,
+    /// Inputs that it takes, or nearly.
+    pub corpus: fn() -> io::Result<Vec<Vec<u8>>>,
+    /// Takes any input. A panic is a failure; an error means that it could not be tried.
+    pub run: fn(&[u8]) -> io::Result<()>,
+}
+
+/// All of them.
+pub const TARGETS: [Target; 9] = [
+    Target { name: "journal", corpus: journal_corpus, run: |bytes| done(segment(bytes)) },
+    Target { name: "packed", corpus: packed_corpus, run: |bytes| done(packed(bytes)) },
+    Target { name: "codec", corpus: batches, run: decode },
+    Target { name: "messages", corpus: message_corpus, run: |bytes| done(messages(bytes)) },
+    Target { name: "importers", corpus: foreign_corpus, run: foreign },
+    Target { name: "answers", corpus: answer_corpus, run: answers },
+    Target { name: "config", corpus: config_corpus, run: configuration },
+    Target { name: "scenarios", corpus: scenario_corpus, run: scenario },
+    Target { name: "export", corpus: export_corpus, run: export },
+];
+
+fn done((): ()) -> io::Result<()> {
+    Ok(())
+}
+
+fn journal_corpus() -> io::Result<Vec<Vec<u8>>> {
+    let batches = batches()?;
+    Ok(vec![segment_of(&batches), segment_of(batches.get(..3).unwrap_or_default())])
+}
+
+fn packed_corpus() -> io::Result<Vec<Vec<u8>>> {
+    let batches = batches()?;
+    Ok(vec![packed_of(&batches)?, packed_of(batches.get(..3).unwrap_or_default())?])
+}
+
+fn message_corpus() -> io::Result<Vec<Vec<u8>>> {
+    messages_of(batches()?.first().map(Vec::as_slice).unwrap_or_default())
+}
+
+/// A Batch that can be read is written and read again as it was.
+fn decode(bytes: &[u8]) -> io::Result<()> {
+    drop(codec::decode_header(bytes));
+    codec::place(bytes);
+    if let Ok(batch) = codec::decode(bytes) {
+        let again = codec::encode(&batch).ok().and_then(|bytes| codec::decode(&bytes).ok());
+        assert_eq!(again.as_ref(), Some(&batch), "a Batch reads as it was written");
+        if let (Ok(_), Ok(line)) = (batch.compute_digest(), batch.to_canonical()) {
+            let json = serde_json::from_str(&line).expect("what was written is JSON");
+            assert_eq!(annals_core::Batch::from_json(json).as_ref(), Ok(&batch), "and so does its line");
+        }
+    }
+    Ok(())
+}
+
+fn foreign_corpus() -> io::Result<Vec<Vec<u8>>> {
+    corpus(&[
+        Files { folder: "claude-code", ending: ".jsonl" },
+        Files { folder: "codex", ending: ".jsonl" },
+        Files { folder: "opencode", ending: ".events.jsonl" },
+        Files { folder: "opencode/v1", ending: ".json" },
+        Files { folder: "opencode", ending: ".db" },
+    ])
+}
+
+/// Recognises a file, and imports it twice: the second time adds nothing.
+fn foreign(bytes: &[u8]) -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("it.events.jsonl");
+    std::fs::write(&path, bytes)?;
+    let Ok(source) = recognise(&path) else { return Ok(()) };
+    blocking(async {
+        let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+        if import(&log, &source, &Options::default(), &mut |_| {}).await.is_ok() {
+            let before = log.sessions().await.expect("a log in memory can be read");
+            drop(import(&log, &source, &Options::default(), &mut |_| {}).await);
+            let after = log.sessions().await.expect("a log in memory can be read");
+            assert_eq!(before, after, "an import that is repeated adds nothing");
+        }
+    })
+}
+
+fn answer_corpus() -> io::Result<Vec<Vec<u8>>> {
+    let told = [
+        "data: {\"choices\":[{\"index\":0,\"delta\":{\"role\":\"assistant\",\"content\":\"Hi\"}}]}\n\n\
+         data: {\"choices\":[{\"index\":0,\"delta\":{\"tool_calls\":[{\"index\":0,\"id\":\"c1\",\"type\":\"function\",\
+         \"function\":{\"name\":\"read\",\"arguments\":\"{\\\"path\\\":1}\"}}]},\"finish_reason\":\"tool_calls\"}],\
+         \"usage\":{\"prompt_tokens\":3,\"completion_tokens\":4,\"prompt_tokens_details\":{\"cached_tokens\":1}}}\n\n\
+         data: [DONE]\n\n",
+        "event: response.created\ndata: {\"type\":\"response.created\",\"response\":{\"id\":\"r1\"}}\n\n\
+         event: response.output_item.added\ndata: {\"type\":\"response.output_item.added\",\"output_index\":0,\
+         \"item\":{\"id\":\"m1\",\"type\":\"message\",\"role\":\"assistant\",\"content\":[]}}\n\n\
+         event: response.output_text.delta\ndata: {\"type\":\"response.output_text.delta\",\"item_id\":\"m1\",\
+         \"output_index\":0,\"content_index\":0,\"delta\":\"Hi\"}\n\n\
+         event: response.completed\ndata: {\"type\":\"response.completed\",\"response\":{\"id\":\"r1\",\
+         \"status\":\"completed\",\"usage\":{\"input_tokens\":3,\"output_tokens\":4}}}\n\n",
+        "event: message_start\ndata: {\"type\":\"message_start\",\"message\":{\"id\":\"m\",\"usage\":{\"input_tokens\":3}}}\n\n\
+         event: content_block_start\ndata: {\"type\":\"content_block_start\",\"index\":0,\
+         \"content_block\":{\"type\":\"thinking\",\"thinking\":\"\"}}\n\n\
+         event: content_block_delta\ndata: {\"type\":\"content_block_delta\",\"index\":0,\
+         \"delta\":{\"type\":\"signature_delta\",\"signature\":\"abc\"}}\n\n\
+         event: content_block_stop\ndata: {\"type\":\"content_block_stop\",\"index\":0}\n\n\
+         event: message_delta\ndata: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"},\
+         \"usage\":{\"output_tokens\":4}}\n\nevent: message_stop\ndata: {\"type\":\"message_stop\"}\n\n",
+    ];
+    Ok(told.iter().map(|text| text.as_bytes().to_vec()).collect())
+}
+
+/// Every protocol reads the answer, whole and in small pieces, and both ways read the same.
+fn answers(bytes: &[u8]) -> io::Result<()> {
+    blocking(async {
+        for protocol in [Protocol::OpenAiChat, Protocol::OpenAiResponses, Protocol::AnthropicMessages] {
+            let whole = answer(protocol, vec![bytes.to_vec()]).await;
+            let pieces = bytes.chunks(7).map(<[u8]>::to_vec).collect();
+            assert_eq!(whole, answer(protocol, pieces).await, "pieces make no difference");
+        }
+    })
+}
+
+fn config_corpus() -> io::Result<Vec<Vec<u8>>> {
+    let built_in = Path::new(env!("CARGO_MANIFEST_DIR")).join("../replay-cli/src/config/built-in.toml");
+    let more = "default_model = \"x/y\"\n[agents.build]\nmodel = \"x/y\"\n[[permissions]]\naction = \"shell\"\n\
+                resource = \"git *\"\neffect = \"allow\"\n[providers.x]\nurl = \"http://127.0.0.1/v1\"\n";
+    Ok(vec![std::fs::read(built_in)?, more.as_bytes().to_vec()])
+}
+
+fn configuration(bytes: &[u8]) -> io::Result<()> {
+    let folder = tempfile::tempdir()?;
+    config(&String::from_utf8_lossy(bytes), folder.path())
+}
+
+fn scenario_corpus() -> io::Result<Vec<Vec<u8>>> {
+    corpus(&[Files { folder: "scenarios", ending: ".json" }])
+}
+
+fn scenario(bytes: &[u8]) -> io::Result<()> {
+    drop(Scenario::parse(&String::from_utf8_lossy(bytes), Path::new("it.json")));
+    Ok(())
+}
+
+/// The stories, as exports.
+fn export_corpus() -> io::Result<Vec<Vec<u8>>> {
+    corpus(&[Files { folder: "stories", ending: ".jsonl" }])
+}
+
+/// An export is verified, and what is sound can be imported.
+fn export(bytes: &[u8]) -> io::Result<()> {
+    let report = verify_file(&mut &*bytes, None, &mut |_| {})?;
+    blocking(async {
+        let imported = import_export(&MemoryLog::new(), &mut &*bytes, &mut |_| {}).await;
+        assert!(imported.is_ok() || !report.is_sound(), "what is sound is imported: {imported:?}");
+    })
+}
+
+fn blocking<T>(what: impl Future<Output = T>) -> io::Result<T> {
+    Ok(tokio::runtime::Builder::new_current_thread().enable_all().build()?.block_on(what))
+}
