@@ -2,11 +2,9 @@
 
 use crate::error::CliError;
 use crate::progress::Bar;
-use annals_import::{Form, ImportReport, Options, Outcome, Progress, SessionReport, Source, TextFile, self as import};
+use annals_import::{self as import, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source, TextFile};
 use annals_store::EventLog;
-use annals_store::exchange::{ImportError, Imported, Tell, import_file, self, verify_file};
-use annals_runtime::redaction::RedactingLog;
-use std::collections::BTreeMap;
+use annals_store::exchange::{self, ImportError, Imported, Tell, verify_file};
 use std::path::Path;
 use std::sync::Arc;
 

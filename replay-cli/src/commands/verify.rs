@@ -2,12 +2,12 @@
 
 use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
-use annals_import::TextFile;
 use crate::json;
 use crate::look::{Tone, counted, thousands};
 use crate::progress::Bar;
 use crate::reader::Reader;
 use annals_core::Digest;
+use annals_import::TextFile;
 use annals_inspect::prove::{Proof, Wire, prove_all};
 use annals_store::exchange::verify::Kept;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};

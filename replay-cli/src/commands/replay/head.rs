@@ -1,7 +1,6 @@
 //! What stands above and below a timeline.
 
 use crate::layout::{Sheet, name, plain, wrap};
-use annals_inspect::statistics::Audit;
 use crate::look::{Tone, counted, duration, thousands};
 use crate::pricing::Cost;
 use annals_inspect::statistics::Audit;
