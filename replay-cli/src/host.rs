@@ -27,6 +27,7 @@ mod question;
 mod real_place;
 pub mod rerun;
 mod screen;
+mod screen_questions;
 mod screen_tasks;
 mod screen_tools;
 mod server;

@@ -8,15 +8,15 @@ use super::edge::Edge;
 use super::meter::Meter;
 use super::screen_tasks::Tasks;
 use super::screen_tools::Calls;
-use crate::layout::{clip, plain};
+use crate::layout::plain;
 use crate::look::{Look, Tone, counted, duration};
 use crate::remarks::Remarks;
 use annals_core::event::{Failure, Finish, PermissionReplied, Purpose, Reply};
+use annals_inspect::timeline::one_line;
 use annals_core::{Blobs, Event, InputId, PermissionId, Record, SessionId, Text};
 use annals_inspect::timeline::one_line;
 use annals_projections::SessionView;
 use annals_runtime::bus::{Delta, Fragment, Notice};
-use annals_runtime::permission::PermissionQuestion;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{self, Write};
 use std::time::Instant;
@@ -58,8 +58,8 @@ pub struct Screen {
     /// The model that was asked and has not answered in full, and since when.
     asked: Option<(String, Instant)>,
     /// What the questions are about that no answer is recorded of.
-    questions: BTreeMap<PermissionId, String>,
-    meter: Meter,
+    pub(super) questions: BTreeMap<PermissionId, String>,
+    pub(super) meter: Meter,
     /// Whether a line that a person edits stands below: then nothing is written over, and every line is whole.
     pub(super) above_a_prompt: bool,
 }
@@ -379,68 +379,5 @@ impl Screen {
             Live::Nowhere if !said.is_empty() => self.line(Tone::Plain, plain(said.trim_end()).as_str(), out),
             _ => Ok(()),
         }
-    }
-
-    /// Questions and their answers, also those of children.
-    fn about_permissions(&mut self, record: &Record<'_>, out: &mut dyn Write) -> io::Result<()> {
-        match record.event {
-            Event::PermissionAsked(asked) => {
-                let call = asked.call.as_ref().and_then(|call| self.calls.told(record.session, call));
-                let about = || format!("{} {}", asked.action, plain(&asked.resources.join(" ")));
-                self.questions.insert(asked.permission.clone(), call.unwrap_or_else(about));
-                Ok(())
-            }
-            Event::PermissionReplied(replied) => self.replied(replied, out),
-            _ => Ok(()),
-        }
-    }
-
-    fn replied(&mut self, replied: &PermissionReplied, out: &mut dyn Write) -> io::Result<()> {
-        let about = self.questions.remove(&replied.permission).map(|about| format!(" {}", about.trim()));
-        let about = clip(&about.unwrap_or_default(), self.remarks.look().width.saturating_sub(24).max(24));
-        match (replied.by.as_str(), replied.reply) {
-            ("user" | super::question::RECORDED, _) => Ok(()),
-            ("no terminal", Reply::Reject) => {
-                let text = "rejected, since nobody is there to be asked: `--yes` allows everything that no rule denies, a \
-                            permission rule allows it for good (docs/configuration.md)";
-                self.line(Tone::Warn, text, out)
-            }
-            (by, Reply::Reject) => self.line(Tone::Warn, &format!("rejected ({by}){about}"), out),
-            (by, Reply::Once | Reply::Always) => self.aside(&format!("allowed ({by}){about}"), out),
-        }
-    }
-
-    pub(super) fn question(
-        &mut self,
-        question: &PermissionQuestion,
-        waiting: usize,
-        out: &mut dyn Write,
-    ) -> io::Result<()> {
-        self.meter.clear();
-        let action = match question.action == question.tool {
-            true => String::new(),
-            false => format!(" ({})", question.action),
-        };
-        self.line(Tone::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
-        let width = self.remarks.look().width.saturating_sub(4);
-        for (tone, line) in super::question::shown(question, &self.directory, width) {
-            self.line(tone, &format!("    {line}"), out)?;
-        }
-        let mut beside = self.calls.others(question.session, &question.call);
-        if waiting > 0 {
-            beside.push(format!("{} after this one", counted(waiting as u64, "more question")));
-        }
-        if !beside.is_empty() {
-            let width = self.remarks.look().width;
-            self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
-        }
-        self.ask_for_reply();
-        Ok(())
-    }
-
-    pub(super) fn ask_for_reply(&mut self) {
-        let choices = "  y once · a always in this Session · n no · n WHY no, and the model is told why › ";
-        let end = if self.above_a_prompt { "\n" } else { "" };
-        self.remarks.write(&(self.remarks.look().paint(Tone::Strong, choices) + end));
     }
 }
