@@ -9,6 +9,7 @@ use crate::pager::Output;
 use crate::place::{Place, VARIABLE};
 use crate::remarks::Remarks;
 use annals_core::Time;
+use annals_store::disk::Displaced;
 use clap::{Parser, Subcommand, ValueEnum};
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
@@ -298,6 +299,12 @@ impl App {
         };
         let verdict = answer?;
         finished?;
+        if let Err(CliError::File { source, .. }) = &closed
+            && let Some(displaced) = source.get_ref().and_then(|error| error.downcast_ref::<Displaced>())
+        {
+            desk.remark(&displaced.to_string());
+            return Ok(Verdict::BadNews);
+        }
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
         // On a full disk a command that failed has said so.
         let full = matches!(&closed, Err(CliError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge));
