@@ -13,6 +13,7 @@ use crate::remarks::Remarks;
 use annals_core::Time;
 use clap::builder::Styles;
 use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
+use annals_store::disk::Displaced;
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -351,6 +352,12 @@ impl App {
         }
         let verdict = answer?;
         finished?;
+        if let Err(CliError::File { source, .. }) = &closed
+            && let Some(displaced) = source.get_ref().and_then(|error| error.downcast_ref::<Displaced>())
+        {
+            desk.remark(&displaced.to_string());
+            return Ok(Verdict::BadNews);
+        }
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
         // On a full disk a command that failed has said so.
         let full = matches!(&closed, Err(CliError::File { source, .. }) if matches!(source.kind(), ErrorKind::StorageFull | ErrorKind::FileTooLarge));

@@ -194,6 +194,25 @@ fn a_busy_owner_ends_when_its_store_is_removed_and_leaves_the_next_one_alone() {
 }
 
 #[test]
+fn a_follower_whose_store_is_removed_says_so_and_fails() {
+    let place = Place::new();
+    let original = fixture("claude-code/one-turn.jsonl");
+    let mut follower =
+        place.command("store").args(["import", "--follow", &original.to_string_lossy()]).spawn().unwrap();
+    BufReader::new(follower.stdout.take().unwrap()).read_line(&mut String::new()).unwrap();
+    let removed = (0..1_000).any(|_| std::fs::remove_dir_all(place.path("store")).is_ok());
+    assert!(removed);
+    place.import("store", "codex/one-turn.rollout.jsonl");
+    let before = files(&place.path("store"));
+    interrupt(&follower);
+    let ended = follower.wait_with_output().unwrap();
+    let message = words(&ended);
+    assert_eq!(ended.status.code(), Some(1), "{message}");
+    assert!(message.contains("was removed") && !message.contains("nothing is lost"), "{message}");
+    assert!(files(&place.path("store")) == before);
+}
+
+#[test]
 fn a_copied_store_is_another_one_as_soon_as_somebody_writes_to_it() {
     let place = Place::new();
     place.import("store", "claude-code/one-turn.jsonl");
