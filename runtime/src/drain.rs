@@ -64,6 +64,17 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
     }
 }
 
+/// Whether no assistant message follows the newest input that joined, also where a compaction covered it.
+fn unanswered(view: &SessionView) -> bool {
+    let items = view.transcript.items.iter().rev().filter(|item| !view.transcript.is_removed(item.seq));
+    let newest = items.filter_map(|item| view.history.message(item.seq)).find_map(|message| match message.body {
+        Body::User { .. } => Some(true),
+        Body::Assistant(_) => Some(false),
+        _ => None,
+    });
+    newest.unwrap_or_default()
+}
+
 /// Whether the log ends in the middle of an activity that nobody ended: what joined was not answered, or the model waits
 /// for results. An interruption, a rejection and a failure are ends.
 fn unfinished(view: &SessionView) -> bool {
@@ -75,7 +86,7 @@ fn unfinished(view: &SessionView) -> bool {
     view.session.running
         || match view.history.selected().last().map(|message| &message.body) {
             Some(Body::User { .. } | Body::System { .. } | Body::Synthetic { .. }) => true,
-            Some(Body::Compaction { reason, .. }) => *reason != CompactionReason::Manual,
+            Some(Body::Compaction { reason, .. }) => *reason != CompactionReason::Manual || unanswered(view),
             Some(Body::Assistant(last)) => {
                 last.error.is_none() && last.content.iter().any(called) && last.content.iter().all(awaited)
             }

@@ -85,7 +85,9 @@ fn tell(scenario: &Scenario, death: Option<(CrashPoint, u64)>) -> Told {
 fn give_back(player: &Player, view: &SessionView) {
     let mut state = player.world.state();
     let reached = state.requests.len() == view.requests.marks.len();
-    let answered = !view.session.running || !reached || view.calls.step_open && called(view);
+    // A summary that a person asked for is no turn.
+    let open = view.session.running || view.calls.compaction_open.is_some();
+    let answered = !open || !reached || view.calls.step_open && called(view);
     if let Some(attempt) = state.answering.take().filter(|_| !answered) {
         state.attempts.push_front(attempt);
     }

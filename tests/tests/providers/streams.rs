@@ -101,11 +101,12 @@ async fn events_that_are_not_json_break_the_answer_off() -> Tested {
 }
 
 #[tokio::test]
-async fn a_call_id_that_comes_twice_breaks_the_answer_off_and_the_first_call_is_settled() -> Tested {
+async fn two_calls_that_share_an_id_are_run_once_each() -> Tested {
     let twice = chat::call(0, "c1", "look", "{}") + &chat::call(1, "c1", "look", "{}") + &chat::done("tool_calls");
-    let (story, _) = heard(stream(twice)).await?;
-    let history = story.history().await?;
-    assert_eq!(history, ["user hello", "assistant error: look=completed(seen)", "synthetic", "assistant stop: whole"]);
+    let (story, server) = heard(stream(twice)).await?;
+    let expected = "assistant tool-calls: look=completed(seen) | look=completed(seen)";
+    assert_eq!(story.history().await?, ["user hello", expected, "assistant stop: whole"]);
+    assert_eq!(server.received().len(), 2);
     Ok(())
 }
 
