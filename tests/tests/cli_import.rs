@@ -167,9 +167,11 @@ fn without_files_everything_that_is_found_is_imported() {
         assert_eq!((again.status, again.out.as_str()), (0, "27 sessions, nothing new\n"), "{args:?} {}", again.remarks);
     }
     let nobody = Annals::new();
-    let nothing = nobody.run(&["import"]);
-    assert_eq!(nothing.status, 0);
-    assert!(nothing.remarks.contains("name a file to import it") && !nobody.store().exists(), "{}", nothing.remarks);
+    for args in [&["import"][..], &["import", "--discover"], &["import", "--dry-run"]] {
+        let nothing = nobody.run(args);
+        assert_eq!(nothing.status, 0);
+        assert!(nothing.remarks.contains("name a file to import it") && !nobody.store().exists(), "{args:?}");
+    }
 }
 
 #[test]
