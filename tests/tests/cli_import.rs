@@ -111,6 +111,18 @@ fn an_undo_that_is_staged_cleared_or_committed_never_ends_an_import() {
 }
 
 #[test]
+fn a_compaction_of_an_imported_session_is_undone_in_a_fork() {
+    let annals = grows_after(CLAUDE, |annals, imported| {
+        let seq = json(annals, &["compactions", imported])[0]["seq"].to_string();
+        let undone = annals.run(&["compactions", imported, "--undo", &seq]);
+        assert_eq!(undone.status, 0, "{}", undone.remarks);
+        let fork = id(annals, "fork");
+        assert!(undone.remarks.contains(&format!("undone in a fork: {fork}")), "{}", undone.remarks);
+    });
+    assert_eq!(json(&annals, &["sessions"]).as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn an_undo_that_the_source_staged_can_be_ended_here() {
     for (how, outcome) in [("--clear", "cleared"), ("--commit", "committed")] {
         let annals = Annals::new();
