@@ -2,7 +2,7 @@
 
 use super::changed::{changed_here, continue_changed, is_of};
 use super::reading::{Cut, Desk, Item, ReadSourceError, Stopped};
-use super::recalled::{first_model, recall};
+use super::recalled::{first_model, first_prompt, recall};
 use super::report::{ImportReport, Outcome, SessionReport};
 use super::{Form, Options, Progress, Source};
 use annals_core::text::Texts;
@@ -149,13 +149,6 @@ fn weight(item: &mut Item) -> u32 {
         Item::Began { .. } | Item::Lost { .. } | Item::Damaged { .. } | Item::Progress { .. } => {}
     }
     u32::try_from(bytes / 1024).unwrap_or(TEXT_MAX).min(TEXT_MAX)
-}
-
-/// The first line of an input, in brief: what stands for a title that nobody gave.
-fn first_prompt(event: &Event) -> Option<String> {
-    let Event::InputAdmitted(admitted) = event else { return None };
-    let line = admitted.text.inline()?.lines().find(|line| !line.trim().is_empty())?;
-    Some(line.trim().chars().take(80).collect())
 }
 
 struct Running {

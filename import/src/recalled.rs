@@ -41,3 +41,10 @@ pub async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<Model
         _ => None,
     }
 }
+
+/// The first line of an input, in brief: what stands for a title that nobody gave.
+pub fn first_prompt(event: &Event) -> Option<String> {
+    let Event::InputAdmitted(admitted) = event else { return None };
+    let line = admitted.text.inline()?.lines().find(|line| !line.trim().is_empty())?;
+    Some(line.trim().chars().take(80).collect())
+}

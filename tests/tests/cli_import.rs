@@ -111,6 +111,18 @@ fn an_undo_that_is_staged_cleared_or_committed_never_ends_an_import() {
 }
 
 #[test]
+fn a_compaction_of_an_imported_session_is_undone_in_a_fork() {
+    let annals = grows_after(CLAUDE, |annals, imported| {
+        let seq = json(annals, &["compactions", imported])[0]["seq"].to_string();
+        let undone = annals.run(&["compactions", imported, "--undo", &seq]);
+        assert_eq!(undone.status, 0, "{}", undone.remarks);
+        let fork = id(annals, "fork");
+        assert!(undone.remarks.contains(&format!("undone in a fork: {fork}")), "{}", undone.remarks);
+    });
+    assert_eq!(json(&annals, &["sessions"]).as_array().map(Vec::len), Some(2));
+}
+
+#[test]
 fn an_undo_that_the_source_staged_can_be_ended_here() {
     for (how, outcome) in [("--clear", "cleared"), ("--commit", "committed")] {
         let annals = Annals::new();
@@ -167,9 +179,11 @@ fn without_files_everything_that_is_found_is_imported() {
         assert_eq!((again.status, again.out.as_str()), (0, "27 sessions, nothing new\n"), "{args:?} {}", again.remarks);
     }
     let nobody = Annals::new();
-    let nothing = nobody.run(&["import"]);
-    assert_eq!(nothing.status, 0);
-    assert!(nothing.remarks.contains("name a file to import it") && !nobody.store().exists(), "{}", nothing.remarks);
+    for args in [&["import"][..], &["import", "--discover"], &["import", "--dry-run"]] {
+        let nothing = nobody.run(args);
+        assert_eq!(nothing.status, 0);
+        assert!(nothing.remarks.contains("name a file to import it") && !nobody.store().exists(), "{args:?}");
+    }
 }
 
 #[test]

@@ -27,6 +27,8 @@ pub struct Wanted {
     listed: Vec<Listed>,
     /// Where agents keep their sessions; nowhere when files were named.
     pub homes: Homes,
+    /// Whether files were named.
+    named: bool,
 }
 
 impl Wanted {
@@ -48,7 +50,7 @@ impl Wanted {
                 Err(error) => refused.push((path.clone(), error.into())),
             }
         }
-        Self { sources: found, refused, listed: Vec::new(), homes: Homes::default() }
+        Self { sources: found, refused, listed: Vec::new(), homes: Homes::default(), named: true }
     }
 
     fn discovered(selection: &Selection, desk: &Desk) -> Self {
@@ -59,7 +61,7 @@ impl Wanted {
         let (mut listed, errors) = discover(&homes);
         listed.retain(|one| selection.takes(one));
         let refused = errors.into_iter().map(|error| (error.path().to_owned(), error.into())).collect();
-        Self { sources: selection.sources(&listed), refused, listed, homes }
+        Self { sources: selection.sources(&listed), refused, listed, homes, named: false }
     }
 
     /// Shows what was refused, each in one line. When nothing that was named can be imported, the last one is the error.
@@ -67,7 +69,7 @@ impl Wanted {
     /// # Errors
     /// See above.
     pub fn say_refused(&mut self, desk: &Desk) -> Result<(), CliError> {
-        let nothing = self.sources.is_empty() && self.listed.is_empty() && self.homes == Homes::default();
+        let nothing = self.named && self.sources.is_empty() && self.listed.is_empty();
         let last = if nothing { self.refused.pop() } else { None };
         for (_, error) in &self.refused {
             desk.remarks.say(Tone::Bad, &error.to_string());
@@ -86,8 +88,7 @@ impl Wanted {
     /// # Errors
     /// When a source cannot be read, or the output refuses.
     pub async fn list(&mut self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
-        let named = self.homes == Homes::default();
-        if named {
+        if self.named {
             let bar = Bar::new(desk.shows_progress(), "reading");
             for source in std::mem::take(&mut self.sources) {
                 match sessions_of(&source, &bar).await {
@@ -112,7 +113,7 @@ impl Wanted {
             writeln!(out, "{}{title}", desk.look.paint(Tone::Dim, &head))?;
         }
         let count = counted(self.listed.len() as u64, "session");
-        match (self.listed.is_empty(), named) {
+        match (self.listed.is_empty(), self.named) {
             (true, true) => {}
             (true, false) => desk.remark(NOTHING),
             (false, true) => desk.remark(&format!("{count}; nothing was imported (--dry-run)")),
