@@ -84,7 +84,7 @@ pub fn run(target: Target, seed: u64, limits: Limits, artifacts: &Path) -> Resul
         Box::new(Failure { target: target.name, seed, round, why, input: kept.then_some(path) })
     };
     let corpus = (target.corpus)().map_err(|error| failed(0, Why::Io(error.to_string()), &[]))?;
-    let input = |corpus: &[Vec<u8>], round| Mutator::new(corpus, seed, target.name).input(round);
+    let input = move |corpus: &[Vec<u8>], round| Mutator::new(corpus, seed, target.name).input(round);
     let (tell, told) = channel();
     let (began, before, inputs) = (Instant::now(), peak_kib(), corpus.clone());
     // A thread of its own, so that one that hangs can be left behind.
