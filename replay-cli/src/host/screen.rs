@@ -11,7 +11,7 @@ use super::screen_tools::Calls;
 use crate::layout::plain;
 use crate::look::{Look, Tone, counted, duration};
 use crate::remarks::Remarks;
-use annals_core::event::{Failure, Finish, PermissionReplied, Purpose, Reply};
+use annals_core::event::{Failure, Finish, Purpose};
 use annals_core::{Blobs, Event, InputId, PermissionId, Record, SessionId, Text};
 use annals_inspect::timeline::one_line;
 use annals_projections::SessionView;
