@@ -2,7 +2,7 @@
 //!
 //! `cargo run -p annals-examples --bin projection [EXPORT]`
 
-use annals_core::event::ToolOutcome;
+use annals_core::event::{ToolEvent, ToolOutcome};
 use annals_core::{CallId, Event, Record, Seq};
 use annals_projections::Projection;
 use annals_store::exchange::import_file;
@@ -29,11 +29,11 @@ impl Projection for ToolUse {
     // Pure and total: the same records give the same view, and no record is refused.
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 self.tools.entry(called.name.clone()).or_default().0 += 1;
                 self.open.insert(called.call.clone(), called.name.clone());
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 let name = self.open.remove(&settled.call);
                 let failed = settled.outcome != ToolOutcome::Completed;
                 if let Some((_, failures)) = name.and_then(|name| self.tools.get_mut(&name)) {

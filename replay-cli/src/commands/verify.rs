@@ -239,6 +239,12 @@ fn draw(
             writeln!(out, "  … and {} more", report.more)?;
         }
     }
+    for anomaly in report.anomalies.iter().take(ANOMALIES) {
+        writeln!(out, "  {}", look.paint(Tone::Warn, &format!("unusual, not damaged: {anomaly}")))?;
+    }
+    if let more @ 1.. = report.anomalies.len().saturating_sub(ANOMALIES) {
+        writeln!(out, "  … and {more} more such events")?;
+    }
     if report.sessions.len() <= 3 {
         for proven in &report.sessions {
             let digest = proven.digest.map_or("none".to_owned(), |digest| digest.to_string());
