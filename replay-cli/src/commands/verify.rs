@@ -14,6 +14,9 @@ use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_s
 use std::io::Write;
 use std::path::Path;
 
+/// How many anomalies are listed.
+const ANOMALIES: usize = 3;
+
 /// Proves that nothing was altered: every digest, every link of the chain, every blob.
 ///
 /// Without WHAT, the whole store. Whoever could rewrite the log could also compute new digests: compare with a head
