@@ -29,10 +29,10 @@ pub struct Target {
 
 /// All of them.
 pub const TARGETS: [Target; 9] = [
-    Target { name: "journal", corpus: journal_corpus, run: |bytes| done(segment(bytes)) },
-    Target { name: "packed", corpus: packed_corpus, run: |bytes| done(packed(bytes)) },
+    Target { name: "journal", corpus: journal_corpus, run: journal_segment },
+    Target { name: "packed", corpus: packed_corpus, run: packed_segment },
     Target { name: "codec", corpus: batches, run: decode },
-    Target { name: "messages", corpus: message_corpus, run: |bytes| done(messages(bytes)) },
+    Target { name: "messages", corpus: message_corpus, run: process_messages },
     Target { name: "importers", corpus: foreign_corpus, run: foreign },
     Target { name: "answers", corpus: answer_corpus, run: answers },
     Target { name: "config", corpus: config_corpus, run: configuration },
@@ -40,7 +40,18 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "export", corpus: export_corpus, run: export },
 ];
 
-fn done((): ()) -> io::Result<()> {
+fn journal_segment(bytes: &[u8]) -> io::Result<()> {
+    segment(bytes);
+    Ok(())
+}
+
+fn packed_segment(bytes: &[u8]) -> io::Result<()> {
+    packed(bytes);
+    Ok(())
+}
+
+fn process_messages(bytes: &[u8]) -> io::Result<()> {
+    messages(bytes);
     Ok(())
 }
 
