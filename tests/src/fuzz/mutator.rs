@@ -63,7 +63,7 @@ impl<'a> Mutator<'a> {
         let mut dice = Dice::new(self.seed ^ round.wrapping_mul(0xd6e8_feb8_6659_fd93));
         // The first numbers of similar seeds are similar.
         for _ in 0..8 {
-            dice.below(2);
+            let _ = dice.below(2);
         }
         let mut bytes = self.chosen(&mut dice).to_vec();
         for _ in 0..=dice.below(6) {
