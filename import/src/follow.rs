@@ -1,7 +1,8 @@
 //! Keeps importing what agents write: one round at a time, cheap when nothing changed.
 
 use super::discover::{Homes, Selection, list, state_of};
-use super::drive::{ImportError, import};
+use super::drive::ImportError;
+use super::whole::import;
 use super::lines::TORN;
 use super::recognise::{Form, Source, recognise};
 use super::report::ImportReport;
