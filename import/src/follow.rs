@@ -2,10 +2,10 @@
 
 use super::discover::{Homes, Selection, list, state_of};
 use super::drive::ImportError;
-use super::whole::import;
 use super::lines::TORN;
 use super::recognise::{Form, Source, recognise};
 use super::report::ImportReport;
+use super::whole::import;
 use super::{Options, Progress};
 use annals_store::EventLog;
 use std::collections::{BTreeSet, HashMap};
