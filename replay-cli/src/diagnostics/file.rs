@@ -1,6 +1,7 @@
 //! The file of a store that keeps what was reported.
 
 use annals_core::Time;
+use annals_store::disk::Folder;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
@@ -21,7 +22,9 @@ const LARGEST: u64 = 1 << 20;
 /// its first line, in a folder that is there.
 #[derive(Debug)]
 pub struct LogFile {
-    folder: PathBuf,
+    /// The folder of the store, held open: after a move the file is written there, and nothing to what takes its place.
+    folder: Option<Folder>,
+    store: PathBuf,
     path: PathBuf,
     written: bool,
     largest: u64,
@@ -30,7 +33,8 @@ pub struct LogFile {
 impl LogFile {
     /// That of a store.
     pub fn in_store(store: &Path) -> Self {
-        Self { folder: store.to_owned(), path: store.join(NAME), written: false, largest: LARGEST }
+        let folder = Folder::open(store).ok();
+        Self { folder, store: store.to_owned(), path: store.join(NAME), written: false, largest: LARGEST }
     }
 
     /// The same of another size, in bytes.
@@ -55,27 +59,38 @@ impl LogFile {
         self.written |= self.write(line).is_ok();
     }
 
-    fn write(&self, line: &str) -> io::Result<()> {
+    fn write(&mut self, line: &str) -> io::Result<()> {
+        let folder = match self.folder.take() {
+            Some(folder) => folder,
+            None => Folder::open(&self.store)?,
+        };
+        let written = self.write_in(&folder, line);
+        self.folder = Some(folder);
+        written
+    }
+
+    fn write_in(&self, folder: &Folder, line: &str) -> io::Result<()> {
+        let folder = folder.reach()?;
         let now = Timestamp::now().as_millisecond();
         let line = format!("{} {line}\n", Time(u64::try_from(now).unwrap_or_default()));
-        let mut file = self.open()?;
+        let mut file = open(&folder.join(NAME))?;
         if file.metadata()?.len().saturating_add(line.len() as u64) > self.largest {
             // Another process may have done so a moment ago: then its few lines become the old ones.
-            fs::rename(&self.path, self.folder.join(OLD))?;
-            file = self.open()?;
+            fs::rename(folder.join(NAME), folder.join(OLD))?;
+            file = open(&folder.join(NAME))?;
         }
         // In one piece: other processes append too.
         file.write_all(line.as_bytes())
     }
+}
 
-    /// Follows no link, and waits for nobody who reads a pipe.
-    fn open(&self) -> io::Result<File> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(&self.path)?;
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::ErrorKind::InvalidInput.into()),
-        }
+/// Follows no link, and waits for nobody who reads a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
