@@ -11,6 +11,7 @@ use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
+use annals_store::disk::{Examination, summary};
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -74,14 +75,14 @@ impl Desk {
         Self { environment, ..self }
     }
 
-    /// Opens what is read: the file that was named, else the store, which is not made.
+    /// Opens what is read: the file that was named, else the store, in which nothing is written.
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
     pub async fn reader(&self) -> Result<Reader, CliError> {
         match &self.file {
             Some(file) => self.read_file(file).await,
-            None => self.store(OpenMode::Existing).await,
+            None => self.store(OpenMode::ReadOnly).await,
         }
     }
 
@@ -91,12 +92,27 @@ impl Desk {
     /// When there is none and none is to be made, or it cannot be opened.
     pub async fn store(&self, mode: OpenMode) -> Result<Reader, CliError> {
         let log = self.place.open(mode).await?;
-        if let Standing::Owner(report) = log.standing() {
+        if let Standing::Owner(report) | Standing::Reader(report) = log.standing() {
             self.tell(&report);
         }
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
-        let views = Some(Arc::new(self.place.cache()));
+        let views = Some(Arc::new(self.place.cache(mode)));
         Ok(Reader::new(Arc::new(log), views, self.place.dir().to_owned()))
+    }
+
+    /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn examine(&self) -> Result<Option<Examination>, CliError> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).last().cloned();
+        let Some(log) = opened else { return Ok(None) };
+        log.examine().await.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })
+    }
+
+    /// What was found damaged while the store was read.
+    pub fn damage_met(&self) -> usize {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|log| log.remarks().len()).sum()
     }
 
     /// Closes what was opened.
@@ -107,9 +123,11 @@ impl Desk {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for log in opened {
             let disk = log.disk();
+            let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;
             // Only here: most of it is found while the store is given to its second copy.
-            disk.iter().flat_map(|disk| disk.remarks()).for_each(|remark| self.remark(&remark.to_string()));
+            let found = disk.map_or(read, |disk| disk.remarks());
+            summary(&found).iter().for_each(|line| self.remark(line));
             closed.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
         }
         Ok(())
@@ -212,7 +230,7 @@ impl Desk {
 
     /// Tells what opening a store found.
     pub fn tell(&self, report: &OpeningReport) {
-        report.remarks.iter().for_each(|remark| self.remark(&remark.to_string()));
+        summary(&report.remarks).iter().for_each(|line| self.remark(line));
     }
 
     /// Whether progress is shown: a person watches.

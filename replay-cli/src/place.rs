@@ -46,9 +46,13 @@ impl Place {
         Ok(SharedLog::open(&self.dir, mode).await?)
     }
 
-    /// Saved views, beside the store.
-    pub fn cache(&self) -> ViewCache {
-        ViewCache::in_folder(Layout::new(&self.dir).cache())
+    /// Saved views, beside the store; who only looks saves none.
+    pub fn cache(&self, mode: OpenMode) -> ViewCache {
+        let folder = Layout::new(&self.dir).cache();
+        match mode {
+            OpenMode::ReadOnly => ViewCache::read_only(folder),
+            OpenMode::Existing | OpenMode::Create => ViewCache::in_folder(folder),
+        }
     }
 }
 

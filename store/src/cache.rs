@@ -44,7 +44,7 @@ pub struct ViewCache {
 
 #[derive(Debug)]
 enum Place {
-    Files { dir: PathBuf, counter: AtomicU64 },
+    Files { dir: PathBuf, counter: AtomicU64, writes: bool },
     Memory(Mutex<Memory>),
 }
 
@@ -62,7 +62,12 @@ const MAGIC: [u8; 8] = *b"\xFFAnview1";
 impl ViewCache {
     /// A cache in a folder, which is made when something is put.
     pub fn in_folder(dir: impl Into<PathBuf>) -> Self {
-        Self { place: Place::Files { dir: dir.into(), counter: AtomicU64::new(0) } }
+        Self { place: Place::Files { dir: dir.into(), counter: AtomicU64::new(0), writes: true } }
+    }
+
+    /// The cache in a folder, for who only looks: what is put is not kept.
+    pub fn read_only(dir: impl Into<PathBuf>) -> Self {
+        Self { place: Place::Files { dir: dir.into(), counter: AtomicU64::new(0), writes: false } }
     }
 
     /// A cache that goes with the process: for a log in memory.
@@ -109,7 +114,8 @@ impl ViewCache {
                 }
                 Ok(())
             }
-            Place::Files { dir, counter } => {
+            Place::Files { writes: false, .. } => Ok(()),
+            Place::Files { dir, counter, .. } => {
                 let folder = folder(dir, session, fold);
                 let mut file = MAGIC.to_vec();
                 file.extend_from_slice(&seq.0.to_le_bytes());
@@ -128,7 +134,7 @@ impl ViewCache {
         match &self.place {
             Place::Memory(memory) => memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned(),
             Place::Files { dir, .. } => {
-                let bytes = fs::read(page_folder(dir, hash).join(hash.to_string())).ok()?;
+                let bytes = read(&page_folder(dir, hash).join(hash.to_string()))?;
                 (Digest::of(&bytes) == *hash).then_some(bytes)
             }
         }
@@ -145,7 +151,8 @@ impl ViewCache {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.pages.entry(hash).or_insert_with(|| bytes.to_vec());
             }
-            Place::Files { dir, counter } => {
+            Place::Files { writes: false, .. } => {}
+            Place::Files { dir, counter, .. } => {
                 if self.get_page(&hash).is_none() {
                     write(&page_folder(dir, &hash), &hash.to_string(), bytes, counter)?;
                 }
@@ -164,6 +171,7 @@ impl ViewCache {
                 *memory.lock().unwrap_or_else(PoisonError::into_inner) = Memory::default();
                 Ok(())
             }
+            Place::Files { writes: false, .. } => Ok(()),
             Place::Files { dir, .. } => absent_is_fine(fs::remove_dir_all(dir)),
         }
     }
@@ -208,8 +216,14 @@ fn places(folder: &Path) -> Vec<Seq> {
     places
 }
 
+/// The content of a regular file: anything else might be waited for.
+fn read(path: &Path) -> Option<Vec<u8>> {
+    fs::symlink_metadata(path).ok().filter(fs::Metadata::is_file)?;
+    fs::read(path).ok()
+}
+
 fn read_view(folder: &Path, place: Seq) -> Option<Saved> {
-    let file = fs::read(folder.join(view_name(place))).ok()?;
+    let file = read(&folder.join(view_name(place)))?;
     let (body, hash) = file.split_last_chunk::<32>()?;
     let rest = body.strip_prefix(&MAGIC)?;
     let (seq, rest) = rest.split_first_chunk::<8>()?;

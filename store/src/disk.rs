@@ -26,7 +26,9 @@ mod layout;
 mod opening;
 mod outline;
 mod packed;
+mod private_copy;
 mod reading;
+mod read_only;
 mod rebuild;
 mod record;
 mod recovery;
@@ -44,7 +46,8 @@ pub use doctor::{CollectError, Examination, Finding, Garbage};
 pub use facts::{Facts, Usage};
 pub use frame::{Cause, Void};
 pub use layout::{FORMAT, Layout};
-pub use report::{Copy, OpenError, OpeningReport, Remark};
+pub use read_only::ReadOnlyLog;
+pub use report::{Copy, OpenError, OpeningReport, Remark, summary};
 pub use shared::Tuning;
 
 use crate::following::following;
@@ -76,6 +79,9 @@ pub enum OpenMode {
     Existing,
     /// It is made if need be: for commands that write.
     Create,
+    /// It must be there, and is read without owning it: nothing is written. See [`ReadOnlyLog`]; who opens a [`DiskLog`] owns
+    /// the store, and may not say so.
+    ReadOnly,
 }
 
 /// An [`EventLog`] in a folder, owned by this process.
@@ -131,20 +137,24 @@ impl DiskLog {
         let layout = Layout::new(dir);
         let at_dir = |source| OpenError::Io { path: dir.to_owned(), source };
         let mut created = !layout.exists(&*disk)?;
+        if mode == OpenMode::ReadOnly {
+            let source = io::Error::new(io::ErrorKind::InvalidInput, "a store is not owned for reading only");
+            return Err(at_dir(source));
+        }
         if created && mode == OpenMode::Existing {
             return Err(OpenError::NoStore { dir: dir.to_owned() });
         }
         if created {
             layout.create_root(&*disk)?;
         }
-        let lock = layout.own()?;
+        let (lock, in_order) = layout.own()?;
         // Somebody may have made it while this process waited for nothing but luck.
         created = !layout.exists(&*disk)?;
         layout.create_folders(&*disk)?;
         if created {
             layout.create(&*disk)?;
         }
-        let opened = Opening { layout, disk, tuning, aim }.run(created).map_err(at_dir)?;
+        let opened = Opening { layout, disk, tuning, aim }.run(created, in_order).map_err(at_dir)?;
         Self::start(opened, lock).map_err(at_dir)
     }
 
@@ -261,9 +271,20 @@ impl Stopping {
         {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
         }
+        if listed.is_ok()
+            && in_order
+            && written_down(&lock).is_err()
+        {
+            tracing::debug!("the next opening compares all of sled");
+        }
         drop(lock);
         listed
     }
+}
+
+/// Takes the process id out of the lock: whoever opens the store next knows that it was left in order.
+fn written_down(lock: &File) -> io::Result<()> {
+    lock.set_len(0)
 }
 
 impl EventLog for DiskLog {

@@ -21,7 +21,7 @@ pub mod memory;
 pub mod placing;
 pub mod shared;
 
-pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
+pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog};
 pub use layer::LogLayer;
 pub use log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope,

@@ -6,7 +6,9 @@
 
 mod client;
 mod following;
+mod guests;
 mod log;
+mod messages;
 mod server;
 mod silence;
 mod socket;

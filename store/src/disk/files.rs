@@ -43,6 +43,10 @@ pub trait Disk: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder of what is no regular file: folders, links, pipes, sockets, devices.
+    fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
+        irregular(path)
+    }
 }
 
 /// An open file. All places are given: there is no cursor.
@@ -73,13 +77,18 @@ struct RealFile(File);
 impl Disk for RealDisk {
     fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = OpenOptions::new();
-        options.read(true);
+        // Without waiting: opening a pipe waits for whoever has its other end.
+        options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
         match how {
             How::Read => {}
             How::Write => drop(options.write(true)),
             How::Create => drop(options.write(true).create(true).truncate(true).mode(0o600)),
         }
-        Ok(Arc::new(RealFile(options.open(path)?)))
+        let file = options.open(path)?;
+        match file.metadata()?.is_file() {
+            true => Ok(Arc::new(RealFile(file))),
+            false => Err(not_regular()),
+        }
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -149,6 +158,69 @@ impl DiskFile for RealFile {
 
     fn len(&self) -> io::Result<u64> {
         Ok(self.0.metadata()?.len())
+    }
+}
+
+fn not_regular() -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
+}
+
+/// Whether an error says that something is no regular file.
+pub(super) fn is_irregular(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::InvalidInput | io::ErrorKind::IsADirectory)
+        // A socket, or a pipe that nobody reads.
+        || error.raw_os_error() == Some(rustix::io::Errno::NXIO.raw_os_error())
+}
+
+fn irregular(path: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The content of a file that is kept in memory alone.
+#[derive(Debug)]
+pub(super) struct ReadOnlyBytes(Vec<u8>);
+
+impl ReadOnlyBytes {
+    /// A file of these bytes.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl DiskFile for ReadOnlyBytes {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        Ok(read)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn allocate(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
     }
 }
 

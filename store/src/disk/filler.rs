@@ -192,8 +192,8 @@ impl Filler {
         let to = to.min(self.let_go);
         while let Some((position, whose)) = self.gone.pop_front_if(|(position, _)| *position < to) {
             // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.
-            if !block.as_ref().is_some_and(|block| block.stands(position)) {
-                shared.remark(Remark::Lost { position: Position(position), whose: Some(whose) });
+            if !block.as_ref().is_some_and(|block| block.stands(position).is_some()) {
+                shared.remark(Remark::Lost { position: Position(position), count: 1, whose: Some(whose) });
             }
         }
         let mut bytes = 0;

@@ -135,21 +135,28 @@ impl Layout {
 
     /// Makes this process the owner until the file is dropped.
     ///
+    /// Also says whether the owner before left the store in order: then its process id is no longer in the file.
+    ///
     /// # Errors
     /// [`OpenError::Locked`] when another one is.
-    pub fn own(&self) -> Result<File, OpenError> {
+    pub fn own(&self) -> Result<(File, bool), OpenError> {
         let path = self.lock();
-        let open = OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
+        let mut options = OpenOptions::new();
+        options.create(true).truncate(false).write(true).mode(0o600);
+        let open = options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&path);
         let file = open.map_err(self.io(path.clone()))?;
         match file.try_lock() {
             Ok(()) => {
+                let in_order = file.metadata().is_ok_and(|facts| facts.is_file() && facts.len() == 0);
                 // For who meets an owner that does not answer; the lock is what counts.
                 let noted =
                     file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
+                // On the device before anything else is: else a power cut would look like a clean shutdown.
+                let noted = noted.and_then(|()| file.sync_data());
                 if let Err(error) = noted {
                     tracing::debug!(%error, "the owner of the store could not be noted");
                 }
-                Ok(file)
+                Ok((file, in_order))
             }
             Err(TryLockError::WouldBlock) => Err(OpenError::Locked { dir: self.dir.clone() }),
             Err(TryLockError::Error(source)) => Err(OpenError::Io { path, source }),

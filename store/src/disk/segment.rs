@@ -72,10 +72,10 @@ impl Segment {
         Self { first, form: RwLock::new(Form { packed, path, file, outline: None }) }
     }
 
-    /// Opens the file of a segment.
-    pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool) -> io::Result<Self> {
+    /// Opens the file of a segment; one that grows for writing, if anything is to be written.
+    pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool, writes: bool) -> io::Result<Self> {
         let path = if packed { packed_path(journal, first) } else { raw_path(journal, first) };
-        let file = disk.open(&path, if packed { How::Read } else { How::Write })?;
+        let file = disk.open(&path, if packed || !writes { How::Read } else { How::Write })?;
         Ok(Self::new(first, packed, path, file))
     }
 
@@ -168,11 +168,28 @@ impl Segment {
         Ok((raw, holds))
     }
 
+    /// The beginning of it, unpacked: the header, then some frames.
+    pub fn begin(&self) -> io::Result<Vec<u8>> {
+        let form = self.form();
+        let mut bytes = vec![0; BEGINNING];
+        let read = form.file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(if form.packed { packed::unpack(&bytes).0 } else { bytes })
+    }
+
+    /// Whether its header holds.
+    pub fn begins_well(&self) -> io::Result<bool> {
+        Ok(self.header_holds(&self.begin()?))
+    }
+
     /// Whether the header says what the name says.
     pub fn header_holds(&self, bytes: &[u8]) -> bool {
         bytes.get(..HEADER) == Some(&header(self.first)[..])
     }
 }
+
+/// How many bytes are read to see what a segment begins with: some Batches of the largest size.
+const BEGINNING: usize = 128 * 1024;
 
 /// How much of a segment that is not packed is read at a time.
 const PIECE: u64 = 1024 * 1024;

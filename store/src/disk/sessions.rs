@@ -1,7 +1,7 @@
 //! The Sessions of a store, in memory: how each begins and where it ends; and the file that keeps them at rotation and
 //! shutdown, so that opening reads only what came later.
 
-use super::files::{Disk, read_whole, write_whole};
+use super::files::{Disk, is_irregular, read_whole, write_whole};
 use crate::lineage::Birth;
 use crate::log::{Head, SessionHead};
 use annals_core::codec::Header;
@@ -71,7 +71,7 @@ impl Sessions {
     pub fn load(disk: &dyn Disk, path: &Path) -> io::Result<Option<Self>> {
         match read_whole(disk, path) {
             Ok(bytes) => Ok(Self::decode(&bytes)),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_irregular(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -119,7 +119,7 @@ impl Checkpoint {
                 .and_then(|body| body.strip_prefix(b"\xFFAnchck1"))
                 .and_then(|mut rest| number(&mut rest))
                 .map(|next| Self { next })),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) if error.kind() == io::ErrorKind::NotFound || is_irregular(&error) => Ok(None),
             Err(error) => Err(error),
         }
     }

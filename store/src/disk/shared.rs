@@ -6,6 +6,7 @@ use super::files::Disk;
 use super::filler::Fill;
 use super::journal::{Journal, Stored};
 use super::layout::Layout;
+use super::private_copy::PrivateCopy;
 use super::report::Remark;
 use super::sessions::{Own, Sessions};
 use super::sled_tree::SledTree;
@@ -103,6 +104,8 @@ pub struct Shared {
     /// Where wishes for blocks go; gone when the store is closed.
     pub(super) ahead: Mutex<Option<SyncSender<Wish>>>,
     pub(super) closed: AtomicBool,
+    /// For who only looks: where sled is read when the journal is damaged.
+    pub(super) copy: Option<PrivateCopy>,
     /// Damage found since opening.
     pub(super) remarks: Mutex<Vec<Remark>>,
 }
@@ -235,6 +238,17 @@ impl Shared {
     /// sled, if it is in order.
     pub(super) fn sled(&self) -> Option<SledTree> {
         self.sled.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// For who only looks: opens the second copy, once. True when it was opened by this call: ask again then.
+    pub(super) fn open_copy(&self) -> bool {
+        let Some(copy) = &self.copy else { return false };
+        let mut sled = self.sled.write().unwrap_or_else(PoisonError::into_inner);
+        if sled.is_some() {
+            return false;
+        }
+        *sled = copy.get();
+        sled.is_some()
     }
 
     /// Whether the store is shut down.

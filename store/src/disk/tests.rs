@@ -1,7 +1,9 @@
 mod behind;
 mod copies;
 mod damage;
+mod looking;
 mod room;
+mod strays;
 
 use super::{DiskLog, OpenError, OpenMode};
 use crate::EventLog;

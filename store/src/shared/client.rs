@@ -2,7 +2,8 @@
 
 use super::silence::Silence;
 use super::socket;
-use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, understands};
+use super::messages::Messages;
+use super::wire::{Answer, Ask, Malformed, committed_of, greeted, greeting, hello, understands};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
@@ -16,9 +17,9 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio_util::codec::{Framed, LengthDelimitedCodec};
+use tokio_util::codec::Framed;
 
-type Connection = Framed<UnixStream, LengthDelimitedCodec>;
+type Connection = Framed<UnixStream, Messages>;
 
 /// How many idle connections are kept.
 const IDLE: usize = 64;
@@ -232,9 +233,10 @@ impl Remote {
                     connected => break UnixStream::from_std(connected?)?,
                 }
             };
-            let mut connection = Framed::new(stream, frames());
+            let mut connection = Framed::new(stream, greeting());
             connection.send(bytes::Bytes::from(ours.clone())).await?;
             let theirs = connection.next().await.unwrap_or_else(|| Err(gone()))?;
+            *connection.codec_mut() = greeted();
             Ok((connection, theirs))
         };
         let greeted = tokio::time::timeout(HELLO, greeting).await.map_err(|_| Silence::of(&self.dir))?;

@@ -4,7 +4,7 @@ use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
 use super::silence::Silence;
-use crate::disk::{DiskLog, OpenError, OpenMode, OpeningReport, blobs_in};
+use crate::disk::{DiskLog, Examination, OpenError, OpenMode, OpeningReport, ReadOnlyLog, Remark, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
@@ -34,6 +34,8 @@ pub enum Standing {
     Owner(OpeningReport),
     /// Another process owns it.
     Guest,
+    /// Nobody owned it when it was opened, and it is only read; what opening it found.
+    Reader(OpeningReport),
     /// It has closed the store.
     Closed,
 }
@@ -68,6 +70,8 @@ pub(super) const OWNERS_MAX: u32 = 32;
 
 pub(super) struct Shared {
     dir: PathBuf,
+    /// How the store is opened again when its owner goes.
+    mode: OpenMode,
     /// Files that never change: owner and guests read them alike.
     blobs: Arc<dyn Blobs + Send + Sync>,
     role: RwLock<(u64, Role)>,
@@ -80,7 +84,15 @@ pub(super) struct Shared {
 pub(super) enum Role {
     Owner(Arc<Owned>),
     Guest(RemoteLog),
+    /// It reads the files without owning them.
+    Reader(Arc<Looked>),
     Closed,
+}
+
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub log: ReadOnlyLog,
+    report: OpeningReport,
 }
 
 #[derive(Debug)]
@@ -92,7 +104,8 @@ pub(super) struct Owned {
 }
 
 impl SharedLog {
-    /// Owns the store in a folder, or joins the process that does.
+    /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store that nobody owns is
+    /// read without owning it, as it is now: nothing is written, no lock taken, and no thread started.
     ///
     /// # Errors
     /// See [`SharedError`].
@@ -101,7 +114,8 @@ impl SharedLog {
         let role = find_place(&dir, mode).await?;
         let blobs = blobs_in(&dir);
         let role = RwLock::new((0, role));
-        Ok(Self { shared: Arc::new(Shared { dir, blobs, role, turn: tokio::sync::Mutex::default() }) })
+        let mode = if mode == OpenMode::Create { OpenMode::Existing } else { mode };
+        Ok(Self { shared: Arc::new(Shared { dir, mode, blobs, role, turn: tokio::sync::Mutex::default() }) })
     }
 
     /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
@@ -109,6 +123,7 @@ impl SharedLog {
         match self.shared.role().1 {
             Role::Owner(owned) => Standing::Owner(owned.report.clone()),
             Role::Guest(_) => Standing::Guest,
+            Role::Reader(looked) => Standing::Reader(looked.report.clone()),
             Role::Closed => Standing::Closed,
         }
     }
@@ -119,6 +134,25 @@ impl SharedLog {
             Role::Owner(owned) => Some(owned.log.clone()),
             _ => None,
         }
+    }
+
+    /// Damage that was found since opening; a guest knows of none.
+    pub fn remarks(&self) -> Vec<Remark> {
+        match self.shared.role().1 {
+            Role::Owner(owned) => owned.log.remarks(),
+            Role::Reader(looked) => looked.log.remarks(),
+            Role::Guest(_) | Role::Closed => Vec::new(),
+        }
+    }
+
+    /// Reads both copies and compares them, for who only reads the store; `None` for anybody else.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn examine(&self) -> io::Result<Option<Examination>> {
+        let Role::Reader(looked) = self.shared.role().1 else { return Ok(None) };
+        let examined = tokio::task::spawn_blocking(move || looked.log.examine(|_, _| {})).await;
+        examined.map_err(io::Error::other)?.map(Some)
     }
 
     /// Leaves the store: an owner ends its guests' connections, makes everything durable and gives up the lock, and one
@@ -170,7 +204,7 @@ impl Shared {
             return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
         }
         tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store went");
-        let role = find_place(&self.dir, OpenMode::Existing).await?;
+        let role = find_place(&self.dir, self.mode).await?;
         self.become_(role);
         Ok(())
     }
@@ -186,6 +220,11 @@ async fn find_place(dir: &Path, mode: OpenMode) -> Result<Role, SharedError> {
             Err(other) => return Err(other.into()),
         }
         let (folder, path) = (dir.to_owned(), dir.to_owned());
+        if mode == OpenMode::ReadOnly {
+            let opened = tokio::task::spawn_blocking(move || ReadOnlyLog::open(&folder)).await;
+            let (log, report) = opened.map_err(|error| OpenError::Io { path, source: io::Error::other(error) })??;
+            return Ok(Role::Reader(Arc::new(Looked { log, report })));
+        }
         let opened = tokio::task::spawn_blocking(move || DiskLog::open(&folder, mode)).await;
         let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
         match opened.map_err(failed)? {
@@ -253,6 +292,10 @@ macro_rules! through {
                     Role::Closed => return Err($closed),
                     Role::Owner(owned) => {
                         let $log = &*owned.log;
+                        return $own.await;
+                    }
+                    Role::Reader(looked) => {
+                        let $log = &looked.log;
                         return $own.await;
                     }
                     Role::Guest($remote) => match $ask.await {

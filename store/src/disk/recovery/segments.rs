@@ -1,0 +1,152 @@
+//! Which files of `journal/` are segments of this store. A name alone proves nothing: a file may be a stray copy, come from
+//! another store, or be empty.
+//!
+//! ```text
+//! header holds ─┬─ no Batch of it belongs to a known Session, and none begins one ─► stray
+//!               └─ else ─► segment
+//! header does not hold ─┬─ it has frames of its own positions ─► segment, its header is damaged
+//!                       ├─ it begins where the one before ends, or below what heads or sled prove ─► segment, destroyed
+//!                       └─ else ─► stray
+//! ```
+//! A stray is set aside by a writer, and ignored by who only looks.
+
+use super::super::files::{ReadOnlyBytes, write_whole};
+use super::super::frame::{self, Found, Kind};
+use super::super::report::Remark;
+use super::super::segment::{self, Segment};
+use super::{POSITION_MAX, Recovery, birth, free_name, scan};
+use annals_core::codec;
+use std::collections::BTreeMap;
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// How often the folder is listed again for who looks, when a file that was listed is gone: the store's owner packs.
+const TRIES: u32 = 16;
+
+impl Recovery<'_> {
+    /// The segments there are, oldest first; what an interrupted call left unfinished goes.
+    pub(super) fn segments(&self, remarks: &mut Vec<Remark>) -> io::Result<Vec<Arc<Segment>>> {
+        let mut tries = 0;
+        let found = loop {
+            match self.candidates() {
+                Err(error) if error.kind() == io::ErrorKind::NotFound && !self.writes && tries < TRIES => tries += 1,
+                found => break found?,
+            }
+        };
+        let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(found.len());
+        for (index, segment) in found.iter().enumerate() {
+            let next = found.get(index + 1).map_or(POSITION_MAX, |next| next.first);
+            match self.stray(segment, segments.last(), next)? {
+                None => segments.push(segment.clone()),
+                Some(reason) => remarks.push(self.put_aside(&segment.path(), reason)?),
+            }
+        }
+        for name in self.disk.irregular(&self.layout.journal())? {
+            let file = self.layout.journal().join(name);
+            remarks.push(Remark::Stray { file, reason: "it is not a regular file", set_aside: None });
+        }
+        if segments.is_empty() && self.evidence > 0 {
+            // The journal is gone and sled is not: an empty segment stands in, and is mended like a damaged one.
+            segments.push(Arc::new(self.stand_in()?));
+        }
+        Ok(segments)
+    }
+
+    /// The files that have a segment's name, by their first positions.
+    fn candidates(&self) -> io::Result<Vec<Arc<Segment>>> {
+        let journal = self.layout.journal();
+        let mut forms: BTreeMap<u64, bool> = BTreeMap::new();
+        for listed in self.disk.list(&journal)? {
+            match segment::read_name(&listed.name) {
+                // Both forms: packing was interrupted before the plain one went.
+                Some((first, packed)) => *forms.entry(first).or_insert(packed) &= packed,
+                None if self.writes && (listed.name.ends_with(".new") || listed.name.ends_with(".tmp")) => {
+                    self.disk.remove(&journal.join(&listed.name))?;
+                }
+                None => {}
+            }
+        }
+        let open = |(first, packed)| Segment::open(self.disk, &journal, first, packed, self.writes).map(Arc::new);
+        forms.into_iter().map(open).collect()
+    }
+
+    fn stand_in(&self) -> io::Result<Segment> {
+        let journal = self.layout.journal();
+        let path = segment::raw_path(&journal, 0);
+        if !self.writes {
+            return Ok(Segment::new(0, false, path, Arc::new(ReadOnlyBytes::of(Vec::new()))));
+        }
+        write_whole(self.disk, &path, &[])?;
+        Segment::open(self.disk, &journal, 0, false, true)
+    }
+
+    /// Why a file is no segment of this store, if it is none. `before` is the segment before it.
+    fn stray(
+        &self,
+        segment: &Arc<Segment>,
+        before: Option<&Arc<Segment>>,
+        next: u64,
+    ) -> io::Result<Option<&'static str>> {
+        let first = segment.first;
+        if first >= POSITION_MAX {
+            return Ok(Some("no journal reaches its number"));
+        }
+        // What is sealed below the list of heads is read when it is needed, or by a repair.
+        if segment.is_packed() && first <= self.sessions.next && !self.thorough {
+            return Ok(None);
+        }
+        let end = || before.map_or(Ok(0), |before| Ok::<_, io::Error>(scan(before.clone(), POSITION_MAX)?.end()));
+        if segment.begins_well()? {
+            // Most often it follows the one before, or is proved: then nothing of it needs to be read here.
+            if before.is_none() || first == self.sessions.next || (first > self.sessions.next && first == end()?) {
+                return Ok(None);
+            }
+            let bytes = if self.thorough { segment.load()? } else { segment.begin()? };
+            return Ok((!self.connects(&bytes, first..next)).then_some("its sessions are not of this store"));
+        }
+        let scanned = scan(segment.clone(), next)?;
+        if !scanned.frames.is_empty() {
+            return Ok(None);
+        }
+        let end = end()?;
+        let continues = first == end || (end < first && first < self.evidence);
+        Ok((!continues).then_some("it does not continue the journal"))
+    }
+
+    /// Whether a segment has something of a Session that is known, or begins one. One without any Batch does.
+    fn connects(&self, bytes: &[u8], positions: Range<u64>) -> bool {
+        let mut batches = 0;
+        for found in frame::scan(bytes, segment::HEADER) {
+            let Found::Frame(_, frame) = found else { continue };
+            if frame.kind != Kind::Batch || !positions.contains(&frame.position) {
+                continue;
+            }
+            let Ok(header) = codec::decode_header(frame.payload) else { continue };
+            // The list of heads names every Session below it: only what came later can begin one.
+            let begins = frame.position >= self.sessions.next && birth(frame.payload, &header).is_some();
+            if begins || self.sessions.own.contains_key(&header.session) {
+                return true;
+            }
+            batches += 1;
+        }
+        batches == 0
+    }
+
+    fn put_aside(&self, file: &Path, reason: &'static str) -> io::Result<Remark> {
+        let stray = |set_aside: Option<PathBuf>| Remark::Stray { file: file.to_owned(), reason, set_aside };
+        if !self.writes {
+            return Ok(stray(None));
+        }
+        let folder = self.layout.damaged();
+        self.disk.create_dir(&folder)?;
+        let name = file.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+        let place = free_name(self.disk, &folder, &name)?;
+        self.disk.rename(file, &place)?;
+        for folder in [folder, self.layout.journal(), self.layout.dir.clone()] {
+            self.disk.sync_dir(&folder)?;
+        }
+        Ok(stray(Some(place)))
+    }
+}

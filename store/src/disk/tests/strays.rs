@@ -1,0 +1,190 @@
+//! Files in `journal/` that are no segments of the store, and places of which nothing is left.
+
+use super::folder;
+use crate::conformance::material;
+use crate::disk::{DiskLog, OpenMode, ReadOnlyLog, Remark, segment, summary};
+use crate::{EventLog, Followed, Position, Scope};
+use annals_core::Seq;
+use futures_util::StreamExt;
+use std::path::Path;
+
+async fn store(dir: &Path) {
+    let (log, _) = DiskLog::open(dir, OpenMode::Create).unwrap();
+    for n in 0..3 {
+        material::story(&log, material::session(n), 5).await.unwrap();
+    }
+    log.close().await.unwrap();
+}
+
+async fn is_whole(log: &dyn EventLog) {
+    assert_eq!(log.sessions().await.unwrap().len(), 3);
+    for n in 0..3 {
+        assert_eq!(material::whole(log, material::session(n)).await.unwrap().len(), 6);
+    }
+}
+
+/// Every file below a folder with its content, and when it was written.
+fn content(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>, std::time::SystemTime)> {
+    let (mut found, mut folders) = (Vec::new(), vec![dir.to_owned()]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            let facts = std::fs::symlink_metadata(&path).unwrap();
+            if facts.is_dir() {
+                folders.push(path.clone());
+            }
+            let bytes = if facts.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+            found.push((path, bytes, facts.modified().unwrap()));
+        }
+    }
+    found.sort();
+    found
+}
+
+#[tokio::test]
+async fn stray_files_are_ignored_by_who_looks_and_set_aside_by_who_writes() {
+    let other = folder();
+    store(other.path()).await;
+    for far in [0, 5, 17, 18, 23, 5_000_000, 9_000_000_000_000_000, u64::MAX] {
+        for copied in [false, true] {
+            let dir = folder();
+            store(dir.path()).await;
+            let journal = dir.path().join("journal");
+            let stray = segment::raw_path(&journal, far);
+            if far == 0 && !copied {
+                continue;
+            }
+            match copied && far > 0 {
+                true => drop(std::fs::copy(segment::raw_path(&journal, 0), &stray).unwrap()),
+                false if far > 0 => std::fs::write(&stray, "").unwrap(),
+                false => std::fs::write(journal.join("notes.txt"), "mine").unwrap(),
+            }
+            let before = content(dir.path());
+            let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+            is_whole(&log).await;
+            assert!(content(dir.path()) == before, "looking changed something at {far}");
+            // At 18 the journal ends: there it may be a segment whose header was damaged.
+            let told = summary(&report.remarks);
+            assert_eq!(told.len(), usize::from(far > 0), "{far}, {copied}: {told:?}");
+            drop(log);
+            let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+            assert!(!report.lost_something(), "{far}: {:?}", report.remarks);
+            is_whole(&log).await;
+            log.close().await.unwrap();
+            assert_eq!(stray.exists(), far == 0 || far == 18, "{far}");
+            let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+            assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]), "{far}, {copied}");
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_segment_of_another_store_is_set_aside() {
+    let (dir, other) = (folder(), folder());
+    store(dir.path()).await;
+    let (log, _) = DiskLog::open(other.path(), OpenMode::Create).unwrap();
+    material::story(&log, material::session(77), 30).await.unwrap();
+    log.close().await.unwrap();
+    // Its frames from position 7 on, in a segment of its own that says so.
+    let bytes = std::fs::read(segment::raw_path(&other.path().join("journal"), 0)).unwrap();
+    let mut foreign = segment::header(7).to_vec();
+    for found in crate::disk::frame::scan(&bytes, segment::HEADER) {
+        if let crate::disk::frame::Found::Frame(_, frame) = found
+            && frame.position >= 7
+        {
+            foreign.extend_from_slice(frame.bytes);
+        }
+    }
+    let place = segment::raw_path(&dir.path().join("journal"), 7);
+    std::fs::write(&place, foreign).unwrap();
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    is_whole(&log).await;
+    assert!(matches!(&report.remarks[..], [Remark::Stray { set_aside: None, .. }]), "{:?}", report.remarks);
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    is_whole(&log).await;
+    assert!(matches!(&report.remarks[..], [Remark::Stray { set_aside: Some(_), .. }]), "{:?}", report.remarks);
+    assert!(!place.exists());
+}
+
+#[tokio::test]
+async fn a_long_gap_is_one_void_and_one_line_and_followers_pass_over_it() {
+    let dir = folder();
+    store(dir.path()).await;
+    // The list of heads proves a million positions of which neither copy has anything.
+    let path = dir.path().join("heads");
+    let mut bytes = std::fs::read(&path).unwrap();
+    bytes[8..16].copy_from_slice(&1_000_018u64.to_le_bytes());
+    let end = bytes.len() - 4;
+    let sum = crc32c::crc32c(&bytes[..end]);
+    bytes[end..].copy_from_slice(&sum.to_le_bytes());
+    std::fs::write(&path, bytes).unwrap();
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    let lost = |remark: &Remark| matches!(remark, Remark::Lost { position: Position(18), count: 1_000_000, whose: None });
+    assert_eq!(report.remarks.iter().filter(|remark| lost(remark)).count(), 1, "{:?}", report.remarks);
+    is_whole(&log).await;
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!(report.remarks.iter().filter(|remark| lost(remark)).count(), 1, "{:?}", report.remarks);
+    assert!(report.remarks.len() < 4, "{:?}", report.remarks);
+    is_whole(&log).await;
+    let examination = log.examine(|_, _| {}).unwrap();
+    assert_eq!((examination.findings, examination.voids.len() <= 2), (vec![], true));
+    let committed = material::two(&log, material::session(1), Seq(11)).await.unwrap();
+    assert_eq!(committed.position, Position(1_000_018));
+    let mut following = log.follow(Scope::All { from: Position(0) });
+    let mut batches = 0;
+    while let Some(item) = following.next().await {
+        match item.unwrap() {
+            Followed::Batch { .. } => batches += 1,
+            Followed::Synced => break,
+        }
+    }
+    assert_eq!(batches, 19);
+    drop(following);
+    log.close().await.unwrap();
+    DiskLog::compact(dir.path(), crate::disk::Tuning::default()).unwrap();
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]));
+}
+
+#[test]
+fn hundreds_of_lost_places_are_few_lines() {
+    let lost = |n: u64| Remark::Lost { position: Position(n * 2), count: 1, whose: None };
+    let remarks: Vec<Remark> = (0..4_983).map(lost).collect();
+    let told = summary(&remarks);
+    assert_eq!((told.len(), told.last().map(String::as_str)), (4, Some("and 4,980 more lost places")));
+    assert_eq!(summary(&remarks[..4]).len(), 4);
+}
+
+#[tokio::test]
+async fn special_files_in_a_store_are_told_and_never_waited_for() {
+    use std::process::Command;
+    let pipe = |path: &Path| assert!(Command::new("mkfifo").arg(path).status().unwrap().success());
+    for name in ["heads", "checkpoint", "FORMAT", "lock", "journal/00000000000000000018.seg", "sled/conf"] {
+        for special in ["pipe", "device", "folder"] {
+            let dir = folder();
+            store(dir.path()).await;
+            let path = dir.path().join(name);
+            let _ = std::fs::remove_file(&path);
+            match special {
+                "pipe" => pipe(&path),
+                "device" => std::os::unix::fs::symlink("/dev/zero", &path).unwrap(),
+                _ => std::fs::create_dir(&path).unwrap(),
+            }
+            let told = format!("{name} is a {special}");
+            match ReadOnlyLog::open(dir.path()) {
+                Ok((log, report)) => {
+                    is_whole(&log).await;
+                    assert_eq!(report.remarks.len(), usize::from(!matches!(name, "lock" | "sled/conf")), "{told}");
+                }
+                Err(error) => assert!(name == "FORMAT" && error.to_string().contains("FORMAT"), "{told}: {error}"),
+            }
+            let opened = std::thread::spawn({
+                let dir = dir.path().to_owned();
+                move || DiskLog::open(&dir, OpenMode::Existing).map(|_| ())
+            });
+            if let Err(error) = opened.join().unwrap() {
+                assert!(!error.to_string().contains('\n'), "{told}: {error}");
+            }
+        }
+    }
+}
