@@ -45,7 +45,7 @@ pub(super) struct Due {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
     /// A segment cannot be read in part.
-    #[error("{}: {missing} batches cannot be read, {in_sled} of them stand in sled: the segment will be written again, the damaged one set aside", segment.display())]
+    #[error("{}: {missing} batches cannot be read, {in_sled} of them are in sled: the segment will be written again, the damaged one set aside", segment.display())]
     Segment {
         /// Which.
         segment: PathBuf,

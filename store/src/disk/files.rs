@@ -84,7 +84,7 @@ impl Disk for RealDisk {
             How::Write => drop(options.write(true)),
             How::Create => drop(options.write(true).create(true).truncate(true).mode(0o600)),
         }
-        let file = options.open(path)?;
+        let file = options.open(path).map_err(|error| if is_irregular(&error) { not_regular() } else { error })?;
         match file.metadata()?.is_file() {
             true => Ok(Arc::new(RealFile(file))),
             false => Err(not_regular()),
@@ -161,7 +161,8 @@ impl DiskFile for RealFile {
     }
 }
 
-fn not_regular() -> io::Error {
+/// What is said of a pipe, a device, a socket or a folder in place of a file.
+pub(super) fn not_regular() -> io::Error {
     io::Error::new(io::ErrorKind::InvalidInput, "it is not a regular file")
 }
 

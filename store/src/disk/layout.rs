@@ -1,6 +1,6 @@
 //! Where everything lies in a store's folder, and what says that it is one.
 
-use super::files::{Disk, read_whole, write_whole};
+use super::files::{Disk, is_irregular, not_regular, read_whole, write_whole};
 use super::report::OpenError;
 use std::fs::{File, OpenOptions, Permissions, TryLockError};
 use std::io;
@@ -144,6 +144,7 @@ impl Layout {
         let mut options = OpenOptions::new();
         options.create(true).truncate(false).write(true).mode(0o600);
         let open = options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&path);
+        let open = open.map_err(|error| if is_irregular(&error) { not_regular() } else { error });
         let file = open.map_err(self.io(path.clone()))?;
         match file.try_lock() {
             Ok(()) => {

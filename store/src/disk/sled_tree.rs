@@ -44,6 +44,9 @@ pub enum SledError {
         /// Which Seq.
         seq: Seq,
     },
+    /// Something in its folder is neither a regular file nor a folder: sled would wait for it, or read it without end.
+    #[error("{} is not a regular file", .0.display())]
+    Irregular(PathBuf),
     /// Its file could not be flushed.
     #[error("sled's file could not be flushed: {0}")]
     Flush(#[source] std::sync::Arc<io::Error>),
@@ -73,6 +76,24 @@ pub fn checked<'a>(key: &[u8], frame: &'a [u8]) -> Option<(Frame<'a>, Header)> {
     (key == self::key(header.session, header.first)).then_some((frame, header))
 }
 
+/// Refuses a folder that holds pipes, devices, sockets or links.
+fn only_files(folder: &Path) -> Result<(), SledError> {
+    let refused = |error: io::Error| SledError::Flush(error.into());
+    let entries = match folder.read_dir() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        entries => entries.map_err(refused)?,
+    };
+    for entry in entries {
+        let entry = entry.map_err(refused)?;
+        let form = entry.file_type().map_err(refused)?;
+        let is_file = matches!(entry.file_name().to_str(), Some("db" | "conf"));
+        if !(form.is_file() || form.is_dir() && !is_file) {
+            return Err(SledError::Irregular(entry.path()));
+        }
+    }
+    Ok(())
+}
+
 fn guarded<T>(call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, SledError> {
     catch_unwind(AssertUnwindSafe(call)).map_err(|_| SledError::Panicked)?.map_err(SledError::Sled)
 }
@@ -80,6 +101,7 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, SledEr
 impl SledTree {
     /// Opens or makes the database.
     pub fn open(path: &Path, cache: u64, segment: usize) -> Result<Self, SledError> {
+        only_files(path)?;
         let config = sled::Config::new().path(path).cache_capacity(cache).segment_size(segment).flush_every_ms(None);
         for tries in 0.. {
             let config = config.clone();

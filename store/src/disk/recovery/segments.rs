@@ -4,7 +4,7 @@
 //! ```text
 //! header holds ─┬─ no Batch of it belongs to a known Session, and none begins one ─► stray
 //!               └─ else ─► segment
-//! header does not hold ─┬─ it has frames of its own positions ─► segment, its header is damaged
+//! header does not hold ─┬─ it has frames of its own positions, other than the one before ─► segment, its header is damaged
 //!                       ├─ it begins where the one before ends, or below what heads or sled prove ─► segment, destroyed
 //!                       └─ else ─► stray
 //! ```
@@ -14,7 +14,7 @@ use super::super::files::{ReadOnlyBytes, write_whole};
 use super::super::frame::{self, Found, Kind};
 use super::super::report::Remark;
 use super::super::segment::{self, Segment};
-use super::{POSITION_MAX, Recovery, birth, free_name, scan};
+use super::{POSITION_MAX, Recovery, Scanned, birth, free_name, scan};
 use annals_core::codec;
 use std::collections::BTreeMap;
 use std::io;
@@ -24,6 +24,14 @@ use std::sync::Arc;
 
 /// How often the folder is listed again for who looks, when a file that was listed is gone: the store's owner packs.
 const TRIES: u32 = 16;
+
+/// Whether each frame of a segment is in the one before as well.
+fn repeats(scanned: &Scanned, before: &Scanned) -> bool {
+    scanned.frames.iter().all(|(position, frame)| {
+        let other = before.frames.get(position);
+        other.is_some_and(|other| scanned.bytes.get(frame.bytes.clone()) == before.bytes.get(other.bytes.clone()))
+    })
+}
 
 impl Recovery<'_> {
     /// The segments there are, oldest first; what an interrupted call left unfinished goes.
@@ -38,14 +46,15 @@ impl Recovery<'_> {
         let mut segments: Vec<Arc<Segment>> = Vec::with_capacity(found.len());
         for (index, segment) in found.iter().enumerate() {
             let next = found.get(index + 1).map_or(POSITION_MAX, |next| next.first);
-            match self.stray(segment, segments.last(), next)? {
-                None => segments.push(segment.clone()),
-                Some(reason) => remarks.push(self.put_aside(&segment.path(), reason)?),
+            match self.stray(segment, segments.last(), next) {
+                // One that cannot be read now is not judged.
+                Ok(None) | Err(_) => segments.push(segment.clone()),
+                Ok(Some(reason)) => remarks.push(self.put_aside(&segment.path(), reason)?),
             }
         }
         for name in self.disk.irregular(&self.layout.journal())? {
             let file = self.layout.journal().join(name);
-            remarks.push(Remark::Stray { file, reason: "it is not a regular file", set_aside: None });
+            remarks.push(self.put_aside(&file, "it is not a regular file")?);
         }
         if segments.is_empty() && self.evidence > 0 {
             // The journal is gone and sled is not: an empty segment stands in, and is mended like a damaged one.
@@ -108,7 +117,9 @@ impl Recovery<'_> {
         }
         let scanned = scan(segment.clone(), next)?;
         if !scanned.frames.is_empty() {
-            return Ok(None);
+            let before = before.map(|before| scan(before.clone(), POSITION_MAX)).transpose()?;
+            let copied = before.is_some_and(|before| repeats(&scanned, &before));
+            return Ok(copied.then_some("it is a copy of another segment"));
         }
         let end = end()?;
         let continues = first == end || (end < first && first < self.evidence);
