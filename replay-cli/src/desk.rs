@@ -11,6 +11,7 @@ use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
+use annals_runtime::views::Views;
 use annals_store::disk::{Examination, summary};
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
@@ -122,6 +123,7 @@ impl Desk {
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
         for log in opened {
+            self.save_catalogue(&log).await;
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;
@@ -131,6 +133,17 @@ impl Desk {
             closed.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
         }
         Ok(())
+    }
+
+    /// Saves the list of sessions for those who only look, who save nothing. Costs what was appended since it was saved.
+    async fn save_catalogue(&self, log: &SharedLog) {
+        if !matches!(log.standing(), Standing::Owner(_)) {
+            return;
+        }
+        let cache = Arc::new(self.place.cache(OpenMode::Existing));
+        if let Err(error) = Views::new(Arc::new(log.clone()), Some(cache)).catalogue().await {
+            tracing::debug!(%error, "the list of sessions was not saved; the next reader folds it again");
+        }
     }
 
     /// Closes a store; shows how far it is once that takes a while.

@@ -27,8 +27,8 @@ mod opening;
 mod outline;
 mod packed;
 mod private_copy;
-mod reading;
 mod read_only;
+mod reading;
 mod rebuild;
 mod record;
 mod recovery;
@@ -273,18 +273,13 @@ impl Stopping {
         }
         if listed.is_ok()
             && in_order
-            && written_down(&lock).is_err()
+            && let Err(error) = Layout::note_closed(&lock)
         {
-            tracing::debug!("the next opening compares all of sled");
+            tracing::debug!(%error, "the next opening asks sled for the end of every session");
         }
         drop(lock);
         listed
     }
-}
-
-/// Takes the process id out of the lock: whoever opens the store next knows that it was left in order.
-fn written_down(lock: &File) -> io::Result<()> {
-    lock.set_len(0)
 }
 
 impl EventLog for DiskLog {

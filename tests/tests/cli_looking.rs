@@ -41,8 +41,25 @@ fn commands_that_look_write_nothing() {
     let file = annals.file("out.jsonl").to_string_lossy().into_owned();
     let before = state(&annals.store());
     for command in [
-        "sessions", "log", "show", "replay", "history", "transcript", "context", "usage", "requests", "tree",
-        "compactions", "verify", "why", "cache", "search", "export", "doctor", "when", "diff",
+        "sessions",
+        "log",
+        "show",
+        "replay",
+        "history",
+        "transcript",
+        "context",
+        "usage",
+        "requests",
+        "tree",
+        "compactions",
+        "verify",
+        "why",
+        "cache",
+        "search",
+        "export",
+        "doctor",
+        "when",
+        "diff",
     ] {
         let mut args = vec![command];
         match command {

@@ -154,8 +154,11 @@ fn voids(examination: &Examination) -> Vec<String> {
 fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) -> serde_json::Value {
     let usage = |usage: Usage| json!({"files": usage.files, "bytes": usage.bytes});
     let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    let voids: Vec<serde_json::Value> =
-        examination.voids.iter().map(|(position, void)| json!({"position": position.0, "count": void.count, "what": told(void)})).collect();
+    let voids: Vec<serde_json::Value> = examination
+        .voids
+        .iter()
+        .map(|(position, void)| json!({"position": position.0, "count": void.count, "what": told(void)}))
+        .collect();
     json!({
         "journal": usage(facts.journal), "sealed": usage(facts.sealed), "index": usage(facts.sled),
         "blobs": usage(facts.blobs), "views": usage(facts.cache), "outputs": usage(facts.outputs),

@@ -10,7 +10,7 @@ use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::look::{Look, Tone, counted, size, thousands};
 use crate::progress::Bar;
-use crate::reader::short_ids;
+use crate::reader::{Reader, short_ids};
 use annals_core::Time;
 use annals_runtime::redaction::{RedactingLog, Redactor};
 use annals_store::{EventLog, OpenMode};
@@ -116,6 +116,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     for source in &wanted {
         report.extend(bring(&log, source, &options, &bar).await?);
     }
+    save_views(&reader, &report).await?;
     bar.clear();
     if let Some(redacting) = &redacting {
         desk.remark(&replaced(&redacting.counts()));
@@ -149,6 +150,20 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         }
     }
     Ok(Verdict::bad_if(report.has_bad_news()))
+}
+
+/// Sessions of no fewer events than this are worth a saved view.
+const LONG: u64 = 2_000;
+
+/// Saves views of long sessions for those who only look, who save nothing.
+async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliError> {
+    for one in report.sessions.iter().filter(|one| one.new > 0) {
+        let Some(head) = reader.log().head(one.session).await? else { continue };
+        if head.next.0 >= LONG {
+            reader.look(one.session, head.next).await?;
+        }
+    }
+    Ok(())
 }
 
 /// A log that redacts what is appended to it.

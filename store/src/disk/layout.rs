@@ -10,6 +10,9 @@ use std::path::{Path, PathBuf};
 /// The number of the store's format.
 pub const FORMAT: u32 = 3;
 
+/// What is in the lock when the owner left the store in order.
+pub const CLOSED: &str = "closed";
+
 /// The paths of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Layout {
@@ -130,25 +133,34 @@ impl Layout {
 
     /// The process that took the lock last, if it could note that.
     pub fn owner(&self) -> Option<u32> {
-        std::fs::read_to_string(self.lock()).ok()?.parse().ok()
+        let lock = self.lock();
+        // A pipe would be waited for.
+        std::fs::symlink_metadata(&lock).ok().filter(std::fs::Metadata::is_file)?;
+        std::fs::read_to_string(lock).ok()?.parse().ok()
+    }
+
+    /// Notes in the lock that the store was left in order.
+    pub fn note_closed(lock: &File) -> io::Result<()> {
+        lock.set_len(0).and_then(|()| lock.write_all_at(CLOSED.as_bytes(), 0))
     }
 
     /// Makes this process the owner until the file is dropped.
     ///
-    /// Also says whether the owner before left the store in order: then its process id is no longer in the file.
+    /// Also says whether the owner before left the store in order: then [`CLOSED`] is in the file.
     ///
     /// # Errors
     /// [`OpenError::Locked`] when another one is.
     pub fn own(&self) -> Result<(File, bool), OpenError> {
         let path = self.lock();
         let mut options = OpenOptions::new();
-        options.create(true).truncate(false).write(true).mode(0o600);
+        options.create(true).truncate(false).read(true).write(true).mode(0o600);
         let open = options.custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32).open(&path);
         let open = open.map_err(|error| if is_irregular(&error) { not_regular() } else { error });
         let file = open.map_err(self.io(path.clone()))?;
         match file.try_lock() {
             Ok(()) => {
-                let in_order = file.metadata().is_ok_and(|facts| facts.is_file() && facts.len() == 0);
+                let mut told = [0; CLOSED.len()];
+                let in_order = file.read_at(&mut told, 0).is_ok_and(|read| told[..read] == *CLOSED.as_bytes());
                 // For who meets an owner that does not answer; the lock is what counts.
                 let noted =
                     file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));

@@ -23,7 +23,10 @@ pub struct PrivateCopy {
 enum State {
     Untried,
     /// The folder is removed after sled is closed.
-    Open { tree: SledTree, _folder: Folder },
+    Open {
+        tree: SledTree,
+        _folder: Folder,
+    },
     /// Why, and whether sled itself is damaged.
     Failed(String, bool),
 }
@@ -80,12 +83,10 @@ impl PrivateCopy {
         if !self.exists() {
             return Err(refused(format!("there is none in {}", self.sled.display())));
         }
-        let folder = Folder::make()
-            .map_err(|error| refused(format!("no temporary folder could be made: {error}")))?;
+        let folder = Folder::make().map_err(|error| refused(format!("no temporary folder could be made: {error}")))?;
         let copied = copy(&self.sled, &folder.0);
         copied.map_err(|error| refused(format!("it could not be copied to {}: {error}", folder.0.display())))?;
-        let tree = SledTree::open(&folder.0, self.cache, self.segment)
-            .map_err(|error| (error.to_string(), true))?;
+        let tree = SledTree::open(&folder.0, self.cache, self.segment).map_err(|error| (error.to_string(), true))?;
         Ok((tree, folder))
     }
 }

@@ -56,11 +56,7 @@ impl ReadOnlyLog {
     ///
     /// # Errors
     /// As [`ReadOnlyLog::open`].
-    pub fn open_with(
-        dir: &Path,
-        tuning: Tuning,
-        disk: Arc<dyn Disk>,
-    ) -> Result<(Self, OpeningReport), OpenError> {
+    pub fn open_with(dir: &Path, tuning: Tuning, disk: Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
         let layout = Layout::new(dir);
         if !layout.exists(&*disk)? {
             return Err(OpenError::NoStore { dir: dir.to_owned() });

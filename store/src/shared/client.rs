@@ -1,8 +1,8 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
+use super::messages::Messages;
 use super::silence::Silence;
 use super::socket;
-use super::messages::Messages;
 use super::wire::{Answer, Ask, Malformed, committed_of, greeted, greeting, hello, understands};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,

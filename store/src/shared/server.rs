@@ -1,8 +1,8 @@
 //! The owner's side: one task a connection, one answer an ask, a stream to a follower.
 
-use super::socket;
 use super::guests::{Doing, Guests};
 use super::messages::Messages;
+use super::socket;
 use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, greeted, greeting, hello, understands};
 use crate::log::{EventLog, Position, Scope};
 use futures_util::{SinkExt, StreamExt};

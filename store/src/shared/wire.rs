@@ -3,8 +3,8 @@
 //! The first frame of each side is a line of text, [`hello`], in a form that never changes; the rest may change with
 //! [`PROTOCOL`].
 
-use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
 use super::messages::{GREETING_MAX, Messages};
+use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
 use crate::placing::MISPLACED;
 use annals_core::{Batch, BlobHash, Digest, Kind, SealError, Seq, SessionId, Time, codec};
 use std::io;

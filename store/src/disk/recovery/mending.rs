@@ -116,9 +116,8 @@ impl Recovery<'_> {
             Piece::Gone(void) if void.cause == Cause::Lost => (void.count, 0),
             Piece::Gone(_) => (0, 0),
         });
-        let (missing, in_sled) = missing.fold((0u64, 0u64), |(missing, in_sled), (m, s)| {
-            (missing.saturating_add(m), in_sled.saturating_add(s))
-        });
+        let (missing, in_sled) = missing
+            .fold((0u64, 0u64), |(missing, in_sled), (m, s)| (missing.saturating_add(m), in_sled.saturating_add(s)));
         if missing > 0 || !scanned.header_holds {
             remarks.push(Remark::SegmentDamaged { segment, missing, in_sled });
             return Self::tell_lost(pieces, remarks);

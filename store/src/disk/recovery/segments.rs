@@ -2,7 +2,7 @@
 //! another store, or be empty.
 //!
 //! ```text
-//! header holds ─┬─ no Batch of it belongs to a known Session, and none begins one ─► stray
+//! header holds ─┬─ it begins below the list of heads, and no Batch of it belongs to a Session of that list ─► stray
 //!               └─ else ─► segment
 //! header does not hold ─┬─ it has frames of its own positions, other than the one before ─► segment, its header is damaged
 //!                       ├─ it begins where the one before ends, or below what heads or sled prove ─► segment, destroyed
@@ -14,7 +14,7 @@ use super::super::files::{ReadOnlyBytes, write_whole};
 use super::super::frame::{self, Found, Kind};
 use super::super::report::Remark;
 use super::super::segment::{self, Segment};
-use super::{POSITION_MAX, Recovery, Scanned, birth, free_name, scan};
+use super::{POSITION_MAX, Recovery, Scanned, free_name, scan};
 use annals_core::codec;
 use std::collections::BTreeMap;
 use std::io;
@@ -108,8 +108,8 @@ impl Recovery<'_> {
         }
         let end = || before.map_or(Ok(0), |before| Ok::<_, io::Error>(scan(before.clone(), POSITION_MAX)?.end()));
         if segment.begins_well()? {
-            // Most often it follows the one before, or is proved: then nothing of it needs to be read here.
-            if before.is_none() || first == self.sessions.next || (first > self.sessions.next && first == end()?) {
+            // Of what came after the list of heads nothing is known that it could contradict.
+            if before.is_none() || first >= self.sessions.next {
                 return Ok(None);
             }
             let bytes = if self.thorough { segment.load()? } else { segment.begin()? };
@@ -126,7 +126,8 @@ impl Recovery<'_> {
         Ok((!continues).then_some("it does not continue the journal"))
     }
 
-    /// Whether a segment has something of a Session that is known, or begins one. One without any Batch does.
+    /// Whether a segment below the list of heads, which names every Session there, has something of one. One without any Batch
+    /// does.
     fn connects(&self, bytes: &[u8], positions: Range<u64>) -> bool {
         let mut batches = 0;
         for found in frame::scan(bytes, segment::HEADER) {
@@ -135,9 +136,7 @@ impl Recovery<'_> {
                 continue;
             }
             let Ok(header) = codec::decode_header(frame.payload) else { continue };
-            // The list of heads names every Session below it: only what came later can begin one.
-            let begins = frame.position >= self.sessions.next && birth(frame.payload, &header).is_some();
-            if begins || self.sessions.own.contains_key(&header.session) {
+            if frame.position >= self.sessions.next || self.sessions.own.contains_key(&header.session) {
                 return true;
             }
             batches += 1;

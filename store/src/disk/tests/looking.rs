@@ -147,7 +147,9 @@ async fn damage_in_the_journal_is_read_from_a_copy_of_sled_that_goes_again() {
         let told: Vec<Remark> = report.remarks.iter().cloned().chain(log.remarks()).collect();
         assert!(!told.is_empty() && !told.iter().any(Remark::is_loss), "{told:?}");
         let findings = log.examine(|_, _| {}).unwrap().findings;
-        assert!(findings.iter().any(|it| matches!(it, Finding::Segment { missing, in_sled, .. } if missing == in_sled)));
+        assert!(
+            findings.iter().any(|it| matches!(it, Finding::Segment { missing, in_sled, .. } if missing == in_sled))
+        );
         assert_eq!(state(dir.path()), before);
     }
 }

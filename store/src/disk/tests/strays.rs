@@ -119,7 +119,8 @@ async fn a_long_gap_is_one_void_and_one_line_and_followers_pass_over_it() {
     bytes[end..].copy_from_slice(&sum.to_le_bytes());
     std::fs::write(&path, bytes).unwrap();
     let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
-    let lost = |remark: &Remark| matches!(remark, Remark::Lost { position: Position(18), count: 1_000_000, whose: None });
+    let lost =
+        |remark: &Remark| matches!(remark, Remark::Lost { position: Position(18), count: 1_000_000, whose: None });
     assert_eq!(report.remarks.iter().filter(|remark| lost(remark)).count(), 1, "{:?}", report.remarks);
     is_whole(&log).await;
     let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
@@ -144,6 +145,31 @@ async fn a_long_gap_is_one_void_and_one_line_and_followers_pass_over_it() {
     DiskLog::compact(dir.path(), crate::disk::Tuning::default()).unwrap();
     let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
     assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]));
+}
+
+#[tokio::test]
+async fn a_segment_that_follows_a_damaged_one_is_kept_although_nothing_else_tells_of_its_sessions() {
+    let dir = folder();
+    let tuning = crate::disk::Tuning { segment_bytes: 8 << 10, pack: false, ..crate::disk::Tuning::default() };
+    let disk = || std::sync::Arc::new(crate::disk::files::RealDisk);
+    let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, tuning, disk()).unwrap();
+    material::story(&log, material::session(1), 100).await.unwrap();
+    log.close().await.unwrap();
+    for lost in ["heads", "checkpoint"] {
+        std::fs::remove_file(dir.path().join(lost)).unwrap();
+    }
+    std::fs::remove_dir_all(dir.path().join("sled")).unwrap();
+    let mut segments: Vec<_> =
+        std::fs::read_dir(dir.path().join("journal")).unwrap().map(|it| it.unwrap().path()).collect();
+    segments.sort();
+    std::fs::remove_file(&segments[1]).unwrap();
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert!(report.lost_something() && report.remarks.len() < 5, "{:?}", report.remarks);
+    assert_eq!(log.head(material::session(1)).await.unwrap().unwrap().next, Seq(201));
+    let (log, report) = DiskLog::open_with(dir.path(), OpenMode::Existing, tuning, disk()).unwrap();
+    assert!(report.lost_something() && segments[2].exists(), "{:?}", report.remarks);
+    assert!(material::whole(&log, material::session(1)).await.is_err());
+    assert_eq!(log.read(material::session(1), Seq(200), 1).await.unwrap().len(), 1);
 }
 
 #[test]
