@@ -46,7 +46,7 @@ impl Place {
         Ok(SharedLog::open(&self.dir, mode).await?)
     }
 
-    /// Saved views, beside the store; who only looks saves none.
+    /// Saved views, in the store's folder; a command that only reads saves none.
     pub fn cache(&self, mode: OpenMode) -> ViewCache {
         let folder = Layout::new(&self.dir).cache();
         match mode {

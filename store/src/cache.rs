@@ -65,7 +65,7 @@ impl ViewCache {
         Self { place: Place::Files { dir: dir.into(), counter: AtomicU64::new(0), writes: true } }
     }
 
-    /// The cache in a folder, for who only looks: what is put is not kept.
+    /// The cache in a folder, for reading alone: what is put is not kept.
     pub fn read_only(dir: impl Into<PathBuf>) -> Self {
         Self { place: Place::Files { dir: dir.into(), counter: AtomicU64::new(0), writes: false } }
     }

@@ -176,7 +176,7 @@ fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) 
 fn told(void: &Void) -> &'static str {
     match void.cause {
         Cause::Torn => "an unfinished write was cut off here earlier; nothing acknowledged is missing",
-        Cause::Lost => "what stood here was damaged in every copy and is lost",
+        Cause::Lost => "damaged in every copy and lost",
     }
 }
 

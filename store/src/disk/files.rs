@@ -77,7 +77,7 @@ struct RealFile(File);
 impl Disk for RealDisk {
     fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
         let mut options = OpenOptions::new();
-        // Without waiting: opening a pipe waits for whoever has its other end.
+        // Opening a pipe would wait for its other end.
         options.read(true).custom_flags(rustix::fs::OFlags::NONBLOCK.bits() as i32);
         match how {
             How::Read => {}

@@ -159,8 +159,8 @@ impl Layout {
         let file = open.map_err(self.io(path.clone()))?;
         match file.try_lock() {
             Ok(()) => {
-                let mut told = [0; CLOSED.len()];
-                let in_order = file.read_at(&mut told, 0).is_ok_and(|read| told[..read] == *CLOSED.as_bytes());
+                let mut noted = [0; CLOSED.len()];
+                let in_order = file.read_at(&mut noted, 0).is_ok_and(|read| noted[..read] == *CLOSED.as_bytes());
                 // For who meets an owner that does not answer; the lock is what counts.
                 let noted =
                     file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));

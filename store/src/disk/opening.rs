@@ -133,7 +133,7 @@ impl Opening {
     pub fn look(self) -> io::Result<Looked> {
         let Self { layout, disk, tuning, .. } = self;
         let mut report = OpeningReport::default();
-        // In this order: the journal that is listed later holds whatever the list of heads tells.
+        // In this order: the journal that is listed later has everything that the list of heads has.
         let (heads, checkpoint) = small_files(&layout, &*disk, &mut report)?;
         let checkpoint = checkpoint.map(|checkpoint| checkpoint.next);
         let heads = heads.unwrap_or_default();
@@ -177,7 +177,7 @@ impl Opening {
     }
 }
 
-/// The list of heads and the checkpoint; tells of what is there and damaged.
+/// The list of heads and the checkpoint; reports what is there and damaged.
 fn small_files(
     layout: &Layout,
     disk: &dyn Disk,
@@ -185,12 +185,12 @@ fn small_files(
 ) -> io::Result<(Option<Sessions>, Option<Checkpoint>)> {
     let mut names: Vec<String> = disk.list(&layout.dir)?.into_iter().map(|listed| listed.name).collect();
     names.extend(disk.irregular(&layout.dir)?);
-    let stands = |name: &str| names.iter().any(|listed| listed == name);
+    let exists = |name: &str| names.iter().any(|listed| listed == name);
     let heads = Sessions::load(disk, &layout.heads())?;
     let checkpoint = Checkpoint::load(disk, &layout.checkpoint())?;
     for (what, lost) in [
-        ("the list of heads", heads.is_none() && stands("heads")),
-        ("the checkpoint", checkpoint.is_none() && stands("checkpoint")),
+        ("the list of heads", heads.is_none() && exists("heads")),
+        ("the checkpoint", checkpoint.is_none() && exists("checkpoint")),
     ] {
         report.remarks.extend(lost.then_some(Remark::Reread { what }));
     }

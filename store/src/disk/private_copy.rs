@@ -1,4 +1,4 @@
-//! sled for who only looks: opened on a copy in the temporary folder, which goes with it. Opening sled writes.
+//! sled for a reader that must not write: opened on a copy in the temporary folder, which is removed when it is closed.
 
 use super::layout::Layout;
 use super::shared::Tuning;

@@ -1,4 +1,4 @@
-//! The log on disk for who only looks: no lock, no thread, nothing written, sled left alone. Works on read-only media, and on
+//! The log on disk for reading alone: no lock, no thread, nothing written, sled left alone. Works on read-only media, and on
 //! a store whose owner is another user.
 //!
 //! ```text
@@ -90,7 +90,7 @@ impl ReadOnlyLog {
     /// When the journal's files cannot be read.
     pub fn examine(&self, progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
         self.shared.open_copy();
-        // What lies behind the checkpoint sled need not have yet.
+        // sled need not have what came after the checkpoint.
         let due = Due { before: self.checkpoint.unwrap_or(u64::MAX), owned: false };
         let mut examination = self.shared.examine(due, progress)?;
         let exists = self.shared.copy.as_ref().is_some_and(PrivateCopy::exists);
@@ -262,7 +262,7 @@ impl Follower {
 /// A file of the journal as its folder shows it.
 type Change = (std::ffi::OsString, u64, Option<SystemTime>);
 
-/// What changes whenever something is appended. What cannot be read is told by who reads it.
+/// What changes whenever something is appended. Errors are left to the reader that meets them.
 fn changes(layout: &Layout) -> Vec<Change> {
     let Ok(entries) = layout.journal().read_dir() else { return Vec::new() };
     let files = entries.filter_map(|entry| {

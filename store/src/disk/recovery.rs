@@ -1,5 +1,5 @@
 //! Opening the journal: read what came after the list of heads, mend each damaged segment with what sled still has,
-//! and keep every position dense. Who only looks does the same in memory, and leaves the files as they are.
+//! and keep every position dense. A reader that must not write does the same in memory.
 //!
 //! ```text
 //! files of journal/ ─► segments.rs: which of them are segments of this store
@@ -65,7 +65,7 @@ pub struct Recovery<'a> {
     pub writes: bool,
 }
 
-/// Where a frame lies.
+/// The place of a frame.
 #[derive(Clone, Debug)]
 struct Placed {
     /// Its bytes in the unpacked segment.
@@ -81,7 +81,7 @@ struct Scanned {
     bytes: Vec<u8>,
     /// Whether its header holds, and the directories of a packed one.
     header_holds: bool,
-    /// Where each frame lies, by its position.
+    /// The place of each frame, by its position.
     frames: BTreeMap<u64, Placed>,
     bad: Vec<(Range<usize>, bool)>,
     /// Where the last frame ends.
@@ -110,7 +110,7 @@ impl Scanned {
     }
 }
 
-/// What stands, or will stand, at some positions of a segment.
+/// The content of some positions of a segment.
 enum Piece {
     /// A frame of the segment.
     Found(Range<usize>),
@@ -163,7 +163,7 @@ impl Recovery<'_> {
                 Piece::Found(range) => scanned.bytes.get(range.clone()).unwrap_or_default(),
                 Piece::Restored(bytes) => bytes.as_slice(),
                 Piece::Gone(void) => {
-                    // Whose it was can only be told when the Sessions before it are known.
+                    // Guessing whose it was needs the Sessions before it.
                     if void.cause == Cause::Lost && void.count == 1 {
                         void.whose = self.guess(&scanned, *position);
                     }
@@ -198,7 +198,7 @@ impl Recovery<'_> {
         self.mend(scanned, &pieces, cut, last, remarks)
     }
 
-    /// What stands at each position from the segment's first to `end`.
+    /// The content of each position from the segment's first to `end`.
     fn pieces(
         &self,
         scanned: &Scanned,
@@ -282,7 +282,7 @@ impl Recovery<'_> {
     }
 }
 
-/// Voids for positions of which nothing is left: one for the first, where something may tell whose it was, and one for all
+/// Voids for positions of which nothing is left: one for the first, of which something may show whose it was, and one for all
 /// others; those from `torn_from` on were never acknowledged.
 fn voids(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
     let torn = torn_from.unwrap_or(u64::MAX).clamp(positions.start, positions.end.max(positions.start));
@@ -313,7 +313,7 @@ fn scan(segment: Arc<Segment>, end: u64) -> io::Result<Scanned> {
     Ok(Scanned { segment, bytes, header_holds, frames, bad, used })
 }
 
-/// From which position on what is missing was never acknowledged: in the very last group, when nothing tells of it.
+/// From which position on what is missing was never acknowledged: in the very last group, when nothing else proves it.
 fn torn_from(scanned: &Scanned, restored: &BTreeMap<u64, Vec<u8>>, last: bool, evidence: u64) -> Option<u64> {
     let (position, Placed { in_group, .. }) = scanned.frames.last_key_value().filter(|_| last)?;
     let group = position.saturating_sub(u64::from(*in_group));

@@ -102,7 +102,7 @@ pub enum Remark {
         /// Where a copy lies.
         set_aside: PathBuf,
     },
-    /// A write that was never acknowledged ends the journal, and was left out by who only looks.
+    /// A write that was never acknowledged ends the journal, and was ignored by a reader.
     #[error("{}: an unfinished write of {bytes} bytes at the end is ignored; the next command that writes sets it aside", segment.display())]
     TailIgnored {
         /// Which segment.
@@ -110,7 +110,7 @@ pub enum Remark {
         /// How long it is.
         bytes: u64,
     },
-    /// A segment is damaged, and was left as it is by who only looks.
+    /// A segment is damaged, and was left as it is by a reader.
     #[error("{}: {}; `annals doctor --repair` mends it", segment.display(), damage(*missing, *in_sled))]
     SegmentDamaged {
         /// Which segment.
@@ -130,7 +130,7 @@ pub enum Remark {
         /// Where it is now, if it was moved.
         set_aside: Option<PathBuf>,
     },
-    /// Who only looks could not read the second copy.
+    /// A reader could not read the second copy.
     #[error("the second copy (sled) was not checked: {reason}")]
     CopyUnchecked {
         /// Why.

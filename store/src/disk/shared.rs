@@ -104,7 +104,7 @@ pub struct Shared {
     /// Where wishes for blocks go; gone when the store is closed.
     pub(super) ahead: Mutex<Option<SyncSender<Wish>>>,
     pub(super) closed: AtomicBool,
-    /// For who only looks: where sled is read when the journal is damaged.
+    /// Of a store that is only read: where sled is read when the journal is damaged.
     pub(super) copy: Option<PrivateCopy>,
     /// Damage found since opening.
     pub(super) remarks: Mutex<Vec<Remark>>,
@@ -240,7 +240,7 @@ impl Shared {
         self.sled.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// For who only looks: opens the second copy, once. True when it was opened by this call: ask again then.
+    /// Opens the second copy of a store that is only read. True when this call opened it: then read again.
     pub(super) fn open_copy(&self) -> bool {
         let Some(copy) = &self.copy else { return false };
         let mut sled = self.sled.write().unwrap_or_else(PoisonError::into_inner);

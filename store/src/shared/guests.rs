@@ -17,7 +17,7 @@ const GUESTS_MAX: usize = 512;
 /// One of how many of the files that a process may open may be a connection: the journal and sled need the others.
 const PART: u64 = 3;
 
-/// What a connection does; the number tells since when, in the order of all changes.
+/// What a connection does, and since which change of any connection.
 #[derive(Debug)]
 pub(super) struct Doing(AtomicU64, Arc<AtomicU64>);
 

@@ -1,5 +1,4 @@
-//! A segment of which something is damaged: written again, the damaged one set aside; or, for who only looks, put together
-//! in memory.
+//! A damaged segment: written again, the damaged one set aside; or, when nothing may be written, put together in memory.
 
 use super::super::files::{How, ReadOnlyBytes, write_whole};
 use super::super::frame::{self, Cause, Kind};
@@ -25,13 +24,13 @@ impl Recovery<'_> {
     ) -> io::Result<Option<Writer>> {
         let out = Self::written_again(&scanned, pieces);
         if !self.writes {
-            Self::tell_who_looks(&scanned, pieces, remarks);
+            Self::report_unwritten(&scanned, pieces, remarks);
             let path = scanned.segment.path();
             scanned.segment.replace(false, path, Arc::new(ReadOnlyBytes::of(out)), None);
             return Ok(None);
         }
         let set_aside = self.set_aside(&scanned)?;
-        Self::tell(&scanned, pieces, &set_aside, cut, remarks);
+        Self::report(&scanned, pieces, &set_aside, cut, remarks);
         self.write(&scanned, &out)?;
         let room = scanned.segment.file().len()?;
         Ok(last.then(|| Writer::resume(scanned.segment, out.len() as u64, room)))
@@ -60,7 +59,7 @@ impl Recovery<'_> {
         Ok(path)
     }
 
-    fn tell(scanned: &Scanned, pieces: &Pieces, set_aside: &Path, cut: bool, remarks: &mut Vec<Remark>) {
+    fn report(scanned: &Scanned, pieces: &Pieces, set_aside: &Path, cut: bool, remarks: &mut Vec<Remark>) {
         let segment = scanned.segment.path();
         if !scanned.header_holds {
             remarks.push(Remark::Header { segment: segment.clone() });
@@ -86,10 +85,10 @@ impl Recovery<'_> {
                 remarks.push(Remark::Mended { session, seq, damaged: Copy::Journal });
             }
         }
-        Self::tell_lost(pieces, remarks);
+        Self::report_lost(pieces, remarks);
     }
 
-    fn tell_lost(pieces: &Pieces, remarks: &mut Vec<Remark>) {
+    fn report_lost(pieces: &Pieces, remarks: &mut Vec<Remark>) {
         // The first position of a gap is a void of its own: one remark for both unless it is known whose it was.
         for (position, piece) in pieces {
             let Piece::Gone(void) = piece else { continue };
@@ -107,8 +106,8 @@ impl Recovery<'_> {
         }
     }
 
-    /// The same for who changes nothing.
-    fn tell_who_looks(scanned: &Scanned, pieces: &Pieces, remarks: &mut Vec<Remark>) {
+    /// The same when nothing was written.
+    fn report_unwritten(scanned: &Scanned, pieces: &Pieces, remarks: &mut Vec<Remark>) {
         let segment = scanned.segment.path();
         let missing = pieces.iter().map(|(_, piece)| match piece {
             Piece::Found(_) => (0, 0),
@@ -120,7 +119,7 @@ impl Recovery<'_> {
             .fold((0u64, 0u64), |(missing, in_sled), (m, s)| (missing.saturating_add(m), in_sled.saturating_add(s)));
         if missing > 0 || !scanned.header_holds {
             remarks.push(Remark::SegmentDamaged { segment, missing, in_sled });
-            return Self::tell_lost(pieces, remarks);
+            return Self::report_lost(pieces, remarks);
         }
         let bytes = scanned.bad.iter().map(|(range, _)| range.len() as u64).sum();
         remarks.push(Remark::TailIgnored { segment, bytes });

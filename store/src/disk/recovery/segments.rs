@@ -8,7 +8,7 @@
 //!                       ├─ it begins where the one before ends, or below what heads or sled prove ─► segment, destroyed
 //!                       └─ else ─► stray
 //! ```
-//! A stray is set aside by a writer, and ignored by who only looks.
+//! A stray is set aside by a writer, and ignored by a reader.
 
 use super::super::files::{ReadOnlyBytes, write_whole};
 use super::super::frame::{self, Found, Kind};
@@ -22,7 +22,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// How often the folder is listed again for who looks, when a file that was listed is gone: the store's owner packs.
+/// How often a reader lists the folder again when a file that was listed is gone: the store's owner packs segments.
 const TRIES: u32 = 16;
 
 /// Whether each frame of a segment is in the one before as well.
@@ -132,11 +132,13 @@ impl Recovery<'_> {
         let mut batches = 0;
         for found in frame::scan(bytes, segment::HEADER) {
             let Found::Frame(_, frame) = found else { continue };
-            if frame.kind != Kind::Batch || !positions.contains(&frame.position) {
+            // What came after the list of heads may be of a Session that it does not name.
+            let known = positions.contains(&frame.position) && frame.position < self.sessions.next;
+            if frame.kind != Kind::Batch || !known {
                 continue;
             }
             let Ok(header) = codec::decode_header(frame.payload) else { continue };
-            if frame.position >= self.sessions.next || self.sessions.own.contains_key(&header.session) {
+            if self.sessions.own.contains_key(&header.session) {
                 return true;
             }
             batches += 1;
