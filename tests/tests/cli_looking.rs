@@ -68,7 +68,7 @@ fn commands_that_look_write_nothing() {
             "search" => args.push("the"),
             "when" => args.extend(["the", &id]),
             "diff" => args.extend([id.as_str(), id.as_str()]),
-            "export" => args.extend([id.as_str(), "-o", &file]),
+            "export" => args.extend([id.as_str(), &file]),
             _ => args.push(&id),
         }
         let answer = annals.run(&args);
