@@ -66,7 +66,7 @@ fn commands_that_look_write_nothing() {
             "sessions" | "doctor" => {}
             "show" => args.extend([id.as_str(), "0"]),
             "search" => args.push("the"),
-            "when" => args.extend(["the", &id]),
+            "when" => args.extend([id.as_str(), "the"]),
             "diff" => args.extend([id.as_str(), id.as_str()]),
             "export" => args.extend([id.as_str(), &file]),
             _ => args.push(&id),
