@@ -192,7 +192,7 @@ impl Filler {
         let to = to.min(self.let_go);
         while let Some((position, whose)) = self.gone.pop_front_if(|(position, _)| *position < to) {
             // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.
-            if !block.as_ref().is_some_and(|block| block.stands(position).is_some()) {
+            if block.as_ref().is_none_or(|block| block.stands(position).is_none()) {
                 shared.remark(Remark::Lost { position: Position(position), count: 1, whose: Some(whose) });
             }
         }

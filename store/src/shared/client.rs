@@ -1,6 +1,6 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
-use super::messages::Messages;
+use super::messages::Connection;
 use super::silence::Silence;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, committed_of, greeted, greeting, hello, understands};
@@ -18,8 +18,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixStream;
 use tokio_util::codec::Framed;
-
-type Connection = Framed<UnixStream, Messages>;
 
 /// How many idle connections are kept.
 const IDLE: usize = 64;

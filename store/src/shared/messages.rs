@@ -6,6 +6,9 @@ use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::io;
 use tokio_util::codec::{Decoder, Encoder};
 
+/// A connection between an owner and a guest.
+pub(super) type Connection = tokio_util::codec::Framed<tokio::net::UnixStream, Messages>;
+
 /// The bytes before a message.
 const LENGTH: usize = 4;
 

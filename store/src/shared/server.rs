@@ -1,7 +1,7 @@
 //! The owner's side: one task a connection, one answer an ask, a stream to a follower.
 
 use super::guests::{Doing, Guests};
-use super::messages::Messages;
+use super::messages::Connection;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, greeted, greeting, hello, understands};
 use crate::log::{EventLog, Position, Scope};
@@ -13,8 +13,6 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
 use tokio_util::codec::Framed;
-
-type Connection = Framed<UnixStream, Messages>;
 
 /// A log that is served to other processes. Dropping it ends that.
 #[derive(Debug)]
