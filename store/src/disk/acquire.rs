@@ -50,7 +50,7 @@ impl Claim<'_> {
         let found = layout.identity(&**disk);
         match (&found, self.mode) {
             (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
-            (Ok(None), OpenMode::Existing) => return Err(layout.absent()),
+            (Ok(None), OpenMode::Existing | OpenMode::ReadOnly) => return Err(layout.absent()),
             (Ok(None), OpenMode::Create) => layout.create_root(&**disk)?,
             (Ok(Some(_)), _) => {}
             (Err(OpenError::FormatFile { .. }), _) if self.aim == Aim::Repair => {}
@@ -67,7 +67,7 @@ impl Claim<'_> {
         let found = layout.identity(&*disk);
         match (&found, self.mode) {
             (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
-            (Ok(None), OpenMode::Existing) => return Err(layout.absent()),
+            (Ok(None), OpenMode::Existing | OpenMode::ReadOnly) => return Err(layout.absent()),
             _ => {}
         }
         if let (Some(expected), Ok(Some(identity))) = (self.id, &found) {
