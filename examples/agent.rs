@@ -5,7 +5,7 @@
 
 mod ports;
 
-use annals_core::event::{AgentProfile, ModelProfile};
+use annals_core::event::{AgentProfile, ModelProfile, StepEvent, ToolEvent};
 use annals_core::{Event, Seq};
 use annals_providers::http::{Endpoint, HttpProvider, OneEndpoint};
 use annals_providers::provider::scripted_model;
@@ -55,8 +55,10 @@ async fn main() -> Result<(), Box<dyn Error>> {
     for slice in log.read(session.id(), Seq::ZERO, usize::MAX).await? {
         for record in slice.records() {
             let text = match record.event {
-                Event::ToolCalled(called) => format!("  {} {}", called.name, called.input.0.resolve(&*blobs)),
-                Event::TextEnded(ended) => format!("  {}", ended.text.resolve(&*blobs)),
+                Event::Tool(ToolEvent::Called(called)) => {
+                    format!("  {} {}", called.name, called.input.0.resolve(&*blobs))
+                }
+                Event::Step(StepEvent::TextEnded(ended)) => format!("  {}", ended.text.resolve(&*blobs)),
                 _ => String::new(),
             };
             println!("{:>4}  {}{text}", record.seq, record.event.kind().name());

@@ -1,17 +1,17 @@
 //! Writes a projection: how often each tool was called in a session, and how often that failed.
 //!
-//! `cargo run -p annals-examples --bin projection [EXPORT]`
+//! `cargo run -p annals-examples --bin projection [FILE]`
 
-use annals_core::event::ToolOutcome;
+use annals_core::event::{ToolEvent, ToolOutcome};
 use annals_core::{CallId, Event, Record, Seq};
+use annals_import::{Options, import, recognise};
 use annals_projections::Projection;
-use annals_store::exchange::import_file;
 use annals_store::{EventLog, MemoryLog};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
-const STORY: &str =
-    concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/stories/a-call-that-was-open-at-a-crash/log.jsonl");
+const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/opencode/v2/tools.events.jsonl");
 
 /// Calls by tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,11 +29,11 @@ impl Projection for ToolUse {
     // Pure and total: the same records give the same view, and no record is refused.
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 self.tools.entry(called.name.clone()).or_default().0 += 1;
                 self.open.insert(called.call.clone(), called.name.clone());
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 let name = self.open.remove(&settled.call);
                 let failed = settled.outcome != ToolOutcome::Completed;
                 if let Some((_, failures)) = name.and_then(|name| self.tools.get_mut(&name)) {
@@ -47,9 +47,9 @@ impl Projection for ToolUse {
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let file = std::env::args_os().nth(1).map_or_else(|| STORY.into(), PathBuf::from);
-    let log = MemoryLog::new();
-    import_file(&log, &file, &mut |_| {}).await?;
+    let file = std::env::args_os().nth(1).map_or_else(|| RECORDED.into(), PathBuf::from);
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    import(&log, &recognise(&file)?, &Options::default(), &mut |_| {}).await?;
     for head in log.sessions().await? {
         let mut view = ToolUse::default();
         for slice in log.read(head.session, Seq::ZERO, usize::MAX).await? {

@@ -4,7 +4,7 @@
 
 mod ports;
 
-use annals_core::event::{Finish, Usage};
+use annals_core::event::{Finish, StepEvent, Usage};
 use annals_core::{Event, Seq};
 use annals_projections::{Block, Role};
 use annals_providers::provider::{Answer, Provider, ProviderEvent, ProviderRequest, scripted_model};
@@ -46,7 +46,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("outcome: {}", session.run().await?.as_str());
     for slice in log.read(session.id(), Seq::ZERO, usize::MAX).await? {
         for record in slice.records() {
-            if let Event::TextEnded(ended) = record.event {
+            if let Event::Step(StepEvent::TextEnded(ended)) = record.event {
                 println!("event {}: {}", record.seq, ended.text.resolve(&*session.blobs()));
             }
         }

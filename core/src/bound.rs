@@ -118,7 +118,7 @@ fn suffix(text: &str, bytes: usize) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use alloc::string::ToString;
+
     use alloc::vec::Vec;
     use proptest::prelude::*;
 

@@ -75,23 +75,39 @@ pub enum DecodeError {
 }
 
 macro_rules! catalogue {
-    ($( $number:literal $name:literal $kind:ident ($($boxed:ident)?) $doc:literal )*) => {
-        /// One fact of a Session. See each payload for what it says and what it does not.
+    ($( $group:ident $set:ident $about:literal {
+        $( $number:literal $name:literal $variant:ident $kind:ident ($($boxed:ident)?) $doc:literal )*
+    } )*) => {
+        /// One fact of a Session, in groups of kinds. See each payload for what it says and what it does not.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum Event {
-            $( #[doc = $doc] $kind(catalogue!(@type $kind $($boxed)?)), )*
+            $( #[doc = $about] $group($set), )*
         }
+
+        $(
+            #[doc = $about]
+            #[derive(Clone, Debug, PartialEq, Eq)]
+            pub enum $set {
+                $( #[doc = $doc] $variant(catalogue!(@type $kind $($boxed)?)), )*
+            }
+
+            impl From<$set> for Event {
+                fn from(event: $set) -> Self {
+                    Self::$group(event)
+                }
+            }
+        )*
 
         /// The kind of an event: a permanent number and name.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         #[repr(u16)]
         pub enum Kind {
-            $( #[doc = $doc] $kind = $number, )*
+            $( $( #[doc = $doc] $kind = $number, )* )*
         }
 
         impl Kind {
             /// Every kind, by number.
-            pub const ALL: &'static [Kind] = &[$(Kind::$kind),*];
+            pub const ALL: &'static [Kind] = &[$( $(Kind::$kind,)* )*];
 
             /// The permanent number.
             pub const fn number(self) -> u16 {
@@ -100,35 +116,35 @@ macro_rules! catalogue {
 
             /// The dotted name, such as `input.promoted`.
             pub const fn name(self) -> &'static str {
-                match self { $( Kind::$kind => $name, )* }
+                match self { $( $( Kind::$kind => $name, )* )* }
             }
 
             /// What a fact of this kind says, in one sentence.
             pub const fn meaning(self) -> &'static str {
-                match self { $( Kind::$kind => $doc, )* }
+                match self { $( $( Kind::$kind => $doc, )* )* }
             }
 
             /// The kind of a number.
             pub const fn of_number(number: u16) -> Option<Self> {
-                match number { $( $number => Some(Kind::$kind), )* _ => None }
+                match number { $( $( $number => Some(Kind::$kind), )* )* _ => None }
             }
 
             /// The kind of a name.
             pub fn of_name(name: &str) -> Option<Self> {
-                match name { $( $name => Some(Kind::$kind), )* _ => None }
+                match name { $( $( $name => Some(Kind::$kind), )* )* _ => None }
             }
         }
 
-        $( impl From<$kind> for Event {
+        $( $( impl From<$kind> for Event {
             fn from(payload: $kind) -> Self {
-                Event::$kind(payload.into())
+                Event::$group($set::$variant(payload.into()))
             }
-        } )*
+        } )* )*
 
         impl Event {
             /// The kind of this fact.
             pub const fn kind(&self) -> Kind {
-                match self { $( Event::$kind(_) => Kind::$kind, )* }
+                match self { $( Event::$group(event) => match event { $( $set::$variant(_) => Kind::$kind, )* }, )* }
             }
 
             /// Writes the payload in its codec form (bincode 1).
@@ -136,17 +152,17 @@ macro_rules! catalogue {
             /// # Errors
             /// When a length does not fit the format.
             pub(crate) fn write_payload(&self, out: &mut Vec<u8>) -> Result<(), wincode::WriteError> {
-                match self { $( Event::$kind(payload) => {
+                match self { $( Event::$group(event) => match event { $( $set::$variant(payload) => {
                     let payload: &$kind = payload;
                     wincode::serialize_into(out, payload)
-                } )* }
+                } )* }, )* }
             }
 
             /// Reads the payload of a kind from its codec form; all of `bytes` must be used up.
             pub(crate) fn read_payload(kind: Kind, bytes: &[u8]) -> Result<Self, DecodeError> {
-                match kind { $( Kind::$kind => wincode::deserialize_exact::<$kind>(bytes)
+                match kind { $( $( Kind::$kind => wincode::deserialize_exact::<$kind>(bytes)
                     .map(Event::from)
-                    .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* }
+                    .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* )* }
                 .and_then(Event::with_legal_keys)
             }
 
@@ -163,25 +179,25 @@ macro_rules! catalogue {
                 };
                 let kind = Kind::of_name(&name).ok_or(DecodeError::UnknownType(name))?;
                 let payload = Value::Object(fields);
-                match kind { $( Kind::$kind => serde_json::from_value::<$kind>(payload)
+                match kind { $( $( Kind::$kind => serde_json::from_value::<$kind>(payload)
                     .map(Event::from)
-                    .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* }
+                    .map_err(|error| DecodeError::Malformed { kind: $name, message: error.to_string() }), )* )* }
             }
         }
 
         impl Texts for Event {
             fn texts(&mut self, visit: &mut dyn FnMut(&mut Text)) {
-                match self { $( Event::$kind(payload) => payload.texts(visit), )* }
+                match self { $( Event::$group(event) => match event { $( $set::$variant(payload) => payload.texts(visit), )* }, )* }
             }
         }
 
         /// Serializes as a newtype variant, which [`canonical`] writes as `{type, ...payload}`.
         impl Serialize for Tagged<'_> {
             fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-                match self.0 { $( Event::$kind(payload) => {
+                match self.0 { $( Event::$group(event) => match event { $( $set::$variant(payload) => {
                     let payload: &$kind = payload;
                     serializer.serialize_newtype_variant("Event", $number, $name, payload)
-                } )* }
+                } )* }, )* }
             }
         }
     };
@@ -190,60 +206,82 @@ macro_rules! catalogue {
 }
 
 catalogue! {
-    1 "session.created" SessionCreated (boxed) "A Session began at a Location, with an agent, a model and a policy."
-    2 "session.forked" SessionForked () "A Session began as the continuation of another one up to a cut."
-    3 "session.titled" SessionTitled () "The Session got a title."
-    4 "session.moved" SessionMoved () "The Session moved to another Location; its Context Epoch ended."
-    5 "agent.switched" AgentSwitched () "Another agent was selected, from the next turn on."
-    6 "model.switched" ModelSwitched () "Another model was selected, from the next turn on."
-    7 "title.failed" TitleFailed () "A title request ended without a title."
-    10 "input.admitted" InputAdmitted () "An input was accepted and waits to be promoted."
-    11 "input.promoted" InputPromoted () "A waiting input joined the Session at a Safe Provider-Turn Boundary."
-    12 "input.withdrawn" InputWithdrawn () "A waiting input was taken back."
-    13 "input.delivery_changed" InputDeliveryChanged () "A waiting input became a steer or a queued one."
-    20 "epoch.started" EpochStarted () "A Context Epoch began with a Baseline System Context and a Context Snapshot."
-    21 "epoch.replacement_blocked" EpochReplacementBlocked () "A new baseline was due, but told sources were unavailable."
-    22 "context.admitted" ContextAdmitted () "A Mid-Conversation System Message joined the history."
-    23 "snapshot.advanced" SnapshotAdvanced () "The Context Snapshot advanced, together with the message that told it."
-    24 "instruction.discovered" InstructionDiscovered () "A read discovered a nested instruction file."
-    30 "agent.profile_recorded" AgentProfileRecorded () "What an agent is, from here on."
-    31 "model.profile_recorded" ModelProfileRecorded () "What a model is, from here on."
-    32 "tools.recorded" ToolsRecorded () "A set of tool definitions that requests refer to by hash."
-    33 "options.recorded" OptionsRecorded () "A set of Model Request Options and Generation Controls that requests refer to by hash."
-    40 "request.sent" RequestSent (boxed) "A request is about to reach the provider."
-    41 "step.started" StepStarted () "The first content of an answer arrived, or its final failure."
-    42 "step.ended" StepEnded () "An answer ended and every call in it was settled."
-    43 "step.failed" StepFailed () "An answer ended with an error."
-    44 "retry.scheduled" RetryScheduled () "An attempt failed in passing; another one follows at a set time."
-    45 "text.ended" TextEnded () "A fragment of text was complete."
-    46 "reasoning.ended" ReasoningEnded () "A fragment of reasoning was complete."
-    50 "tool.called" ToolCalled () "The model called a tool; durable before it runs."
-    51 "tool.progressed" ToolProgressed () "A running tool showed what it has so far."
-    52 "tool.settled" ToolSettled (boxed) "A call ended, once."
-    60 "permission.asked" PermissionAsked () "A call needs somebody's permission."
-    61 "permission.replied" PermissionReplied () "Somebody answered a permission question."
-    70 "compaction.started" CompactionStarted () "A summary of the history was asked for."
-    71 "compaction.ended" CompactionEnded () "A summary replaced what came before it."
-    72 "compaction.failed" CompactionFailed () "A compaction gave no summary."
-    73 "compaction.undone" CompactionUndone () "The history is again what it was without a compaction."
-    74 "tool_outputs.pruned" ToolOutputsPruned () "Old tool outputs left the model's view; the log keeps them."
-    75 "message.pinned" MessagePinned () "A message survives every compaction verbatim from here on."
-    76 "message.unpinned" MessageUnpinned () "A pinned message is an ordinary one again."
-    80 "synthetic.added" SyntheticAdded () "The runtime told the model something in the user's place."
-    81 "shell.ran" ShellRan () "The user ran a shell command inside the Session."
-    82 "todo.updated" TodoUpdated () "The todo list changed."
-    83 "redaction.applied" RedactionApplied () "Secrets were replaced by placeholders."
-    84 "files.captured" FilesCaptured () "A snapshot of the files was taken."
-    85 "files.summarised" FilesSummarised () "What the Session changed in its project so far."
-    90 "revert.staged" RevertStaged () "An undo was prepared and can be looked at."
-    91 "revert.cleared" RevertCleared () "A staged undo was dropped."
-    92 "revert.committed" RevertCommitted () "A message and all that followed it left the Session."
-    93 "restore.begun" RestoreBegun () "Files are about to be restored."
-    94 "restore.abandoned" RestoreAbandoned () "A restore that was begun came to nothing; files are as before it."
-    95 "departure.begun" DepartureBegun () "Changes that a move took along are about to leave the source."
-    96 "departure.ended" DepartureEnded () "Changes that a move took along left the source, or stay there."
-    100 "child.started" ChildStarted () "A child Session began."
-    101 "child.settled" ChildSettled () "A child Session gave its result."
+    Session SessionEvent "The session itself: how it began, its title, location, agent and model." {
+        1 "session.created" Created SessionCreated (boxed) "A Session began at a Location, with an agent, a model and a policy."
+        2 "session.forked" Forked SessionForked () "A Session began as the continuation of another one up to a cut."
+        3 "session.titled" Titled SessionTitled () "The Session got a title."
+        4 "session.moved" Moved SessionMoved () "The Session moved to another Location; its Context Epoch ended."
+        5 "agent.switched" AgentSwitched AgentSwitched () "Another agent was selected, from the next turn on."
+        6 "model.switched" ModelSwitched ModelSwitched () "Another model was selected, from the next turn on."
+        7 "title.failed" TitleFailed TitleFailed () "A title request ended without a title."
+    }
+    Input InputEvent "The inbox: inputs admitted, promoted, withdrawn." {
+        10 "input.admitted" Admitted InputAdmitted () "An input was accepted and waits to be promoted."
+        11 "input.promoted" Promoted InputPromoted () "A waiting input joined the Session at a Safe Provider-Turn Boundary."
+        12 "input.withdrawn" Withdrawn InputWithdrawn () "A waiting input was taken back."
+        13 "input.delivery_changed" DeliveryChanged InputDeliveryChanged () "A waiting input became a steer or a queued one."
+    }
+    Context ContextEvent "System Context: epochs, context messages, the Context Snapshot." {
+        20 "epoch.started" EpochStarted EpochStarted () "A Context Epoch began with a Baseline System Context and a Context Snapshot."
+        21 "epoch.replacement_blocked" EpochReplacementBlocked EpochReplacementBlocked () "A new baseline was due, but told sources were unavailable."
+        22 "context.admitted" Admitted ContextAdmitted () "A Mid-Conversation System Message joined the history."
+        23 "snapshot.advanced" SnapshotAdvanced SnapshotAdvanced () "The Context Snapshot advanced, together with the message that told it."
+        24 "instruction.discovered" InstructionDiscovered InstructionDiscovered () "A read discovered a nested instruction file."
+    }
+    Profile ProfileEvent "What shapes requests: agents, models, tools and options, by hash." {
+        30 "agent.profile_recorded" AgentRecorded AgentProfileRecorded () "What an agent is, from here on."
+        31 "model.profile_recorded" ModelRecorded ModelProfileRecorded () "What a model is, from here on."
+        32 "tools.recorded" ToolsRecorded ToolsRecorded () "A set of tool definitions that requests refer to by hash."
+        33 "options.recorded" OptionsRecorded OptionsRecorded () "A set of Model Request Options and Generation Controls that requests refer to by hash."
+    }
+    Step StepEvent "Requests and answers." {
+        40 "request.sent" RequestSent RequestSent (boxed) "A request is about to reach the provider."
+        41 "step.started" Started StepStarted () "The first content of an answer arrived, or its final failure."
+        42 "step.ended" Ended StepEnded () "An answer ended and every call in it was settled."
+        43 "step.failed" Failed StepFailed () "An answer ended with an error."
+        44 "retry.scheduled" RetryScheduled RetryScheduled () "An attempt failed in passing; another one follows at a set time."
+        45 "text.ended" TextEnded TextEnded () "A fragment of text was complete."
+        46 "reasoning.ended" ReasoningEnded ReasoningEnded () "A fragment of reasoning was complete."
+    }
+    Tool ToolEvent "Tool calls." {
+        50 "tool.called" Called ToolCalled () "The model called a tool; durable before it runs."
+        51 "tool.progressed" Progressed ToolProgressed () "A running tool showed what it has so far."
+        52 "tool.settled" Settled ToolSettled (boxed) "A call ended, once."
+    }
+    Permission PermissionEvent "Permission questions and replies." {
+        60 "permission.asked" Asked PermissionAsked () "A call needs somebody's permission."
+        61 "permission.replied" Replied PermissionReplied () "Somebody answered a permission question."
+    }
+    Compaction CompactionEvent "Summaries and prunes." {
+        70 "compaction.started" Started CompactionStarted () "A summary of the history was asked for."
+        71 "compaction.ended" Ended CompactionEnded () "A summary replaced what came before it."
+        72 "compaction.failed" Failed CompactionFailed () "A compaction gave no summary."
+        73 "compaction.undone" Undone CompactionUndone () "The history is again what it was without a compaction."
+        74 "tool_outputs.pruned" ToolOutputsPruned ToolOutputsPruned () "Old tool outputs left the model's view; the log keeps them."
+    }
+    Message MessageEvent "Messages beside the conversation, pins and redaction." {
+        75 "message.pinned" Pinned MessagePinned () "A message survives every compaction verbatim from here on."
+        76 "message.unpinned" Unpinned MessageUnpinned () "A pinned message is an ordinary one again."
+        80 "synthetic.added" SyntheticAdded SyntheticAdded () "The runtime told the model something in the user's place."
+        81 "shell.ran" ShellRan ShellRan () "The user ran a shell command inside the Session."
+        82 "todo.updated" TodoUpdated TodoUpdated () "The todo list changed."
+        83 "redaction.applied" RedactionApplied RedactionApplied () "Secrets were replaced by placeholders."
+    }
+    Files FilesEvent "Captured files, undo, and moves of uncommitted changes." {
+        84 "files.captured" Captured FilesCaptured () "A snapshot of the files was taken."
+        85 "files.summarised" Summarised FilesSummarised () "What the Session changed in its project so far."
+        90 "revert.staged" RevertStaged RevertStaged () "An undo was prepared and can be looked at."
+        91 "revert.cleared" RevertCleared RevertCleared () "A staged undo was dropped."
+        92 "revert.committed" RevertCommitted RevertCommitted () "A message and all that followed it left the Session."
+        93 "restore.begun" RestoreBegun RestoreBegun () "Files are about to be restored."
+        94 "restore.abandoned" RestoreAbandoned RestoreAbandoned () "A restore that was begun came to nothing; files are as before it."
+        95 "departure.begun" DepartureBegun DepartureBegun () "Changes that a move took along are about to leave the source."
+        96 "departure.ended" DepartureEnded DepartureEnded () "Changes that a move took along left the source, or stay there."
+    }
+    Child ChildEvent "Sub-agents." {
+        100 "child.started" Started ChildStarted () "A child Session began."
+        101 "child.settled" Settled ChildSettled () "A child Session gave its result."
+    }
 }
 
 struct Tagged<'a>(&'a Event);

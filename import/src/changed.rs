@@ -3,6 +3,10 @@
 use super::drive::{EDITIONS_MAX, ImportError, once};
 use super::report::{ImportReport, Outcome, SessionReport};
 use super::{Options, Progress, Source};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, FilesEvent, InputEvent, MessageEvent, PermissionEvent, ProfileEvent, SessionEvent,
+    StepEvent, ToolEvent,
+};
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_store::{EventLog, ReadError};
 use std::sync::Arc;
@@ -48,31 +52,31 @@ pub async fn changed_here(
 
 fn recorded(event: &Event) -> Recorded {
     match event {
-        Event::MessagePinned(_)
-        | Event::MessageUnpinned(_)
-        | Event::RequestSent(_)
-        | Event::AgentProfileRecorded(_)
-        | Event::ModelProfileRecorded(_)
-        | Event::ToolsRecorded(_)
-        | Event::OptionsRecorded(_)
-        | Event::PermissionAsked(_)
-        | Event::PermissionReplied(_)
-        | Event::RedactionApplied(_)
-        | Event::RestoreBegun(_)
-        | Event::DepartureBegun(_)
-        | Event::CompactionUndone(_) => Recorded::Here,
-        Event::InputAdmitted(admitted) if is_ours(&admitted.input) => Recorded::Here,
+        Event::Message(MessageEvent::Pinned(_))
+        | Event::Message(MessageEvent::Unpinned(_))
+        | Event::Step(StepEvent::RequestSent(_))
+        | Event::Profile(ProfileEvent::AgentRecorded(_))
+        | Event::Profile(ProfileEvent::ModelRecorded(_))
+        | Event::Profile(ProfileEvent::ToolsRecorded(_))
+        | Event::Profile(ProfileEvent::OptionsRecorded(_))
+        | Event::Permission(PermissionEvent::Asked(_))
+        | Event::Permission(PermissionEvent::Replied(_))
+        | Event::Message(MessageEvent::RedactionApplied(_))
+        | Event::Files(FilesEvent::RestoreBegun(_))
+        | Event::Files(FilesEvent::DepartureBegun(_))
+        | Event::Compaction(CompactionEvent::Undone(_)) => Recorded::Here,
+        Event::Input(InputEvent::Admitted(admitted)) if is_ours(&admitted.input) => Recorded::Here,
         // A run first selects agent and model and settles what was open; an undo is staged by other agents, too.
-        Event::RevertStaged(_)
-        | Event::RevertCleared(_)
-        | Event::RevertCommitted(_)
-        | Event::SessionTitled(_)
-        | Event::SessionMoved(_)
-        | Event::AgentSwitched(_)
-        | Event::ModelSwitched(_)
-        | Event::ToolSettled(_)
-        | Event::StepFailed(_)
-        | Event::ChildSettled(_) => Recorded::Anywhere,
+        Event::Files(FilesEvent::RevertStaged(_))
+        | Event::Files(FilesEvent::RevertCleared(_))
+        | Event::Files(FilesEvent::RevertCommitted(_))
+        | Event::Session(SessionEvent::Titled(_))
+        | Event::Session(SessionEvent::Moved(_))
+        | Event::Session(SessionEvent::AgentSwitched(_))
+        | Event::Session(SessionEvent::ModelSwitched(_))
+        | Event::Tool(ToolEvent::Settled(_))
+        | Event::Step(StepEvent::Failed(_))
+        | Event::Child(ChildEvent::Settled(_)) => Recorded::Anywhere,
         _ => Recorded::There,
     }
 }

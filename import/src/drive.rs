@@ -5,6 +5,7 @@ use super::reading::{Cut, Desk, Item, ReadSourceError, Stopped};
 use super::recalled::{first_model, first_prompt, recall};
 use super::report::{ImportReport, Outcome, SessionReport};
 use super::{Form, Options, Progress, Source};
+use annals_core::event::SessionEvent;
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
 use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError};
@@ -271,7 +272,9 @@ impl<'a> Driver<'a> {
             self.settle_all(progress).await;
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
-                (Some(slice), Some(Event::SessionForked(forked))) => forked.parent_digest = slice.batch.digest,
+                (Some(slice), Some(Event::Session(SessionEvent::Forked(forked)))) => {
+                    forked.parent_digest = slice.batch.digest
+                }
                 _ => {
                     let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);
                     self.end(session, Outcome::Failed { line, reason });
@@ -371,7 +374,9 @@ impl<'a> Driver<'a> {
     /// The form that a Session was imported from before, if it is not this one.
     async fn other_form(&self, session: SessionId) -> Option<String> {
         let slices = self.log.read(session, Seq::ZERO, 1).await.ok()?;
-        let Some(Event::SessionCreated(created)) = slices.first()?.batch.events.first() else { return None };
+        let Some(Event::Session(SessionEvent::Created(created))) = slices.first()?.batch.events.first() else {
+            return None;
+        };
         let form = &created.origin.as_ref()?.form;
         (*form != self.running.get(&session)?.report.form).then(|| form.clone())
     }

@@ -1,6 +1,7 @@
 //! What the log holds of a session, for readers that must not contradict it.
 
 use super::reading::Recalled;
+use annals_core::event::{ContextEvent, InputEvent, SessionEvent};
 use annals_core::{Event, ModelName, Seq, SessionId};
 use annals_store::EventLog;
 
@@ -17,10 +18,10 @@ pub async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
             for batch in slices.iter().map(|slice| &slice.batch) {
                 for event in &batch.events {
                     match event {
-                        Event::EpochStarted(epoch) if batch.events.len() == 1 => {
+                        Event::Context(ContextEvent::EpochStarted(epoch)) if batch.events.len() == 1 => {
                             recalled.epochs.insert(batch.first, (batch.at, epoch.clone()));
                         }
-                        Event::SnapshotAdvanced(advance) => {
+                        Event::Context(ContextEvent::SnapshotAdvanced(advance)) => {
                             recalled.advances.insert(batch.first, advance.clone());
                         }
                         _ => {}
@@ -37,14 +38,14 @@ pub async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<Model
     log.head(session).await.ok()??;
     let slices = log.read(session, Seq::ZERO, 1).await.ok()?;
     match slices.first()?.batch.events.first()? {
-        Event::SessionCreated(created) => Some(created.model.clone()),
+        Event::Session(SessionEvent::Created(created)) => Some(created.model.clone()),
         _ => None,
     }
 }
 
 /// The first line of an input, in brief: what stands for a title that nobody gave.
 pub fn first_prompt(event: &Event) -> Option<String> {
-    let Event::InputAdmitted(admitted) = event else { return None };
+    let Event::Input(InputEvent::Admitted(admitted)) = event else { return None };
     let line = admitted.text.inline()?.lines().find(|line| !line.trim().is_empty())?;
     Some(line.trim().chars().take(80).collect())
 }

@@ -1,7 +1,7 @@
 //! Rebuilding the requests of a Session from its log, and comparing digests: what nobody else can do.
 
 use crate::SessionAt;
-use annals_core::event::RequestSent;
+use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
 use annals_providers::wire::{Body, encode};
@@ -41,7 +41,9 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
     let mut proofs: Vec<Proof> = Vec::new();
     let visit = |record: &annals_core::Record<'_>| {
         let proved = match record.event {
-            Event::RequestSent(sent) => Some(prove(&view, sent, past.blobs(), wire.then_some(session))),
+            Event::Step(StepEvent::RequestSent(sent)) => {
+                Some(prove(&view, sent, past.blobs(), wire.then_some(session)))
+            }
             _ => None,
         };
         view.apply(record);
@@ -50,7 +52,7 @@ pub async fn prove_all(past: &SessionAt, wire: bool) -> Result<Vec<Proof>, ReadE
                 proofs.extend(view.requests.marks.last().cloned().map(|mark| Proof { mark, flaw, wire }));
             }
             // What a fork inherits was sent by its parent.
-            (None, Event::SessionForked(_)) => proofs.clear(),
+            (None, Event::Session(SessionEvent::Forked(_))) => proofs.clear(),
             (None, _) => {}
         }
     };

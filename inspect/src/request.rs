@@ -1,7 +1,9 @@
 //! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
 
 use super::{AskError, SessionAt, Step};
-use annals_core::event::{AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, SystemMessages};
+use annals_core::event::{
+    AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, StepEvent, SystemMessages,
+};
 use annals_core::{Blobs, Digest, Event, RequestId};
 use annals_projections::{BuildError, Projection, Request, SessionView, rebuild};
 use serde::Serialize;
@@ -82,7 +84,7 @@ impl SessionAt {
         let mut view = self.view(step.seq).await?;
         let mut sent = None;
         self.each(step.seq, step.seq.plus(1), |record| {
-            if let Event::RequestSent(found) = record.event {
+            if let Event::Step(StepEvent::RequestSent(found)) = record.event {
                 sent = Some((**found).clone());
             }
         })
@@ -112,7 +114,7 @@ pub async fn each_request(
     past.each(first.seq, last.seq.plus(1), |record| {
         if let Some(step) = ahead.next_if(|step| step.seq == record.seq) {
             let sent = match record.event {
-                Event::RequestSent(sent) => Some(&**sent),
+                Event::Step(StepEvent::RequestSent(sent)) => Some(&**sent),
                 _ => None,
             };
             let built = build(step, sent, &mut view, past.blobs());

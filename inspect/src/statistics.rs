@@ -1,7 +1,9 @@
 //! What a first walk through a Session finds: how much there is of everything, and what should not be there.
 
 use crate::timeline::one_line;
-use annals_core::event::{Purpose, ToolOutcome};
+use annals_core::event::{
+    CompactionEvent, ContextEvent, FilesEvent, InputEvent, Purpose, StepEvent, ToolEvent, ToolOutcome,
+};
 use annals_core::{AgentName, CallId, Event, Record, Seq, Time};
 use annals_projections::{
     Anomalies, Anomaly, Calls, Epochs, Inbox, Permissions, Profiles, Projection, SessionInfo, Unpriced, UsageTotals,
@@ -78,25 +80,27 @@ impl Audit {
         self.began.get_or_insert(record.at);
         self.events += 1;
         match record.event {
-            Event::InputAdmitted(admitted) if self.opening.is_none() => {
+            Event::Input(InputEvent::Admitted(admitted)) if self.opening.is_none() => {
                 self.opening = admitted.text.inline().map(one_line).filter(|line| !line.is_empty());
             }
-            Event::InputPromoted(_) => self.turns += 1,
-            Event::StepStarted(started) => {
+            Event::Input(InputEvent::Promoted(_)) => self.turns += 1,
+            Event::Step(StepEvent::Started(started)) => {
                 self.steps += 1;
                 self.agents.insert(started.agent.clone());
             }
-            Event::StepFailed(_) => self.failed += 1,
-            Event::RetryScheduled(_) => self.retries += 1,
-            Event::ContextAdmitted(_) => self.told += 1,
-            Event::CompactionEnded(_) => self.compactions += 1,
-            Event::RevertCommitted(committed) => self.undone.push((committed.first_removed, record.seq)),
-            Event::RequestSent(sent) => self.requests += u64::from(sent.purpose == Purpose::Turn),
-            Event::ToolCalled(called) => {
+            Event::Step(StepEvent::Failed(_)) => self.failed += 1,
+            Event::Step(StepEvent::RetryScheduled(_)) => self.retries += 1,
+            Event::Context(ContextEvent::Admitted(_)) => self.told += 1,
+            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions += 1,
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
+                self.undone.push((committed.first_removed, record.seq))
+            }
+            Event::Step(StepEvent::RequestSent(sent)) => self.requests += u64::from(sent.purpose == Purpose::Turn),
+            Event::Tool(ToolEvent::Called(called)) => {
                 self.tools.entry(called.name.clone()).or_default().calls += 1;
                 self.open.insert(called.call.clone(), (called.name.clone(), record.at));
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 if let Some((name, at)) = self.open.remove(&settled.call) {
                     let count = self.tools.entry(name).or_default();
                     count.failed += u64::from(settled.outcome != ToolOutcome::Completed);

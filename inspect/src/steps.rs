@@ -1,6 +1,9 @@
 //! The requests of a Session, numbered: an index that provenance and cache answers are made from.
 
-use annals_core::event::{EpochCause, Purpose, StepStarted, Usage};
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent, MessageEvent, ProfileEvent, Purpose,
+    SessionEvent, StepEvent, StepStarted, Usage,
+};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
 use annals_projections::Projection;
 use serde::{Deserialize, Serialize};
@@ -138,7 +141,7 @@ impl Projection for Steps {
     fn apply(&mut self, record: &Record<'_>) {
         let (seq, at) = (record.seq, record.at);
         match record.event {
-            Event::RequestSent(sent) => {
+            Event::Step(StepEvent::RequestSent(sent)) => {
                 // A title is asked for beside a turn whose answer may still be to come.
                 if sent.purpose != Purpose::Title {
                     self.asked = sent.purpose == Purpose::Turn;
@@ -158,38 +161,48 @@ impl Projection for Steps {
                     answer: None,
                 });
             }
-            Event::StepStarted(started) => self.started(record, started),
-            Event::StepEnded(ended) => self.answered(record, &[Purpose::Turn], ended.usage, ended.cost),
-            Event::StepFailed(failed) => self.answered(record, &[Purpose::Turn], failed.usage, failed.cost),
-            Event::RetryScheduled(retry) => {
+            Event::Step(StepEvent::Started(started)) => self.started(record, started),
+            Event::Step(StepEvent::Ended(ended)) => self.answered(record, &[Purpose::Turn], ended.usage, ended.cost),
+            Event::Step(StepEvent::Failed(failed)) => {
+                self.answered(record, &[Purpose::Turn], failed.usage, failed.cost)
+            }
+            Event::Step(StepEvent::RetryScheduled(retry)) => {
                 let all = [Purpose::Turn, Purpose::Summary];
                 self.answered(record, &all, retry.usage, retry.cost);
             }
-            Event::CompactionEnded(ended) => self.answered(record, &[Purpose::Summary], ended.usage, ended.cost),
-            Event::CompactionFailed(failed) => self.answered(record, &[Purpose::Summary], failed.usage, failed.cost),
-            Event::SessionTitled(titled) if titled.request.is_some() => {
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
+                self.answered(record, &[Purpose::Summary], ended.usage, ended.cost)
+            }
+            Event::Compaction(CompactionEvent::Failed(failed)) => {
+                self.answered(record, &[Purpose::Summary], failed.usage, failed.cost)
+            }
+            Event::Session(SessionEvent::Titled(titled)) if titled.request.is_some() => {
                 self.answered(record, &[Purpose::Title], titled.usage, titled.cost);
             }
-            Event::TitleFailed(failed) => self.answered(record, &[Purpose::Title], failed.usage, failed.cost),
-            Event::InputPromoted(_) => self.users.push(seq),
-            Event::SessionForked(_) => {
+            Event::Session(SessionEvent::TitleFailed(failed)) => {
+                self.answered(record, &[Purpose::Title], failed.usage, failed.cost)
+            }
+            Event::Input(InputEvent::Promoted(_)) => self.users.push(seq),
+            Event::Session(SessionEvent::Forked(_)) => {
                 self.steps.clear();
                 self.asked = false;
                 self.returns.push(seq);
             }
-            Event::AgentProfileRecorded(recorded) => self.record(recorded.profile.digest().ok(), seq),
-            Event::ToolsRecorded(recorded) => self.record(recorded.digest().ok(), seq),
-            Event::OptionsRecorded(recorded) => self.record(recorded.options.digest().ok(), seq),
-            Event::ModelProfileRecorded(recorded) => {
+            Event::Profile(ProfileEvent::AgentRecorded(recorded)) => self.record(recorded.profile.digest().ok(), seq),
+            Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => self.record(recorded.digest().ok(), seq),
+            Event::Profile(ProfileEvent::OptionsRecorded(recorded)) => self.record(recorded.options.digest().ok(), seq),
+            Event::Profile(ProfileEvent::ModelRecorded(recorded)) => {
                 self.record(recorded.profile.digest().ok(), seq);
                 self.returns.push(seq);
             }
-            Event::EpochStarted(started) if started.cause == EpochCause::Compaction => self.returns.push(seq),
-            Event::CompactionUndone(_)
-            | Event::RevertCommitted(_)
-            | Event::MessagePinned(_)
-            | Event::SessionMoved(_)
-            | Event::ModelSwitched(_) => self.returns.push(seq),
+            Event::Context(ContextEvent::EpochStarted(started)) if started.cause == EpochCause::Compaction => {
+                self.returns.push(seq)
+            }
+            Event::Compaction(CompactionEvent::Undone(_))
+            | Event::Files(FilesEvent::RevertCommitted(_))
+            | Event::Message(MessageEvent::Pinned(_))
+            | Event::Session(SessionEvent::Moved(_))
+            | Event::Session(SessionEvent::ModelSwitched(_)) => self.returns.push(seq),
             // Nothing else is a request, joins a user's words, or brings back what had left the model's view.
             _ => {}
         }

@@ -14,7 +14,10 @@ pub use exit::{failed_exit, last_lines};
 pub use item::{Activity, Asked, Called, Compacted, Item, Settled, Sort, What};
 pub use tool::{input_in_brief, one_line, output_in_brief};
 
-use annals_core::event::{Attachment, Failure, Finish, PermissionAsked, PermissionReplied, ToolSettled, Usage};
+use annals_core::event::{
+    Attachment, CompactionEvent, Failure, Finish, InputEvent, PermissionAsked, PermissionEvent, PermissionReplied,
+    StepEvent, ToolEvent, ToolSettled, Usage,
+};
 use annals_core::{CallId, Event, InputId, ModelName, Record, Seq, Text, Time};
 use std::collections::VecDeque;
 
@@ -82,7 +85,7 @@ impl Tale {
     /// Takes in one record.
     pub fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::InputAdmitted(admitted) => {
+            Event::Input(InputEvent::Admitted(admitted)) => {
                 self.waits();
                 let (input, text) = (admitted.input.clone(), admitted.text.clone());
                 let attachments = admitted.attachments.clone();
@@ -90,8 +93,8 @@ impl Tale {
                 let what = What::Waits { input, text, delivery: admitted.delivery };
                 self.admitted.push(Item { seq: record.seq, at: record.at, what, place: None, open: false });
             }
-            Event::InputPromoted(promoted) => self.promoted(record, &promoted.input),
-            Event::StepStarted(started) => {
+            Event::Input(InputEvent::Promoted(promoted)) => self.promoted(record, &promoted.input),
+            Event::Step(StepEvent::Started(started)) => {
                 self.step = (self.step.0 + 1, true);
                 self.step_agent = started.agent.to_string();
                 self.model = started.model.clone();
@@ -100,7 +103,7 @@ impl Tale {
                 activity.steps += 1;
                 activity.model = started.model.clone();
             }
-            Event::StepEnded(ended) => {
+            Event::Step(StepEvent::Ended(ended)) => {
                 self.step_ended = record.seq;
                 self.step.1 = false;
                 self.spent(record.at, ended.usage, ended.cost, Some(ended.finish));
@@ -111,20 +114,20 @@ impl Tale {
                     self.answered();
                 }
             }
-            Event::StepFailed(failed) => {
+            Event::Step(StepEvent::Failed(failed)) => {
                 self.step_ended = record.seq;
                 self.step.1 = false;
                 self.spent(record.at, failed.usage, failed.cost, Some(Finish::Error));
                 self.failure(record, "failed", &failed.error);
                 self.answered();
             }
-            Event::RetryScheduled(retry) => {
+            Event::Step(StepEvent::RetryScheduled(retry)) => {
                 self.spent(record.at, retry.usage, retry.cost, None);
                 let after = crate::format::duration(retry.at.millis().saturating_sub(record.at.millis()));
                 let line = format!("attempt {} in {after}: {}", retry.attempt, retry.error.kind);
                 self.note(record, "retry", Sort::Warning, line, Some(retry.error.message.clone()));
             }
-            Event::TextEnded(ended) => {
+            Event::Step(StepEvent::TextEnded(ended)) => {
                 let who = self.step_agent.clone();
                 let (text, attachments) = (ended.text.clone(), Vec::new());
                 self.fragment(
@@ -134,20 +137,20 @@ impl Tale {
                     false,
                 );
             }
-            Event::ReasoningEnded(ended) => {
+            Event::Step(StepEvent::ReasoningEnded(ended)) => {
                 if !ended.text.is_empty() {
                     self.fragment(record, ended.index, What::Thought { text: ended.text.clone() }, false);
                 }
             }
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 let (call, name, input) = (called.call.clone(), called.name.clone(), called.input.clone());
                 let what = What::Called(Box::new(Called { call, name, input, settled: None, asked: None }));
                 self.fragment(record, called.index, what, true);
             }
-            Event::ToolSettled(settled) => self.settled(record, settled),
-            Event::PermissionAsked(asked) => self.asked(record, asked),
-            Event::PermissionReplied(replied) => self.replied(record, replied),
-            Event::CompactionStarted(started) => {
+            Event::Tool(ToolEvent::Settled(settled)) => self.settled(record, settled),
+            Event::Permission(PermissionEvent::Asked(asked)) => self.asked(record, asked),
+            Event::Permission(PermissionEvent::Replied(replied)) => self.replied(record, replied),
+            Event::Compaction(CompactionEvent::Started(started)) => {
                 let what = What::Compacted(Box::new(Compacted {
                     reason: started.reason.to_string(),
                     outcome: None,
@@ -157,10 +160,10 @@ impl Tale {
                 }));
                 self.push(record, what, true);
             }
-            Event::CompactionEnded(ended) => {
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
                 self.compacted(record, ended.reason.as_str(), Ok(ended.summary.clone()), ended.estimate, ended.cost);
             }
-            Event::CompactionFailed(failed) => {
+            Event::Compaction(CompactionEvent::Failed(failed)) => {
                 let why = failed.error.message.inline().unwrap_or_default();
                 let why = format!("{}: {why}", failed.error.kind);
                 self.compacted(record, failed.reason.as_str(), Err(why), 0, failed.cost);

@@ -10,7 +10,9 @@ mod words;
 pub use holds::{Missed, Reason, Through};
 
 use super::{AskError, Fact, SessionAt, Step, Steps};
-use annals_core::event::{EpochCause, Purpose};
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, Purpose, SessionEvent, StepEvent,
+};
 use annals_core::{Event, Record, Seq};
 use annals_projections::{Epochs, History, Projection};
 use holds::{Holder, Holds, Kept};
@@ -89,15 +91,15 @@ pub enum LeftBy {
 /// What can change what is in view beside what an event itself adds.
 fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
-        Event::CompactionEnded(_) => LeftBy::Compaction,
-        Event::ToolOutputsPruned(_) => LeftBy::Prune,
-        Event::RevertCommitted(_) => LeftBy::Revert,
-        Event::EpochStarted(started) => LeftBy::Epoch(started.cause),
-        Event::SessionMoved(_) => LeftBy::Move,
-        Event::CompactionUndone(_) => LeftBy::CompactionUndone,
-        Event::MessageUnpinned(_) => LeftBy::Unpinned,
+        Event::Compaction(CompactionEvent::Ended(_)) => LeftBy::Compaction,
+        Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => LeftBy::Prune,
+        Event::Files(FilesEvent::RevertCommitted(_)) => LeftBy::Revert,
+        Event::Context(ContextEvent::EpochStarted(started)) => LeftBy::Epoch(started.cause),
+        Event::Session(SessionEvent::Moved(_)) => LeftBy::Move,
+        Event::Compaction(CompactionEvent::Undone(_)) => LeftBy::CompactionUndone,
+        Event::Message(MessageEvent::Unpinned(_)) => LeftBy::Unpinned,
         // A pin brings back; it takes nothing away.
-        Event::MessagePinned(_) => LeftBy::Unpinned,
+        Event::Message(MessageEvent::Pinned(_)) => LeftBy::Unpinned,
         _ => return None,
     })
 }
@@ -177,7 +179,7 @@ impl Fold<'_> {
             let turn = self.steps.turn(record.seq);
             self.found.push(Found { holder, sighting: Sighting { fact, through, turn, stays: Vec::new() } });
         }
-        if let Event::RequestSent(sent) = record.event
+        if let Event::Step(StepEvent::RequestSent(sent)) = record.event
             && sent.purpose == Purpose::Turn
         {
             for found in self.found.iter_mut().filter(|found| found.holder.is_configured()) {

@@ -6,7 +6,10 @@ use alloc::boxed::Box;
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use annals_core::event::{CompactionReason, ToolOutcome, ToolSettled};
+use annals_core::event::{
+    CompactionEvent, CompactionReason, FilesEvent, InputEvent, SessionEvent, StepEvent, ToolEvent, ToolOutcome,
+    ToolSettled,
+};
 use annals_core::text::INLINE_MAX;
 use annals_core::{BlobRef, CallId, Event, Json, Record, Seq, Text};
 use serde::{Deserialize, Serialize};
@@ -141,21 +144,23 @@ impl Projection for Calls {
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         match record.event {
-            Event::StepStarted(_) => self.step_open = true,
-            Event::StepEnded(_) | Event::StepFailed(_) => {
+            Event::Step(StepEvent::Started(_)) => self.step_open = true,
+            Event::Step(StepEvent::Ended(_)) | Event::Step(StepEvent::Failed(_)) => {
                 if !self.step_open {
                     self.anomalies.note(seq, "a step ends that did not begin");
                 }
                 self.step_open = false;
             }
-            Event::TextEnded(_) | Event::ReasoningEnded(_) => {
+            Event::Step(StepEvent::TextEnded(_)) | Event::Step(StepEvent::ReasoningEnded(_)) => {
                 if !self.step_open {
                     self.anomalies.note(seq, "a fragment arrives outside a step");
                 }
             }
-            Event::CompactionStarted(started) => self.compaction_open = Some(started.reason),
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => self.compaction_open = None,
-            Event::ToolCalled(called) => {
+            Event::Compaction(CompactionEvent::Started(started)) => self.compaction_open = Some(started.reason),
+            Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
+                self.compaction_open = None
+            }
+            Event::Tool(ToolEvent::Called(called)) => {
                 if !self.step_open {
                     self.anomalies.note(seq, "a tool is called outside a step");
                 }
@@ -170,38 +175,58 @@ impl Projection for Calls {
                     made: identity(&called.name, &called.input),
                 });
             }
-            Event::ToolProgressed(progressed) => {
+            Event::Tool(ToolEvent::Progressed(progressed)) => {
                 if !self.is_open(&progressed.call) {
                     self.anomalies.note(seq, "a call progresses that is not open");
                 }
             }
-            Event::ToolSettled(settled) => match self.open.iter().position(|open| open.call == settled.call) {
-                Some(at) => {
-                    let open = self.open.remove(at);
-                    self.settled(&open, settled);
+            Event::Tool(ToolEvent::Settled(settled)) => {
+                match self.open.iter().position(|open| open.call == settled.call) {
+                    Some(at) => {
+                        let open = self.open.remove(at);
+                        self.settled(&open, settled);
+                    }
+                    None => self.anomalies.note(seq, "a call is settled that is not open"),
                 }
-                None => self.anomalies.note(seq, "a call is settled that is not open"),
-            },
-            Event::InputPromoted(_) => self.failing = Failing::default(),
-            Event::RevertCommitted(committed) => {
+            }
+            Event::Input(InputEvent::Promoted(_)) => self.failing = Failing::default(),
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.failing = Failing::default();
                 self.open.retain(|open| open.seq < committed.first_removed);
                 self.step_open = false;
             }
-            Event::SessionForked(_) => {
+            Event::Session(SessionEvent::Forked(_)) => {
                 self.open.clear();
                 self.failing = Failing::default();
                 self.step_open = false;
                 self.compaction_open = None;
             }
-            ignored!(
-                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted
-                InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
-                SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
-                OptionsRecorded RequestSent RetryScheduled PermissionAsked PermissionReplied CompactionUndone
-                ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
-            ) => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
+            | Event::Permission(_)
+            | Event::Compaction(CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_))
+            | Event::Message(_)
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::session::Fork;
 use crate::usage::Unpriced;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
-use annals_core::event::Parent;
+use annals_core::event::{CompactionEvent, InputEvent, Parent, SessionEvent, StepEvent};
 use annals_core::{AgentName, Event, ModelName, Record, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -57,7 +57,7 @@ pub struct Catalogue {
 impl Catalogue {
     /// Takes in one record of any Session.
     pub fn apply(&mut self, record: &Record<'_>) {
-        if let Event::SessionForked(forked) = record.event {
+        if let Event::Session(SessionEvent::Forked(forked)) = record.event {
             let inherited = self.sessions.get(&forked.parent).cloned().unwrap_or_default();
             let entry = CatalogueEntry {
                 title: forked.title.clone().unwrap_or(inherited.title),
@@ -78,7 +78,7 @@ impl Catalogue {
         entry.changed.apply(record);
         entry.unpriced.apply(record);
         match record.event {
-            Event::SessionCreated(created) => {
+            Event::Session(SessionEvent::Created(created)) => {
                 entry.created = record.at;
                 entry.agent = created.agent.clone();
                 entry.model = created.model.clone();
@@ -90,22 +90,24 @@ impl Catalogue {
                     entry.titled = true;
                 }
             }
-            Event::SessionTitled(titled) => {
+            Event::Session(SessionEvent::Titled(titled)) => {
                 entry.title = titled.title.clone();
                 entry.titled = true;
                 entry.cost = entry.cost.saturating_add(titled.cost);
             }
-            Event::TitleFailed(failed) => entry.cost = entry.cost.saturating_add(failed.cost),
-            Event::SessionMoved(moved) => entry.directory = moved.location.directory.clone(),
-            Event::AgentSwitched(switched) => entry.agent = switched.agent.clone(),
-            Event::ModelSwitched(switched) => entry.model = switched.model.clone(),
-            Event::InputAdmitted(admitted) if entry.title.is_empty() => entry.title = opening(&admitted.text),
-            Event::InputPromoted(_) => entry.turns += 1,
-            Event::StepEnded(ended) => entry.cost = entry.cost.saturating_add(ended.cost),
-            Event::StepFailed(failed) => entry.cost = entry.cost.saturating_add(failed.cost),
-            Event::RetryScheduled(retry) => entry.cost = entry.cost.saturating_add(retry.cost),
-            Event::CompactionEnded(ended) => entry.cost = entry.cost.saturating_add(ended.cost),
-            Event::CompactionFailed(failed) => entry.cost = entry.cost.saturating_add(failed.cost),
+            Event::Session(SessionEvent::TitleFailed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
+            Event::Session(SessionEvent::Moved(moved)) => entry.directory = moved.location.directory.clone(),
+            Event::Session(SessionEvent::AgentSwitched(switched)) => entry.agent = switched.agent.clone(),
+            Event::Session(SessionEvent::ModelSwitched(switched)) => entry.model = switched.model.clone(),
+            Event::Input(InputEvent::Admitted(admitted)) if entry.title.is_empty() => {
+                entry.title = opening(&admitted.text)
+            }
+            Event::Input(InputEvent::Promoted(_)) => entry.turns += 1,
+            Event::Step(StepEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
+            Event::Step(StepEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
+            Event::Step(StepEvent::RetryScheduled(retry)) => entry.cost = entry.cost.saturating_add(retry.cost),
+            Event::Compaction(CompactionEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
+            Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
             // A list shows nothing of the rest.
             _ => {}
         }

@@ -2,6 +2,7 @@
 
 use alloc::string::String;
 use alloc::vec::Vec;
+use annals_core::event::{FilesEvent, SessionEvent, StepEvent};
 use annals_core::{Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -51,14 +52,14 @@ impl ChangedFiles {
 
     pub(crate) fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::StepStarted(started) => {
+            Event::Step(StepEvent::Started(started)) => {
                 if let (None, Some(tree)) = (&self.first, &started.files) {
                     self.first = Some((record.seq, tree.clone()));
                 }
             }
-            Event::StepEnded(ended) if ended.files.is_some() => self.last.clone_from(&ended.files),
-            Event::FilesCaptured(captured) => self.last = Some(captured.tree.clone()),
-            Event::FilesSummarised(summarised) => {
+            Event::Step(StepEvent::Ended(ended)) if ended.files.is_some() => self.last.clone_from(&ended.files),
+            Event::Files(FilesEvent::Captured(captured)) => self.last = Some(captured.tree.clone()),
+            Event::Files(FilesEvent::Summarised(summarised)) => {
                 self.summarised = Some(summarised.to.clone());
                 let totals = FileTotals {
                     files: summarised.files.len() as u64,
@@ -67,12 +68,12 @@ impl ChangedFiles {
                 };
                 self.sums.push((record.seq, totals));
             }
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 (self.last, self.summarised) = (None, None);
                 self.first.take_if(|(seq, _)| *seq >= committed.first_removed);
                 self.sums.retain(|(seq, _)| *seq < committed.first_removed);
             }
-            Event::SessionMoved(_) | Event::SessionForked(_) => *self = Self::default(),
+            Event::Session(SessionEvent::Moved(_)) | Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
             // Nothing else captures files, ends a step's stay, or changes where they lie.
             _ => {}
         }

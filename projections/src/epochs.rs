@@ -4,7 +4,9 @@ use crate::Projection;
 use crate::anomaly::Anomalies;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::{EpochCause, Location, Part, Policy, Switch};
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, Location, Part, Policy, SessionEvent, Switch,
+};
 use annals_core::{AgentName, Blobs, Event, Key, Record, Seq, Snapshot};
 use serde::{Deserialize, Serialize};
 
@@ -121,12 +123,12 @@ impl Projection for Epochs {
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         match record.event {
-            Event::SessionCreated(created) => {
+            Event::Session(SessionEvent::Created(created)) => {
                 self.policy = created.policy;
                 self.imported = created.origin.is_some();
             }
-            Event::SessionForked(forked) => self.imported = forked.origin.is_some(),
-            Event::EpochStarted(started) => {
+            Event::Session(SessionEvent::Forked(forked)) => self.imported = forked.origin.is_some(),
+            Event::Context(ContextEvent::EpochStarted(started)) => {
                 let mark = EpochMark { epoch: self.marks.len() as u64 + 1, seq, cause: started.cause };
                 self.marks.push(mark);
                 self.current = Some(Epoch {
@@ -144,14 +146,14 @@ impl Projection for Epochs {
                 self.agent_switched = false;
                 self.model_switched = false;
             }
-            Event::EpochReplacementBlocked(blocked) => match &mut self.current {
+            Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => match &mut self.current {
                 Some(epoch) => {
                     epoch.blocked = Some(Blocked { seq, cause: blocked.cause, keys: blocked.keys.clone() });
                 }
                 None if self.imported => {}
                 None => self.anomalies.note(seq, "a blocked system prompt is recorded while none was in force"),
             },
-            Event::SnapshotAdvanced(advanced) => match &mut self.current {
+            Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => match &mut self.current {
                 Some(epoch) => {
                     epoch.snapshot.0.extend(advanced.set.iter().map(|(key, entry)| (key.clone(), entry.clone())));
                     for key in &advanced.removed {
@@ -165,33 +167,47 @@ impl Projection for Epochs {
                 None if self.imported => {}
                 None => self.anomalies.note(seq, "context update recorded while no system prompt was in force"),
             },
-            Event::SessionMoved(_) => {
+            Event::Session(SessionEvent::Moved(_)) => {
                 self.moved |= self.current.is_some();
                 self.end();
             }
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.reverted |= self.current.is_some();
                 self.compactions.retain(|(compaction, _)| *compaction < committed.first_removed);
                 self.end();
             }
-            Event::AgentSwitched(_) => {
+            Event::Session(SessionEvent::AgentSwitched(_)) => {
                 self.agent_switched |= self.current.is_some() && self.policy.agent_switch == Switch::Replace;
             }
-            Event::ModelSwitched(_) => {
+            Event::Session(SessionEvent::ModelSwitched(_)) => {
                 self.model_switched |= self.current.is_some() && self.policy.model_switch == Switch::Replace;
             }
-            Event::CompactionEnded(_) => self.compactions.push((seq, false)),
-            Event::CompactionUndone(undone) => {
+            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions.push((seq, false)),
+            Event::Compaction(CompactionEvent::Undone(undone)) => {
                 self.compactions.retain(|(compaction, _)| *compaction != undone.compaction);
             }
-            ignored!(
-                SessionTitled TitleFailed InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged
-                ContextAdmitted InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
-                OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
-                ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted
-                CompactionFailed ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated
-                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
-            ) => {}
+            Event::Session(SessionEvent::Titled(_) | SessionEvent::TitleFailed(_))
+            | Event::Input(_)
+            | Event::Context(ContextEvent::Admitted(_) | ContextEvent::InstructionDiscovered(_))
+            | Event::Profile(_)
+            | Event::Step(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(
+                CompactionEvent::Started(_) | CompactionEvent::Failed(_) | CompactionEvent::ToolOutputsPruned(_),
+            )
+            | Event::Message(_)
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::message::{Body, Content, Message};
 use crate::messages::Messages;
 use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::vec::Vec;
-use annals_core::event::EpochCause;
+use annals_core::event::{CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, SessionEvent};
 use annals_core::{CallId, Event, Record, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -160,35 +160,63 @@ impl Projection for History {
     fn apply(&mut self, record: &Record<'_>) {
         self.messages.apply(record);
         match record.event {
-            Event::EpochStarted(started) => {
+            Event::Context(ContextEvent::EpochStarted(started)) => {
                 // What was told between a compaction and the epoch that it caused is not in that epoch's baseline's past.
                 let compaction = self.standing().filter(|_| started.cause == EpochCause::Compaction);
                 self.baseline = Some(compaction.unwrap_or(record.seq));
             }
-            Event::SessionMoved(_) => self.baseline = None,
-            Event::CompactionEnded(_) => self.compactions.push((record.seq, None)),
-            Event::CompactionUndone(undone) => self.undo(undone.compaction, record.seq),
-            Event::ToolOutputsPruned(pruned) => {
+            Event::Session(SessionEvent::Moved(_)) => self.baseline = None,
+            Event::Compaction(CompactionEvent::Ended(_)) => self.compactions.push((record.seq, None)),
+            Event::Compaction(CompactionEvent::Undone(undone)) => self.undo(undone.compaction, record.seq),
+            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
                 for call in &pruned.calls {
                     self.pruned.entry(call.clone()).or_insert(record.seq);
                 }
                 self.mark_pruned();
             }
-            Event::MessagePinned(pinned) => {
+            Event::Message(MessageEvent::Pinned(pinned)) => {
                 self.pins.push((pinned.message, record.seq, true));
                 self.note_reach();
             }
-            Event::MessageUnpinned(unpinned) => self.pins.push((unpinned.message, record.seq, false)),
-            Event::RevertCommitted(committed) => self.remove_from(committed.first_removed),
-            ignored!(
-                SessionCreated SessionForked SessionTitled TitleFailed AgentSwitched ModelSwitched InputAdmitted InputPromoted
-                InputWithdrawn InputDeliveryChanged EpochReplacementBlocked ContextAdmitted SnapshotAdvanced
-                InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded
-                RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled
-                ToolProgressed ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionFailed
-                SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared
-                ChildStarted ChildSettled
-            ) => {}
+            Event::Message(MessageEvent::Unpinned(unpinned)) => self.pins.push((unpinned.message, record.seq, false)),
+            Event::Files(FilesEvent::RevertCommitted(committed)) => self.remove_from(committed.first_removed),
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Forked(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Input(_)
+            | Event::Context(
+                ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::Admitted(_)
+                | ContextEvent::SnapshotAdvanced(_)
+                | ContextEvent::InstructionDiscovered(_),
+            )
+            | Event::Profile(_)
+            | Event::Step(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(CompactionEvent::Started(_) | CompactionEvent::Failed(_))
+            | Event::Message(
+                MessageEvent::SyntheticAdded(_)
+                | MessageEvent::ShellRan(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_),
+            )
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::Projection;
 use crate::anomaly::Anomalies;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Delivery};
+use annals_core::event::{Attachment, Delivery, FilesEvent, InputEvent, SessionEvent};
 use annals_core::{Digest, Event, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +99,7 @@ impl Projection for Inbox {
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         match record.event {
-            Event::InputAdmitted(admitted) => {
+            Event::Input(InputEvent::Admitted(admitted)) => {
                 let admission = Admission {
                     seq,
                     content: Admission::content(&admitted.text, &admitted.attachments),
@@ -117,33 +117,52 @@ impl Projection for Inbox {
                     at: record.at,
                 });
             }
-            Event::InputPromoted(promoted) => {
+            Event::Input(InputEvent::Promoted(promoted)) => {
                 if self.take(&promoted.input).is_none() {
                     self.anomalies.note(seq, "an input is promoted that does not wait");
                 }
             }
-            Event::InputWithdrawn(withdrawn) => {
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 if self.take(&withdrawn.input).is_none() {
                     self.anomalies.note(seq, "an input is withdrawn that does not wait");
                 }
             }
-            Event::InputDeliveryChanged(changed) => {
+            Event::Input(InputEvent::DeliveryChanged(changed)) => {
                 match self.pending.iter_mut().find(|pending| pending.input == changed.input) {
                     Some(pending) => pending.delivery = changed.delivery,
                     None => self.anomalies.note(seq, "the delivery of an input changes that does not wait"),
                 }
             }
-            Event::RevertCommitted(committed) => self.pending.retain(|pending| pending.seq < committed.first_removed),
-            Event::SessionForked(_) => self.pending.clear(),
-            ignored!(
-                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched EpochStarted
-                EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
-                ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent StepStarted StepEnded StepFailed
-                RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked
-                PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
-                ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
-            ) => {}
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
+                self.pending.retain(|pending| pending.seq < committed.first_removed)
+            }
+            Event::Session(SessionEvent::Forked(_)) => self.pending.clear(),
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
     }
 }

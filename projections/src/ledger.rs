@@ -6,7 +6,7 @@ use crate::message::{Body, Content};
 use alloc::collections::BTreeSet;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
-use annals_core::event::{CompactionReason, Purpose, Usage};
+use annals_core::event::{CompactionEvent, CompactionReason, FilesEvent, Purpose, StepEvent, Usage};
 use annals_core::{CallId, Digest, Event, ModelName, Record, Seq, Time};
 use serde::{Deserialize, Serialize};
 
@@ -151,20 +151,20 @@ impl Projection for Ledger {
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::CompactionStarted(started) => {
+            Event::Compaction(CompactionEvent::Started(started)) => {
                 self.begin(record, started.reason);
                 if let Some(entry) = self.open() {
                     entry.model = started.model.clone();
                     entry.before = started.estimate;
                 }
             }
-            Event::RequestSent(sent) if sent.purpose == Purpose::Summary => {
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary => {
                 if let Some(entry) = self.open() {
                     entry.request = Some(sent.digest);
                     entry.model = Some(sent.model.clone());
                 }
             }
-            Event::CompactionEnded(ended) => {
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
                 self.ending(record, ended.reason);
                 self.cover(record);
                 if let Some(entry) = self.open() {
@@ -175,7 +175,7 @@ impl Projection for Ledger {
                     entry.outcome = LedgerOutcome::Completed;
                 }
             }
-            Event::CompactionFailed(failed) => {
+            Event::Compaction(CompactionEvent::Failed(failed)) => {
                 self.ending(record, failed.reason);
                 if let Some(entry) = self.open() {
                     entry.ended = Some(record.seq);
@@ -184,12 +184,12 @@ impl Projection for Ledger {
                     entry.outcome = LedgerOutcome::Failed { kind: failed.error.kind.clone() };
                 }
             }
-            Event::CompactionUndone(undone) => {
+            Event::Compaction(CompactionEvent::Undone(undone)) => {
                 for entry in self.entries.iter_mut().filter(|entry| entry.ended == Some(undone.compaction)) {
                     entry.outcome = LedgerOutcome::Undone { seq: record.seq };
                 }
             }
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 let gone = |entry: &&mut LedgerEntry| {
                     entry.ended.is_some_and(|ended| ended >= committed.first_removed)
                         && entry.outcome == LedgerOutcome::Completed

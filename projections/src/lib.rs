@@ -9,11 +9,6 @@
 
 extern crate alloc;
 
-/// The kinds that change nothing in a fold, listed: a new kind makes every fold say what it does with it.
-macro_rules! ignored {
-    ($($kind:ident)+) => { $(annals_core::Event::$kind(_))|+ };
-}
-
 mod anomaly;
 mod calls;
 mod catalogue;

@@ -4,7 +4,10 @@ use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
 use crate::{ANSWER_INTERRUPTED, INTERRUPTED};
 use alloc::boxed::Box;
 use alloc::vec::Vec;
-use annals_core::event::{Attachment, Event, Failure, Finish, InputAdmitted, ToolOutcome};
+use annals_core::event::{
+    Attachment, CompactionEvent, ContextEvent, Event, Failure, FilesEvent, Finish, InputAdmitted, InputEvent,
+    MessageEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent, ToolOutcome,
+};
 use annals_core::{CallId, InputId, Record, Seq, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -142,16 +145,16 @@ impl Messages {
     pub fn apply(&mut self, record: &Record<'_>) -> Option<Seq> {
         let (seq, at) = (record.seq, record.at);
         match record.event {
-            Event::InputAdmitted(admitted) => {
+            Event::Input(InputEvent::Admitted(admitted)) => {
                 let InputAdmitted { input, text, attachments, .. } = admitted;
                 self.waiting.push((input.clone(), at, text.clone(), attachments.clone()));
                 None
             }
-            Event::InputWithdrawn(withdrawn) => {
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 self.waiting.retain(|(input, ..)| *input != withdrawn.input);
                 None
             }
-            Event::InputPromoted(promoted) => {
+            Event::Input(InputEvent::Promoted(promoted)) => {
                 // A promotion without an admission is an anomaly of the inbox; here it is a message without text.
                 let place = self.waiting.iter().position(|(input, ..)| *input == promoted.input);
                 let (id, at, text, attachments) = match place {
@@ -160,15 +163,17 @@ impl Messages {
                 };
                 self.push(seq, at, Body::User { id, text, attachments })
             }
-            Event::ContextAdmitted(told) => {
+            Event::Context(ContextEvent::Admitted(told)) => {
                 self.push(seq, at, Body::System { keys: told.keys.clone(), text: told.text.clone() })
             }
-            Event::SyntheticAdded(added) => self.push(seq, at, Body::Synthetic { text: added.text.clone() }),
-            Event::ShellRan(ran) => {
+            Event::Message(MessageEvent::SyntheticAdded(added)) => {
+                self.push(seq, at, Body::Synthetic { text: added.text.clone() })
+            }
+            Event::Message(MessageEvent::ShellRan(ran)) => {
                 let body = Body::Shell { command: ran.command.clone(), output: ran.output.clone(), exit: ran.exit };
                 self.push(seq, at, body)
             }
-            Event::CompactionEnded(ended) => {
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
                 let body = Body::Compaction {
                     reason: ended.reason,
                     summary: ended.summary.clone(),
@@ -176,9 +181,13 @@ impl Messages {
                 };
                 self.push(seq, at, body)
             }
-            Event::AgentSwitched(switched) => self.push(seq, at, Body::AgentSwitched { agent: switched.agent.clone() }),
-            Event::ModelSwitched(switched) => self.push(seq, at, Body::ModelSwitched { model: switched.model.clone() }),
-            Event::StepStarted(started) => {
+            Event::Session(SessionEvent::AgentSwitched(switched)) => {
+                self.push(seq, at, Body::AgentSwitched { agent: switched.agent.clone() })
+            }
+            Event::Session(SessionEvent::ModelSwitched(switched)) => {
+                self.push(seq, at, Body::ModelSwitched { model: switched.model.clone() })
+            }
+            Event::Step(StepEvent::Started(started)) => {
                 self.step = Some(seq);
                 let assistant = Assistant {
                     agent: started.agent.clone(),
@@ -192,7 +201,7 @@ impl Messages {
                 };
                 self.push(seq, at, Body::Assistant(Box::new(assistant)))
             }
-            Event::StepEnded(ended) => {
+            Event::Step(StepEvent::Ended(ended)) => {
                 let step = self.step;
                 let assistant = self.assistant(step)?;
                 assistant.finish = Some(ended.finish);
@@ -201,7 +210,7 @@ impl Messages {
                 assistant.ended = Some(at);
                 step
             }
-            Event::StepFailed(failed) => {
+            Event::Step(StepEvent::Failed(failed)) => {
                 let step = self.step;
                 let assistant = self.assistant(step)?;
                 assistant.finish = Some(Finish::Error);
@@ -211,24 +220,24 @@ impl Messages {
                 assistant.ended = Some(at);
                 step
             }
-            Event::TextEnded(ended) => self.insert(Content::Text {
+            Event::Step(StepEvent::TextEnded(ended)) => self.insert(Content::Text {
                 seq,
                 index: ended.index,
                 text: ended.text.clone(),
                 metadata: ended.metadata.clone(),
             }),
-            Event::ReasoningEnded(ended) => self.insert(Content::Reasoning {
+            Event::Step(StepEvent::ReasoningEnded(ended)) => self.insert(Content::Reasoning {
                 seq,
                 index: ended.index,
                 text: ended.text.clone(),
                 metadata: ended.metadata.clone(),
             }),
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 let step = self.insert(Content::Tool(Box::new(ToolCall::new(record, called))))?;
                 self.count_open(step);
                 Some(step)
             }
-            Event::ToolProgressed(progressed) => {
+            Event::Tool(ToolEvent::Progressed(progressed)) => {
                 let (holder, call) = self.open_call(&progressed.call)?;
                 if let Some(output) = &progressed.output {
                     call.output = output.clone();
@@ -238,39 +247,70 @@ impl Messages {
                 }
                 Some(holder)
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 let (holder, call) = self.open_call(&settled.call)?;
                 call.settle(record, settled);
                 self.count_settled(holder);
                 Some(holder)
             }
-            Event::PermissionAsked(asked) => {
+            Event::Permission(PermissionEvent::Asked(asked)) => {
                 let (holder, call) = self.open_call(asked.call.as_ref()?)?;
                 call.status = Status::Pending;
                 Some(holder)
             }
-            Event::PermissionReplied(_) => {
+            Event::Permission(PermissionEvent::Replied(_)) => {
                 // An answer names its question, not the call: whatever waits runs again, or is settled next.
                 self.open_calls(|call| call.status = Status::Running);
                 None
             }
-            Event::SessionForked(_) => {
+            Event::Session(SessionEvent::Forked(_)) => {
                 // Neither waiting inputs nor what is open are inherited.
                 self.waiting.clear();
                 self.interrupt_from(Seq::ZERO, seq, at);
                 None
             }
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.interrupt_from(committed.first_removed, seq, at);
                 None
             }
-            ignored!(
-                SessionCreated SessionTitled TitleFailed SessionMoved InputDeliveryChanged EpochStarted
-                EpochReplacementBlocked SnapshotAdvanced InstructionDiscovered AgentProfileRecorded
-                ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled CompactionStarted
-                CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned MessageUnpinned TodoUpdated
-                RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
-            ) => None,
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Context(
+                ContextEvent::EpochStarted(_)
+                | ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::SnapshotAdvanced(_)
+                | ContextEvent::InstructionDiscovered(_),
+            )
+            | Event::Profile(_)
+            | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
+            | Event::Compaction(
+                CompactionEvent::Started(_)
+                | CompactionEvent::Failed(_)
+                | CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_),
+            )
+            | Event::Message(
+                MessageEvent::Pinned(_)
+                | MessageEvent::Unpinned(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_),
+            )
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use crate::anomaly::Anomalies;
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::Rule;
+use annals_core::event::{FilesEvent, PermissionEvent, Rule, SessionEvent, ToolEvent};
 use annals_core::{AgentName, CallId, Event, PermissionId, Record, Seq};
 use serde::{Deserialize, Serialize};
 
@@ -41,7 +41,7 @@ impl Projection for Permissions {
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::PermissionAsked(asked) => {
+            Event::Permission(PermissionEvent::Asked(asked)) => {
                 let question = Question {
                     seq: record.seq,
                     call: asked.call.clone(),
@@ -51,32 +51,49 @@ impl Projection for Permissions {
                 };
                 self.waiting.insert(asked.permission.clone(), question);
             }
-            Event::PermissionReplied(replied) => {
+            Event::Permission(PermissionEvent::Replied(replied)) => {
                 if self.waiting.remove(&replied.permission).is_none() {
                     self.anomalies.note(record.seq, "a permission question is answered that nobody asked");
                 }
                 self.rules.extend(replied.rules.iter().cloned());
             }
             // A question dies with the call that asked it.
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 self.waiting.retain(|_, question| question.call.as_ref() != Some(&settled.call));
             }
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.waiting.retain(|_, question| question.seq < committed.first_removed);
             }
-            Event::SessionForked(_) => {
+            Event::Session(SessionEvent::Forked(_)) => {
                 self.waiting.clear();
                 self.rules.clear();
             }
-            ignored!(
-                SessionCreated SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
-                InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
-                SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
-                OptionsRecorded RequestSent StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded
-                ToolCalled ToolProgressed CompactionStarted CompactionEnded CompactionFailed CompactionUndone
-                ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-                FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged RevertCleared ChildStarted ChildSettled
-            ) => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(_)
+            | Event::Tool(ToolEvent::Called(_) | ToolEvent::Progressed(_))
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::Projection;
 use crate::anomaly::Anomalies;
 use alloc::collections::BTreeMap;
 use alloc::vec::Vec;
-use annals_core::event::{AgentProfile, ModelProfile, RequestOptions, ToolDefinition};
+use annals_core::event::{AgentProfile, ModelProfile, ProfileEvent, RequestOptions, ToolDefinition};
 use annals_core::{AgentName, Digest, Event, ModelName, Record};
 use serde::{Deserialize, Serialize};
 
@@ -34,41 +34,42 @@ impl Projection for Profiles {
     fn apply(&mut self, record: &Record<'_>) {
         let unnamed = "a recorded profile cannot be named: a number in it is not below 2^53";
         match record.event {
-            Event::AgentProfileRecorded(recorded) => match recorded.profile.digest() {
+            Event::Profile(ProfileEvent::AgentRecorded(recorded)) => match recorded.profile.digest() {
                 Ok(digest) => {
                     self.agent.insert(recorded.profile.agent.clone(), digest);
                     self.agents.insert(digest, recorded.profile.clone());
                 }
                 Err(_) => self.anomalies.note(record.seq, unnamed),
             },
-            Event::ModelProfileRecorded(recorded) => match recorded.profile.digest() {
+            Event::Profile(ProfileEvent::ModelRecorded(recorded)) => match recorded.profile.digest() {
                 Ok(digest) => {
                     self.model.insert(recorded.profile.model.clone(), digest);
                     self.models.insert(digest, recorded.profile.clone());
                 }
                 Err(_) => self.anomalies.note(record.seq, unnamed),
             },
-            Event::ToolsRecorded(recorded) => match recorded.digest() {
+            Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => match recorded.digest() {
                 Ok(digest) => {
                     self.tools.insert(digest, recorded.tools.clone());
                 }
                 Err(_) => self.anomalies.note(record.seq, unnamed),
             },
-            Event::OptionsRecorded(recorded) => match recorded.options.digest() {
+            Event::Profile(ProfileEvent::OptionsRecorded(recorded)) => match recorded.options.digest() {
                 Ok(digest) => {
                     self.options.insert(digest, recorded.options.clone());
                 }
                 Err(_) => self.anomalies.note(record.seq, unnamed),
             },
-            ignored!(
-                SessionCreated SessionForked SessionTitled TitleFailed SessionMoved AgentSwitched ModelSwitched InputAdmitted
-                InputPromoted InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
-                SnapshotAdvanced InstructionDiscovered RequestSent StepStarted StepEnded StepFailed RetryScheduled
-                TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled PermissionAsked PermissionReplied
-                CompactionStarted CompactionEnded CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded RevertStaged
-                RevertCleared RevertCommitted ChildStarted ChildSettled
-            ) => {}
+            Event::Session(_)
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Step(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => {}
         }
     }
 }

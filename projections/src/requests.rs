@@ -2,7 +2,7 @@
 
 use crate::Projection;
 use alloc::vec::Vec;
-use annals_core::event::Purpose;
+use annals_core::event::{Purpose, SessionEvent, StepEvent};
 use annals_core::{AgentName, Digest, Event, ModelName, Record, RequestId, Seq, Time};
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +51,7 @@ impl Projection for Requests {
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::RequestSent(sent) => self.marks.push(RequestMark {
+            Event::Step(StepEvent::RequestSent(sent)) => self.marks.push(RequestMark {
                 seq: record.seq,
                 at: record.at,
                 request: sent.request,
@@ -61,7 +61,7 @@ impl Projection for Requests {
                 model: sent.model.clone(),
                 digest: sent.digest,
             }),
-            Event::SessionForked(_) => *self = Self::default(),
+            Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
             // Nothing else is a request, and no later kind can be one: there is one kind for all of them.
             _ => {}
         }

@@ -5,7 +5,10 @@ use crate::anomaly::Anomalies;
 use crate::changed::ChangedFiles;
 use alloc::string::String;
 use alloc::vec::Vec;
-use annals_core::event::{ChildOutcome, CompactionReason, FileChange, Location, Origin, Parent, Policy, Purpose, Todo};
+use annals_core::event::{
+    ChildEvent, ChildOutcome, CompactionEvent, CompactionReason, ContextEvent, FileChange, FilesEvent, Location,
+    MessageEvent, Origin, Parent, Policy, ProfileEvent, Purpose, SessionEvent, StepEvent, Todo,
+};
 use annals_core::{AgentName, CallId, Digest, Event, ModelName, Record, RequestId, Seq, SessionId, Text, Time};
 use serde::{Deserialize, Serialize};
 
@@ -140,13 +143,18 @@ impl Projection for SessionInfo {
         if !is_of_a_title(record.event) {
             self.untouched = self.next;
         }
-        if self.id.is_none() && !matches!(record.event, Event::SessionCreated(_) | Event::SessionForked(_)) {
+        if self.id.is_none()
+            && !matches!(
+                record.event,
+                Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_))
+            )
+        {
             self.anomalies.note(seq, "the log does not begin with the creation of its Session");
             self.id = Some(record.session);
         }
         self.changed.apply(record);
         match record.event {
-            Event::SessionCreated(created) => {
+            Event::Session(SessionEvent::Created(created)) => {
                 if self.id.is_some() {
                     self.anomalies.note(seq, "the Session is created twice");
                 }
@@ -160,7 +168,7 @@ impl Projection for SessionInfo {
                 self.parent = created.parent.clone();
                 self.origin = created.origin.clone();
             }
-            Event::SessionForked(forked) => {
+            Event::Session(SessionEvent::Forked(forked)) => {
                 self.id = Some(record.session);
                 self.created = record.at;
                 if forked.title.is_some() {
@@ -175,40 +183,42 @@ impl Projection for SessionInfo {
                 self.titling = Titling::default();
                 self.children.clear();
             }
-            Event::SessionTitled(titled) => {
+            Event::Session(SessionEvent::Titled(titled)) => {
                 self.title = Some(titled.title.clone());
                 self.titling.open.take_if(|open| Some(*open) == titled.request);
             }
-            Event::TitleFailed(failed) => {
+            Event::Session(SessionEvent::TitleFailed(failed)) => {
                 self.titling.open.take_if(|open| *open == failed.request);
             }
-            Event::SessionMoved(moved) => {
+            Event::Session(SessionEvent::Moved(moved)) => {
                 self.location = Some(moved.location.clone());
                 self.instructions.clear();
                 self.restoring = None;
             }
-            Event::AgentSwitched(switched) => self.agent = switched.agent.clone(),
-            Event::ModelSwitched(switched) => self.model = switched.model.clone(),
-            Event::InstructionDiscovered(discovered) => {
+            Event::Session(SessionEvent::AgentSwitched(switched)) => self.agent = switched.agent.clone(),
+            Event::Session(SessionEvent::ModelSwitched(switched)) => self.model = switched.model.clone(),
+            Event::Context(ContextEvent::InstructionDiscovered(discovered)) => {
                 if !self.instructions.contains(&discovered.path) {
                     self.instructions.push(discovered.path.clone());
                 }
             }
             // A title is asked for beside the turns: nobody waits for it.
-            Event::RequestSent(sent) if sent.purpose == Purpose::Title => {
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Title => {
                 self.titling.open = Some(sent.request);
                 self.titling.asked = self.titling.asked.saturating_add(1);
             }
             // A compaction that a person asked for is no turn.
-            Event::CompactionStarted(started) => self.summarising = started.reason == CompactionReason::Manual,
-            Event::RequestSent(sent) if sent.purpose == Purpose::Summary && self.summarising => {}
-            Event::RequestSent(_) | Event::StepStarted(_) => self.running = true,
-            Event::StepEnded(_) | Event::StepFailed(_) => self.running = false,
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => {
+            Event::Compaction(CompactionEvent::Started(started)) => {
+                self.summarising = started.reason == CompactionReason::Manual
+            }
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary && self.summarising => {}
+            Event::Step(StepEvent::RequestSent(_)) | Event::Step(StepEvent::Started(_)) => self.running = true,
+            Event::Step(StepEvent::Ended(_)) | Event::Step(StepEvent::Failed(_)) => self.running = false,
+            Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
                 self.running = false;
                 self.summarising = false;
             }
-            Event::RestoreBegun(begun) => {
+            Event::Files(FilesEvent::RestoreBegun(begun)) => {
                 self.restoring = Some(Restoring {
                     seq,
                     location: begun.location.clone(),
@@ -216,8 +226,8 @@ impl Projection for SessionInfo {
                     to: begun.to.clone(),
                 });
             }
-            Event::RestoreAbandoned(_) => self.restoring = None,
-            Event::DepartureBegun(begun) => {
+            Event::Files(FilesEvent::RestoreAbandoned(_)) => self.restoring = None,
+            Event::Files(FilesEvent::DepartureBegun(begun)) => {
                 self.departing = Some(Restoring {
                     seq,
                     location: begun.location.clone(),
@@ -225,8 +235,8 @@ impl Projection for SessionInfo {
                     to: begun.to.clone(),
                 });
             }
-            Event::DepartureEnded(_) => self.departing = None,
-            Event::RevertStaged(staged) => {
+            Event::Files(FilesEvent::DepartureEnded(_)) => self.departing = None,
+            Event::Files(FilesEvent::RevertStaged(staged)) => {
                 self.restoring = None;
                 self.revert = Some(Revert {
                     seq,
@@ -236,35 +246,48 @@ impl Projection for SessionInfo {
                     files: staged.files.clone(),
                 });
             }
-            Event::RevertCleared(_) => {
+            Event::Files(FilesEvent::RevertCleared(_)) => {
                 self.restoring = None;
                 self.revert = None;
             }
-            Event::RevertCommitted(_) => {
+            Event::Files(FilesEvent::RevertCommitted(_)) => {
                 self.revert = None;
                 self.running = false;
             }
-            Event::ChildStarted(started) => self.children.push(Child {
+            Event::Child(ChildEvent::Started(started)) => self.children.push(Child {
                 seq,
                 child: started.child,
                 call: started.call.clone(),
                 agent: started.agent.clone(),
                 outcome: None,
             }),
-            Event::ChildSettled(settled) => {
+            Event::Child(ChildEvent::Settled(settled)) => {
                 match self.children.iter_mut().rev().find(|child| child.child == settled.child) {
                     Some(child) => child.outcome = Some(settled.outcome),
                     None => self.anomalies.note(seq, "a child Session is settled that did not begin"),
                 }
             }
-            Event::TodoUpdated(updated) => self.todos = updated.items.clone(),
-            ignored!(
-                InputAdmitted InputPromoted InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked
-                ContextAdmitted SnapshotAdvanced AgentProfileRecorded ModelProfileRecorded ToolsRecorded
-                OptionsRecorded RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled
-                PermissionAsked PermissionReplied CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned SyntheticAdded ShellRan RedactionApplied FilesCaptured FilesSummarised
-            ) => {}
+            Event::Message(MessageEvent::TodoUpdated(updated)) => self.todos = updated.items.clone(),
+            Event::Input(_)
+            | Event::Context(
+                ContextEvent::EpochStarted(_)
+                | ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::Admitted(_)
+                | ContextEvent::SnapshotAdvanced(_),
+            )
+            | Event::Profile(_)
+            | Event::Step(StepEvent::RetryScheduled(_) | StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_))
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_))
+            | Event::Message(
+                MessageEvent::Pinned(_)
+                | MessageEvent::Unpinned(_)
+                | MessageEvent::SyntheticAdded(_)
+                | MessageEvent::ShellRan(_)
+                | MessageEvent::RedactionApplied(_),
+            )
+            | Event::Files(FilesEvent::Captured(_) | FilesEvent::Summarised(_)) => {}
         }
     }
 }
@@ -272,13 +295,13 @@ impl Projection for SessionInfo {
 /// Whether an event is of a title, or only records a profile that some request is sent with.
 fn is_of_a_title(event: &Event) -> bool {
     match event {
-        Event::RequestSent(sent) => sent.purpose == Purpose::Title,
-        Event::SessionTitled(_)
-        | Event::TitleFailed(_)
-        | Event::AgentProfileRecorded(_)
-        | Event::ModelProfileRecorded(_)
-        | Event::ToolsRecorded(_)
-        | Event::OptionsRecorded(_) => true,
+        Event::Step(StepEvent::RequestSent(sent)) => sent.purpose == Purpose::Title,
+        Event::Session(SessionEvent::Titled(_))
+        | Event::Session(SessionEvent::TitleFailed(_))
+        | Event::Profile(ProfileEvent::AgentRecorded(_))
+        | Event::Profile(ProfileEvent::ModelRecorded(_))
+        | Event::Profile(ProfileEvent::ToolsRecorded(_))
+        | Event::Profile(ProfileEvent::OptionsRecorded(_)) => true,
         _ => false,
     }
 }

@@ -4,6 +4,9 @@ use crate::Projection;
 use crate::message::{Body, Message};
 use crate::messages::Messages;
 use alloc::vec::Vec;
+use annals_core::event::{
+    CompactionEvent, FilesEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent, ToolEvent,
+};
 use annals_core::{CallId, Event, InputId, Record, Seq, Time};
 use serde::{Deserialize, Serialize};
 
@@ -84,7 +87,7 @@ impl Transcript {
     }
 
     fn make(&mut self, record: &Record<'_>, first: Option<Seq>) {
-        let (seq, user) = (record.seq, matches!(record.event, Event::InputPromoted(_)));
+        let (seq, user) = (record.seq, matches!(record.event, Event::Input(InputEvent::Promoted(_))));
         self.items.push(TranscriptItem { seq, first: first.unwrap_or(seq), last: seq, at: record.at, user });
     }
 
@@ -128,62 +131,89 @@ impl Projection for Transcript {
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         match record.event {
-            Event::InputAdmitted(admitted) => self.waiting.push((admitted.input.clone(), seq)),
-            Event::InputWithdrawn(withdrawn) => {
+            Event::Input(InputEvent::Admitted(admitted)) => self.waiting.push((admitted.input.clone(), seq)),
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 self.admission(&withdrawn.input);
             }
-            Event::InputPromoted(promoted) => {
+            Event::Input(InputEvent::Promoted(promoted)) => {
                 let first = self.admission(&promoted.input);
                 self.make(record, first);
             }
-            Event::SyntheticAdded(_)
-            | Event::ShellRan(_)
-            | Event::CompactionEnded(_)
-            | Event::AgentSwitched(_)
-            | Event::ModelSwitched(_) => self.make(record, None),
-            Event::StepStarted(_) => {
+            Event::Message(MessageEvent::SyntheticAdded(_))
+            | Event::Message(MessageEvent::ShellRan(_))
+            | Event::Compaction(CompactionEvent::Ended(_))
+            | Event::Session(SessionEvent::AgentSwitched(_))
+            | Event::Session(SessionEvent::ModelSwitched(_)) => self.make(record, None),
+            Event::Step(StepEvent::Started(_)) => {
                 self.make(record, None);
                 self.step = Some(seq);
                 self.step_open = true;
             }
-            Event::TextEnded(_) | Event::ReasoningEnded(_) => self.touch(self.step, seq),
-            Event::StepEnded(_) | Event::StepFailed(_) => {
+            Event::Step(StepEvent::TextEnded(_)) | Event::Step(StepEvent::ReasoningEnded(_)) => {
+                self.touch(self.step, seq)
+            }
+            Event::Step(StepEvent::Ended(_)) | Event::Step(StepEvent::Failed(_)) => {
                 self.touch(self.step, seq);
                 self.step_open = false;
             }
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 self.touch(self.step, seq);
                 if let Some(step) = self.step {
                     self.open.push((called.call.clone(), step));
                 }
             }
-            Event::ToolProgressed(progressed) => self.touch(self.holder(&progressed.call), seq),
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Progressed(progressed)) => self.touch(self.holder(&progressed.call), seq),
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 self.touch(self.holder(&settled.call), seq);
                 self.open.retain(|(call, _)| *call != settled.call);
             }
-            Event::PermissionAsked(asked) => {
+            Event::Permission(PermissionEvent::Asked(asked)) => {
                 self.touch(asked.call.as_ref().and_then(|call| self.holder(call)), seq);
             }
-            Event::SessionForked(_) => {
+            Event::Session(SessionEvent::Forked(_)) => {
                 self.staged = None;
                 self.waiting.clear();
                 self.interrupt_from(Seq::ZERO, seq);
             }
-            Event::RevertStaged(staged) => self.staged = Some(staged.first_removed),
-            Event::RevertCleared(_) => self.staged = None,
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertStaged(staged)) => self.staged = Some(staged.first_removed),
+            Event::Files(FilesEvent::RevertCleared(_)) => self.staged = None,
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 self.interrupt_from(committed.first_removed, seq);
                 self.staged = None;
                 self.reverted.push((committed.first_removed, seq));
             }
-            ignored!(
-                SessionCreated SessionTitled TitleFailed SessionMoved InputDeliveryChanged EpochStarted
-                EpochReplacementBlocked ContextAdmitted SnapshotAdvanced InstructionDiscovered
-                AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent RetryScheduled
-                PermissionReplied CompactionStarted CompactionFailed CompactionUndone ToolOutputsPruned MessagePinned
-                MessageUnpinned TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded ChildStarted ChildSettled
-            ) => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_))
+            | Event::Permission(PermissionEvent::Replied(_))
+            | Event::Compaction(
+                CompactionEvent::Started(_)
+                | CompactionEvent::Failed(_)
+                | CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_),
+            )
+            | Event::Message(
+                MessageEvent::Pinned(_)
+                | MessageEvent::Unpinned(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_),
+            )
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::Projection;
 use alloc::collections::BTreeMap;
-use annals_core::event::{Purpose, Usage};
+use annals_core::event::{CompactionEvent, Purpose, SessionEvent, StepEvent, Usage};
 use annals_core::{Event, ModelName, Record};
 use serde::{Deserialize, Serialize};
 
@@ -64,9 +64,15 @@ impl Unpriced {
     /// The model whose attempt a record ends; `None` for a record that ends none.
     pub fn asked(&self, event: &Event) -> Option<&ModelName> {
         match event {
-            Event::StepEnded(_) | Event::StepFailed(_) | Event::RetryScheduled(_) => Some(&self.turn),
-            Event::CompactionEnded(_) | Event::CompactionFailed(_) => Some(self.summary.as_ref().unwrap_or(&self.turn)),
-            Event::SessionTitled(_) | Event::TitleFailed(_) => Some(self.title.as_ref().unwrap_or(&self.turn)),
+            Event::Step(StepEvent::Ended(_))
+            | Event::Step(StepEvent::Failed(_))
+            | Event::Step(StepEvent::RetryScheduled(_)) => Some(&self.turn),
+            Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
+                Some(self.summary.as_ref().unwrap_or(&self.turn))
+            }
+            Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
+                Some(self.title.as_ref().unwrap_or(&self.turn))
+            }
             _ => None,
         }
     }
@@ -74,13 +80,17 @@ impl Unpriced {
     /// Takes in one record.
     pub fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::SessionCreated(created) => self.turn = created.model.clone(),
-            Event::SessionForked(_) => self.tokens.clear(),
-            Event::StepStarted(started) => self.turn = started.model.clone(),
-            Event::RequestSent(sent) if sent.purpose == Purpose::Title => self.title = Some(sent.model.clone()),
-            Event::RequestSent(sent) if sent.purpose == Purpose::Summary => self.summary = Some(sent.model.clone()),
-            Event::RequestSent(sent) => self.turn = sent.model.clone(),
-            Event::CompactionStarted(started) => self.summary = started.model.clone(),
+            Event::Session(SessionEvent::Created(created)) => self.turn = created.model.clone(),
+            Event::Session(SessionEvent::Forked(_)) => self.tokens.clear(),
+            Event::Step(StepEvent::Started(started)) => self.turn = started.model.clone(),
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Title => {
+                self.title = Some(sent.model.clone())
+            }
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary => {
+                self.summary = Some(sent.model.clone())
+            }
+            Event::Step(StepEvent::RequestSent(sent)) => self.turn = sent.model.clone(),
+            Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),
             _ => {}
         }
         let mut totals = UsageTotals::default();
@@ -99,23 +109,37 @@ impl Projection for UsageTotals {
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::StepEnded(ended) => self.add(ended.usage, ended.cost),
-            Event::StepFailed(failed) => self.add(failed.usage, failed.cost),
-            Event::RetryScheduled(retry) => self.add(retry.usage, retry.cost),
-            Event::CompactionEnded(ended) => self.add(ended.usage, ended.cost),
-            Event::CompactionFailed(failed) => self.add(failed.usage, failed.cost),
-            Event::SessionTitled(titled) => self.add(titled.usage, titled.cost),
-            Event::TitleFailed(failed) => self.add(failed.usage, failed.cost),
-            Event::SessionForked(_) => *self = Self::default(),
-            ignored!(
-                SessionCreated SessionMoved AgentSwitched ModelSwitched InputAdmitted InputPromoted
-                InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted
-                SnapshotAdvanced InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded
-                OptionsRecorded RequestSent StepStarted TextEnded ReasoningEnded ToolCalled ToolProgressed
-                ToolSettled PermissionAsked PermissionReplied CompactionStarted CompactionUndone ToolOutputsPruned
-                MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied FilesCaptured FilesSummarised RestoreBegun RestoreAbandoned DepartureBegun DepartureEnded
-                RevertStaged RevertCleared RevertCommitted ChildStarted ChildSettled
-            ) => {}
+            Event::Step(StepEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
+            Event::Step(StepEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
+            Event::Step(StepEvent::RetryScheduled(retry)) => self.add(retry.usage, retry.cost),
+            Event::Compaction(CompactionEvent::Ended(ended)) => self.add(ended.usage, ended.cost),
+            Event::Compaction(CompactionEvent::Failed(failed)) => self.add(failed.usage, failed.cost),
+            Event::Session(SessionEvent::Titled(titled)) => self.add(titled.usage, titled.cost),
+            Event::Session(SessionEvent::TitleFailed(failed)) => self.add(failed.usage, failed.cost),
+            Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_),
+            )
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::Started(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_),
+            )
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(
+                CompactionEvent::Started(_) | CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_),
+            )
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => {}
         }
     }
 }

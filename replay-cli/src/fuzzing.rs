@@ -11,9 +11,10 @@ use std::path::Path;
 /// When `folder` cannot be written.
 pub fn config(text: &str, folder: &Path) -> io::Result<()> {
     let (user, project) = (folder.join("user.toml"), folder.join("project"));
-    std::fs::create_dir_all(&project)?;
+    let file = project.join(PROJECT_FILE);
+    std::fs::create_dir_all(file.parent().unwrap_or(&project))?;
     std::fs::write(&user, text)?;
-    std::fs::write(project.join(PROJECT_FILE), text)?;
+    std::fs::write(file, text)?;
     let file = user.to_string_lossy().into_owned();
     let variables = Variables::fixed([(VARIABLE, file), ("HOME", folder.to_string_lossy().into_owned())]);
     let Ok(places) = Places::of(&variables) else { return Ok(()) };

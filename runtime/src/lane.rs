@@ -48,6 +48,8 @@ pub(crate) struct Lane {
     bus: Bus,
     views: Views,
     loaded: Mutex<Loaded>,
+    #[cfg(debug_assertions)]
+    legality: Mutex<annals_core::Legality>,
 }
 
 /// What a lane has folded.
@@ -62,7 +64,16 @@ impl Lane {
     /// A lane that has read nothing yet.
     pub(crate) fn new(session: SessionId, ports: &Ports, cache: Option<Arc<ViewCache>>, bus: Bus) -> Self {
         let (log, clock) = (ports.log.clone(), ports.clock.clone());
-        Self { session, views: Views::new(log.clone(), cache), log, clock, bus, loaded: Mutex::default() }
+        Self {
+            session,
+            views: Views::new(log.clone(), cache),
+            log,
+            clock,
+            bus,
+            loaded: Mutex::default(),
+            #[cfg(debug_assertions)]
+            legality: Mutex::default(),
+        }
     }
 
     /// Whose lane it is.
@@ -120,6 +131,8 @@ impl Lane {
         }
         let draft =
             Draft { session: self.session, expected: view.cut().next, at: self.clock.now(), events, digest: None };
+        #[cfg(debug_assertions)]
+        self.assert_legal(&draft).await?;
         let mut unknown = 0;
         let committed = loop {
             match self.log.append(draft.clone()).await {
@@ -133,6 +146,29 @@ impl Lane {
         fold(view, committed.batch.records());
         self.bus.tell(&Notice::Committed(committed.batch));
         Ok(true)
+    }
+
+    /// A runtime of this build appends nothing that breaks a rule of [`annals_core::legal`]: debug builds look.
+    #[cfg(debug_assertions)]
+    async fn assert_legal(&self, draft: &Draft) -> Result<(), LogError> {
+        let mut legality = self.legality.lock().await;
+        while legality.next() < draft.expected {
+            let slices = self.log.read(self.session, legality.next(), PAGE).await?;
+            let records = slices.iter().flat_map(Slice::records);
+            let before = legality.next();
+            records.filter(|record| record.seq < draft.expected).for_each(|record| legality.apply(record.event));
+            if legality.next() == before {
+                // Somebody was faster: the append finds out.
+                return Ok(());
+            }
+        }
+        let mut next = legality.clone();
+        for event in &draft.events {
+            let judged = next.may_follow(event);
+            assert_eq!(judged, Ok(()), "session {}, event {}: {event:?}", self.session, next.next());
+            next.apply(event);
+        }
+        Ok(())
     }
 
     async fn catch_up(&self, loaded: &mut Loaded) -> Result<(), LogError> {

@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
-use annals_core::event::{AgentProfile, ChildOutcome, Effect, Location, Parent, Rule, SessionCreated};
+use annals_core::event::{AgentProfile, ChildEvent, ChildOutcome, Effect, Location, Parent, Rule, SessionCreated};
 use annals_core::{Event, Seq, SessionId, Time};
 use annals_providers::provider::Answer;
 use annals_providers::provider::Attempt;
@@ -336,7 +336,7 @@ async fn a_child_whose_process_ended_is_settled_when_its_parent_runs_again() -> 
     assert_eq!(session.view().await?.session.children[0].outcome, Some(ChildOutcome::Cancelled));
     let slices = world.log.read(id, Seq::ZERO, 1000).await?;
     let settlements = slices.iter().flat_map(|slice| slice.records().collect::<Vec<_>>());
-    assert_eq!(settlements.filter(|record| matches!(record.event, Event::ChildSettled(_))).count(), 1);
+    assert_eq!(settlements.filter(|record| matches!(record.event, Event::Child(ChildEvent::Settled(_)))).count(), 1);
     Ok(())
 }
 

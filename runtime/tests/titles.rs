@@ -4,7 +4,7 @@
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
-use annals_core::event::{Purpose, Usage};
+use annals_core::event::{Purpose, SessionEvent, StepEvent, Usage};
 use annals_core::{Event, Seq};
 use annals_projections::{Projection, Role, SessionView, rebuild};
 use annals_providers::provider::{Answer, Attempt};
@@ -74,8 +74,10 @@ async fn ends(world: &World, session: &Session) -> Result<Vec<String>, Box<dyn s
     for slice in world.log.read(session.id(), Seq::ZERO, 10_000).await? {
         for record in slice.records() {
             match record.event {
-                Event::SessionTitled(titled) => found.push(titled.title.clone()),
-                Event::TitleFailed(failed) => found.push(format!("failed: {}", failed.error.kind)),
+                Event::Session(SessionEvent::Titled(titled)) => found.push(titled.title.clone()),
+                Event::Session(SessionEvent::TitleFailed(failed)) => {
+                    found.push(format!("failed: {}", failed.error.kind))
+                }
                 _ => {}
             }
         }
@@ -124,7 +126,7 @@ async fn a_title_request_is_rebuilt_from_the_log() -> Tested {
     let blobs = world.log.blobs();
     for slice in world.log.read(session.id(), Seq::ZERO, 10_000).await? {
         for record in slice.records() {
-            if let Event::RequestSent(sent) = record.event
+            if let Event::Step(StepEvent::RequestSent(sent)) = record.event
                 && sent.purpose == Purpose::Title
             {
                 let rebuilt = rebuild(&view, sent, &*blobs)?;

@@ -10,7 +10,7 @@ mod text;
 mod walk;
 
 use super::views::each;
-use annals_core::event::{Event, Switch, SystemMessages};
+use annals_core::event::{Event, ProfileEvent, SessionEvent, Switch, SystemMessages};
 use annals_core::{Blobs, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
 use annals_store::{EventLog, ReadError};
@@ -68,7 +68,7 @@ impl Recording {
     }
 
     fn document(&self, facts: &[Fact]) -> Result<Vec<(&'static str, Value)>, RecordError> {
-        let Some(Fact { event: Event::SessionCreated(created), .. }) = facts.first() else {
+        let Some(Fact { event: Event::Session(SessionEvent::Created(created)), .. }) = facts.first() else {
             return Err(self.untold(Seq::ZERO, "a Session that does not begin with its creation"));
         };
         let mut walk = walk::Walk::new(self, facts);
@@ -108,7 +108,7 @@ impl Recording {
         rules.extend(asked.iter().map(|action| json!([action, "*", "ask"])));
         for fact in facts {
             match &fact.event {
-                Event::AgentProfileRecorded(recorded) => {
+                Event::Profile(ProfileEvent::AgentRecorded(recorded)) => {
                     let profile = &recorded.profile;
                     let mut agent = Map::new();
                     if let Some(system) = &profile.system {
@@ -120,7 +120,7 @@ impl Recording {
                     agent.insert("permissions".to_owned(), json!(rules));
                     agents.entry(profile.agent.0.clone()).or_insert(Value::Object(agent));
                 }
-                Event::ModelProfileRecorded(recorded) => {
+                Event::Profile(ProfileEvent::ModelRecorded(recorded)) => {
                     let profile = &recorded.profile;
                     let wrapped = profile.system_messages == SystemMessages::Wrapped;
                     models.entry(profile.model.0.clone()).or_insert(json!({

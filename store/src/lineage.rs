@@ -1,6 +1,7 @@
 //! How a fork reads through to its ancestors: nothing is copied, so its history lies in several logs (DESIGN section 2).
 
 use crate::log::{ReadError, Slice};
+use annals_core::event::SessionEvent;
 use annals_core::{Batch, Event, Seq, SessionId};
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ impl Birth {
     /// The birth that the first Batch of a log tells.
     pub fn of(batch: &Batch) -> Self {
         let parent = match batch.events.first() {
-            Some(Event::SessionForked(fork)) => Some(fork.parent),
+            Some(Event::Session(SessionEvent::Forked(fork))) => Some(fork.parent),
             _ => None,
         };
         Self { first: batch.first, parent }

@@ -4,7 +4,7 @@
 
 use crate::log::{AppendError, Draft, EventLog, Head, ReadError};
 use annals_core::Sealed;
-use annals_core::event::SessionForked;
+use annals_core::event::{SessionEvent, SessionForked};
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 
 /// The end of a Session's log is lost: nothing may be chained to what is not there.
@@ -57,24 +57,24 @@ pub fn place(draft: &Draft, head: Option<Head>) -> Result<Place<'_>, AppendError
         (Some(head), _) if draft.expected > head.next => Err(conflict(draft, head.next)),
         (Some(_), Some(event)) if begins(event) => Err(misplaced("it exists; the batch would begin it again")),
         (Some(head), _) => Ok(Place::Next { prev: head.digest }),
-        (None, Some(Event::SessionCreated(_))) if draft.expected == Seq::ZERO => Ok(Place::Created),
-        (None, Some(Event::SessionCreated(_))) => Err(misplaced("session.created stands at seq 0")),
-        (None, Some(Event::SessionForked(fork))) if draft.expected != fork.cut => {
+        (None, Some(Event::Session(SessionEvent::Created(_)))) if draft.expected == Seq::ZERO => Ok(Place::Created),
+        (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created stands at seq 0")),
+        (None, Some(Event::Session(SessionEvent::Forked(fork)))) if draft.expected != fork.cut => {
             Err(misplaced("session.forked stands at the seq of its cut"))
         }
-        (None, Some(Event::SessionForked(fork))) if fork.cut == Seq::ZERO => {
+        (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.cut == Seq::ZERO => {
             Err(misplaced("a fork inherits at least one event; create a session instead"))
         }
-        (None, Some(Event::SessionForked(fork))) if fork.parent == draft.session => {
+        (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.parent == draft.session => {
             Err(misplaced("a session is no fork of itself"))
         }
-        (None, Some(Event::SessionForked(fork))) => Ok(Place::Forked(fork)),
+        (None, Some(Event::Session(SessionEvent::Forked(fork)))) => Ok(Place::Forked(fork)),
         (None, _) => Err(misplaced("there is no such session; its first event creates or forks it")),
     }
 }
 
 fn begins(event: &Event) -> bool {
-    matches!(event, Event::SessionCreated(_) | Event::SessionForked(_))
+    matches!(event, Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_)))
 }
 
 /// The digest before a fork's first Batch, given the Batch that holds `cut - 1` as the parent reads it.

@@ -1,7 +1,7 @@
 //! A Session against a mock of the providers that is not ours, through each protocol: text, reasoning, parallel calls,
 //! usage, a refusal, an answer that breaks off, a refused request.
 
-use annals_core::event::{ModelProfile, RequestSent};
+use annals_core::event::{ModelProfile, RequestSent, StepEvent};
 use annals_core::{Digest, Event};
 use annals_projections::{Body, Content, rebuild};
 use annals_providers::http::{Endpoint, HttpProvider, KeySource, OneEndpoint};
@@ -176,7 +176,7 @@ async fn rebuilt(log: &Arc<dyn EventLog>, session: &Session) -> Result<usize, Bo
         let batch = log.read(session.id(), mark.seq, 1).await?;
         let sent: Option<Box<RequestSent>> =
             batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
-                Event::RequestSent(sent) => Some(sent.clone()),
+                Event::Step(StepEvent::RequestSent(sent)) => Some(sent.clone()),
                 _ => None,
             });
         let sent = sent.ok_or("the mark names its event")?;

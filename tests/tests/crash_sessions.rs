@@ -1,6 +1,7 @@
 //! Ten lives of Sessions, each killed with SIGKILL before and after every append, and gone on with.
 
 use annals_core::Event;
+use annals_core::event::StepEvent;
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_store::disk::{DiskLog, files::RealDisk};
 use annals_store::{EventLog, OpenMode};
@@ -28,7 +29,7 @@ async fn proved(dir: &Path, told_by: &str) -> SessionView {
     let mut view = SessionView::default();
     for slice in log.read(session_id(), annals_core::Seq::ZERO, usize::MAX).await.unwrap() {
         for record in slice.records() {
-            if let Event::RequestSent(sent) = record.event {
+            if let Event::Step(StepEvent::RequestSent(sent)) = record.event {
                 let digest = rebuild(&view, sent, &*log.blobs()).unwrap().digest();
                 assert_eq!(digest, sent.digest, "{told_by}: the request at seq {}", record.seq);
             }

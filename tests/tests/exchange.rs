@@ -1,5 +1,6 @@
 //! Sessions as files: what goes out comes back the same, and nothing that was altered passes (DESIGN sections 2 and 3).
 
+use annals_core::event::SessionEvent;
 use annals_core::{Digest, Event, Seq, SessionId};
 use annals_store::conformance::material::{
     admitted, created, draft, fork, promoted, session, story, synthetic, two, whole,
@@ -226,5 +227,5 @@ async fn a_first_event_other_than_a_beginning_is_told() {
     let report = verified(line.as_bytes(), None);
     let words: Vec<_> = report.damage.iter().map(|damage| damage.flaw.word()).collect();
     assert_eq!(words, ["line", "begin"]);
-    let Event::SessionCreated(_) = created() else { panic!("created() is session.created") };
+    let Event::Session(SessionEvent::Created(_)) = created() else { panic!("created() is session.created") };
 }

@@ -1,6 +1,11 @@
 //! Every parser takes whatever bytes it is given: some rounds of each fuzz target, from one seed. `.ci/long` runs them longer.
 
+use annals_core::codec;
+use annals_import::recognise;
+use annals_scenario::Scenario;
+use annals_store::exchange::verify_file;
 use annals_tests::fuzz::{Limits, Mutator, TARGETS, Target, Why, run};
+use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::SeqCst};
 use std::time::Duration;
 
@@ -54,6 +59,32 @@ fn scenario_files_may_hold_anything() {
 #[test]
 fn exports_may_hold_anything() {
     holds("export", 300);
+}
+
+fn corpus(name: &str) -> Vec<Vec<u8>> {
+    let target = TARGETS.into_iter().find(|target| target.name == name).expect("a target of that name");
+    (target.corpus)().expect("a corpus")
+}
+
+/// Mutations of what a parser refuses at once would reach nothing behind its first check.
+#[test]
+fn mutations_begin_with_what_the_parsers_accept() {
+    for bytes in corpus("codec") {
+        codec::decode(&bytes).expect("a Batch");
+    }
+    for bytes in corpus("scenarios") {
+        let text = String::from_utf8(bytes).expect("text");
+        Scenario::parse(&text, Path::new("it.json")).expect("a scenario");
+    }
+    let exports = corpus("export");
+    let sound = exports.iter().filter(|bytes| verify_file(&mut &***bytes, None, &mut |_| {}).unwrap().is_sound());
+    assert_eq!(sound.count(), exports.len());
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("it.events.jsonl");
+    for bytes in corpus("importers") {
+        std::fs::write(&path, bytes).unwrap();
+        recognise(&path).expect("a file of another agent");
+    }
 }
 
 /// A target of the tests, which fails or not.

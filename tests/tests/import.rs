@@ -3,7 +3,10 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_core::event::{ChildSettled, ChildStarted, EpochCause};
+use annals_core::event::{
+    ChildEvent, ChildSettled, ChildStarted, CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent,
+    SessionEvent, StepEvent,
+};
 use annals_core::{Event, Seq};
 use annals_import::{Form, ImportError, ImportReport, Options, Outcome, RecogniseError, import, recognise, sources};
 use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
@@ -208,12 +211,14 @@ async fn epochs_begin_where_opencode_began_them() {
         let events = events(&log, session).await;
         let mut found = Vec::new();
         for (at, (_, event)) in events.iter().enumerate() {
-            let Event::EpochStarted(epoch) = event else { continue };
+            let Event::Context(ContextEvent::EpochStarted(epoch)) = event else { continue };
             found.push((epoch.cause, epoch.known));
             let before = &events[at - 1].1;
             match epoch.cause {
-                EpochCause::Compaction => assert!(matches!(before, Event::CompactionEnded(_)), "{name}"),
-                _ => assert!(matches!(before, Event::InputAdmitted(_)), "{name}"),
+                EpochCause::Compaction => {
+                    assert!(matches!(before, Event::Compaction(CompactionEvent::Ended(_))), "{name}")
+                }
+                _ => assert!(matches!(before, Event::Input(InputEvent::Admitted(_))), "{name}"),
             }
         }
         assert_eq!(found, causes, "{name}");
@@ -253,12 +258,12 @@ async fn a_revert_of_opencode_keeps_its_boundary_message() {
     let session = run(&log, &fixture("opencode/v2/revert.events.jsonl")).await.sessions[0].session;
     let events = events(&log, session).await;
     let removed = events.iter().find_map(|(_, event)| match event {
-        Event::RevertCommitted(committed) => Some(committed.first_removed),
+        Event::Files(FilesEvent::RevertCommitted(committed)) => Some(committed.first_removed),
         _ => None,
     });
     let at = events.iter().position(|(seq, _)| Some(*seq) == removed).unwrap();
-    assert!(matches!(&events[at].1, Event::StepStarted(_)));
-    assert!(matches!(&events[at - 1].1, Event::InputPromoted(_)));
+    assert!(matches!(&events[at].1, Event::Step(StepEvent::Started(_))));
+    assert!(matches!(&events[at - 1].1, Event::Input(InputEvent::Promoted(_))));
 }
 
 #[tokio::test]
@@ -274,15 +279,17 @@ async fn children_name_their_parents_and_parents_their_children() {
         let events_of_parent = events(&log, parent).await;
         let started: Vec<&ChildStarted> = events_of_parent
             .iter()
-            .filter_map(|(_, it)| if let Event::ChildStarted(it) = it { Some(it) } else { None })
+            .filter_map(|(_, it)| if let Event::Child(ChildEvent::Started(it)) = it { Some(it) } else { None })
             .collect();
         let settled: Vec<&ChildSettled> = events_of_parent
             .iter()
-            .filter_map(|(_, it)| if let Event::ChildSettled(it) = it { Some(it) } else { None })
+            .filter_map(|(_, it)| if let Event::Child(ChildEvent::Settled(it)) = it { Some(it) } else { None })
             .collect();
         assert_eq!((started.len(), started[0].child, started[0].call.is_some()), (1, child, true));
         assert_eq!((settled.len(), settled[0].child), (1, child));
-        let Event::SessionCreated(created) = &events(&log, child).await[0].1 else { panic!("no beginning") };
+        let Event::Session(SessionEvent::Created(created)) = &events(&log, child).await[0].1 else {
+            panic!("no beginning")
+        };
         assert_eq!(created.parent.as_ref().map(|parent| parent.session), Some(parent));
     }
 }
@@ -308,7 +315,7 @@ async fn context_that_codex_tells_is_an_epoch_and_then_messages() {
         .await
         .iter()
         .filter_map(|(_, event)| match event {
-            Event::ContextAdmitted(it) => Some(format!("{:?} {}", it.keys, it.text.inline().unwrap())),
+            Event::Context(ContextEvent::Admitted(it)) => Some(format!("{:?} {}", it.keys, it.text.inline().unwrap())),
             _ => None,
         })
         .collect();

@@ -4,6 +4,7 @@
 mod harness;
 
 use annals_core::Event;
+use annals_core::event::StepEvent;
 use annals_import::{LINE_MAX, Options, Outcome, import, recognise};
 use harness::{events, fixture, head, lines, memory, run, scratch, write};
 
@@ -64,7 +65,7 @@ async fn bytes_that_are_no_utf_8_are_replaced_and_told() {
         std::fs::write(&path, bytes).unwrap();
         let report = run(&log, &path).await;
         assert_eq!(report.sessions[0].outcome, Outcome::Imported);
-        let told = |event: &Event| matches!(event, Event::TextEnded(it) if it.text.inline().is_some_and(|it| it.contains('\u{FFFD}')));
+        let told = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains('\u{FFFD}')));
         assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| told(it)), "{name}");
         assert!(report.has_bad_news(), "{name}: {report:#?}");
     }
@@ -135,7 +136,7 @@ async fn half_a_surrogate_pair_does_not_lose_a_text() {
     let text = text.replace("Hello! I am ready", "Hello \\ud83d! I am ready");
     let report = run(&log, &write(&folder, "it.jsonl", &text)).await;
     assert!(!report.has_bad_news(), "{report:#?}");
-    let told = |event: &Event| matches!(event, Event::TextEnded(it) if it.text.inline().is_some_and(|it| it.contains("Hello \u{FFFD}!")));
+    let told = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains("Hello \u{FFFD}!")));
     assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| told(it)));
 }
 
@@ -173,7 +174,7 @@ async fn a_step_that_changed_more_files_than_an_event_holds_loses_names_and_says
     let session = &report.sessions[0];
     assert_eq!(session.losses["session.next.step.ended: files: more than one event holds"].count, 1);
     let kept = events(&log, session.session).await.iter().find_map(|(_, event)| match event {
-        Event::StepEnded(ended) if !ended.changed.is_empty() => Some(ended.changed.len()),
+        Event::Step(StepEvent::Ended(ended)) if !ended.changed.is_empty() => Some(ended.changed.len()),
         _ => None,
     });
     assert!(kept.is_some_and(|kept| kept > 300 && kept < 5000), "{kept:?}");

@@ -3,7 +3,7 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_core::event::EpochCause;
+use annals_core::event::{ContextEvent, EpochCause};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Messages, ToJson};
 use annals_store::EventLog;
@@ -83,7 +83,7 @@ async fn an_epoch_that_nothing_in_the_log_explains_is_incompatible_and_stays_whe
     let session = run(&log, &path).await.sessions[0].session;
     let causes = |events: &[(Seq, Event)]| -> Vec<(EpochCause, bool, Seq)> {
         let epochs = events.iter().filter_map(|(seq, event)| match event {
-            Event::EpochStarted(epoch) => Some((epoch.cause, epoch.known, *seq)),
+            Event::Context(ContextEvent::EpochStarted(epoch)) => Some((epoch.cause, epoch.known, *seq)),
             _ => None,
         });
         epochs.collect()

@@ -3,7 +3,10 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_core::event::{EpochCause, Finish};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, EpochCause, Finish, InputEvent, MessageEvent, SessionEvent, StepEvent,
+    ToolEvent,
+};
 use annals_core::{Event, SessionId};
 use annals_store::EventLog;
 use harness::{events, fixture, lines, memory, run, scratch, view, write};
@@ -65,10 +68,16 @@ async fn a_compaction_of_codex_begins_an_epoch_with_the_context_that_was_kept() 
         "step.ended",
     ];
     assert_eq!(kinds(&events, 8), expected);
-    let ended = events.iter().find_map(|it| if let Event::CompactionEnded(it) = it { Some(it) } else { None }).unwrap();
+    let ended = events
+        .iter()
+        .find_map(|it| if let Event::Compaction(CompactionEvent::Ended(it)) = it { Some(it) } else { None })
+        .unwrap();
     assert_eq!((ended.summary.inline(), ended.recent.inline()), (Some("SUMMARY"), Some("an earlier prompt")));
-    let epoch =
-        events.iter().rev().find_map(|it| if let Event::EpochStarted(it) = it { Some(it) } else { None }).unwrap();
+    let epoch = events
+        .iter()
+        .rev()
+        .find_map(|it| if let Event::Context(ContextEvent::EpochStarted(it)) = it { Some(it) } else { None })
+        .unwrap();
     assert_eq!((epoch.cause, epoch.known, epoch.parts.len()), (EpochCause::Compaction, true, 2));
 }
 
@@ -137,9 +146,13 @@ async fn tools_of_codex_of_every_kind_are_calls() {
     let calls: Vec<String> = events
         .iter()
         .filter_map(|event| match event {
-            Event::ToolCalled(it) => Some(format!("{} {} {}", it.call, it.name, it.input.0.inline().unwrap())),
-            Event::ToolSettled(it) => Some(format!("{} {} {:?}", it.call, it.outcome, it.output.inline().unwrap())),
-            Event::StepEnded(it) if it.finish == Finish::ToolCalls => Some("ended".into()),
+            Event::Tool(ToolEvent::Called(it)) => {
+                Some(format!("{} {} {}", it.call, it.name, it.input.0.inline().unwrap()))
+            }
+            Event::Tool(ToolEvent::Settled(it)) => {
+                Some(format!("{} {} {:?}", it.call, it.outcome, it.output.inline().unwrap()))
+            }
+            Event::Step(StepEvent::Ended(it)) if it.finish == Finish::ToolCalls => Some("ended".into()),
             _ => None,
         })
         .collect();
@@ -180,8 +193,14 @@ async fn a_spawned_thread_of_codex_is_a_child() {
     ])
     .await;
     assert!(log.head(session).await.unwrap().is_some());
-    assert!(events_of_parent.iter().any(|event| matches!(event, Event::ChildStarted(it) if it.child == child_session)));
-    let Event::SessionCreated(created) = &events(&parent_log, child_session).await[0].1 else { panic!("no beginning") };
+    assert!(
+        events_of_parent
+            .iter()
+            .any(|event| matches!(event, Event::Child(ChildEvent::Started(it)) if it.child == child_session))
+    );
+    let Event::Session(SessionEvent::Created(created)) = &events(&parent_log, child_session).await[0].1 else {
+        panic!("no beginning")
+    };
     assert_eq!(created.parent.as_ref().map(|parent| parent.session), Some(session));
 }
 
@@ -247,9 +266,9 @@ async fn images_shell_commands_and_queued_prompts_of_claude_code_are_kept() {
         "shell.ran",
     ];
     assert_eq!(kinds(&events, 12), expected);
-    let Some(Event::InputAdmitted(admitted)) = events.iter().rev().nth(11) else { panic!("no input") };
+    let Some(Event::Input(InputEvent::Admitted(admitted))) = events.iter().rev().nth(11) else { panic!("no input") };
     assert_eq!(admitted.attachments[0].uri.inline(), Some("data:image/png;base64,AAAA"));
-    let Some(Event::ShellRan(ran)) = events.last() else { panic!("no shell") };
+    let Some(Event::Message(MessageEvent::ShellRan(ran))) = events.last() else { panic!("no shell") };
     assert_eq!((ran.command.inline(), ran.output.inline()), (Some("pwd"), Some("/w")));
 }
 
@@ -302,6 +321,9 @@ async fn todo_lists_and_titles_of_claude_code_are_facts() {
         answer("m2", json!({"type": "text", "text": "done"}), "end_turn"),
     ])
     .await;
-    let listed = events.iter().find_map(|it| if let Event::TodoUpdated(it) = it { Some(it) } else { None }).unwrap();
+    let listed = events
+        .iter()
+        .find_map(|it| if let Event::Message(MessageEvent::TodoUpdated(it)) = it { Some(it) } else { None })
+        .unwrap();
     assert_eq!((listed.items.len(), listed.items[0].content.as_str()), (1, "count"));
 }

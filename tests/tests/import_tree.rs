@@ -4,6 +4,7 @@
 mod harness;
 
 use annals_core::Event;
+use annals_core::event::{FilesEvent, SessionEvent};
 use annals_projections::SessionView;
 use annals_store::EventLog;
 use harness::{events, head, lines, memory, run, scratch, view, write};
@@ -70,9 +71,13 @@ async fn the_newest_branch_is_the_session_and_the_branch_left_behind_its_fork() 
     assert_eq!(said(&log, main).await, ["says p1", "answers a1", "says p3", "answers a3", "says p5", "answers a5"]);
     assert_eq!(said(&log, fork).await, ["says p1", "answers a1", "says p2", "answers a2", "says p4", "answers a4"]);
     let events = events(&log, main).await;
-    let reverted = events.iter().position(|(_, it)| matches!(it, Event::RevertCommitted(_))).unwrap();
-    let forked = harness::events(&log, fork).await.into_iter().find(|(_, it)| matches!(it, Event::SessionForked(_)));
-    let Some((seq, Event::SessionForked(forked))) = forked else { panic!("no fork") };
+    let reverted =
+        events.iter().position(|(_, it)| matches!(it, Event::Files(FilesEvent::RevertCommitted(_)))).unwrap();
+    let forked = harness::events(&log, fork)
+        .await
+        .into_iter()
+        .find(|(_, it)| matches!(it, Event::Session(SessionEvent::Forked(_))));
+    let Some((seq, Event::Session(SessionEvent::Forked(forked)))) = forked else { panic!("no fork") };
     assert_eq!((forked.parent, forked.cut, seq), (main, events[reverted].0, events[reverted].0));
 }
 
@@ -121,6 +126,8 @@ async fn a_subagent_inside_its_parents_transcript_is_a_child() {
     let (main, child) = (report.sessions[0].session, report.sessions[1].session);
     assert_eq!(said(&log, main).await, ["says p1", "answers a1", "says p2", "answers a2"]);
     assert_eq!(said(&log, child).await, ["says q1", "answers b1"]);
-    let Event::SessionCreated(created) = &events(&log, child).await[0].1 else { panic!("no beginning") };
+    let Event::Session(SessionEvent::Created(created)) = &events(&log, child).await[0].1 else {
+        panic!("no beginning")
+    };
     assert_eq!(created.parent.as_ref().map(|parent| parent.session), Some(main));
 }

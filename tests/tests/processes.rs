@@ -1,5 +1,6 @@
 //! Many processes, one store: whoever owns it may be killed at any moment (DESIGN section 3).
 
+use annals_core::event::InputEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_store::conformance::material::{admitted, begin, draft, next, promoted, session, whole};
 use annals_store::exchange::verify_store;
@@ -108,7 +109,7 @@ fn inputs(slices: &[Slice]) -> BTreeMap<String, usize> {
     let mut counts = BTreeMap::new();
     for slice in slices {
         for event in &slice.batch.events {
-            if let Event::InputAdmitted(admitted) = event {
+            if let Event::Input(InputEvent::Admitted(admitted)) = event {
                 *counts.entry(admitted.input.to_string()).or_default() += 1;
             }
         }

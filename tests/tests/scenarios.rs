@@ -1,5 +1,6 @@
 //! Every scenario of `fixtures/scenarios` holds, on both backends, with the same bytes of report.
 
+use annals_core::event::StepEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_scenario::{Backend, Outcome, Report, START, Scenario, play};
@@ -51,7 +52,7 @@ async fn proved(name: &str, log: &DiskLog, session: SessionId) -> BTreeSet<Strin
         let Some(last) = page.last() else { break };
         from = last.until.min(last.batch.next());
         for record in page.iter().flat_map(|slice| slice.records()) {
-            if let Event::RequestSent(sent) = record.event {
+            if let Event::Step(StepEvent::RequestSent(sent)) = record.event {
                 let request = rebuild(&view, sent, blobs.as_ref())
                     .unwrap_or_else(|error| panic!("{name}, {session}, seq {}: {error}", record.seq));
                 assert_eq!(request.digest(), sent.digest, "{name}, {session}, seq {}", record.seq);

@@ -144,7 +144,7 @@ async fn compared(name: &str, protocol: Protocol, list: &str) -> String {
     let (mut view, mut out, mut equal) = (SessionView::default(), String::new(), 0);
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     let mut visit = |record: &Record<'_>| {
-        if let Event::StepStarted(started) = record.event {
+        if let Event::Step(StepEvent::Started(started)) = record.event {
             let (at, theirs) = ahead.next().expect("a body for each answer");
             let request = request(&view, started, &text, theirs, protocol);
             let ours = encode(&request, session).unwrap().unwrap();

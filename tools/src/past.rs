@@ -2,7 +2,7 @@
 //! the content.
 
 use super::seen::Stamp;
-use annals_core::event::ToolOutcome;
+use annals_core::event::{FilesEvent, ToolEvent, ToolOutcome};
 use annals_core::{Blobs, CallId, Digest, Event, Seq, SessionId};
 use annals_runtime::tools::Past;
 use serde::Deserialize;
@@ -31,10 +31,10 @@ pub(super) struct Files {
 impl Files {
     fn apply(&mut self, seq: Seq, event: &Event, blobs: &dyn Blobs) {
         match event {
-            Event::ToolCalled(called) if TOOLS.contains(&called.name.as_str()) && !called.hosted => {
+            Event::Tool(ToolEvent::Called(called)) if TOOLS.contains(&called.name.as_str()) && !called.hosted => {
                 self.open.insert(called.call.clone());
             }
-            Event::ToolSettled(settled) if self.open.remove(&settled.call) => {
+            Event::Tool(ToolEvent::Settled(settled)) if self.open.remove(&settled.call) => {
                 let value = settled.structured.as_ref().and_then(|value| value.0.read(blobs));
                 let content = value.and_then(|value| serde_json::from_str::<Content>(&value).ok());
                 if let Some(Content { path, content }) = content.filter(|_| settled.outcome == ToolOutcome::Completed) {
@@ -42,7 +42,9 @@ impl Files {
                 }
             }
             // What the model is not shown any more it has not read.
-            Event::RevertCommitted(committed) => self.seen.retain(|(seq, ..)| *seq < committed.first_removed),
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
+                self.seen.retain(|(seq, ..)| *seq < committed.first_removed)
+            }
             _ => {}
         }
     }

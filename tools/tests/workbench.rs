@@ -7,7 +7,7 @@ mod process;
 mod world;
 
 use annals_core::Event;
-use annals_core::event::{AgentProfile, Effect, Rule};
+use annals_core::event::{AgentProfile, ContextEvent, Effect, Rule, ToolEvent};
 use annals_core::{NoBlobs, Seq};
 use annals_providers::provider::Attempt;
 use annals_runtime::context::instructions::InstructionFiles;
@@ -256,7 +256,7 @@ async fn reading_a_file_brings_the_instructions_near_it_to_light() -> Tested {
     project.world.services.nested = Some(NestedInstructions { files: Arc::new(RealFilesystem), config });
     let session = project.run().await?;
     let found = project.events(&session).await?.into_iter().find_map(|event| match event {
-        Event::InstructionDiscovered(found) => Some(found.path),
+        Event::Context(ContextEvent::InstructionDiscovered(found)) => Some(found.path),
         _ => None,
     });
     assert_eq!(found, Some(project.at("sub/AGENTS.md").canonicalize()?.display().to_string()));
@@ -270,7 +270,7 @@ async fn a_long_output_is_kept_whole_in_a_file_and_in_the_log_with_both_ends() -
     let session = project.run().await?;
     let events = project.events(&session).await?;
     let settled = events.iter().find_map(|event| match event {
-        Event::ToolSettled(settled) => Some(settled),
+        Event::Tool(ToolEvent::Settled(settled)) => Some(settled),
         _ => None,
     });
     let settled = settled.ok_or("a settlement")?;

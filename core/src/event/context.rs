@@ -3,6 +3,7 @@
 use super::session::Location;
 use super::{DecodeError, Event, payload, words};
 use crate::context::{Entry, InvalidKey, Key, Part};
+use crate::event::ContextEvent;
 use crate::id::{AgentName, CallId};
 use crate::text::Text;
 use alloc::collections::BTreeMap;
@@ -96,12 +97,14 @@ impl Event {
     pub(super) fn with_legal_keys(self) -> Result<Self, DecodeError> {
         let illegal = |key: &&Key| !key.is_legal();
         let bad = match &self {
-            Self::EpochStarted(epoch) => {
+            Event::Context(ContextEvent::EpochStarted(epoch)) => {
                 epoch.parts.iter().map(|part| &part.key).chain(epoch.entries.keys()).find(illegal)
             }
-            Self::EpochReplacementBlocked(blocked) => blocked.keys.iter().find(illegal),
-            Self::ContextAdmitted(message) => message.keys.iter().find(illegal),
-            Self::SnapshotAdvanced(advance) => advance.set.keys().chain(&advance.removed).find(illegal),
+            Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => blocked.keys.iter().find(illegal),
+            Event::Context(ContextEvent::Admitted(message)) => message.keys.iter().find(illegal),
+            Event::Context(ContextEvent::SnapshotAdvanced(advance)) => {
+                advance.set.keys().chain(&advance.removed).find(illegal)
+            }
             _ => None,
         };
         match bad {

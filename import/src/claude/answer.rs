@@ -107,7 +107,7 @@ impl Branch {
         }
         if failed && let Some(step) = self.step.take() {
             let message = events.iter().rev().find_map(|event| match event {
-                Event::TextEnded(ended) => Some(ended.text.clone()),
+                Event::Step(StepEvent::TextEnded(ended)) => Some(ended.text.clone()),
                 _ => None,
             });
             let kind = error.unwrap_or_else(|| "api-error".into());

@@ -187,7 +187,7 @@ impl Mapper {
     fn removed_from(&self) -> Seq {
         let committed = |(_, _, events): &Mapped| {
             events.iter().find_map(|event| match event {
-                Event::RevertCommitted(committed) => Some(committed.first_removed),
+                Event::Files(FilesEvent::RevertCommitted(committed)) => Some(committed.first_removed),
                 _ => None,
             })
         };

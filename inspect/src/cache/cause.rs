@@ -2,7 +2,9 @@
 
 use super::prefix::Piece;
 use crate::Fact;
-use annals_core::event::EpochCause;
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, ProfileEvent, SessionEvent, ToolEvent,
+};
 use annals_core::{CallId, Event, Record, Seq, SessionId};
 use annals_projections::{Block, Request, SessionView};
 use serde::Serialize;
@@ -112,18 +114,18 @@ enum Did {
 impl Between {
     pub(super) fn of(record: &Record<'_>, session: SessionId) -> Option<Self> {
         let did = match record.event {
-            Event::ModelSwitched(_) => Did::Model,
-            Event::AgentSwitched(_) => Did::Agent,
-            Event::AgentProfileRecorded(_) => Did::AgentText,
-            Event::ToolsRecorded(_) => Did::Tools,
-            Event::EpochStarted(started) => Did::Epoch(started.cause),
-            Event::CompactionEnded(_) => Did::Compaction,
-            Event::ToolOutputsPruned(pruned) => Did::Prune(pruned.calls.clone()),
-            Event::RevertCommitted(_) => Did::Revert,
-            Event::CompactionUndone(_) => Did::Undone,
-            Event::MessagePinned(_) | Event::MessageUnpinned(_) => Did::Pin,
-            Event::ToolSettled(_) => Did::Settled,
-            Event::ModelProfileRecorded(_) => Did::Profile,
+            Event::Session(SessionEvent::ModelSwitched(_)) => Did::Model,
+            Event::Session(SessionEvent::AgentSwitched(_)) => Did::Agent,
+            Event::Profile(ProfileEvent::AgentRecorded(_)) => Did::AgentText,
+            Event::Profile(ProfileEvent::ToolsRecorded(_)) => Did::Tools,
+            Event::Context(ContextEvent::EpochStarted(started)) => Did::Epoch(started.cause),
+            Event::Compaction(CompactionEvent::Ended(_)) => Did::Compaction,
+            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => Did::Prune(pruned.calls.clone()),
+            Event::Files(FilesEvent::RevertCommitted(_)) => Did::Revert,
+            Event::Compaction(CompactionEvent::Undone(_)) => Did::Undone,
+            Event::Message(MessageEvent::Pinned(_)) | Event::Message(MessageEvent::Unpinned(_)) => Did::Pin,
+            Event::Tool(ToolEvent::Settled(_)) => Did::Settled,
+            Event::Profile(ProfileEvent::ModelRecorded(_)) => Did::Profile,
             _ => return None,
         };
         Some(Self { did, fact: Fact::of(record, session) })

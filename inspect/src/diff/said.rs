@@ -2,6 +2,7 @@
 
 use super::sessions::{Entry, entries};
 use crate::SessionAt;
+use annals_core::event::{FilesEvent, InputEvent, SessionEvent};
 use annals_core::{Blobs, Digest, Event, InputId, Record, Seq};
 use annals_projections::{Body, Messages};
 use annals_store::ReadError;
@@ -64,17 +65,19 @@ impl Page for Said {
         let (seq, open) = (record.seq, &mut self.open);
         let mut first = None;
         match record.event {
-            Event::InputAdmitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
-            Event::InputWithdrawn(withdrawn) => open.waiting.retain(|(input, _)| *input != withdrawn.input),
-            Event::InputPromoted(promoted) => {
+            Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
+                open.waiting.retain(|(input, _)| *input != withdrawn.input)
+            }
+            Event::Input(InputEvent::Promoted(promoted)) => {
                 let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);
                 first = at.map(|at| open.waiting.remove(at).1);
             }
-            Event::RevertCommitted(committed) => self.removed.push((committed.first_removed, seq)),
+            Event::Files(FilesEvent::RevertCommitted(committed)) => self.removed.push((committed.first_removed, seq)),
             _ => {}
         }
         let mut changed = Vec::new();
-        if matches!(record.event, Event::SessionForked(_)) {
+        if matches!(record.event, Event::Session(SessionEvent::Forked(_))) {
             // A fork inherits no waiting input, and settles what was open in its parent.
             open.waiting.clear();
             changed.extend(open.messages.open());

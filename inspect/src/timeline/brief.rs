@@ -2,33 +2,42 @@
 
 use super::{input_in_brief, one_line};
 use crate::format::{counted, money, thousands};
-use annals_core::event::{FileChange, SessionCreated, StepEnded, ToolOutcome, Usage};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, FileChange, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
+    ProfileEvent, SessionCreated, SessionEvent, StepEnded, StepEvent, ToolEvent, ToolOutcome, Usage,
+};
 use annals_core::{Blobs, Event, Text};
 
 /// What an event says, in one line. Control characters are the reader's to escape.
 pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
     let line = |text: &Text| one_line(&text.resolve(blobs));
     let told = match event {
-        Event::SessionCreated(created) => begun(created),
-        Event::SessionForked(forked) => format!("continues {} from event {}", forked.parent, forked.cut),
-        Event::SessionTitled(titled) => titled.title.clone(),
-        Event::TitleFailed(failed) => format!("{}: {}", failed.error.kind, line(&failed.error.message)),
-        Event::SessionMoved(moved) => moved.location.directory.clone(),
-        Event::AgentSwitched(switched) => switched.agent.to_string(),
-        Event::ModelSwitched(switched) => switched.model.to_string(),
-        Event::InputAdmitted(admitted) => format!("{}: {}", admitted.delivery, line(&admitted.text)),
-        Event::InputPromoted(promoted) => promoted.input.to_string(),
-        Event::InputWithdrawn(withdrawn) => withdrawn.input.to_string(),
-        Event::InputDeliveryChanged(changed) => format!("{} to {}", changed.input, changed.delivery),
-        Event::EpochStarted(started) => {
+        Event::Session(SessionEvent::Created(created)) => begun(created),
+        Event::Session(SessionEvent::Forked(forked)) => {
+            format!("continues {} from event {}", forked.parent, forked.cut)
+        }
+        Event::Session(SessionEvent::Titled(titled)) => titled.title.clone(),
+        Event::Session(SessionEvent::TitleFailed(failed)) => {
+            format!("{}: {}", failed.error.kind, line(&failed.error.message))
+        }
+        Event::Session(SessionEvent::Moved(moved)) => moved.location.directory.clone(),
+        Event::Session(SessionEvent::AgentSwitched(switched)) => switched.agent.to_string(),
+        Event::Session(SessionEvent::ModelSwitched(switched)) => switched.model.to_string(),
+        Event::Input(InputEvent::Admitted(admitted)) => format!("{}: {}", admitted.delivery, line(&admitted.text)),
+        Event::Input(InputEvent::Promoted(promoted)) => promoted.input.to_string(),
+        Event::Input(InputEvent::Withdrawn(withdrawn)) => withdrawn.input.to_string(),
+        Event::Input(InputEvent::DeliveryChanged(changed)) => format!("{} to {}", changed.input, changed.delivery),
+        Event::Context(ContextEvent::EpochStarted(started)) => {
             let keys: Vec<&str> = started.parts.iter().map(|part| part.key.as_str()).collect();
             let what = if started.known { keys.join(", ") } else { "baseline not recorded".to_owned() };
             format!("{}: {what}", started.cause)
         }
-        Event::EpochReplacementBlocked(blocked) => format!("{}: {}", blocked.cause, joined(&blocked.keys)),
-        Event::ContextAdmitted(told) if told.keys.is_empty() => line(&told.text),
-        Event::ContextAdmitted(told) => format!("{}: {}", joined(&told.keys), line(&told.text)),
-        Event::SnapshotAdvanced(advanced) => {
+        Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => {
+            format!("{}: {}", blocked.cause, joined(&blocked.keys))
+        }
+        Event::Context(ContextEvent::Admitted(told)) if told.keys.is_empty() => line(&told.text),
+        Event::Context(ContextEvent::Admitted(told)) => format!("{}: {}", joined(&told.keys), line(&told.text)),
+        Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => {
             let mut parts = Vec::new();
             if !advanced.set.is_empty() {
                 parts.push(format!("set {}", joined(advanced.set.keys())));
@@ -38,65 +47,71 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
             }
             parts.join("; ")
         }
-        Event::InstructionDiscovered(discovered) => discovered.path.clone(),
-        Event::AgentProfileRecorded(recorded) => {
+        Event::Context(ContextEvent::InstructionDiscovered(discovered)) => discovered.path.clone(),
+        Event::Profile(ProfileEvent::AgentRecorded(recorded)) => {
             let rules = counted(recorded.profile.permissions.len() as u64, "rule");
             format!("{}, {rules}", recorded.profile.agent)
         }
-        Event::ModelProfileRecorded(recorded) => {
+        Event::Profile(ProfileEvent::ModelRecorded(recorded)) => {
             let profile = &recorded.profile;
             format!("{}, {} of context, {}", profile.model, thousands(profile.context), profile.protocol)
         }
-        Event::ToolsRecorded(recorded) => {
+        Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => {
             let names: Vec<&str> = recorded.tools.iter().map(|tool| tool.name.as_str()).collect();
             format!("{}: {}", counted(names.len() as u64, "tool"), names.join(", "))
         }
-        Event::OptionsRecorded(recorded) => {
+        Event::Profile(ProfileEvent::OptionsRecorded(recorded)) => {
             let options = &recorded.options;
             joined(options.controls.keys().chain(options.options.keys()).chain(options.body.keys()))
         }
-        Event::RequestSent(sent) => {
+        Event::Step(StepEvent::RequestSent(sent)) => {
             let again = if sent.attempt > 1 { format!(", attempt {}", sent.attempt) } else { String::new() };
             format!("{}{again} to {} as {}, {}", sent.purpose, sent.model, sent.agent, sent.digest.short())
         }
-        Event::StepStarted(started) => format!("{} on {}", started.agent, started.model),
-        Event::StepEnded(ended) => step_end(ended),
-        Event::StepFailed(failed) => format!("{}: {}", failed.error.kind, line(&failed.error.message)),
-        Event::RetryScheduled(retry) => format!("attempt {}: {}", retry.attempt, line(&retry.error.message)),
-        Event::TextEnded(ended) => line(&ended.text),
-        Event::ReasoningEnded(ended) => line(&ended.text),
-        Event::ToolCalled(called) => {
+        Event::Step(StepEvent::Started(started)) => format!("{} on {}", started.agent, started.model),
+        Event::Step(StepEvent::Ended(ended)) => step_end(ended),
+        Event::Step(StepEvent::Failed(failed)) => format!("{}: {}", failed.error.kind, line(&failed.error.message)),
+        Event::Step(StepEvent::RetryScheduled(retry)) => {
+            format!("attempt {}: {}", retry.attempt, line(&retry.error.message))
+        }
+        Event::Step(StepEvent::TextEnded(ended)) => line(&ended.text),
+        Event::Step(StepEvent::ReasoningEnded(ended)) => line(&ended.text),
+        Event::Tool(ToolEvent::Called(called)) => {
             format!("{} {}", called.name, input_in_brief(&called.input, directory, blobs))
         }
-        Event::ToolProgressed(progressed) => progressed.output.as_ref().map(line).unwrap_or_default(),
-        Event::ToolSettled(settled) => {
+        Event::Tool(ToolEvent::Progressed(progressed)) => progressed.output.as_ref().map(line).unwrap_or_default(),
+        Event::Tool(ToolEvent::Settled(settled)) => {
             let text = settled.error.as_ref().filter(|_| settled.outcome != ToolOutcome::Completed);
             format!("{}: {}", settled.outcome, line(text.unwrap_or(&settled.output)))
         }
-        Event::PermissionAsked(asked) => format!("{} {}", asked.action, asked.resources.join(" ")),
-        Event::PermissionReplied(replied) => format!("{} by {}", replied.reply, replied.by),
-        Event::CompactionStarted(started) => started.reason.to_string(),
-        Event::CompactionEnded(ended) => format!("{}: {}", ended.reason, line(&ended.summary)),
-        Event::CompactionFailed(failed) => format!("{}: {}", failed.error.kind, line(&failed.error.message)),
-        Event::CompactionUndone(undone) => format!("that of event {}", undone.compaction),
-        Event::ToolOutputsPruned(pruned) => counted(pruned.calls.len() as u64, "call"),
-        Event::MessagePinned(pinned) => format!("event {}", pinned.message),
-        Event::MessageUnpinned(unpinned) => format!("event {}", unpinned.message),
-        Event::SyntheticAdded(added) => line(&added.text),
-        Event::ShellRan(ran) => format!("$ {}", line(&ran.command)),
-        Event::TodoUpdated(updated) => counted(updated.items.len() as u64, "thing"),
-        Event::RedactionApplied(applied) => joined(applied.counts.keys()),
-        Event::FilesCaptured(captured) => captured.tree.clone(),
-        Event::FilesSummarised(summarised) => changed(&summarised.files),
-        Event::RestoreBegun(begun) => begun.location.directory.clone(),
-        Event::RestoreAbandoned(abandoned) => line(&abandoned.error.message),
-        Event::DepartureBegun(begun) => begun.location.directory.clone(),
-        Event::DepartureEnded(ended) => ended.error.as_ref().map(|error| line(&error.message)).unwrap_or_default(),
-        Event::RevertStaged(staged) => format!("events {} and later", staged.first_removed),
-        Event::RevertCleared(_) => String::new(),
-        Event::RevertCommitted(committed) => format!("events {} and later", committed.first_removed),
-        Event::ChildStarted(started) => format!("{} as {}", started.agent, started.child),
-        Event::ChildSettled(settled) => format!("{}: {}", settled.outcome, line(&settled.result)),
+        Event::Permission(PermissionEvent::Asked(asked)) => format!("{} {}", asked.action, asked.resources.join(" ")),
+        Event::Permission(PermissionEvent::Replied(replied)) => format!("{} by {}", replied.reply, replied.by),
+        Event::Compaction(CompactionEvent::Started(started)) => started.reason.to_string(),
+        Event::Compaction(CompactionEvent::Ended(ended)) => format!("{}: {}", ended.reason, line(&ended.summary)),
+        Event::Compaction(CompactionEvent::Failed(failed)) => {
+            format!("{}: {}", failed.error.kind, line(&failed.error.message))
+        }
+        Event::Compaction(CompactionEvent::Undone(undone)) => format!("that of event {}", undone.compaction),
+        Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => counted(pruned.calls.len() as u64, "call"),
+        Event::Message(MessageEvent::Pinned(pinned)) => format!("event {}", pinned.message),
+        Event::Message(MessageEvent::Unpinned(unpinned)) => format!("event {}", unpinned.message),
+        Event::Message(MessageEvent::SyntheticAdded(added)) => line(&added.text),
+        Event::Message(MessageEvent::ShellRan(ran)) => format!("$ {}", line(&ran.command)),
+        Event::Message(MessageEvent::TodoUpdated(updated)) => counted(updated.items.len() as u64, "thing"),
+        Event::Message(MessageEvent::RedactionApplied(applied)) => joined(applied.counts.keys()),
+        Event::Files(FilesEvent::Captured(captured)) => captured.tree.clone(),
+        Event::Files(FilesEvent::Summarised(summarised)) => changed(&summarised.files),
+        Event::Files(FilesEvent::RestoreBegun(begun)) => begun.location.directory.clone(),
+        Event::Files(FilesEvent::RestoreAbandoned(abandoned)) => line(&abandoned.error.message),
+        Event::Files(FilesEvent::DepartureBegun(begun)) => begun.location.directory.clone(),
+        Event::Files(FilesEvent::DepartureEnded(ended)) => {
+            ended.error.as_ref().map(|error| line(&error.message)).unwrap_or_default()
+        }
+        Event::Files(FilesEvent::RevertStaged(staged)) => format!("events {} and later", staged.first_removed),
+        Event::Files(FilesEvent::RevertCleared(_)) => String::new(),
+        Event::Files(FilesEvent::RevertCommitted(committed)) => format!("events {} and later", committed.first_removed),
+        Event::Child(ChildEvent::Started(started)) => format!("{} as {}", started.agent, started.child),
+        Event::Child(ChildEvent::Settled(settled)) => format!("{}: {}", settled.outcome, line(&settled.result)),
     };
     told.replace('\n', " ")
 }

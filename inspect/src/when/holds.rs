@@ -1,7 +1,10 @@
 //! Which events hold a text, and where each shows it to the model.
 
 use crate::Fact;
-use annals_core::event::RequestSent;
+use annals_core::event::{
+    CompactionEvent, ContextEvent, InputEvent, MessageEvent, ProfileEvent, RequestSent, SessionEvent, StepEvent,
+    ToolEvent,
+};
 use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq, Text};
 use annals_projections::{Body, Content, Epochs, History};
 use serde::Serialize;
@@ -197,39 +200,41 @@ impl<'a> Holds<'a> {
         let message = |through| vec![Kept { holder: Holder::Message(record.seq), fact, through }];
         let none = Vec::new;
         match record.event {
-            Event::InputAdmitted(admitted) => {
+            Event::Input(InputEvent::Admitted(admitted)) => {
                 if self.has(&admitted.text) {
                     self.waiting.insert(admitted.input.clone(), fact);
                 }
                 none()
             }
-            Event::InputPromoted(promoted) => match self.waiting.remove(&promoted.input) {
+            Event::Input(InputEvent::Promoted(promoted)) => match self.waiting.remove(&promoted.input) {
                 // The text stands in the admission; the message is that of the promotion.
                 Some(fact) => vec![Kept { holder: Holder::Message(record.seq), fact, through: Through::User }],
                 None => none(),
             },
-            Event::InputWithdrawn(withdrawn) => {
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 if let Some(fact) = self.waiting.remove(&withdrawn.input) {
                     self.miss(fact, Reason::Withdrawn);
                 }
                 none()
             }
-            Event::SessionForked(_) => {
+            Event::Session(SessionEvent::Forked(_)) => {
                 let waiting = std::mem::take(&mut self.waiting);
                 waiting.into_values().for_each(|fact| self.miss(fact, Reason::NotInherited));
                 none()
             }
-            Event::ContextAdmitted(told) if self.has(&told.text) => {
+            Event::Context(ContextEvent::Admitted(told)) if self.has(&told.text) => {
                 message(Through::System { sources: told.keys.iter().map(|key| key.as_str().to_owned()).collect() })
             }
-            Event::SyntheticAdded(added) if self.has(&added.text) => message(Through::Synthetic),
-            Event::ShellRan(ran) if self.has_any([&ran.command, &ran.output]) => message(Through::Shell),
-            Event::CompactionEnded(ended) => {
+            Event::Message(MessageEvent::SyntheticAdded(added)) if self.has(&added.text) => message(Through::Synthetic),
+            Event::Message(MessageEvent::ShellRan(ran)) if self.has_any([&ran.command, &ran.output]) => {
+                message(Through::Shell)
+            }
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
                 let (summary, recent) = (self.has(&ended.summary), self.has(&ended.recent));
                 let through = [(summary, Through::Summary), (recent, Through::Recent)];
                 through.into_iter().filter(|(held, _)| *held).flat_map(|(_, through)| message(through)).collect()
             }
-            Event::EpochStarted(started) => {
+            Event::Context(ContextEvent::EpochStarted(started)) => {
                 let held = started.parts.iter().filter(|part| self.has(&part.text));
                 held.map(|part| Kept {
                     holder: Holder::Baseline(record.seq),
@@ -238,7 +243,7 @@ impl<'a> Holds<'a> {
                 })
                 .collect()
             }
-            Event::AgentProfileRecorded(recorded) => {
+            Event::Profile(ProfileEvent::AgentRecorded(recorded)) => {
                 let profile = &recorded.profile;
                 match (profile.system.as_ref().filter(|text| self.has(text)), profile.digest()) {
                     (Some(_), Ok(digest)) => {
@@ -248,7 +253,7 @@ impl<'a> Holds<'a> {
                     _ => none(),
                 }
             }
-            Event::ToolsRecorded(recorded) => {
+            Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => {
                 let Ok(digest) = recorded.digest() else { return none() };
                 let held = recorded
                     .tools
@@ -272,22 +277,26 @@ impl<'a> Holds<'a> {
             kept.into_iter().collect()
         };
         match record.event {
-            Event::StepStarted(_) => self.step = Some(record.seq),
-            Event::TextEnded(ended) if self.has(&ended.text) => return within(self.step, Through::Text),
-            Event::ReasoningEnded(ended) if self.has(&ended.text) => return within(self.step, Through::Reasoning),
-            Event::ToolCalled(called) => {
+            Event::Step(StepEvent::Started(_)) => self.step = Some(record.seq),
+            Event::Step(StepEvent::TextEnded(ended)) if self.has(&ended.text) => {
+                return within(self.step, Through::Text);
+            }
+            Event::Step(StepEvent::ReasoningEnded(ended)) if self.has(&ended.text) => {
+                return within(self.step, Through::Reasoning);
+            }
+            Event::Tool(ToolEvent::Called(called)) => {
                 self.calls.insert(called.call.clone(), (self.step, called.name.clone(), None));
                 if self.has(&called.input.0) {
                     return within(self.step, Through::Call { tool: called.name.clone() });
                 }
             }
-            Event::ToolProgressed(progressed) => {
+            Event::Tool(ToolEvent::Progressed(progressed)) => {
                 let held = progressed.output.as_ref().is_some_and(|output| self.has(output));
                 if let (true, Some((.., shown))) = (held, self.calls.get_mut(&progressed.call)) {
                     *shown = Some(fact);
                 }
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 let Some((Some(message), tool, shown)) = self.calls.remove(&settled.call) else { return Vec::new() };
                 let result = settled.error.as_ref().unwrap_or(&settled.output);
                 let hosted = settled.hosted_result.as_ref().is_some_and(|result| self.has(&result.0));

@@ -5,7 +5,7 @@
 
 use super::changes;
 use crate::SessionAt;
-use annals_core::event::Purpose;
+use annals_core::event::{InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent, ToolEvent};
 use annals_core::text::Texts;
 use annals_core::{Blobs, CallId, Digest, Event, InputId, Record, Seq};
 use annals_store::ReadError;
@@ -57,25 +57,31 @@ impl Page for Words {
         let (seq, open) = (record.seq, &mut self.open);
         texts(record.event, blobs, &mut |text| self.seen.take(text));
         match record.event {
-            Event::InputAdmitted(admitted) => open.waiting.push((admitted.input.clone(), seq)),
-            Event::InputPromoted(promoted) => self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq)),
-            Event::InputWithdrawn(withdrawn) => self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq)),
-            Event::SessionForked(_) => {
+            Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
+            Event::Input(InputEvent::Promoted(promoted)) => {
+                self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq))
+            }
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
+                self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq))
+            }
+            Event::Session(SessionEvent::Forked(_)) => {
                 open.waiting.clear();
                 self.turning.push(seq);
             }
-            Event::StepStarted(_) => self.steps.push(seq),
-            Event::ToolCalled(called) => {
+            Event::Step(StepEvent::Started(_)) => self.steps.push(seq),
+            Event::Tool(ToolEvent::Called(called)) => {
                 open.calls.retain(|(call, _)| *call != called.call);
                 open.calls.push((called.call.clone(), seq));
             }
-            Event::ToolProgressed(progressed) => {
+            Event::Tool(ToolEvent::Progressed(progressed)) => {
                 let called = open.calls.iter().find(|(call, _)| *call == progressed.call);
                 self.calls.extend(called.map(|(_, called)| (*called, seq)));
             }
-            Event::ToolSettled(settled) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
-            Event::AgentProfileRecorded(_) | Event::ToolsRecorded(_) => open.recorded = true,
-            Event::RequestSent(sent) if sent.purpose == Purpose::Turn => {
+            Event::Tool(ToolEvent::Settled(settled)) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
+            Event::Profile(ProfileEvent::AgentRecorded(_)) | Event::Profile(ProfileEvent::ToolsRecorded(_)) => {
+                open.recorded = true
+            }
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Turn => {
                 let given = Some((sent.agent_profile, sent.tools));
                 // A request that is given what the one before was changes nothing, unless something new could be named.
                 if open.given != given || open.recorded {
@@ -101,7 +107,7 @@ fn taken<K: PartialEq>(open: &mut Vec<(K, Seq)>, name: &K, end: Seq) -> Option<(
 
 /// Every text of an event.
 fn texts(event: &Event, blobs: &dyn Blobs, see: &mut dyn FnMut(&str)) {
-    if let Event::ToolsRecorded(recorded) = event {
+    if let Event::Profile(ProfileEvent::ToolsRecorded(recorded)) = event {
         recorded.tools.iter().for_each(|tool| see(&tool.name));
     }
     // Texts are visited as what can be moved to blobs, so that a copy is lent.
@@ -133,7 +139,12 @@ pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeS
             texts(record.event, past.blobs(), &mut |held| holds |= held.contains(text));
             if holds {
                 wanted.insert(record.seq);
-                if matches!(record.event, Event::TextEnded(_) | Event::ReasoningEnded(_) | Event::ToolCalled(_)) {
+                if matches!(
+                    record.event,
+                    Event::Step(StepEvent::TextEnded(_))
+                        | Event::Step(StepEvent::ReasoningEnded(_))
+                        | Event::Tool(ToolEvent::Called(_))
+                ) {
                     fragments.insert(record.seq);
                 }
             }

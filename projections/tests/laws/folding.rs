@@ -2,7 +2,7 @@
 
 use super::story::{Writer, commands};
 use super::{feed, fold, shown, transcript};
-use annals_core::event::SessionForked;
+use annals_core::event::{InputEvent, SessionForked};
 use annals_core::{Batch, Event, NoBlobs, Record, Seq, SessionId, Time};
 use annals_projections::{Messages, SessionView, ToJson, Transcript};
 use proptest::prelude::*;
@@ -120,7 +120,7 @@ proptest! {
         let mut page = Messages::default();
         let in_reach = |record: &Record<'_>| record.seq >= first && record.seq < until;
         for record in log.iter().flat_map(Batch::records) {
-            if in_reach(&record) || matches!(record.event, Event::InputAdmitted(_)) {
+            if in_reach(&record) || matches!(record.event, Event::Input(InputEvent::Admitted(_))) {
                 page.apply(&record);
             }
         }

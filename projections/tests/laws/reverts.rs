@@ -2,6 +2,7 @@
 
 use super::story::{Command, Writer, commands};
 use super::{but_for_time, fold, transcript};
+use annals_core::event::SessionEvent;
 use annals_core::{Batch, Event, NoBlobs, Seq};
 use annals_projections::{Body, History, SessionView, ToJson};
 use proptest::prelude::*;
@@ -73,7 +74,7 @@ proptest! {
         prop_assert!(after.calls.open.iter().all(|open| never.calls.is_used(&open.call)));
         // What the removed steps changed is told no more; a move among them has begun anew all the same.
         let removed = writer.batches.iter().filter(|batch| batch.first >= revert.first_removed);
-        if !removed.flat_map(|batch| &batch.events).any(|event| matches!(event, Event::SessionMoved(_))) {
+        if !removed.flat_map(|batch| &batch.events).any(|event| matches!(event, Event::Session(SessionEvent::Moved(_)))) {
             prop_assert_eq!(after.session.changed.totals(), never.session.changed.totals());
             prop_assert_eq!(&after.session.changed.first, &never.session.changed.first);
         }

@@ -2,7 +2,7 @@
 
 use super::fold;
 use super::story::{Writer, commands};
-use annals_core::event::ToolOutcome;
+use annals_core::event::{ContextEvent, FilesEvent, InputEvent, MessageEvent, SessionEvent, ToolEvent, ToolOutcome};
 use annals_core::{Batch, Event, Seq};
 use annals_projections::{Body, Content, Messages, Status};
 use proptest::prelude::*;
@@ -15,7 +15,7 @@ proptest! {
         let view = fold(&log);
         let pending: BTreeSet<_> = view.inbox.pending.iter().map(|pending| &pending.input).collect();
         let promoted: BTreeSet<_> = log.iter().flat_map(|batch| &batch.events).filter_map(|event| match event {
-            Event::InputPromoted(promoted) => Some(&promoted.input),
+            Event::Input(InputEvent::Promoted(promoted)) => Some(&promoted.input),
             _ => None,
         }).collect();
         prop_assert!(pending.is_disjoint(&promoted));
@@ -28,7 +28,7 @@ proptest! {
         let mut messages = Messages::default();
         log.iter().flat_map(Batch::records).for_each(|record| { messages.apply(&record); });
         let settled: Vec<_> = log.iter().flat_map(|batch| &batch.events).filter_map(|event| match event {
-            Event::ToolSettled(settled) => Some((settled.call.clone(), settled.outcome)),
+            Event::Tool(ToolEvent::Settled(settled)) => Some((settled.call.clone(), settled.outcome)),
             _ => None,
         }).collect();
         let shown: Vec<_> = messages.list().iter().flat_map(|message| match &message.body {
@@ -51,12 +51,12 @@ proptest! {
         let mut expected = std::collections::BTreeMap::new();
         for event in log.iter().flat_map(|batch| &batch.events) {
             match event {
-                Event::EpochStarted(started) => expected = started.entries.clone(),
-                Event::SnapshotAdvanced(advanced) => {
+                Event::Context(ContextEvent::EpochStarted(started)) => expected = started.entries.clone(),
+                Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => {
                     expected.extend(advanced.set.clone());
                     advanced.removed.iter().for_each(|key| { expected.remove(key); });
                 }
-                Event::SessionMoved(_) | Event::RevertCommitted(_) => expected.clear(),
+                Event::Session(SessionEvent::Moved(_)) | Event::Files(FilesEvent::RevertCommitted(_)) => expected.clear(),
                 _ => {}
             }
         }
@@ -70,9 +70,9 @@ proptest! {
         let mut pins: Vec<(Seq, Seq, bool)> = Vec::new();
         for record in log.iter().flat_map(Batch::records) {
             match record.event {
-                Event::MessagePinned(pinned) => pins.push((pinned.message, record.seq, true)),
-                Event::MessageUnpinned(unpinned) => pins.push((unpinned.message, record.seq, false)),
-                Event::RevertCommitted(revert) => pins.retain(|(_, at, _)| *at < revert.first_removed),
+                Event::Message(MessageEvent::Pinned(pinned)) => pins.push((pinned.message, record.seq, true)),
+                Event::Message(MessageEvent::Unpinned(unpinned)) => pins.push((unpinned.message, record.seq, false)),
+                Event::Files(FilesEvent::RevertCommitted(revert)) => pins.retain(|(_, at, _)| *at < revert.first_removed),
                 _ => {}
             }
         }

@@ -14,7 +14,7 @@ pub use command::{Command, commands};
 pub use facts::settled;
 
 use annals_core::event::*;
-use annals_core::{Batch, CallId, Event, InputId, Key, RequestId, Seq, SessionId, Time};
+use annals_core::{Batch, CallId, Event, InputId, Key, Legality, RequestId, Seq, SessionId, Time};
 use facts::location;
 use std::collections::BTreeSet;
 
@@ -42,6 +42,7 @@ pub struct Writer {
     titling: Option<RequestId>,
     restoring: bool,
     departing: bool,
+    legality: Legality,
 }
 
 impl Writer {
@@ -68,6 +69,7 @@ impl Writer {
             titling: None,
             restoring: false,
             departing: false,
+            legality: Legality::default(),
         };
         writer.append(vec![
             SessionCreated {
@@ -92,6 +94,10 @@ impl Writer {
 
     pub fn append(&mut self, events: Vec<Event>) -> Seq {
         let first = self.next;
+        for event in &events {
+            assert_eq!(self.legality.may_follow(event), Ok(()), "event {}: {event:?}", self.legality.next());
+            self.legality.apply(event);
+        }
         let prev = self.batches.last().map(|batch| batch.digest);
         self.at = self.at.plus(1_000);
         let sealed = Batch::seal(self.session, first, self.at, prev, events).expect("a legal batch seals");

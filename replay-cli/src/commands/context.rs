@@ -6,6 +6,7 @@ use crate::json;
 use crate::layout::{Sheet, plain};
 use crate::look::{Look, Tone, counted};
 use crate::message;
+use annals_core::event::ContextEvent;
 use annals_core::{Blobs, Event, Seq, Snapshot};
 use annals_projections::{Epoch, Epochs, ToJson};
 use std::io::Write;
@@ -155,7 +156,7 @@ async fn marks(epochs: &Epochs, found: &Found, desk: &Desk, out: &mut (dyn Write
 }
 
 fn facts(event: &Event, at: annals_core::Time, look: &Look) -> String {
-    let Event::EpochStarted(started) = event else { return String::new() };
+    let Event::Context(ContextEvent::EpochStarted(started)) = event else { return String::new() };
     let keys: Vec<&str> = started.parts.iter().map(|part| part.key.as_str()).collect();
     let what = if started.known { keys.join(", ") } else { "not recorded".to_owned() };
     format!("{}  {what}", look.clock(at))

@@ -6,6 +6,7 @@ use crate::json;
 use crate::layout::{columns, wrap};
 use crate::look::{Look, Tone};
 use crate::reader::Reader;
+use annals_core::event::SessionEvent;
 use annals_core::{Event, Kind, Record, Seq};
 use annals_inspect::timeline::brief;
 use annals_projections::ToJson;
@@ -139,7 +140,7 @@ async fn nth_last(
 pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
     let first = reader.log().read(session, Seq::ZERO, 1).await?;
     Ok(match first.first().and_then(|slice| slice.batch.events.first()) {
-        Some(Event::SessionCreated(created)) => created.location.directory.clone(),
+        Some(Event::Session(SessionEvent::Created(created))) => created.location.directory.clone(),
         _ => String::new(),
     })
 }

@@ -5,6 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, name, plain};
 use crate::look::{Look, Tone, counted, thousands};
+use annals_core::event::StepEvent;
 use annals_core::{Digest, Event};
 use annals_inspect::SessionAt;
 use annals_inspect::prove::{Wire, body_of, prove_all};
@@ -128,7 +129,7 @@ async fn one(
     let Some(mark) = wanted.checked_sub(1).and_then(|at| marks.marks.get(at)) else { return Err(none) };
     let slices = found.reader.log().read(found.session, mark.seq, 1).await?;
     let sent = slices.first().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
-    let Some(Event::RequestSent(sent)) = sent.map(|record| record.event) else { return Err(none) };
+    let Some(Event::Step(StepEvent::RequestSent(sent))) = sent.map(|record| record.event) else { return Err(none) };
     let view = found.reader.view(found.session, mark.seq).await?;
     let request = rebuild(&view, sent, found.reader.blobs())?;
     if wire {

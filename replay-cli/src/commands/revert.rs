@@ -10,6 +10,7 @@ use crate::look::counted;
 use crate::message_ref::MessageRef;
 use crate::reader::Reader;
 use crate::undoing;
+use annals_core::event::{SessionEvent, StepEvent};
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_projections::{SessionView, Transcript};
 use annals_runtime::worktree::{FilesError, Plan};
@@ -206,7 +207,9 @@ impl Place {
         }
         let first = self.reader.log().read(self.session, Seq::ZERO, 1).await?;
         Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
-            Event::SessionCreated(created) => created.origin.as_ref().map(|origin| origin.agent.clone()),
+            Event::Session(SessionEvent::Created(created)) => {
+                created.origin.as_ref().map(|origin| origin.agent.clone())
+            }
             _ => None,
         }))
     }
@@ -223,8 +226,8 @@ impl Place {
         };
         let mut captured = false;
         let visit = |record: &annals_core::Record<'_>| match record.event {
-            Event::StepStarted(started) => captured |= started.files.is_some(),
-            Event::StepEnded(ended) => captured |= ended.files.is_some() || !ended.changed.is_empty(),
+            Event::Step(StepEvent::Started(started)) => captured |= started.files.is_some(),
+            Event::Step(StepEvent::Ended(ended)) => captured |= ended.files.is_some() || !ended.changed.is_empty(),
             _ => {}
         };
         self.reader.each(self.session, first_removed, self.head.next, visit).await?;

@@ -4,6 +4,10 @@ use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::layout::{clip, columns, plain};
 use crate::look::{Look, Tone, counted};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent,
+    ToolEvent,
+};
 use annals_core::{Event, Record, Seq, SessionId, Text};
 use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
@@ -65,27 +69,31 @@ impl By {
 fn texts(event: &Event) -> Vec<(By, std::borrow::Cow<'_, Text>)> {
     use std::borrow::Cow::{Borrowed, Owned};
     match event {
-        Event::SessionTitled(titled) => vec![(By::Context, Owned(titled.title.as_str().into()))],
-        Event::InputAdmitted(admitted) => vec![(By::User, Borrowed(&admitted.text))],
-        Event::EpochStarted(started) => started.parts.iter().map(|part| (By::Context, Borrowed(&part.text))).collect(),
-        Event::ContextAdmitted(told) => vec![(By::Context, Borrowed(&told.text))],
-        Event::StepFailed(failed) => vec![(By::Model, Borrowed(&failed.error.message))],
-        Event::TextEnded(ended) => vec![(By::Model, Borrowed(&ended.text))],
-        Event::ReasoningEnded(ended) => vec![(By::Model, Borrowed(&ended.text))],
-        Event::ToolCalled(called) => {
+        Event::Session(SessionEvent::Titled(titled)) => vec![(By::Context, Owned(titled.title.as_str().into()))],
+        Event::Input(InputEvent::Admitted(admitted)) => vec![(By::User, Borrowed(&admitted.text))],
+        Event::Context(ContextEvent::EpochStarted(started)) => {
+            started.parts.iter().map(|part| (By::Context, Borrowed(&part.text))).collect()
+        }
+        Event::Context(ContextEvent::Admitted(told)) => vec![(By::Context, Borrowed(&told.text))],
+        Event::Step(StepEvent::Failed(failed)) => vec![(By::Model, Borrowed(&failed.error.message))],
+        Event::Step(StepEvent::TextEnded(ended)) => vec![(By::Model, Borrowed(&ended.text))],
+        Event::Step(StepEvent::ReasoningEnded(ended)) => vec![(By::Model, Borrowed(&ended.text))],
+        Event::Tool(ToolEvent::Called(called)) => {
             vec![(By::Model, Owned(called.name.as_str().into())), (By::Model, Borrowed(&called.input.0))]
         }
-        Event::ToolSettled(settled) => {
+        Event::Tool(ToolEvent::Settled(settled)) => {
             let error = settled.error.iter().map(|error| (By::Tool, Borrowed(error)));
             std::iter::once((By::Tool, Borrowed(&settled.output))).chain(error).collect()
         }
-        Event::PermissionReplied(replied) => {
+        Event::Permission(PermissionEvent::Replied(replied)) => {
             replied.feedback.iter().map(|feedback| (By::User, Borrowed(feedback))).collect()
         }
-        Event::CompactionEnded(ended) => vec![(By::Context, Borrowed(&ended.summary))],
-        Event::SyntheticAdded(added) => vec![(By::Context, Borrowed(&added.text))],
-        Event::ShellRan(ran) => vec![(By::User, Borrowed(&ran.command)), (By::Tool, Borrowed(&ran.output))],
-        Event::ChildSettled(settled) => vec![(By::Tool, Borrowed(&settled.result))],
+        Event::Compaction(CompactionEvent::Ended(ended)) => vec![(By::Context, Borrowed(&ended.summary))],
+        Event::Message(MessageEvent::SyntheticAdded(added)) => vec![(By::Context, Borrowed(&added.text))],
+        Event::Message(MessageEvent::ShellRan(ran)) => {
+            vec![(By::User, Borrowed(&ran.command)), (By::Tool, Borrowed(&ran.output))]
+        }
+        Event::Child(ChildEvent::Settled(settled)) => vec![(By::Tool, Borrowed(&settled.result))],
         // Names, ids and numbers: `log` lists them.
         _ => Vec::new(),
     }

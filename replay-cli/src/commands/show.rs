@@ -117,10 +117,10 @@ fn field(look: &Look, out: &mut dyn Write, name: &str, value: &Value, depth: usi
     match value {
         Value::Null => writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "none"))?,
         Value::Object(fields) if fields.is_empty() => {
-            writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?
+            writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?;
         }
         Value::Array(items) if items.is_empty() => {
-            writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?
+            writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?;
         }
         Value::Object(fields) => {
             writeln!(out, "{indent}{}", label.trim_end())?;

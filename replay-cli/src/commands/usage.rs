@@ -6,6 +6,7 @@ use crate::json;
 use crate::layout::{columns, name, pad};
 use crate::look::{Look, Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
+use annals_core::event::SessionEvent;
 use annals_core::{Event, ModelName, Record};
 use annals_projections::{Projection, ToJson, Unpriced, UsageTotals};
 use std::collections::BTreeMap;
@@ -32,7 +33,7 @@ struct ByModel {
 impl ByModel {
     fn apply(&mut self, record: &Record<'_>) {
         self.all.apply(record);
-        if let Event::SessionForked(_) = record.event {
+        if let Event::Session(SessionEvent::Forked(_)) = record.event {
             self.models.clear();
         }
         self.unpriced.apply(record);

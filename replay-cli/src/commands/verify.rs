@@ -14,6 +14,9 @@ use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_s
 use std::io::Write;
 use std::path::Path;
 
+/// How many anomalies are listed.
+const ANOMALIES: usize = 3;
+
 /// Proves that nothing was altered: every digest, every link of the chain, every blob.
 ///
 /// Without WHAT, the whole store. Whoever could rewrite the log could also compute new digests: compare with a head
@@ -290,6 +293,12 @@ fn draw(
         if report.more > 0 {
             writeln!(out, "  … and {} more", report.more)?;
         }
+    }
+    for anomaly in report.anomalies.iter().take(ANOMALIES) {
+        writeln!(out, "  {}", look.paint(Tone::Warn, &format!("unusual, not damaged: {anomaly}")))?;
+    }
+    if let more @ 1.. = report.anomalies.len().saturating_sub(ANOMALIES) {
+        writeln!(out, "  … and {more} more such events")?;
     }
     if report.sessions.len() <= 3 {
         for proven in &report.sessions {

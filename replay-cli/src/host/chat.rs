@@ -195,7 +195,7 @@ impl<'a> Chat<'a> {
                 WORDS.iter().for_each(|(word, does)| self.aside(&format!("{word:widest$}  {does}")));
             }
             (Word::Model(None), _) => {
-                self.aside(&format!("{} answers; `annals models` lists others", self.chosen.model))
+                self.aside(&format!("{} answers; `annals models` lists others", self.chosen.model));
             }
             (Word::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
                 None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
@@ -229,7 +229,7 @@ impl<'a> Chat<'a> {
             }
             (Word::Quit, _) => return Ok(Then::Ends),
             (Word::Unknown(word), _) => {
-                self.warn(&format!("{word} is nothing that can be said here; /help lists what is"))
+                self.warn(&format!("{word} is nothing that can be said here; /help lists what is"));
             }
             (_, None) => self.aside("nothing was said yet"),
             (Word::Undo, Some(session)) => self.undo(&session).await?,

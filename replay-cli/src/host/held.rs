@@ -1,6 +1,7 @@
 //! Notices that wait while a question is open: what would be shown of them, and no more.
 
 use annals_core::Event;
+use annals_core::event::ToolEvent;
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ impl Held {
         match notice {
             Notice::Busy(_) | Notice::Idle { .. } => {}
             Notice::Committed(batch) => {
-                if batch.records().any(|record| !matches!(record.event, Event::ToolProgressed(_))) {
+                if batch.records().any(|record| !matches!(record.event, Event::Tool(ToolEvent::Progressed(_)))) {
                     self.0.push_back(Notice::Committed(batch));
                 }
             }

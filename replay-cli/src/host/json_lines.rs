@@ -1,5 +1,6 @@
 //! A run as JSON lines, for programs; `docs/run.md` describes them.
 
+use annals_core::event::ChildEvent;
 use annals_core::{Blobs, Event, SessionId};
 use annals_projections::{SessionView, event_json};
 use annals_runtime::bus::{Fragment, Notice};
@@ -40,7 +41,7 @@ impl JsonLines {
         }
         match notice {
             Notice::Committed(batch) => batch.records().try_for_each(|record| {
-                if let Event::ChildStarted(started) = record.event {
+                if let Event::Child(ChildEvent::Started(started)) = record.event {
                     self.sessions.insert(started.child);
                 }
                 let told = json!({

@@ -5,8 +5,8 @@ use crate::desk::Desk;
 use crate::error::CliError;
 use crate::reader::Reader;
 use crate::undoing;
-use annals_core::event::Location;
-use annals_core::{AgentName, ModelName, SessionId};
+use annals_core::event::{Location, SessionEvent};
+use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
 use annals_projections::CatalogueEntry;
 use annals_runtime::{NewSession, Refusal, Session};
 use annals_store::OpenMode;
@@ -120,7 +120,10 @@ async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError
     let until = reader.until(session, None).await?;
     let info = reader.look(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
-    let is_imported = info.origin.is_some();
+    let first = reader.log().read(session, Seq::ZERO, 1).await?;
+    let created = first.first().and_then(|slice| slice.batch.events.first());
+    let is_imported =
+        matches!(created, Some(Event::Session(SessionEvent::Created(created))) if created.origin.is_some());
     Ok(Found { reader, session, agent: info.agent, model: info.model, directory, moves_from: None, is_imported })
 }
 

@@ -12,7 +12,10 @@ pub use world::{UNBOUNDED, World};
 use super::HostError;
 use crate::error::CliError;
 use crate::reader::Reader;
-use annals_core::event::{CompactionReason, InputAdmitted, Purpose, ToolDefinition, ToolSettled};
+use annals_core::event::{
+    CompactionEvent, CompactionReason, InputAdmitted, InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent,
+    ToolDefinition, ToolEvent, ToolSettled,
+};
 use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot};
 use annals_projections::{Projection, SessionView};
 use annals_runtime::NewInput;
@@ -87,10 +90,10 @@ struct Reading<'a> {
 
 impl Reading<'_> {
     fn take(&mut self, record: &Record<'_>, stands: &impl Fn(Seq) -> bool) {
-        if let Event::InputAdmitted(admitted) = record.event {
+        if let Event::Input(InputEvent::Admitted(admitted)) = record.event {
             self.admitted.insert(admitted.input.clone(), admitted.clone());
         }
-        if let Event::InputPromoted(promoted) = record.event
+        if let Event::Input(InputEvent::Promoted(promoted)) = record.event
             && record.seq >= self.wanted
             && stands(record.seq)
             && let Some(admitted) = self.admitted.remove(&promoted.input)
@@ -104,7 +107,7 @@ impl Reading<'_> {
         if self.begun && stands(record.seq) {
             self.later(record);
         }
-        if let Event::ToolsRecorded(recorded) = record.event {
+        if let Event::Profile(ProfileEvent::ToolsRecorded(recorded)) = record.event {
             self.found.tools = recorded.tools.clone();
         }
         self.view.apply(record);
@@ -124,20 +127,28 @@ impl Reading<'_> {
 
     fn later(&mut self, record: &Record<'_>) {
         match record.event {
-            Event::AgentSwitched(switched) => self.found.deeds.push(Deed::Agent(switched.agent.clone())),
-            Event::ModelSwitched(switched) => self.found.deeds.push(Deed::Model(switched.model.clone())),
-            Event::CompactionStarted(started) if started.reason == CompactionReason::Manual => {
+            Event::Session(SessionEvent::AgentSwitched(switched)) => {
+                self.found.deeds.push(Deed::Agent(switched.agent.clone()))
+            }
+            Event::Session(SessionEvent::ModelSwitched(switched)) => {
+                self.found.deeds.push(Deed::Model(switched.model.clone()))
+            }
+            Event::Compaction(CompactionEvent::Started(started)) if started.reason == CompactionReason::Manual => {
                 self.found.deeds.push(Deed::Compaction);
             }
             // A boundary that ended in a compaction or in pruning was followed by another one.
-            Event::CompactionStarted(started) if started.reason == CompactionReason::Auto => self.boundary(),
-            Event::ToolOutputsPruned(_) => self.boundary(),
-            Event::RequestSent(sent) if sent.purpose == Purpose::Turn && sent.attempt == 1 => self.boundary(),
-            Event::ToolCalled(called) if !called.hosted => {
+            Event::Compaction(CompactionEvent::Started(started)) if started.reason == CompactionReason::Auto => {
+                self.boundary()
+            }
+            Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => self.boundary(),
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Turn && sent.attempt == 1 => {
+                self.boundary()
+            }
+            Event::Tool(ToolEvent::Called(called)) if !called.hosted => {
                 let input = called.input.0.resolve(self.blobs).into_owned();
                 self.called.insert(called.call.clone(), (called.name.clone(), input));
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 if let Some((name, input)) = self.called.remove(&settled.call) {
                     self.found.calls.push((name, input, (**settled).clone()));
                 }

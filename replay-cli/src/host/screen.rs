@@ -11,7 +11,10 @@ use super::screen_tools::Calls;
 use crate::layout::plain;
 use crate::look::{Look, Tone, counted, duration};
 use crate::remarks::Remarks;
-use annals_core::event::{Failure, Finish, PermissionReplied, Purpose, Reply};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, Finish, InputEvent, MessageEvent, PermissionEvent,
+    Purpose, SessionEvent, StepEvent, ToolEvent,
+};
 use annals_core::{Blobs, Event, InputId, PermissionId, Record, SessionId, Text};
 use annals_inspect::timeline::one_line;
 use annals_projections::SessionView;
@@ -255,7 +258,7 @@ impl Screen {
     }
 
     fn record(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
-        if let Event::ChildStarted(started) = record.event {
+        if let Event::Child(ChildEvent::Started(started)) = record.event {
             self.calls.child(started.child, started.agent.as_str());
             self.tasks.began(started);
         }
@@ -263,15 +266,15 @@ impl Screen {
             self.about_permissions(record, out)?;
             return self.call_of(record, blobs, out);
         }
-        if let Event::RequestSent(sent) = record.event
+        if let Event::Step(StepEvent::RequestSent(sent)) = record.event
             && sent.purpose != Purpose::Title
         {
             self.asked = Some((sent.model.to_string(), Instant::now()));
         }
         let brief = |text: &Text| one_line(&plain(&text.resolve(blobs)));
         match record.event {
-            Event::ChildSettled(settled) => self.task_ended(settled, blobs, out),
-            Event::InputAdmitted(admitted) => {
+            Event::Child(ChildEvent::Settled(settled)) => self.task_ended(settled, blobs, out),
+            Event::Input(InputEvent::Admitted(admitted)) => {
                 match self.tasks.gave_input() {
                     // Its text was shown with the end of the task.
                     true => drop(self.typed.insert(admitted.input.clone())),
@@ -279,7 +282,7 @@ impl Screen {
                 }
                 Ok(())
             }
-            Event::InputPromoted(promoted) => match self.inputs.remove(&promoted.input) {
+            Event::Input(InputEvent::Promoted(promoted)) => match self.inputs.remove(&promoted.input) {
                 None => {
                     // What was said before the result of a task came is not the answer to it.
                     if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
@@ -289,35 +292,41 @@ impl Screen {
                 }
                 _ => Ok(()),
             },
-            Event::EpochStarted(started) if started.cause != annals_core::event::EpochCause::FirstTurn => {
+            Event::Context(ContextEvent::EpochStarted(started))
+                if started.cause != annals_core::event::EpochCause::FirstTurn =>
+            {
                 self.aside(&format!("a new baseline: {}", started.cause), out)
             }
-            Event::EpochReplacementBlocked(blocked) => {
+            Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => {
                 let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
                 self.line(Tone::Warn, &format!("the baseline cannot be replaced yet: {}", keys.join(", ")), out)
             }
-            Event::ContextAdmitted(told) => {
+            Event::Context(ContextEvent::Admitted(told)) => {
                 let keys: Vec<&str> = told.keys.iter().map(|key| key.as_str()).collect();
                 self.aside(&format!("told the model what changed: {}", keys.join(", ")), out)
             }
-            Event::StepStarted(_) => {
+            Event::Step(StepEvent::Started(_)) => {
                 self.shown.clear();
                 Ok(())
             }
-            Event::StepFailed(_) => {
+            Event::Step(StepEvent::Failed(_)) => {
                 self.asked = None;
                 Ok(())
             }
-            Event::TextEnded(ended) => self.ended(false, ended.index, &ended.text.resolve(blobs), out),
-            Event::ReasoningEnded(ended) => self.ended(true, ended.index, &ended.text.resolve(blobs), out),
-            Event::ToolCalled(called) => {
+            Event::Step(StepEvent::TextEnded(ended)) => self.ended(false, ended.index, &ended.text.resolve(blobs), out),
+            Event::Step(StepEvent::ReasoningEnded(ended)) => {
+                self.ended(true, ended.index, &ended.text.resolve(blobs), out)
+            }
+            Event::Tool(ToolEvent::Called(called)) => {
                 if !called.hosted {
                     self.said_before_tools(out)?;
                 }
                 self.call_of(record, blobs, out)
             }
-            Event::ToolSettled(_) | Event::ToolProgressed(_) => self.call_of(record, blobs, out),
-            Event::StepEnded(ended) => {
+            Event::Tool(ToolEvent::Settled(_)) | Event::Tool(ToolEvent::Progressed(_)) => {
+                self.call_of(record, blobs, out)
+            }
+            Event::Step(StepEvent::Ended(ended)) => {
                 self.asked = None;
                 match ended.finish {
                     Finish::Length => self.line(Tone::Warn, "the answer reached the model's output limit", out),
@@ -325,32 +334,40 @@ impl Screen {
                     Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other | Finish::Paused => Ok(()),
                 }
             }
-            Event::RetryScheduled(retry) => {
+            Event::Step(StepEvent::RetryScheduled(retry)) => {
                 self.asked = None;
                 let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));
                 let Failure { message, .. } = &retry.error;
                 self.line(Tone::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
             }
-            Event::PermissionAsked(_) | Event::PermissionReplied(_) => self.about_permissions(record, out),
-            Event::CompactionStarted(started) => {
+            Event::Permission(PermissionEvent::Asked(_)) | Event::Permission(PermissionEvent::Replied(_)) => {
+                self.about_permissions(record, out)
+            }
+            Event::Compaction(CompactionEvent::Started(started)) => {
                 self.aside(&format!("compacting the history ({})", started.reason), out)
             }
-            Event::CompactionEnded(_) => self.aside("the history was compacted; the log keeps all of it", out),
-            Event::CompactionFailed(failed) => {
+            Event::Compaction(CompactionEvent::Ended(_)) => {
+                self.aside("the history was compacted; the log keeps all of it", out)
+            }
+            Event::Compaction(CompactionEvent::Failed(failed)) => {
                 self.line(Tone::Warn, &format!("the compaction failed: {}", brief(&failed.error.message)), out)
             }
-            Event::ToolOutputsPruned(pruned) => {
+            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
                 let count = counted(pruned.calls.len() as u64, "old tool output");
                 self.aside(&format!("{count} left the model's view; the log keeps them"), out)
             }
-            Event::RedactionApplied(applied) => {
+            Event::Message(MessageEvent::RedactionApplied(applied)) => {
                 let counts: Vec<String> =
                     applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
                 self.line(Tone::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
             }
-            Event::AgentSwitched(switched) => self.aside(&format!("agent {}", switched.agent), out),
-            Event::ModelSwitched(switched) => self.aside(&format!("model {}", switched.model), out),
-            Event::RevertCommitted(_) => self.aside("what was undone has left the history", out),
+            Event::Session(SessionEvent::AgentSwitched(switched)) => {
+                self.aside(&format!("agent {}", switched.agent), out)
+            }
+            Event::Session(SessionEvent::ModelSwitched(switched)) => {
+                self.aside(&format!("model {}", switched.model), out)
+            }
+            Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("what was undone has left the history", out),
             _ => Ok(()),
         }
     }

@@ -3,7 +3,7 @@
 use super::Screen;
 use crate::layout::{clip, plain};
 use crate::look::{Tone, counted};
-use annals_core::event::{PermissionReplied, Reply};
+use annals_core::event::{PermissionEvent, PermissionReplied, Reply};
 use annals_core::{Event, Record};
 use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
@@ -12,13 +12,13 @@ impl Screen {
     /// Questions and their answers, also those of children.
     pub(super) fn about_permissions(&mut self, record: &Record<'_>, out: &mut dyn Write) -> io::Result<()> {
         match record.event {
-            Event::PermissionAsked(asked) => {
+            Event::Permission(PermissionEvent::Asked(asked)) => {
                 let call = asked.call.as_ref().and_then(|call| self.calls.told(record.session, call));
                 let about = || format!("{} {}", asked.action, plain(&asked.resources.join(" ")));
                 self.questions.insert(asked.permission.clone(), call.unwrap_or_else(about));
                 Ok(())
             }
-            Event::PermissionReplied(replied) => self.replied(replied, out),
+            Event::Permission(PermissionEvent::Replied(replied)) => self.replied(replied, out),
             _ => Ok(()),
         }
     }

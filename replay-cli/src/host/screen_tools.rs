@@ -5,7 +5,7 @@ use super::Screen;
 use crate::escape::control;
 use crate::layout::{clip, plain};
 use crate::look::{Tone, counted, duration};
-use annals_core::event::{ToolOutcome, ToolProgressed, ToolSettled};
+use annals_core::event::{ToolEvent, ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
 use annals_inspect::timeline::{failed_exit, input_in_brief, last_lines, one_line, output_in_brief};
 use serde_json::Value;
@@ -109,7 +109,7 @@ impl Screen {
             None => return Ok(()),
         };
         match record.event {
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 let about = input_in_brief(&called.input, &self.directory, blobs);
                 let told = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
                 let key = (record.session, called.call.clone());
@@ -123,11 +123,11 @@ impl Screen {
                 }
                 Ok(())
             }
-            Event::ToolProgressed(progressed) => {
+            Event::Tool(ToolEvent::Progressed(progressed)) => {
                 self.calls.progressed(record.session, progressed, blobs);
                 Ok(())
             }
-            Event::ToolSettled(settled) => self.settled(record, settled, blobs, out),
+            Event::Tool(ToolEvent::Settled(settled)) => self.settled(record, settled, blobs, out),
             _ => Ok(()),
         }
     }

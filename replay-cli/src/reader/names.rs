@@ -2,6 +2,7 @@
 
 use super::Reader;
 use crate::error::{Candidate, CliError};
+use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
 use std::collections::BTreeMap;
@@ -122,8 +123,10 @@ impl Reader {
                 Err(_) => continue,
             };
             let origin = first.first().and_then(|slice| match slice.batch.events.first()? {
-                Event::SessionCreated(created) => created.origin.as_ref().map(|origin| origin.id == name),
-                Event::SessionForked(forked) => forked.origin.as_ref().map(|origin| origin.id == name),
+                Event::Session(SessionEvent::Created(created)) => {
+                    created.origin.as_ref().map(|origin| origin.id == name)
+                }
+                Event::Session(SessionEvent::Forked(forked)) => forked.origin.as_ref().map(|origin| origin.id == name),
                 _ => None,
             });
             if origin == Some(true) {

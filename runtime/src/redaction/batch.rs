@@ -4,7 +4,10 @@
 use super::Redactor;
 use super::doors::Door;
 use annals_core::Event;
-use annals_core::event::{Failure, RedactionApplied};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
+    ProfileEvent, RedactionApplied, SessionEvent, StepEvent, ToolEvent,
+};
 use std::sync::Arc;
 
 /// Takes the secrets out of facts that are about to be appended, and adds the fact that it did, once.
@@ -12,7 +15,7 @@ pub(super) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
     let mut door = Door::new(Some(redactor));
     events.iter_mut().for_each(|event| door.event(event));
     events.retain(|event| match event {
-        Event::RedactionApplied(applied) => {
+        Event::Message(MessageEvent::RedactionApplied(applied)) => {
             door.count(&applied.counts);
             false
         }
@@ -25,85 +28,85 @@ impl Door {
     /// One fact. A new kind is sorted in here, or nothing compiles.
     pub(super) fn event(&mut self, event: &mut Event) {
         match event {
-            Event::SessionCreated(created) => self.optional(&mut created.title),
-            Event::SessionForked(forked) => self.optional(&mut forked.title),
+            Event::Session(SessionEvent::Created(created)) => self.optional(&mut created.title),
+            Event::Session(SessionEvent::Forked(forked)) => self.optional(&mut forked.title),
             // A title that a model gave is the model's.
-            Event::SessionTitled(titled) if titled.request.is_none() => self.string(&mut titled.title),
-            Event::InputAdmitted(admitted) => {
+            Event::Session(SessionEvent::Titled(titled)) if titled.request.is_none() => self.string(&mut titled.title),
+            Event::Input(InputEvent::Admitted(admitted)) => {
                 self.text(&mut admitted.text);
                 admitted.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
             }
             // Their values passed when they were observed, before they were compared.
-            Event::EpochStarted(epoch) => {
+            Event::Context(ContextEvent::EpochStarted(epoch)) => {
                 epoch.parts.iter_mut().for_each(|part| self.told(&mut part.text));
                 epoch.entries.values_mut().filter_map(|entry| entry.removed.as_mut()).for_each(|text| self.text(text));
             }
-            Event::ContextAdmitted(message) => self.told(&mut message.text),
-            Event::SnapshotAdvanced(advance) => {
+            Event::Context(ContextEvent::Admitted(message)) => self.told(&mut message.text),
+            Event::Context(ContextEvent::SnapshotAdvanced(advance)) => {
                 advance.set.values_mut().filter_map(|entry| entry.removed.as_mut()).for_each(|text| self.text(text));
             }
-            Event::StepFailed(failed) => self.failure(&mut failed.error),
-            Event::RetryScheduled(retry) => self.failure(&mut retry.error),
-            Event::CompactionFailed(failed) => self.failure(&mut failed.error),
-            Event::TitleFailed(failed) => self.failure(&mut failed.error),
-            Event::RestoreAbandoned(abandoned) => self.failure(&mut abandoned.error),
-            Event::DepartureEnded(ended) => ended.error.iter_mut().for_each(|error| self.failure(error)),
-            Event::ToolProgressed(progressed) => {
+            Event::Step(StepEvent::Failed(failed)) => self.failure(&mut failed.error),
+            Event::Step(StepEvent::RetryScheduled(retry)) => self.failure(&mut retry.error),
+            Event::Compaction(CompactionEvent::Failed(failed)) => self.failure(&mut failed.error),
+            Event::Session(SessionEvent::TitleFailed(failed)) => self.failure(&mut failed.error),
+            Event::Files(FilesEvent::RestoreAbandoned(abandoned)) => self.failure(&mut abandoned.error),
+            Event::Files(FilesEvent::DepartureEnded(ended)) => ended.error.iter_mut().for_each(|error| self.failure(error)),
+            Event::Tool(ToolEvent::Progressed(progressed)) => {
                 progressed.output.iter_mut().for_each(|output| self.text(output));
                 progressed.structured.iter_mut().for_each(|value| self.json(value));
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 self.text(&mut settled.output);
                 settled.error.iter_mut().for_each(|error| self.text(error));
                 settled.structured.iter_mut().for_each(|value| self.json(value));
                 settled.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
             }
-            Event::PermissionReplied(replied) => replied.feedback.iter_mut().for_each(|feedback| self.text(feedback)),
-            Event::SyntheticAdded(added) => self.text(&mut added.text),
-            Event::ShellRan(shell) => {
+            Event::Permission(PermissionEvent::Replied(replied)) => replied.feedback.iter_mut().for_each(|feedback| self.text(feedback)),
+            Event::Message(MessageEvent::SyntheticAdded(added)) => self.text(&mut added.text),
+            Event::Message(MessageEvent::ShellRan(shell)) => {
                 self.text(&mut shell.command);
                 self.text(&mut shell.output);
             }
-            Event::RevertStaged(staged) => staged.diff.iter_mut().for_each(|diff| self.text(diff)),
+            Event::Files(FilesEvent::RevertStaged(staged)) => staged.diff.iter_mut().for_each(|diff| self.text(diff)),
             // What shapes a request passed before its hash was taken.
-            Event::AgentProfileRecorded(_)
-            | Event::ModelProfileRecorded(_)
-            | Event::ToolsRecorded(_)
-            | Event::OptionsRecorded(_)
-            | Event::RequestSent(_)
+            Event::Profile(ProfileEvent::AgentRecorded(_))
+            | Event::Profile(ProfileEvent::ModelRecorded(_))
+            | Event::Profile(ProfileEvent::ToolsRecorded(_))
+            | Event::Profile(ProfileEvent::OptionsRecorded(_))
+            | Event::Step(StepEvent::RequestSent(_))
             // What a model wrote.
-            | Event::SessionTitled(_)
-            | Event::TextEnded(_)
-            | Event::ReasoningEnded(_)
-            | Event::ToolCalled(_)
-            | Event::PermissionAsked(_)
-            | Event::CompactionEnded(_)
-            | Event::TodoUpdated(_)
-            | Event::ChildStarted(_)
-            | Event::ChildSettled(_)
+            | Event::Session(SessionEvent::Titled(_))
+            | Event::Step(StepEvent::TextEnded(_))
+            | Event::Step(StepEvent::ReasoningEnded(_))
+            | Event::Tool(ToolEvent::Called(_))
+            | Event::Permission(PermissionEvent::Asked(_))
+            | Event::Compaction(CompactionEvent::Ended(_))
+            | Event::Message(MessageEvent::TodoUpdated(_))
+            | Event::Child(ChildEvent::Started(_))
+            | Event::Child(ChildEvent::Settled(_))
             // Names, numbers, places and hashes.
-            | Event::SessionMoved(_)
-            | Event::AgentSwitched(_)
-            | Event::ModelSwitched(_)
-            | Event::InputPromoted(_)
-            | Event::InputWithdrawn(_)
-            | Event::InputDeliveryChanged(_)
-            | Event::EpochReplacementBlocked(_)
-            | Event::InstructionDiscovered(_)
-            | Event::StepStarted(_)
-            | Event::StepEnded(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionUndone(_)
-            | Event::ToolOutputsPruned(_)
-            | Event::MessagePinned(_)
-            | Event::MessageUnpinned(_)
-            | Event::RedactionApplied(RedactionApplied { .. })
-            | Event::FilesCaptured(_)
-            | Event::FilesSummarised(_)
-            | Event::RestoreBegun(_)
-            | Event::DepartureBegun(_)
-            | Event::RevertCleared(_)
-            | Event::RevertCommitted(_) => {}
+            | Event::Session(SessionEvent::Moved(_))
+            | Event::Session(SessionEvent::AgentSwitched(_))
+            | Event::Session(SessionEvent::ModelSwitched(_))
+            | Event::Input(InputEvent::Promoted(_))
+            | Event::Input(InputEvent::Withdrawn(_))
+            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Context(ContextEvent::EpochReplacementBlocked(_))
+            | Event::Context(ContextEvent::InstructionDiscovered(_))
+            | Event::Step(StepEvent::Started(_))
+            | Event::Step(StepEvent::Ended(_))
+            | Event::Compaction(CompactionEvent::Started(_))
+            | Event::Compaction(CompactionEvent::Undone(_))
+            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
+            | Event::Message(MessageEvent::Pinned(_))
+            | Event::Message(MessageEvent::Unpinned(_))
+            | Event::Message(MessageEvent::RedactionApplied(RedactionApplied { .. }))
+            | Event::Files(FilesEvent::Captured(_))
+            | Event::Files(FilesEvent::Summarised(_))
+            | Event::Files(FilesEvent::RestoreBegun(_))
+            | Event::Files(FilesEvent::DepartureBegun(_))
+            | Event::Files(FilesEvent::RevertCleared(_))
+            | Event::Files(FilesEvent::RevertCommitted(_)) => {}
         }
     }
 

@@ -4,7 +4,10 @@
 use super::doors::Door;
 use annals_core::Event;
 use annals_core::context::Entry;
-use annals_core::event::{FileChange, Location, Rule};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, FileChange, FilesEvent, InputEvent, Location, MessageEvent,
+    PermissionEvent, ProfileEvent, Rule, SessionEvent, StepEvent, ToolEvent,
+};
 
 impl Door {
     /// One fact of another agent's Session: every text in it. Ids, hashes and the names of agents, models and tools stay:
@@ -13,84 +16,84 @@ impl Door {
         self.event(event);
         match event {
             // Its origin is what the import is known again by.
-            Event::SessionCreated(created) => self.location(&mut created.location),
-            Event::SessionTitled(titled) => self.string(&mut titled.title),
-            Event::SessionMoved(moved) => self.location(&mut moved.location),
-            Event::AgentProfileRecorded(recorded) => {
+            Event::Session(SessionEvent::Created(created)) => self.location(&mut created.location),
+            Event::Session(SessionEvent::Titled(titled)) => self.string(&mut titled.title),
+            Event::Session(SessionEvent::Moved(moved)) => self.location(&mut moved.location),
+            Event::Profile(ProfileEvent::AgentRecorded(recorded)) => {
                 recorded.profile.system.iter_mut().for_each(|text| self.text(text));
                 recorded.profile.permissions.iter_mut().for_each(|rule| self.rule(rule));
             }
-            Event::ToolsRecorded(recorded) => recorded.tools.iter_mut().for_each(|tool| self.definition(tool)),
-            Event::OptionsRecorded(recorded) => self.options(&mut recorded.options),
-            Event::RequestSent(sent) => sent.prompt.iter_mut().for_each(|prompt| self.text(prompt)),
-            Event::EpochStarted(epoch) => {
+            Event::Profile(ProfileEvent::ToolsRecorded(recorded)) => recorded.tools.iter_mut().for_each(|tool| self.definition(tool)),
+            Event::Profile(ProfileEvent::OptionsRecorded(recorded)) => self.options(&mut recorded.options),
+            Event::Step(StepEvent::RequestSent(sent)) => sent.prompt.iter_mut().for_each(|prompt| self.text(prompt)),
+            Event::Context(ContextEvent::EpochStarted(epoch)) => {
                 self.location(&mut epoch.location);
                 epoch.entries.values_mut().for_each(|entry| self.entry(entry));
             }
-            Event::SnapshotAdvanced(advance) => advance.set.values_mut().for_each(|entry| self.entry(entry)),
-            Event::InstructionDiscovered(discovered) => self.string(&mut discovered.path),
-            Event::StepEnded(ended) => ended.changed.iter_mut().for_each(|path| self.string(path)),
-            Event::TextEnded(ended) => {
+            Event::Context(ContextEvent::SnapshotAdvanced(advance)) => advance.set.values_mut().for_each(|entry| self.entry(entry)),
+            Event::Context(ContextEvent::InstructionDiscovered(discovered)) => self.string(&mut discovered.path),
+            Event::Step(StepEvent::Ended(ended)) => ended.changed.iter_mut().for_each(|path| self.string(path)),
+            Event::Step(StepEvent::TextEnded(ended)) => {
                 self.text(&mut ended.text);
                 ended.metadata.iter_mut().for_each(|json| self.json(json));
             }
-            Event::ReasoningEnded(ended) => {
+            Event::Step(StepEvent::ReasoningEnded(ended)) => {
                 self.text(&mut ended.text);
                 ended.metadata.iter_mut().for_each(|json| self.json(json));
             }
-            Event::ToolCalled(called) => {
+            Event::Tool(ToolEvent::Called(called)) => {
                 self.json(&mut called.input);
                 called.metadata.iter_mut().for_each(|json| self.json(json));
             }
-            Event::ToolSettled(settled) => {
+            Event::Tool(ToolEvent::Settled(settled)) => {
                 settled.paths.iter_mut().for_each(|path| self.string(path));
                 settled.hosted_result.iter_mut().for_each(|json| self.json(json));
                 settled.metadata.iter_mut().for_each(|json| self.json(json));
             }
-            Event::PermissionAsked(asked) => asked.resources.iter_mut().for_each(|resource| self.string(resource)),
-            Event::PermissionReplied(replied) => replied.rules.iter_mut().for_each(|rule| self.rule(rule)),
-            Event::CompactionEnded(ended) => {
+            Event::Permission(PermissionEvent::Asked(asked)) => asked.resources.iter_mut().for_each(|resource| self.string(resource)),
+            Event::Permission(PermissionEvent::Replied(replied)) => replied.rules.iter_mut().for_each(|rule| self.rule(rule)),
+            Event::Compaction(CompactionEvent::Ended(ended)) => {
                 self.text(&mut ended.summary);
                 self.text(&mut ended.recent);
             }
-            Event::TodoUpdated(updated) => updated.items.iter_mut().for_each(|todo| self.string(&mut todo.content)),
-            Event::ChildSettled(settled) => self.text(&mut settled.result),
-            Event::RevertStaged(staged) => self.files(&mut staged.files),
-            Event::FilesSummarised(summarised) => self.files(&mut summarised.files),
-            Event::RestoreBegun(begun) => self.location(&mut begun.location),
-            Event::DepartureBegun(begun) => self.location(&mut begun.location),
+            Event::Message(MessageEvent::TodoUpdated(updated)) => updated.items.iter_mut().for_each(|todo| self.string(&mut todo.content)),
+            Event::Child(ChildEvent::Settled(settled)) => self.text(&mut settled.result),
+            Event::Files(FilesEvent::RevertStaged(staged)) => self.files(&mut staged.files),
+            Event::Files(FilesEvent::Summarised(summarised)) => self.files(&mut summarised.files),
+            Event::Files(FilesEvent::RestoreBegun(begun)) => self.location(&mut begun.location),
+            Event::Files(FilesEvent::DepartureBegun(begun)) => self.location(&mut begun.location),
             // All that they hold passed above.
-            Event::SessionForked(_)
-            | Event::InputAdmitted(_)
-            | Event::ContextAdmitted(_)
-            | Event::StepFailed(_)
-            | Event::RetryScheduled(_)
-            | Event::CompactionFailed(_)
-            | Event::TitleFailed(_)
-            | Event::RestoreAbandoned(_)
-            | Event::DepartureEnded(_)
-            | Event::ToolProgressed(_)
-            | Event::SyntheticAdded(_)
-            | Event::ShellRan(_)
+            Event::Session(SessionEvent::Forked(_))
+            | Event::Input(InputEvent::Admitted(_))
+            | Event::Context(ContextEvent::Admitted(_))
+            | Event::Step(StepEvent::Failed(_))
+            | Event::Step(StepEvent::RetryScheduled(_))
+            | Event::Compaction(CompactionEvent::Failed(_))
+            | Event::Session(SessionEvent::TitleFailed(_))
+            | Event::Files(FilesEvent::RestoreAbandoned(_))
+            | Event::Files(FilesEvent::DepartureEnded(_))
+            | Event::Tool(ToolEvent::Progressed(_))
+            | Event::Message(MessageEvent::SyntheticAdded(_))
+            | Event::Message(MessageEvent::ShellRan(_))
             // Names, numbers and hashes.
-            | Event::ModelProfileRecorded(_)
-            | Event::AgentSwitched(_)
-            | Event::ModelSwitched(_)
-            | Event::InputPromoted(_)
-            | Event::InputWithdrawn(_)
-            | Event::InputDeliveryChanged(_)
-            | Event::EpochReplacementBlocked(_)
-            | Event::StepStarted(_)
-            | Event::CompactionStarted(_)
-            | Event::CompactionUndone(_)
-            | Event::ToolOutputsPruned(_)
-            | Event::ChildStarted(_)
-            | Event::MessagePinned(_)
-            | Event::MessageUnpinned(_)
-            | Event::RedactionApplied(_)
-            | Event::FilesCaptured(_)
-            | Event::RevertCleared(_)
-            | Event::RevertCommitted(_) => {}
+            | Event::Profile(ProfileEvent::ModelRecorded(_))
+            | Event::Session(SessionEvent::AgentSwitched(_))
+            | Event::Session(SessionEvent::ModelSwitched(_))
+            | Event::Input(InputEvent::Promoted(_))
+            | Event::Input(InputEvent::Withdrawn(_))
+            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Context(ContextEvent::EpochReplacementBlocked(_))
+            | Event::Step(StepEvent::Started(_))
+            | Event::Compaction(CompactionEvent::Started(_))
+            | Event::Compaction(CompactionEvent::Undone(_))
+            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
+            | Event::Child(ChildEvent::Started(_))
+            | Event::Message(MessageEvent::Pinned(_))
+            | Event::Message(MessageEvent::Unpinned(_))
+            | Event::Message(MessageEvent::RedactionApplied(_))
+            | Event::Files(FilesEvent::Captured(_))
+            | Event::Files(FilesEvent::RevertCleared(_))
+            | Event::Files(FilesEvent::RevertCommitted(_)) => {}
         }
     }
 

@@ -5,7 +5,7 @@ use super::{MessagePlace, Session};
 use crate::lane::Decision;
 use crate::outcome::{LogError, Refusal};
 use crate::worktree::{Files, FilesError, Plan, StagedFiles, StepFiles, Undo};
-use annals_core::event::{Event, RevertCleared, RevertStaged};
+use annals_core::event::{Event, FilesEvent, RevertCleared, RevertStaged, SessionEvent, StepEvent};
 use annals_core::{Record, Seq};
 use annals_projections::{Revert, SessionView};
 use std::sync::Arc;
@@ -192,7 +192,9 @@ impl Session {
     async fn recorder(&self) -> Result<Option<String>, LogError> {
         let first = self.shared().ports.log.read(self.id(), Seq::ZERO, 1).await?;
         Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
-            Event::SessionCreated(created) => created.origin.as_ref().map(|origin| origin.agent.clone()),
+            Event::Session(SessionEvent::Created(created)) => {
+                created.origin.as_ref().map(|origin| origin.agent.clone())
+            }
             _ => None,
         }))
     }
@@ -275,17 +277,17 @@ impl Steps {
     fn apply(&mut self, record: &Record<'_>, view: &SessionView) {
         let tree = |id: &Option<String>| id.as_deref().and_then(|id| id.parse().ok());
         match record.event {
-            Event::StepStarted(started) => {
+            Event::Step(StepEvent::Started(started)) => {
                 self.open = !view.transcript.is_removed(record.seq);
                 if self.open {
                     self.list.push(StepFiles { start: tree(&started.files), end: None });
                 }
             }
-            Event::StepEnded(ended) => self.end(tree(&ended.files)),
+            Event::Step(StepEvent::Ended(ended)) => self.end(tree(&ended.files)),
             // After a step that failed or was interrupted.
-            Event::FilesCaptured(captured) => self.end(captured.tree.parse().ok()),
+            Event::Files(FilesEvent::Captured(captured)) => self.end(captured.tree.parse().ok()),
             // What was captured elsewhere says nothing about the files here.
-            Event::SessionMoved(_) => {
+            Event::Session(SessionEvent::Moved(_)) => {
                 self.open = false;
                 self.list.iter_mut().for_each(|step| *step = StepFiles::default());
             }

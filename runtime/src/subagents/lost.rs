@@ -5,7 +5,7 @@ use super::serve::{input, served};
 use crate::lane::{Decision, Lane};
 use crate::outcome::LogError;
 use crate::runtime::Shared;
-use annals_core::event::ChildOutcome;
+use annals_core::event::{ChildEvent, ChildOutcome};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::SessionView;
 use std::collections::BTreeMap;
@@ -54,5 +54,6 @@ async fn in_background(shared: &Shared, session: SessionId, seq: Seq) -> Result<
     let slices = shared.ports.log.read(session, seq, 1).await?;
     let mut records = slices.iter().flat_map(|slice| slice.records());
     let found = records.find(|record| record.seq == seq);
-    Ok(found.is_some_and(|record| matches!(record.event, Event::ChildStarted(started) if started.background)))
+    Ok(found
+        .is_some_and(|record| matches!(record.event, Event::Child(ChildEvent::Started(started)) if started.background)))
 }

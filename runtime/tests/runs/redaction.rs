@@ -3,7 +3,7 @@
 mod contents;
 
 use crate::world::{Tested, World, all_rebuilt, events, says};
-use annals_core::event::{AgentProfile, Attachment, RedactionApplied};
+use annals_core::event::{AgentProfile, Attachment, MessageEvent, RedactionApplied};
 use annals_core::{Event, Seq, SessionId};
 use annals_providers::provider::Attempt;
 use annals_runtime::compaction::SummaryHook;
@@ -83,7 +83,7 @@ impl Guarded {
         let mut counted = 0;
         for slice in self.world.log.read(session.id(), Seq::ZERO, 10_000).await? {
             for record in slice.records() {
-                if let Event::RedactionApplied(RedactionApplied { counts }) = record.event {
+                if let Event::Message(MessageEvent::RedactionApplied(RedactionApplied { counts })) = record.event {
                     counted += counts.values().sum::<u64>();
                 }
             }

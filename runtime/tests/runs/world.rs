@@ -1,6 +1,6 @@
 //! A scripted world around a real runtime and the memory log.
 
-use annals_core::event::RequestSent;
+use annals_core::event::{RequestSent, StepEvent};
 use annals_core::{Event, Seq};
 use annals_projections::{Body, Content, rebuild};
 use annals_providers::provider::Attempt;
@@ -144,7 +144,7 @@ pub async fn all_rebuilt(world: &World, session: &Session) -> Tested {
         let batch = world.log.read(session.id(), mark.seq, 1).await?;
         let announced: Option<Box<RequestSent>> =
             batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
-                Event::RequestSent(sent) => Some(sent.clone()),
+                Event::Step(StepEvent::RequestSent(sent)) => Some(sent.clone()),
                 _ => None,
             });
         let rebuilt = rebuild(&before, &*announced.ok_or("the mark names its event")?, &*session.blobs())?;

@@ -2,7 +2,7 @@
 
 use super::{Fact, Recording};
 use annals_core::context::Entry;
-use annals_core::event::{ContextAdmitted, EpochCause, EpochStarted, SnapshotAdvanced};
+use annals_core::event::{ContextAdmitted, ContextEvent, EpochCause, EpochStarted, SnapshotAdvanced};
 use annals_core::{Event, Key, Snapshot};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,8 +24,10 @@ pub(super) fn order(facts: &[Fact]) -> Vec<Key> {
     };
     for fact in facts {
         match &fact.event {
-            Event::EpochStarted(started) => merge(&mut started.parts.iter().map(|part| &part.key)),
-            Event::ContextAdmitted(admitted) => merge(&mut admitted.keys.iter()),
+            Event::Context(ContextEvent::EpochStarted(started)) => {
+                merge(&mut started.parts.iter().map(|part| &part.key))
+            }
+            Event::Context(ContextEvent::Admitted(admitted)) => merge(&mut admitted.keys.iter()),
             _ => {}
         }
     }

@@ -1,6 +1,7 @@
 //! The present views of a recorded Session as an expectation: what its scenario must lead to.
 
 use super::{Fact, Recording};
+use annals_core::event::SessionEvent;
 use annals_core::{Event, Key, Seq};
 use annals_projections::{Messages, Projection, ToJson, UsageTotals};
 use serde_json::{Map, Value, json};
@@ -28,7 +29,9 @@ pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value 
     }
     // A scenario asks for no title.
     let mut usage = UsageTotals::default();
-    let titles = |fact: &&Fact| matches!(fact.event, Event::SessionTitled(_) | Event::TitleFailed(_));
+    let titles = |fact: &&Fact| {
+        matches!(fact.event, Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)))
+    };
     facts.iter().filter(|fact| !titles(fact)).for_each(|fact| usage.apply(&fact.record(recording.session)));
 
     let session = json!({

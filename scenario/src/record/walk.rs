@@ -7,7 +7,10 @@ use super::context::{Sources, order};
 use super::expectation::Loose;
 use super::run::{Ending, Run};
 use super::{Fact, RecordError, Recording};
-use annals_core::event::{ContextAdmitted, Event};
+use annals_core::event::{
+    ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
+    ProfileEvent, SessionEvent, ToolEvent,
+};
 use annals_core::{CallId, Seq};
 use annals_projections::{Projection, SessionView};
 use serde_json::{Value, json};
@@ -81,51 +84,57 @@ impl<'a> Walk<'a> {
     fn fact(&mut self, fact: &Fact) -> Result<(), RecordError> {
         let blobs = self.recording.blobs.clone();
         match &fact.event {
-            Event::InputAdmitted(admitted) if admitted.attachments.is_empty() => {
+            Event::Input(InputEvent::Admitted(admitted)) if admitted.attachments.is_empty() => {
                 let (id, text) = (&admitted.input, admitted.text.resolve(blobs.as_ref()));
                 self.external(fact.seq, json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }))?;
             }
-            Event::InputWithdrawn(withdrawn) => self.external(fact.seq, json!({ "cancel": withdrawn.input }))?,
-            Event::AgentSwitched(switched) => self.external(fact.seq, json!({ "agent": switched.agent }))?,
-            Event::ModelSwitched(switched) => self.external(fact.seq, json!({ "model": switched.model }))?,
-            Event::SessionMoved(moved) => {
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
+                self.external(fact.seq, json!({ "cancel": withdrawn.input }))?
+            }
+            Event::Session(SessionEvent::AgentSwitched(switched)) => {
+                self.external(fact.seq, json!({ "agent": switched.agent }))?
+            }
+            Event::Session(SessionEvent::ModelSwitched(switched)) => {
+                self.external(fact.seq, json!({ "model": switched.model }))?
+            }
+            Event::Session(SessionEvent::Moved(moved)) => {
                 self.external(fact.seq, json!({ "move": moved.location.directory }))?;
                 self.run.iter_mut().for_each(|run| run.moved = true);
             }
-            Event::RevertStaged(staged) => {
+            Event::Files(FilesEvent::RevertStaged(staged)) => {
                 let user = self.user(fact.seq, staged.first_removed)?;
                 self.alone(json!({ "revert": { "to": { "user": user } } }));
             }
-            Event::RevertCleared(_) => self.alone(json!({ "revert": "clear" })),
-            Event::RevertCommitted(committed) => {
+            Event::Files(FilesEvent::RevertCleared(_)) => self.alone(json!({ "revert": "clear" })),
+            Event::Files(FilesEvent::RevertCommitted(committed)) => {
                 if self.view.session.revert.is_none() {
                     let user = self.user(fact.seq, committed.first_removed)?;
                     self.alone(json!({ "revert": { "to": { "user": user } } }));
                 }
                 self.alone(json!({ "revert": "commit" }));
             }
-            Event::SessionForked(_) => self.forked(),
+            Event::Session(SessionEvent::Forked(_)) => self.forked(),
             // They shape no view that is expected, or are told by the facts around them.
-            Event::SessionCreated(_)
-            | Event::SessionTitled(_)
-            | Event::AgentProfileRecorded(_)
-            | Event::ModelProfileRecorded(_)
-            | Event::ToolsRecorded(_)
-            | Event::OptionsRecorded(_)
-            | Event::ToolProgressed(_)
-            | Event::PermissionAsked(_)
-            | Event::InstructionDiscovered(_)
-            | Event::TodoUpdated(_)
-            | Event::RedactionApplied(_)
-            | Event::TitleFailed(_)
-            | Event::FilesCaptured(_)
-            | Event::FilesSummarised(_)
-            | Event::RestoreBegun(_)
-            | Event::RestoreAbandoned(_)
-            | Event::DepartureBegun(_)
-            | Event::DepartureEnded(_)
-            | Event::ChildStarted(_)
-            | Event::ChildSettled(_) => {}
+            Event::Session(SessionEvent::Created(_))
+            | Event::Session(SessionEvent::Titled(_))
+            | Event::Profile(ProfileEvent::AgentRecorded(_))
+            | Event::Profile(ProfileEvent::ModelRecorded(_))
+            | Event::Profile(ProfileEvent::ToolsRecorded(_))
+            | Event::Profile(ProfileEvent::OptionsRecorded(_))
+            | Event::Tool(ToolEvent::Progressed(_))
+            | Event::Permission(PermissionEvent::Asked(_))
+            | Event::Context(ContextEvent::InstructionDiscovered(_))
+            | Event::Message(MessageEvent::TodoUpdated(_))
+            | Event::Message(MessageEvent::RedactionApplied(_))
+            | Event::Session(SessionEvent::TitleFailed(_))
+            | Event::Files(FilesEvent::Captured(_))
+            | Event::Files(FilesEvent::Summarised(_))
+            | Event::Files(FilesEvent::RestoreBegun(_))
+            | Event::Files(FilesEvent::RestoreAbandoned(_))
+            | Event::Files(FilesEvent::DepartureBegun(_))
+            | Event::Files(FilesEvent::DepartureEnded(_))
+            | Event::Child(ChildEvent::Started(_))
+            | Event::Child(ChildEvent::Settled(_)) => {}
             other => {
                 if !self.turn_fact(fact)? {
                     return Err(self.recording.untold(fact.seq, format!("`{}`", other.kind().name())));

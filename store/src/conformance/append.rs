@@ -3,6 +3,7 @@
 use super::material::{admitted, begin, created, draft, promoted, session, story, two, whole};
 use super::{Outcome, hold};
 use crate::log::{AppendError, Appended, Draft, EventLog};
+use annals_core::event::InputEvent;
 use annals_core::{Batch, Digest, Seq};
 use futures_util::future::join_all;
 use std::sync::Arc;
@@ -142,7 +143,7 @@ pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLo
     for writer in 0..WRITERS {
         let own = slices.iter().filter(|slice| {
             let begins = format!("writer-{writer}-");
-            matches!(slice.batch.events.first(), Some(annals_core::Event::InputAdmitted(one)) if one.input.as_str().starts_with(&begins))
+            matches!(slice.batch.events.first(), Some(annals_core::Event::Input(InputEvent::Admitted(one))) if one.input.as_str().starts_with(&begins))
         });
         hold!(own.count() as u64 == EACH, "a batch of writer {writer} is lost or doubled");
     }

@@ -3,13 +3,14 @@
 use super::material::{begin, draft, session, synthetic, whole};
 use super::{Outcome, hold};
 use crate::log::{AppendError, EventLog};
+use annals_core::event::MessageEvent;
 use annals_core::text::{BlobRef, INLINE_MAX};
 use annals_core::{Batch, Digest, Event, Seq, Text};
 use std::sync::Arc;
 
 fn text_of(batch: &Batch, at: usize) -> Option<&Text> {
     match batch.events.get(at) {
-        Some(Event::SyntheticAdded(added)) => Some(&added.text),
+        Some(Event::Message(MessageEvent::SyntheticAdded(added))) => Some(&added.text),
         _ => None,
     }
 }

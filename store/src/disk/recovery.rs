@@ -23,6 +23,7 @@ use super::sled_tree::SledTree;
 use crate::lineage::Birth;
 use crate::log::Position;
 use annals_core::codec::{self, Header};
+use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -327,7 +328,10 @@ fn torn_from(scanned: &Scanned, restored: &BTreeMap<u64, Vec<u8>>, last: bool, e
 /// How a Session begins that is seen for the first time; `None` when its first Batch is not this one.
 fn birth(payload: &[u8], header: &Header) -> Option<Birth> {
     let batch = codec::decode(payload).ok()?;
-    let first = matches!(batch.events.first(), Some(Event::SessionForked(_) | Event::SessionCreated(_)));
+    let first = matches!(
+        batch.events.first(),
+        Some(Event::Session(SessionEvent::Forked(_)) | Event::Session(SessionEvent::Created(_)))
+    );
     (first && (header.prev.is_none() || header.first > Seq::ZERO)).then(|| Birth::of(&batch))
 }
 

@@ -14,7 +14,8 @@ pub struct Files {
     pub ending: &'static str,
 }
 
-/// The contents of files, each cut behind its last whole line that fits, in the order of their names.
+/// The contents of files, in the order of their names: logs of lines are cut behind the last whole line that fits, other files
+/// that are too large are left out.
 ///
 /// # Errors
 /// When a file cannot be read, or there is none.
@@ -26,7 +27,13 @@ pub fn corpus(files: &[Files]) -> io::Result<Vec<Vec<u8>>> {
         paths.retain(|path| path.to_string_lossy().ends_with(ending));
         paths.sort();
         for path in paths {
-            found.push(fitting(std::fs::read(path)?));
+            let bytes = std::fs::read(&path)?;
+            // A part of a log of lines is one; a part of a document is none.
+            if path.extension().is_some_and(|extension| extension == "jsonl") {
+                found.push(fitting(bytes));
+            } else if bytes.len() <= SIZE_MAX {
+                found.push(bytes);
+            }
         }
     }
     match found.is_empty() {

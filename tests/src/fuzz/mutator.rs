@@ -62,7 +62,9 @@ impl<'a> Mutator<'a> {
         }
         let mut dice = Dice::new(self.seed ^ round.wrapping_mul(0xd6e8_feb8_6659_fd93));
         // The first numbers of similar seeds are similar.
-        (0..8).for_each(|_| drop(dice.below(2)));
+        for _ in 0..8 {
+            let _ = dice.below(2);
+        }
         let mut bytes = self.chosen(&mut dice).to_vec();
         for _ in 0..=dice.below(6) {
             self.change(&mut bytes, &mut dice);

@@ -2,13 +2,14 @@
 
 use super::corpus::{Files, batches, corpus};
 use annals_cli::fuzzing::config;
-use annals_core::codec;
+use annals_core::{Seq, codec};
 use annals_import::{Options, import, recognise};
 use annals_providers::http::fuzzing::answer;
 use annals_providers::wire::Protocol;
 use annals_scenario::Scenario;
+use annals_store::conformance::material;
 use annals_store::disk::fuzzing::{packed, packed_of, segment, segment_of};
-use annals_store::exchange::{import as import_export, verify_file};
+use annals_store::exchange::{export as write_export, import as import_export, verify_file};
 use annals_store::shared::fuzzing::{messages, messages_of};
 use annals_store::{EventLog, MemoryLog};
 use std::io;
@@ -28,10 +29,10 @@ pub struct Target {
 
 /// All of them.
 pub const TARGETS: [Target; 9] = [
-    Target { name: "journal", corpus: journal_corpus, run: |bytes| done(segment(bytes)) },
-    Target { name: "packed", corpus: packed_corpus, run: |bytes| done(packed(bytes)) },
+    Target { name: "journal", corpus: journal_corpus, run: journal_segment },
+    Target { name: "packed", corpus: packed_corpus, run: packed_segment },
     Target { name: "codec", corpus: batches, run: decode },
-    Target { name: "messages", corpus: message_corpus, run: |bytes| done(messages(bytes)) },
+    Target { name: "messages", corpus: message_corpus, run: process_messages },
     Target { name: "importers", corpus: foreign_corpus, run: foreign },
     Target { name: "answers", corpus: answer_corpus, run: answers },
     Target { name: "config", corpus: config_corpus, run: configuration },
@@ -39,7 +40,18 @@ pub const TARGETS: [Target; 9] = [
     Target { name: "export", corpus: export_corpus, run: export },
 ];
 
-fn done((): ()) -> io::Result<()> {
+fn journal_segment(bytes: &[u8]) -> io::Result<()> {
+    segment(bytes);
+    Ok(())
+}
+
+fn packed_segment(bytes: &[u8]) -> io::Result<()> {
+    packed(bytes);
+    Ok(())
+}
+
+fn process_messages(bytes: &[u8]) -> io::Result<()> {
+    messages(bytes);
     Ok(())
 }
 
@@ -78,7 +90,6 @@ fn foreign_corpus() -> io::Result<Vec<Vec<u8>>> {
         Files { folder: "codex", ending: ".jsonl" },
         Files { folder: "opencode", ending: ".events.jsonl" },
         Files { folder: "opencode/v1", ending: ".json" },
-        Files { folder: "opencode", ending: ".db" },
     ])
 }
 
@@ -157,9 +168,25 @@ fn scenario(bytes: &[u8]) -> io::Result<()> {
     Ok(())
 }
 
-/// The stories, as exports.
+/// Exports of a short session, of one with a large text, and of a fork.
 fn export_corpus() -> io::Result<Vec<Vec<u8>>> {
-    corpus(&[Files { folder: "stories", ending: ".jsonl" }])
+    blocking(async {
+        let (log, parent, child) = (MemoryLog::new(), material::session(1), material::session(2));
+        let large = material::session(3);
+        material::story(&log, parent, 4).await.map_err(io::Error::other)?;
+        material::fork(&log, parent, Seq(2), child).await.map_err(io::Error::other)?;
+        material::begin(&log, large).await.map_err(io::Error::other)?;
+        let text = material::synthetic("x".repeat(9_000));
+        let appended = log.append(material::draft(large, Seq(1), vec![text])).await;
+        appended.map_err(io::Error::other)?;
+        let mut found = Vec::new();
+        for session in [parent, child, large] {
+            let mut out = Vec::new();
+            write_export(&log, session, &mut out, &mut |_| {}).await.map_err(io::Error::other)?;
+            found.push(out);
+        }
+        Ok(found)
+    })?
 }
 
 /// An export is verified, and what is sound can be imported.

@@ -13,7 +13,7 @@
 //!   committed revert are gone on both sides.
 //! - Left out: ids of answers and fragments (we have none), model variants, titles, file trees, times of tools.
 
-use annals_core::event::{Delivery, Finish};
+use annals_core::event::{Delivery, FilesEvent, Finish, InputEvent};
 use annals_core::{Blobs, Event, Record, Seq};
 use annals_projections::{Assistant, Body, Content, Message, Messages, Projection, Transcript};
 use serde_json::{Value, json};
@@ -155,18 +155,18 @@ impl Ours {
     /// Takes the next record.
     pub fn apply(&mut self, record: &Record<'_>, blobs: &dyn Blobs) {
         match record.event {
-            Event::InputAdmitted(it) => self.inputs.push((
+            Event::Input(InputEvent::Admitted(it)) => self.inputs.push((
                 record.seq,
                 json!({
                     "id": it.input, "text": it.text.resolve(blobs), "promoted": false, "at": record.at,
                     "delivery": if it.delivery == Delivery::Queue { "queue" } else { "steer" },
                 }),
             )),
-            Event::InputPromoted(it) => {
+            Event::Input(InputEvent::Promoted(it)) => {
                 let waiting = self.inputs.iter_mut().rev().find(|(_, input)| input["id"] == it.input.as_str());
                 waiting.unwrap().1["promoted"] = true.into();
             }
-            Event::RevertCommitted(it) => {
+            Event::Files(FilesEvent::RevertCommitted(it)) => {
                 let stands =
                     |message: &&Message| message.seq < it.first_removed && !self.transcript.is_removed(message.seq);
                 let boundary = self.messages.list().iter().filter(stands).map(|message| message.seq).max();

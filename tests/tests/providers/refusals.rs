@@ -3,6 +3,7 @@
 use crate::server::{Reply, Server, chat, plain, refusal, stream};
 use crate::story::{KEY, Story, Tested, endpoint};
 use annals_core::Event;
+use annals_core::event::StepEvent;
 use annals_runtime::Outcome;
 use annals_runtime::ports::{Clock, ManualClock};
 
@@ -20,7 +21,7 @@ async fn refused(replies: Vec<Reply>) -> Result<(Story, Server, Vec<String>), Bo
 async fn waited(story: &Story) -> Result<u64, Box<dyn std::error::Error>> {
     let events = story.events().await?;
     let until = events.iter().find_map(|event| match event {
-        Event::RetryScheduled(scheduled) => Some(scheduled.at),
+        Event::Step(StepEvent::RetryScheduled(scheduled)) => Some(scheduled.at),
         _ => None,
     });
     Ok(until.ok_or("a retry is scheduled")?.millis() - ManualClock::SCENARIO.millis())

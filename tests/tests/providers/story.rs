@@ -2,7 +2,7 @@
 
 use crate::server::Server;
 use crate::traces;
-use annals_core::event::{Failure, ModelProfile, RequestSent};
+use annals_core::event::{Failure, ModelProfile, RequestSent, StepEvent};
 use annals_core::{Digest, Event, Seq};
 use annals_projections::{Body, Content, rebuild};
 use annals_providers::http::{Endpoint, HttpProvider, KeySource, Limits, OneEndpoint};
@@ -104,8 +104,8 @@ impl Story {
             .await?
             .iter()
             .filter_map(|event| match event {
-                Event::RetryScheduled(scheduled) => Some(format!("retry {}", shown(&scheduled.error))),
-                Event::StepFailed(failed) => Some(format!("failed {}", shown(&failed.error))),
+                Event::Step(StepEvent::RetryScheduled(scheduled)) => Some(format!("retry {}", shown(&scheduled.error))),
+                Event::Step(StepEvent::Failed(failed)) => Some(format!("failed {}", shown(&failed.error))),
                 _ => None,
             })
             .collect())
@@ -149,7 +149,7 @@ impl Story {
             let batch = self.log.read(self.session.id(), mark.seq, 1).await?;
             let sent: Option<Box<RequestSent>> =
                 batch.iter().flat_map(|slice| slice.records()).find_map(|record| match record.event {
-                    Event::RequestSent(sent) => Some(sent.clone()),
+                    Event::Step(StepEvent::RequestSent(sent)) => Some(sent.clone()),
                     _ => None,
                 });
             let sent = sent.ok_or("the mark names its event")?;

@@ -58,10 +58,10 @@ pub async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: 
         let mut events = turn(turn_of_fork, false);
         for event in &mut events {
             match event {
-                Event::InputAdmitted(admitted) => {
+                Event::Input(InputEvent::Admitted(admitted)) => {
                     (admitted.input, admitted.text) = (unlike.as_str().into(), unlike.as_str().into());
                 }
-                Event::InputPromoted(promoted) => promoted.input = unlike.as_str().into(),
+                Event::Input(InputEvent::Promoted(promoted)) => promoted.input = unlike.as_str().into(),
                 _ => {}
             }
         }

@@ -1,7 +1,7 @@
 //! A world whose model answers what was recorded, in its protocol.
 
 use crate::command::Annals;
-use annals_core::event::{AgentProfile, ModelProfile, Prices, RequestOptions, RequestSent, SystemMessages};
+use annals_core::event::{AgentProfile, ModelProfile, Prices, RequestOptions, RequestSent, StepEvent, SystemMessages};
 use annals_core::{AgentName, Digest, Event, Json, ModelName, Record, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
 use annals_providers::wire::{Body, Protocol, decoder};
@@ -190,7 +190,7 @@ impl World {
     pub async fn wires(&self, session: SessionId) -> Vec<Option<Digest>> {
         let mut wires = Vec::new();
         let keep = |record: &Record<'_>| {
-            if let Event::RequestSent(sent) = record.event {
+            if let Event::Step(StepEvent::RequestSent(sent)) = record.event {
                 wires.push(sent.wire);
             }
         };
@@ -229,7 +229,7 @@ impl World {
 pub async fn last_request(world: &World, session: SessionId) -> RequestSent {
     let mut last = None;
     let keep = |record: &Record<'_>| {
-        if let Event::RequestSent(sent) = record.event {
+        if let Event::Step(StepEvent::RequestSent(sent)) = record.event {
             last = Some((**sent).clone());
         }
     };

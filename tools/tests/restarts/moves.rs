@@ -4,6 +4,7 @@ use super::place::{Place, git, git_is_here};
 use super::watched::at;
 use super::world::{Tested, World, events};
 use super::{Death, Point, When, dies, process};
+use annals_core::event::FilesEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_providers::provider::Attempt;
 use annals_runtime::{NewInput, NewSession, Refusal, Runtime};
@@ -111,7 +112,7 @@ async fn a_departure_keeps_nobody_from_working_and_ends_with_what_keeps_the_chan
     assert_eq!(session.view().await?.session.departing, None);
     let log = world.log.read(id, Seq::ZERO, 1_000).await?;
     let last = log.last().and_then(|slice| slice.records().last().map(|record| record.event.clone()));
-    let Some(Event::DepartureEnded(ended)) = last else { return Err(format!("{last:?}").into()) };
+    let Some(Event::Files(FilesEvent::DepartureEnded(ended))) = last else { return Err(format!("{last:?}").into()) };
     assert_eq!(ended.error.ok_or("it says why")?.kind, "files");
     assert_eq!((place.read("app/a")?.as_str(), fs::read_to_string(other.join("app/a"))?.as_str()), ("2\n", "2\n"));
     Ok(())
@@ -195,7 +196,7 @@ async fn a_departure_that_a_passing_error_stops_is_tried_again() -> Tested {
     assert_eq!((place.read("app/a")?.as_str(), place.read("app/new").is_err()), ("1\n", true));
     let log = world.log.read(id, Seq::ZERO, 1_000).await?;
     let last = log.last().and_then(|slice| slice.records().last().map(|record| record.event.clone()));
-    let Some(Event::DepartureEnded(ended)) = last else { return Err(format!("{last:?}").into()) };
+    let Some(Event::Files(FilesEvent::DepartureEnded(ended))) = last else { return Err(format!("{last:?}").into()) };
     assert_eq!(ended.error, None);
     Ok(())
 }

@@ -24,14 +24,16 @@ fn unhex(text: &str) -> Vec<u8> {
 
 /// The payload as `bincode` 1.3.3 writes it, and the fact that it reads from those bytes.
 macro_rules! oracle {
-    ($event:expr, $($kind:ident)*) => {
+    ($event:expr, $( $group:ident $set:ident { $($variant:ident $kind:ident)* } )*) => {
         match $event {
-            $( Event::$kind(payload) => {
-                let payload: &crate::event::$kind = payload;
-                let bytes = bincode::serialize(payload).unwrap();
-                let read: crate::event::$kind = bincode::deserialize(&bytes).unwrap();
-                (bytes, Event::from(read))
-            } )*
+            $( Event::$group(event) => match event {
+                $( crate::event::$set::$variant(payload) => {
+                    let payload: &crate::event::$kind = payload;
+                    let bytes = bincode::serialize(payload).unwrap();
+                    let read: crate::event::$kind = bincode::deserialize(&bytes).unwrap();
+                    (bytes, Event::from(read))
+                } )*
+            }, )*
         }
     };
 }
@@ -39,16 +41,48 @@ macro_rules! oracle {
 fn bincode_1(event: &Event) -> (Vec<u8>, Event) {
     oracle!(
         event,
-        SessionCreated SessionForked SessionTitled SessionMoved AgentSwitched ModelSwitched TitleFailed InputAdmitted
-        InputPromoted
-        InputWithdrawn InputDeliveryChanged EpochStarted EpochReplacementBlocked ContextAdmitted SnapshotAdvanced
-        InstructionDiscovered AgentProfileRecorded ModelProfileRecorded ToolsRecorded OptionsRecorded RequestSent
-        StepStarted StepEnded StepFailed RetryScheduled TextEnded ReasoningEnded ToolCalled ToolProgressed ToolSettled
-        PermissionAsked PermissionReplied CompactionStarted CompactionEnded CompactionFailed CompactionUndone
-        ToolOutputsPruned MessagePinned MessageUnpinned SyntheticAdded ShellRan TodoUpdated RedactionApplied
-        FilesCaptured FilesSummarised RevertStaged RevertCleared RevertCommitted RestoreBegun RestoreAbandoned
-        DepartureBegun DepartureEnded
-        ChildStarted ChildSettled
+        Session SessionEvent {
+            Created SessionCreated Forked SessionForked Titled SessionTitled Moved SessionMoved
+            AgentSwitched AgentSwitched ModelSwitched ModelSwitched TitleFailed TitleFailed
+        }
+        Input InputEvent {
+            Admitted InputAdmitted Promoted InputPromoted Withdrawn InputWithdrawn
+            DeliveryChanged InputDeliveryChanged
+        }
+        Context ContextEvent {
+            EpochStarted EpochStarted EpochReplacementBlocked EpochReplacementBlocked Admitted ContextAdmitted
+            SnapshotAdvanced SnapshotAdvanced InstructionDiscovered InstructionDiscovered
+        }
+        Profile ProfileEvent {
+            AgentRecorded AgentProfileRecorded ModelRecorded ModelProfileRecorded ToolsRecorded ToolsRecorded
+            OptionsRecorded OptionsRecorded
+        }
+        Step StepEvent {
+            RequestSent RequestSent Started StepStarted Ended StepEnded Failed StepFailed
+            RetryScheduled RetryScheduled TextEnded TextEnded ReasoningEnded ReasoningEnded
+        }
+        Tool ToolEvent {
+            Called ToolCalled Progressed ToolProgressed Settled ToolSettled
+        }
+        Permission PermissionEvent {
+            Asked PermissionAsked Replied PermissionReplied
+        }
+        Compaction CompactionEvent {
+            Started CompactionStarted Ended CompactionEnded Failed CompactionFailed Undone CompactionUndone
+            ToolOutputsPruned ToolOutputsPruned
+        }
+        Message MessageEvent {
+            Pinned MessagePinned Unpinned MessageUnpinned SyntheticAdded SyntheticAdded ShellRan ShellRan
+            TodoUpdated TodoUpdated RedactionApplied RedactionApplied
+        }
+        Files FilesEvent {
+            Captured FilesCaptured Summarised FilesSummarised RevertStaged RevertStaged
+            RevertCleared RevertCleared RevertCommitted RevertCommitted RestoreBegun RestoreBegun
+            RestoreAbandoned RestoreAbandoned DepartureBegun DepartureBegun DepartureEnded DepartureEnded
+        }
+        Child ChildEvent {
+            Started ChildStarted Settled ChildSettled
+        }
     )
 }
 

@@ -6,6 +6,7 @@ use crate::error::CliError;
 use crate::escape::{EscapingWriter, Form};
 use crate::layout::clip;
 use crate::look::{Look, Tone};
+use annals_core::event::InputEvent;
 use annals_core::{Record, Seq};
 use annals_inspect::timeline::brief;
 use annals_inspect::view_diff::changes;
@@ -104,7 +105,8 @@ impl Walker<'_> {
     async fn next_turn(&mut self) -> Result<(), CliError> {
         let mut walk = self.found.reader.walk(self.found.session, self.seq.plus(1), self.found.until);
         while let Some(slice) = walk.next().await? {
-            let promoted = |record: &Record<'_>| matches!(record.event, annals_core::Event::InputPromoted(_));
+            let promoted =
+                |record: &Record<'_>| matches!(record.event, annals_core::Event::Input(InputEvent::Promoted(_)));
             if let Some(record) = slice.records().find(promoted) {
                 let seq = record.seq;
                 return self.go(seq).await;

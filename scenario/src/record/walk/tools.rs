@@ -2,6 +2,7 @@
 
 use super::super::Fact;
 use annals_core::Event;
+use annals_core::event::{PermissionEvent, ToolEvent};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -21,8 +22,8 @@ impl Tools {
         let mut tools = Self::default();
         for fact in facts {
             match &fact.event {
-                Event::ToolCalled(called) => drop(names.insert(called.call.clone(), called.name.clone())),
-                Event::PermissionAsked(asked) => {
+                Event::Tool(ToolEvent::Called(called)) => drop(names.insert(called.call.clone(), called.name.clone())),
+                Event::Permission(PermissionEvent::Asked(asked)) => {
                     let name = asked.call.as_ref().and_then(|call| names.get(call));
                     tools.actions.extend(name.map(|name| (name.clone(), asked.action.clone())));
                 }

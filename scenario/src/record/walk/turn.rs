@@ -4,7 +4,8 @@ use super::super::run::{Attempt, Ending, Made, Run, ending};
 use super::super::{Fact, RecordError};
 use super::Walk;
 use annals_core::event::{
-    CompactionEnded, CompactionReason, EpochCause, Event, Failure, Purpose, Reply, RequestSent, ToolSettled,
+    CompactionEnded, CompactionEvent, CompactionReason, ContextEvent, EpochCause, Event, Failure, InputEvent,
+    MessageEvent, PermissionEvent, Purpose, Reply, RequestSent, StepEvent, ToolEvent, ToolSettled,
 };
 use annals_core::{Seq, Time};
 use annals_projections::{SessionView, estimate, plan, rebuild};
@@ -17,47 +18,51 @@ impl Walk<'_> {
         let recording = self.recording;
         let untold = |what: &'static str| recording.untold(fact.seq, what);
         match &fact.event {
-            Event::EpochStarted(started) => {
+            Event::Context(ContextEvent::EpochStarted(started)) => {
                 let before = self.view.epochs.snapshot();
                 let actions = self.sources.epoch(recording, started, &before).map_err(untold)?;
                 self.boundary(actions);
             }
-            Event::ContextAdmitted(admitted) => self.told = Some(admitted.clone()),
-            Event::SnapshotAdvanced(advanced) => {
+            Event::Context(ContextEvent::Admitted(admitted)) => self.told = Some(admitted.clone()),
+            Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => {
                 let admitted = self.told.take().ok_or_else(|| untold("a snapshot that advances untold"))?;
                 let before = self.view.epochs.snapshot();
                 let actions = self.sources.message(recording, &admitted, advanced, &before).map_err(untold)?;
                 self.boundary(actions);
             }
-            Event::EpochReplacementBlocked(blocked) if blocked.cause != EpochCause::Incompatible => {
+            Event::Context(ContextEvent::EpochReplacementBlocked(blocked))
+                if blocked.cause != EpochCause::Incompatible =>
+            {
                 self.boundary(blocked.keys.iter().map(|key| json!({ "unavailable": key })).collect());
             }
-            Event::EpochReplacementBlocked(_) => {
+            Event::Context(ContextEvent::EpochReplacementBlocked(_)) => {
                 return Err(untold("which incompatible value waits for a source that is unavailable"));
             }
-            Event::InputPromoted(_) => {
+            Event::Input(InputEvent::Promoted(_)) => {
                 self.boundary(Vec::new());
                 self.run.iter_mut().for_each(|run| run.promoted = true);
             }
-            Event::ToolOutputsPruned(_) => {
+            Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => {
                 self.boundary(Vec::new());
                 (self.limits.pruned, self.limits.automatic) = (true, true);
                 self.unpruned = Some(self.view.clone());
             }
-            Event::RequestSent(sent) => self.sent(fact.seq, sent)?,
-            Event::StepStarted(_) => self.attempt(|attempt| attempt.message = Some(fact.seq)),
-            Event::TextEnded(ended) => self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false),
-            Event::ReasoningEnded(ended) => {
+            Event::Step(StepEvent::RequestSent(sent)) => self.sent(fact.seq, sent)?,
+            Event::Step(StepEvent::Started(_)) => self.attempt(|attempt| attempt.message = Some(fact.seq)),
+            Event::Step(StepEvent::TextEnded(ended)) => {
+                self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false)
+            }
+            Event::Step(StepEvent::ReasoningEnded(ended)) => {
                 self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), true);
             }
-            Event::ToolCalled(called) if !called.hosted => {
+            Event::Tool(ToolEvent::Called(called)) if !called.hosted => {
                 let input = called.input.value(recording.blobs.as_ref());
                 let (call, tool) = (called.call.clone(), called.name.clone());
                 let declared = self.tools.declared(&tool);
                 let made = Made { call, tool, input, declared, ending: Ending::Open, during: Vec::new() };
                 self.attempt(|attempt| attempt.calls.push(made));
             }
-            Event::PermissionReplied(replied) => {
+            Event::Permission(PermissionEvent::Replied(replied)) => {
                 let feedback = replied.feedback.as_ref().map(|feedback| feedback.resolve(recording.blobs.as_ref()));
                 if replied.reply == Reply::Reject {
                     let question = self.view.permissions.waiting.get(&replied.permission);
@@ -71,18 +76,18 @@ impl Walk<'_> {
                 };
                 self.run.iter_mut().for_each(|run| run.replies.push(reply.clone()));
             }
-            Event::ToolSettled(settled) if settled.attachments.is_empty() => self.settled(settled),
-            Event::StepEnded(ended) => {
+            Event::Tool(ToolEvent::Settled(settled)) if settled.attachments.is_empty() => self.settled(settled),
+            Event::Step(StepEvent::Ended(ended)) => {
                 self.attempt(|attempt| (attempt.finish, attempt.usage) = (Some(ended.finish), ended.usage));
                 let more = !self.view.inbox.pending.is_empty();
                 self.end(|run| {
                     !stopped(run) && (more || run.attempts.last().is_some_and(|last| !last.calls.is_empty()))
                 });
             }
-            Event::StepFailed(failed) => self.failed(fact.seq, &failed.error)?,
-            Event::RetryScheduled(retry) => self.retried(fact.at, retry.at, &retry.error),
-            Event::SyntheticAdded(_) if self.run.as_ref().is_some_and(broke_off) => {}
-            Event::CompactionStarted(started) => {
+            Event::Step(StepEvent::Failed(failed)) => self.failed(fact.seq, &failed.error)?,
+            Event::Step(StepEvent::RetryScheduled(retry)) => self.retried(fact.at, retry.at, &retry.error),
+            Event::Message(MessageEvent::SyntheticAdded(_)) if self.run.as_ref().is_some_and(broke_off) => {}
+            Event::Compaction(CompactionEvent::Started(started)) => {
                 match started.reason {
                     CompactionReason::Manual => self.close(),
                     CompactionReason::Auto => self.boundary(Vec::new()),
@@ -98,8 +103,8 @@ impl Walk<'_> {
                     self.due(started.estimate);
                 }
             }
-            Event::CompactionEnded(ended) => self.compacted(fact.seq, ended)?,
-            Event::CompactionFailed(failed) => {
+            Event::Compaction(CompactionEvent::Ended(ended)) => self.compacted(fact.seq, ended)?,
+            Event::Compaction(CompactionEvent::Failed(failed)) => {
                 let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
                 let usage = failed.usage;
                 self.attempt(|attempt| match usage {

@@ -1,6 +1,7 @@
 //! The chain: what a Batch must say, given the one before it (`fixtures/FORMAT.md`, section 4).
 
 use super::report::Flaw;
+use annals_core::event::SessionEvent;
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 
 /// The Batch before.
@@ -36,13 +37,15 @@ impl Chain {
     /// on. Each damage is told once: the digest that a Batch carries is what the next one is compared with.
     pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut tell: impl FnMut(Flaw)) {
         let begin = |reason: &str| Flaw::Begin { reason: reason.into() };
-        let begins = |event: &Event| matches!(event, Event::SessionCreated(_) | Event::SessionForked(_));
+        let begins = |event: &Event| {
+            matches!(event, Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_)))
+        };
         let first = batch.events.first();
         let (mut prev, mut seq) = (batch.prev, batch.first);
         match *self {
             Self::Start => {
                 (prev, seq) = (None, Seq::ZERO);
-                if !matches!(first, Some(Event::SessionCreated(_))) {
+                if !matches!(first, Some(Event::Session(SessionEvent::Created(_)))) {
                     tell(begin("the first batch does not begin with session.created"));
                 }
             }
@@ -58,7 +61,7 @@ impl Chain {
                     seq = link.next;
                 }
                 let fits = |event: &Event| {
-                    matches!(event, Event::SessionForked(fork)
+                    matches!(event, Event::Session(SessionEvent::Forked(fork))
                         if fork.parent == link.session && fork.cut == batch.first && fork.parent_digest == link.digest)
                 };
                 if !first.is_some_and(fits) {

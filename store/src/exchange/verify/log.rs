@@ -6,7 +6,7 @@ use super::report::{Flaw, Place, Proven, VerifyReport};
 use crate::exchange::line::{digest_of_line, named_in};
 use crate::exchange::{PAGE, Progress, Tell};
 use crate::log::{EventLog, Head, ReadError, Slice};
-use annals_core::{BlobRef, Blobs, Digest, Seq, SessionId};
+use annals_core::{BlobRef, Blobs, Digest, Legality, Seq, SessionId};
 use std::collections::HashSet;
 use std::num::NonZero;
 use std::sync::Arc;
@@ -103,12 +103,13 @@ impl<'a> Walk<'a> {
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
         let (mut next, mut last, mut tail_told): (Seq, Option<Link>, bool) = (from, None, false);
+        let mut legality = (from == Seq::ZERO).then(Legality::default);
         while next < head.next {
             let page = match self.log.read(session, next, PAGE).await {
                 Ok(page) => page,
                 Err(error) => {
                     self.damaged(session, next, error)?;
-                    chain = Chain::Unknown;
+                    (chain, legality) = (Chain::Unknown, None);
                     match self.readable_after(session, next, head.next).await? {
                         Some(readable) => next = readable,
                         None => {
@@ -125,6 +126,9 @@ impl<'a> Walk<'a> {
                     break;
                 }
                 self.batch(slice, checked, &mut chain);
+                if let Some(legality) = &mut legality {
+                    self.report.judge(legality, session, &slice.batch, slice.until);
+                }
                 last = Some(Link::of(&slice.batch));
             }
             self.progress.done += until.0.min(head.next.0).saturating_sub(next.0);

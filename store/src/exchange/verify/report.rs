@@ -1,6 +1,6 @@
 //! What a verification found.
 
-use annals_core::{BlobHash, Digest, Seq, SessionId};
+use annals_core::{Batch, BlobHash, Digest, Illegal, Legality, Seq, SessionId};
 use serde::Serialize;
 use std::fmt;
 
@@ -24,6 +24,26 @@ pub struct VerifyReport {
     pub damage: Vec<Damage>,
     /// Damages beyond those.
     pub more: u64,
+    /// Events that no correct runtime appends where they are, up to [`DAMAGE_MAX`]. They are no damage: what is in the log is
+    /// what was written, and every view has a defined answer. A fork whose ancestors are read elsewhere is not judged.
+    pub anomalies: Vec<Anomaly>,
+}
+
+/// An event that breaks a rule of `annals_core::legal`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Anomaly {
+    /// The session.
+    pub session: SessionId,
+    /// The event.
+    pub seq: Seq,
+    /// The rule.
+    pub rule: String,
+}
+
+impl fmt::Display for Anomaly {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "session {}, event {}: {}", self.session, self.seq, self.rule)
+    }
 }
 
 /// Where a Session ends, as far as it was read.
@@ -222,6 +242,17 @@ impl VerifyReport {
     /// Whether nothing is wrong.
     pub fn is_sound(&self) -> bool {
         self.damage.is_empty() && self.more == 0
+    }
+
+    /// Judges the events of a Batch, of which those before `until` belong to `session`.
+    pub(super) fn judge(&mut self, legality: &mut Legality, session: SessionId, batch: &Batch, until: Seq) {
+        for record in batch.records().take_while(|record| record.seq < until) {
+            let judged: Result<(), Illegal> = legality.may_follow(record.event);
+            if let (Err(illegal), true) = (judged, self.anomalies.len() < DAMAGE_MAX) {
+                self.anomalies.push(Anomaly { session, seq: record.seq, rule: illegal.to_string() });
+            }
+            legality.apply(record.event);
+        }
     }
 
     pub(super) fn tell(&mut self, place: Place, flaw: Flaw) {

@@ -1,0 +1,388 @@
+//! What may follow what: the rules that every log of a correct runtime obeys, on one page.
+//!
+//! A [`Legality`] is fed the events of one session in order. [`Legality::may_follow`] says whether the next event is legal,
+//! [`Legality::apply`] takes it in, legal or not, so that one defect in a log is reported once and reading continues. It
+//! knows only what legality needs: what is open, what is pending, which ids are used up. `docs/reference/events.md`.
+//!
+//! ```text
+//! created ──► idle ──► step open ──► idle        calls open only inside a step; a step ends when every call is settled
+//!               │ ▲──── compaction open ──► idle
+//!               │ ▲──── restore open ─────► idle  ended by revert.staged, revert.cleared, session.moved or abandoned
+//!               └─────► revert staged ────► idle  cleared or committed
+//! ```
+
+use crate::context::Key;
+use crate::digest::Digest;
+use crate::event::{
+    ChildEvent, CompactionEvent, ContextEvent, Event, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
+    SessionEvent, StepEvent, ToolEvent,
+};
+use crate::id::{CallId, InputId, PermissionId, RequestId, SessionId};
+use crate::seq::Seq;
+use alloc::collections::{BTreeMap, BTreeSet};
+
+/// An event that no correct runtime appends here. The log is not damaged by it: every fold has a defined answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
+pub enum Illegal {
+    /// The first event creates or forks the session; no later one does.
+    #[error("a session begins with session.created or session.forked, and with nothing else")]
+    Beginning,
+    /// An input id is used up by its first admission.
+    #[error("the input id was admitted before")]
+    InputUsed,
+    /// Only a pending input is promoted, withdrawn or changed.
+    #[error("the input is not pending")]
+    InputNotPending,
+    /// Only one step is open at a time.
+    #[error("a step begins while another one is open")]
+    StepOpen,
+    /// Fragments, calls and ends belong to an open step.
+    #[error("no step is open")]
+    NoStep,
+    /// A step ends when its calls are settled.
+    #[error("a step ends while one of its calls is open")]
+    CallOpen,
+    /// A call id is used once.
+    #[error("the call id was used before")]
+    CallUsed,
+    /// Only an open call progresses or is settled, once.
+    #[error("the call is not open")]
+    CallNotOpen,
+    /// A reply answers a question that is waiting.
+    #[error("no such permission question is waiting")]
+    NoQuestion,
+    /// Context changes inside an epoch.
+    #[error("no system prompt is in force")]
+    NoEpoch,
+    /// Only a source in the Context Snapshot is removed.
+    #[error("the source is not in the Context Snapshot")]
+    NoSource,
+    /// Only one compaction is open at a time, and none begins inside a step.
+    #[error("a compaction begins while a step or another compaction is open")]
+    CompactionOpen,
+    /// A compaction ends that began.
+    #[error("no compaction is open")]
+    NoCompaction,
+    /// A compaction is undone once, by the number of the event that ended it.
+    #[error("no such compaction is in force")]
+    NotCompacted,
+    /// A pin names an event of this session that came before.
+    #[error("the event that is named comes later")]
+    Later,
+    /// Only a staged undo is cleared or committed.
+    #[error("no such undo is staged")]
+    NotStaged,
+    /// A restore begins once and is abandoned once.
+    #[error("a restore is open already, or none is")]
+    Restore,
+    /// A departure begins once and ends once.
+    #[error("a departure is open already, or none is")]
+    Departure,
+    /// A child is settled that began, once.
+    #[error("no such child session is open")]
+    NoChild,
+    /// A title answers a title request that is open.
+    #[error("no such title request is open")]
+    NoTitle,
+}
+
+/// What legality needs to know of a session so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Legality {
+    next: Seq,
+    inputs: BTreeMap<InputId, Seq>,
+    used_inputs: BTreeSet<InputId>,
+    step: Option<Seq>,
+    calls: BTreeMap<CallId, Seq>,
+    used_calls: BTreeSet<Digest>,
+    questions: BTreeMap<PermissionId, (Option<CallId>, Seq)>,
+    /// Keys of the Context Snapshot; `None` where no epoch is in force.
+    snapshot: Option<BTreeSet<Key>>,
+    compaction: bool,
+    compacted: BTreeSet<Seq>,
+    staged: Option<Seq>,
+    restore: bool,
+    departure: bool,
+    children: BTreeSet<SessionId>,
+    titles: BTreeSet<RequestId>,
+}
+
+/// The place of a call id: ids are compared by their hash, so that long ones cost no memory.
+fn place(call: &CallId) -> Digest {
+    Digest::of(call.as_str().as_bytes())
+}
+
+fn when(holds: bool, illegal: Illegal) -> Result<(), Illegal> {
+    if holds { Ok(()) } else { Err(illegal) }
+}
+
+impl Legality {
+    /// A session whose first `next` events are inherited or known otherwise; only what follows them is judged.
+    pub fn from(next: Seq) -> Self {
+        Self { next, ..Self::default() }
+    }
+
+    /// The number of the next event.
+    pub fn next(&self) -> Seq {
+        self.next
+    }
+
+    /// Whether an event may come next.
+    ///
+    /// # Errors
+    /// The rule that it breaks.
+    pub fn may_follow(&self, event: &Event) -> Result<(), Illegal> {
+        let begins = matches!(event, Event::Session(SessionEvent::Created(_) | SessionEvent::Forked(_)));
+        when(
+            begins == (self.next == Seq::ZERO) || matches!(event, Event::Session(SessionEvent::Forked(_))),
+            Illegal::Beginning,
+        )?;
+        match event {
+            Event::Session(event) => self.session(event),
+            Event::Input(event) => self.input(event),
+            Event::Context(event) => self.context(event),
+            Event::Step(event) => self.step(event),
+            Event::Tool(event) => self.tool(event),
+            Event::Permission(event) => match event {
+                PermissionEvent::Asked(_) => Ok(()),
+                PermissionEvent::Replied(replied) => {
+                    when(self.questions.contains_key(&replied.permission), Illegal::NoQuestion)
+                }
+            },
+            Event::Compaction(event) => self.compaction(event),
+            Event::Message(event) => match event {
+                MessageEvent::Pinned(pinned) => when(pinned.message < self.next, Illegal::Later),
+                MessageEvent::Unpinned(unpinned) => when(unpinned.message < self.next, Illegal::Later),
+                MessageEvent::SyntheticAdded(_)
+                | MessageEvent::ShellRan(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_) => Ok(()),
+            },
+            Event::Files(event) => self.files(event),
+            Event::Child(event) => match event {
+                ChildEvent::Started(_) => Ok(()),
+                ChildEvent::Settled(settled) => when(self.children.contains(&settled.child), Illegal::NoChild),
+            },
+            Event::Profile(_) => Ok(()),
+        }
+    }
+
+    fn session(&self, event: &SessionEvent) -> Result<(), Illegal> {
+        let asked = |request: Option<&RequestId>| request.is_none_or(|request| self.titles.contains(request));
+        match event {
+            SessionEvent::Titled(titled) => when(asked(titled.request.as_ref()), Illegal::NoTitle),
+            SessionEvent::TitleFailed(failed) => when(asked(Some(&failed.request)), Illegal::NoTitle),
+            SessionEvent::Created(_)
+            | SessionEvent::Forked(_)
+            | SessionEvent::Moved(_)
+            | SessionEvent::AgentSwitched(_)
+            | SessionEvent::ModelSwitched(_) => Ok(()),
+        }
+    }
+
+    fn input(&self, event: &InputEvent) -> Result<(), Illegal> {
+        let pending = |input: &InputId| when(self.inputs.contains_key(input), Illegal::InputNotPending);
+        match event {
+            InputEvent::Admitted(admitted) => when(!self.used_inputs.contains(&admitted.input), Illegal::InputUsed),
+            InputEvent::Promoted(promoted) => pending(&promoted.input),
+            InputEvent::Withdrawn(withdrawn) => pending(&withdrawn.input),
+            InputEvent::DeliveryChanged(changed) => pending(&changed.input),
+        }
+    }
+
+    fn context(&self, event: &ContextEvent) -> Result<(), Illegal> {
+        match event {
+            ContextEvent::EpochReplacementBlocked(_) => when(self.snapshot.is_some(), Illegal::NoEpoch),
+            ContextEvent::SnapshotAdvanced(advanced) => {
+                let snapshot = self.snapshot.as_ref().ok_or(Illegal::NoEpoch)?;
+                when(advanced.removed.iter().all(|key| snapshot.contains(key)), Illegal::NoSource)
+            }
+            ContextEvent::EpochStarted(_) | ContextEvent::Admitted(_) | ContextEvent::InstructionDiscovered(_) => {
+                Ok(())
+            }
+        }
+    }
+
+    fn step(&self, event: &StepEvent) -> Result<(), Illegal> {
+        match event {
+            StepEvent::Started(_) => when(self.step.is_none(), Illegal::StepOpen),
+            StepEvent::Ended(_) | StepEvent::Failed(_) => {
+                when(self.step.is_some(), Illegal::NoStep)?;
+                when(self.calls.is_empty(), Illegal::CallOpen)
+            }
+            StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => when(self.step.is_some(), Illegal::NoStep),
+            StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_) => Ok(()),
+        }
+    }
+
+    fn tool(&self, event: &ToolEvent) -> Result<(), Illegal> {
+        let open = |call: &CallId| when(self.calls.contains_key(call), Illegal::CallNotOpen);
+        match event {
+            ToolEvent::Called(called) => {
+                when(self.step.is_some(), Illegal::NoStep)?;
+                when(!self.used_calls.contains(&place(&called.call)), Illegal::CallUsed)
+            }
+            ToolEvent::Progressed(progressed) => open(&progressed.call),
+            ToolEvent::Settled(settled) => open(&settled.call),
+        }
+    }
+
+    fn compaction(&self, event: &CompactionEvent) -> Result<(), Illegal> {
+        match event {
+            CompactionEvent::Started(_) => when(!self.compaction && self.step.is_none(), Illegal::CompactionOpen),
+            CompactionEvent::Ended(_) | CompactionEvent::Failed(_) => when(self.compaction, Illegal::NoCompaction),
+            CompactionEvent::Undone(undone) => when(self.compacted.contains(&undone.compaction), Illegal::NotCompacted),
+            CompactionEvent::ToolOutputsPruned(_) => Ok(()),
+        }
+    }
+
+    fn files(&self, event: &FilesEvent) -> Result<(), Illegal> {
+        match event {
+            FilesEvent::RevertStaged(staged) => when(staged.first_removed < self.next, Illegal::Later),
+            FilesEvent::RevertCleared(_) => when(self.staged.is_some(), Illegal::NotStaged),
+            FilesEvent::RevertCommitted(committed) => {
+                when(self.staged == Some(committed.first_removed), Illegal::NotStaged)
+            }
+            FilesEvent::RestoreBegun(_) => when(!self.restore, Illegal::Restore),
+            FilesEvent::RestoreAbandoned(_) => when(self.restore, Illegal::Restore),
+            FilesEvent::DepartureBegun(_) => when(!self.departure, Illegal::Departure),
+            FilesEvent::DepartureEnded(_) => when(self.departure, Illegal::Departure),
+            FilesEvent::Captured(_) | FilesEvent::Summarised(_) => Ok(()),
+        }
+    }
+
+    /// Takes in the next event, legal or not.
+    pub fn apply(&mut self, event: &Event) {
+        let seq = self.next;
+        self.next = seq.plus(1);
+        match event {
+            Event::Session(SessionEvent::Forked(_)) => self.forked(),
+            Event::Session(SessionEvent::Moved(_)) => (self.snapshot, self.restore) = (None, false),
+            Event::Session(SessionEvent::Titled(titled)) => {
+                if let Some(request) = &titled.request {
+                    self.titles.remove(request);
+                }
+            }
+            Event::Session(SessionEvent::TitleFailed(failed)) => {
+                self.titles.remove(&failed.request);
+            }
+            Event::Input(InputEvent::Admitted(admitted)) => {
+                self.used_inputs.insert(admitted.input.clone());
+                self.inputs.insert(admitted.input.clone(), seq);
+            }
+            Event::Input(InputEvent::Promoted(promoted)) => {
+                self.inputs.remove(&promoted.input);
+            }
+            Event::Input(InputEvent::Withdrawn(withdrawn)) => {
+                self.inputs.remove(&withdrawn.input);
+            }
+            Event::Context(ContextEvent::EpochStarted(started)) => {
+                self.snapshot = Some(started.entries.keys().cloned().collect());
+            }
+            Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => {
+                if let Some(snapshot) = &mut self.snapshot {
+                    snapshot.extend(advanced.set.keys().cloned());
+                    for key in &advanced.removed {
+                        snapshot.remove(key);
+                    }
+                }
+            }
+            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == crate::event::Purpose::Title => {
+                self.titles.insert(sent.request);
+            }
+            Event::Step(StepEvent::Started(_)) => self.step = Some(seq),
+            Event::Step(StepEvent::Ended(_) | StepEvent::Failed(_)) => self.step = None,
+            Event::Tool(ToolEvent::Called(called)) => {
+                self.used_calls.insert(place(&called.call));
+                self.calls.insert(called.call.clone(), seq);
+            }
+            Event::Tool(ToolEvent::Settled(settled)) => {
+                self.calls.remove(&settled.call);
+                // A question ends with the call that asked it.
+                self.questions.retain(|_, (call, _)| call.as_ref() != Some(&settled.call));
+            }
+            Event::Permission(PermissionEvent::Asked(asked)) => {
+                self.questions.insert(asked.permission.clone(), (asked.call.clone(), seq));
+            }
+            Event::Permission(PermissionEvent::Replied(replied)) => {
+                self.questions.remove(&replied.permission);
+            }
+            Event::Compaction(event) => self.compacted(seq, event),
+            Event::Files(event) => self.filed(event),
+            Event::Child(ChildEvent::Started(started)) => {
+                self.children.insert(started.child);
+            }
+            Event::Child(ChildEvent::Settled(settled)) => {
+                self.children.remove(&settled.child);
+            }
+            Event::Session(
+                SessionEvent::Created(_) | SessionEvent::AgentSwitched(_) | SessionEvent::ModelSwitched(_),
+            )
+            | Event::Input(InputEvent::DeliveryChanged(_))
+            | Event::Context(
+                ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::Admitted(_)
+                | ContextEvent::InstructionDiscovered(_),
+            )
+            | Event::Profile(_)
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_),
+            )
+            | Event::Tool(ToolEvent::Progressed(_))
+            | Event::Message(_) => {}
+        }
+    }
+
+    /// A fork inherits the past, but nothing that was open in its parent.
+    fn forked(&mut self) {
+        self.inputs.clear();
+        self.calls.clear();
+        self.questions.clear();
+        self.children.clear();
+        self.titles.clear();
+        (self.step, self.staged) = (None, None);
+        (self.compaction, self.restore, self.departure) = (false, false, false);
+    }
+
+    fn compacted(&mut self, seq: Seq, event: &CompactionEvent) {
+        match event {
+            CompactionEvent::Started(_) => self.compaction = true,
+            CompactionEvent::Ended(_) => {
+                self.compaction = false;
+                self.compacted.insert(seq);
+            }
+            CompactionEvent::Failed(_) => self.compaction = false,
+            CompactionEvent::Undone(undone) => {
+                self.compacted.remove(&undone.compaction);
+            }
+            CompactionEvent::ToolOutputsPruned(_) => {}
+        }
+    }
+
+    fn filed(&mut self, event: &FilesEvent) {
+        match event {
+            FilesEvent::RevertStaged(staged) => (self.staged, self.restore) = (Some(staged.first_removed), false),
+            FilesEvent::RevertCleared(_) => (self.staged, self.restore) = (None, false),
+            FilesEvent::RevertCommitted(committed) => self.removed(committed.first_removed),
+            FilesEvent::RestoreBegun(_) => self.restore = true,
+            FilesEvent::RestoreAbandoned(_) => self.restore = false,
+            FilesEvent::DepartureBegun(_) => self.departure = true,
+            FilesEvent::DepartureEnded(_) => self.departure = false,
+            FilesEvent::Captured(_) | FilesEvent::Summarised(_) => {}
+        }
+    }
+
+    /// What a committed undo takes with it.
+    fn removed(&mut self, first: Seq) {
+        self.staged = None;
+        self.snapshot = None;
+        self.inputs.retain(|_, seq| *seq < first);
+        self.calls.retain(|_, seq| *seq < first);
+        self.questions.retain(|_, (_, seq)| *seq < first);
+        self.compacted.retain(|seq| *seq < first);
+        self.step = self.step.filter(|step| *step < first);
+    }
+}
