@@ -78,6 +78,7 @@ impl Claim<'_> {
             }
         }
         layout.create_folders(&*disk)?;
+        lock.note_owner();
         let (identity, report) = self.identify(&layout, &*disk, &folder, found)?;
         folder.mark(&identity).map_err(|source| OpenError::at(&layout.format(), source))?;
         Ok(Acquired { layout, folder, disk, lock, identity, report })

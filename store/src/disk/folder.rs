@@ -56,6 +56,16 @@ impl Ownership {
         self.in_order
     }
 
+    /// Notes the owner, for processes that find it silent; the lock itself is what counts. On the device before anything of the
+    /// log is written: else a power cut would look like a clean shutdown.
+    pub(super) fn note_owner(&self) {
+        let owner = std::process::id().to_string();
+        let noted = self.file.set_len(0).and_then(|()| self.file.write_all_at(owner.as_bytes(), 0));
+        if let Err(error) = noted.and_then(|()| self.file.sync_data()) {
+            tracing::debug!(%error, "the owner of the store could not be noted");
+        }
+    }
+
     /// Notes for the next owner that the store was closed in order.
     ///
     /// # Errors
@@ -207,13 +217,6 @@ impl Folder {
         };
         let mut found = [0; CLOSED.len()];
         let in_order = file.read_at(&mut found, 0).is_ok_and(|read| found.get(..read) == Some(CLOSED));
-        // For processes that find an owner that does not answer; what counts is the lock itself.
-        let noted = file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
-        // On the device before anything else is: else a power cut would look like a clean shutdown.
-        let noted = noted.and_then(|()| file.sync_data());
-        if let Err(error) = noted {
-            tracing::debug!(%error, "the owner of the store could not be noted");
-        }
         Ok(Ownership { file, _folder: folder, in_order })
     }
 
