@@ -317,3 +317,22 @@ async fn a_store_that_nobody_owns_is_read_without_owning_it_and_an_owned_one_thr
     assert!(matches!(owner.standing(), Standing::Owner(_)));
     owner.close().await.unwrap();
 }
+
+#[tokio::test]
+async fn a_guest_that_only_reads_reads_no_other_store_when_its_owner_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, moved, s) = (folder.path().join("store"), folder.path().join("moved"), session(1));
+    let owner = shared(&dir).await;
+    story(&owner, s, 3).await.unwrap();
+    let guest = SharedLog::open(&dir, OpenMode::ReadOnly).await.unwrap();
+    assert_eq!(guest.standing(), Standing::Guest);
+    std::fs::rename(&dir, &moved).unwrap();
+    owner.close().await.unwrap();
+    shared(&dir).await.close().await.unwrap();
+    let refused = guest.head(s).await.unwrap_err();
+    assert!(refused.to_string().contains("another store"), "{refused}");
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::rename(&moved, &dir).unwrap();
+    assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
+    assert!(matches!(guest.standing(), Standing::Reader(_)));
+}

@@ -2,9 +2,10 @@
 
 use super::folder;
 use crate::conformance::material;
-use crate::disk::{DiskLog, Finding, OpenMode, ReadOnlyLog, Remark, Tuning, files::RealDisk};
-use crate::{AppendError, EventLog, OpenError, Scope, Slice};
+use crate::disk::{DiskLog, Displaced, Finding, OpenMode, ReadOnlyLog, Remark, Tuning, files::RealDisk};
+use crate::{AppendError, EventLog, OpenError, ReadError, Scope, Slice};
 use annals_core::Seq;
+use futures_util::StreamExt;
 use std::collections::BTreeMap;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
@@ -195,4 +196,78 @@ async fn an_unfinished_write_at_the_end_is_ignored_by_who_looks() {
     assert!(matches!(report.remarks[..], [Remark::TailIgnored { bytes: 9, .. }]), "{:?}", report.remarks);
     assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
     assert_eq!(state(dir.path()), before);
+}
+
+#[tokio::test]
+async fn a_reader_stays_with_its_folder_when_that_is_moved_and_reads_no_other_store() {
+    let dir = folder();
+    let (path, moved, session) = (dir.path().join("store"), dir.path().join("moved"), material::session(1));
+    let (log, _) = DiskLog::open_with(&path, OpenMode::Create, small(), Arc::new(RealDisk)).unwrap();
+    material::story(&log, session, 70).await.unwrap();
+    let (looker, _) = ReadOnlyLog::open_with(&path, small(), Arc::new(RealDisk)).unwrap();
+    let mut following = looker.follow(Scope::Session { session, from: Seq(139) });
+    material::next_slice(&mut following).await.unwrap();
+    material::next_synced(&mut following).await.unwrap();
+    std::fs::rename(&path, &moved).unwrap();
+    // Somebody begins a new store at the old path.
+    drop(DiskLog::open(&path, OpenMode::Create).unwrap());
+    assert_eq!(material::whole(&looker, session).await.unwrap().len(), 71);
+    material::two(&log, session, Seq(141)).await.unwrap();
+    assert_eq!(material::next_slice(&mut following).await.unwrap().from, Seq(141));
+    let refused = ReadOnlyLog::reopen(&path, looker.id()).unwrap_err();
+    assert!(matches!(refused, OpenError::Displaced(Displaced::Replaced { found: Some(_), .. })), "{refused}");
+    let refused = ReadOnlyLog::reopen(&dir.path().join("nothing"), looker.id()).unwrap_err();
+    assert!(matches!(refused, OpenError::Displaced(Displaced::Gone { .. })), "{refused}");
+    assert_eq!(ReadOnlyLog::reopen(&moved, looker.id()).unwrap().0.id(), log.id());
+    log.close().await.unwrap();
+    std::fs::remove_dir_all(&moved).unwrap();
+    let ended = loop {
+        if let Err(error) = following.next().await.unwrap() {
+            break error;
+        }
+    };
+    assert!(matches!(&ended, ReadError::Io { source } if Displaced::of(source).is_some()), "{ended}");
+}
+
+#[tokio::test]
+async fn a_copy_is_read_without_giving_it_an_id() {
+    let (dir, copy) = (folder(), folder());
+    let whole = stored(dir.path()).await;
+    for (path, _) in state(dir.path()) {
+        let to = copy.path().join(path.strip_prefix(dir.path()).unwrap());
+        match path.is_dir() {
+            true => std::fs::create_dir_all(to).unwrap(),
+            false => {
+                std::fs::create_dir_all(to.parent().unwrap()).unwrap();
+                std::fs::copy(path, to).unwrap();
+            }
+        }
+    }
+    let before = state(copy.path());
+    let (log, report) = ReadOnlyLog::open(copy.path()).unwrap();
+    assert_eq!(report.remarks, vec![]);
+    assert!(everything(&log).await == whole);
+    assert_eq!(state(copy.path()), before);
+    // The first process that writes does; its segments are read like those of the original.
+    let (log, _) = DiskLog::open_with(copy.path(), OpenMode::Existing, small(), Arc::new(RealDisk)).unwrap();
+    material::story(&log, material::session(5), 60).await.unwrap();
+    log.close().await.unwrap();
+    let (log, report) = ReadOnlyLog::open(copy.path()).unwrap();
+    assert_eq!(report.remarks, vec![]);
+    assert_eq!(log.examine(|_, _| {}).unwrap().findings, vec![]);
+    assert_eq!(everything(&log).await.len(), whole.len() + 1);
+}
+
+#[tokio::test]
+async fn a_reader_follows_no_link_into_another_sled() {
+    let (dir, other) = (folder(), folder());
+    let whole = stored(dir.path()).await;
+    let target = other.path().join("db");
+    std::fs::rename(dir.path().join("sled/db"), &target).unwrap();
+    std::os::unix::fs::symlink(&target, dir.path().join("sled/db")).unwrap();
+    let (log, report) = ReadOnlyLog::open(dir.path()).unwrap();
+    assert_eq!(report.remarks, vec![]);
+    assert!(everything(&log).await == whole);
+    let findings = log.examine(|_, _| {}).unwrap().findings;
+    assert!(matches!(&findings[..], [Finding::SledBroken { reason }] if reason.contains("link")), "{findings:?}");
 }
