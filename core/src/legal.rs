@@ -5,7 +5,7 @@
 //! knows only what legality needs: what is open, what is pending, which ids are used up. `docs/reference/events.md`.
 //!
 //! ```text
-//! created ──► idle ──► step open ──► idle        calls open only inside a step; a step ends when every call is settled
+//! created ──► idle ──► step open ──► idle        calls are made inside a step; it ends when each is settled, or fails
 //!               │ ▲──── compaction open ──► idle
 //!               │ ▲──── restore open ─────► idle  ended by revert.staged, revert.cleared, session.moved or abandoned
 //!               └─────► revert staged ────► idle  cleared or committed
@@ -206,11 +206,14 @@ impl Legality {
     fn step(&self, event: &StepEvent) -> Result<(), Illegal> {
         match event {
             StepEvent::Started(_) => when(self.step.is_none(), Illegal::StepOpen),
-            StepEvent::Ended(_) | StepEvent::Failed(_) => {
+            StepEvent::Ended(_) => {
                 when(self.step.is_some(), Illegal::NoStep)?;
                 when(self.calls.is_empty(), Illegal::CallOpen)
             }
-            StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => when(self.step.is_some(), Illegal::NoStep),
+            // The calls of an answer that failed are still awaited.
+            StepEvent::Failed(_) | StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => {
+                when(self.step.is_some(), Illegal::NoStep)
+            }
             StepEvent::RequestSent(_) | StepEvent::RetryScheduled(_) => Ok(()),
         }
     }

@@ -1,15 +1,12 @@
 //! Whether an imported session was changed here. Earlier versions appended pins, undos and turns to the imported session itself.
 
-use super::drive::{EDITIONS_MAX, ImportError, once};
-use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Options, Progress, Source};
+use super::report::SessionReport;
 use annals_core::event::{
     ChildEvent, CompactionEvent, FilesEvent, InputEvent, MessageEvent, PermissionEvent, ProfileEvent, SessionEvent,
     StepEvent, ToolEvent,
 };
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_store::{EventLog, ReadError};
-use std::sync::Arc;
 
 /// How many Batches are read at a time.
 const PAGE: usize = 64;
@@ -84,47 +81,6 @@ fn recorded(event: &Event) -> Recorded {
 /// Whether an input's id is one that Annals makes: `input_` and a ULID.
 fn is_ours(input: &InputId) -> bool {
     input.as_str().strip_prefix("input_").is_some_and(|id| id.len() == 26 && id.parse::<SessionId>().is_ok())
-}
-
-/// Imports the sources of sessions that were changed here, as second sessions; those replace them in the report.
-///
-/// # Errors
-/// See [`ImportError`].
-pub async fn continue_changed(
-    log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
-    mut report: ImportReport,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<ImportReport, ImportError> {
-    let mut options = options.clone();
-    for _ in 0..EDITIONS_MAX {
-        let changed = |it: &&SessionReport| matches!(it.outcome, Outcome::ChangedHere { .. });
-        let changed: Vec<SessionReport> = report.sessions.iter().filter(changed).cloned().collect();
-        if changed.is_empty() {
-            break;
-        }
-        // With all that refers to them: branches and sub-agents of the same file.
-        let family = |it: &SessionReport| changed.iter().any(|changed| is_of(changed, &it.agent, &it.foreign));
-        for session in report.sessions.iter().filter(|it| family(it)) {
-            options.editions.renew(&session.agent, &session.foreign);
-        }
-        let only = source.only.as_ref().map(|_| changed.iter().map(|it| it.foreign.clone()).collect());
-        let part = Source { only, ..source.clone() };
-        let mut again = once(log, &part, &options, Some(&changed), progress).await?;
-        for session in &mut again.sessions {
-            let before = report.sessions.iter().find(|it| it.agent == session.agent && it.foreign == session.foreign);
-            session.instead_of = before.and_then(|before| match before.outcome {
-                Outcome::ChangedHere { seq } => Some((before.session, seq)),
-                _ => before.instead_of,
-            });
-        }
-        report
-            .sessions
-            .retain(|it| !again.sessions.iter().any(|new| new.agent == it.agent && new.foreign == it.foreign));
-        report.sessions.append(&mut again.sessions);
-    }
-    Ok(report)
 }
 
 /// Whether a foreign session is `changed`, or a branch or sub-agent of it in the same file.

@@ -1,10 +1,10 @@
 //! Appends what a reader gives, and accounts for it.
 
-use super::changed::{changed_here, continue_changed, is_of};
+use super::changed::{changed_here, is_of};
 use super::reading::{Cut, Desk, Item, ReadSourceError, Stopped};
 use super::recalled::{first_model, first_prompt, recall};
 use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Form, Options, Progress, Source};
+use super::{Options, Progress, Source};
 use annals_core::event::SessionEvent;
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
@@ -27,9 +27,6 @@ const TOGETHER: usize = 256;
 /// How much text may be on its way from the reader to the log, in KiB.
 const TEXT_MAX: u32 = 64 * 1024;
 
-/// How many times a source may be read again to put diverged Sessions beside the earlier ones.
-pub(super) const EDITIONS_MAX: usize = 64;
-
 /// An import could not go on. What was appended before stands; import again to continue.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
@@ -51,36 +48,6 @@ pub enum ImportError {
     /// The reading thread ended unexpectedly.
     #[error("reading the source ended unexpectedly: {0}")]
     Reader(String),
-}
-
-/// Imports one source. Batches that stand in the log already are known; new ones are appended behind them; where a
-/// source is not a continuation of what was imported before, nothing is appended.
-///
-/// # Errors
-/// When the source or the log cannot be read, or the source is an export of ours. Damage inside the source is no error: it is in the report.
-pub async fn import(
-    log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<ImportReport, ImportError> {
-    if source.form == Form::Annals {
-        return Err(ImportError::Own { path: source.path.clone() });
-    }
-    let mut editions = options.editions.clone();
-    let mut report = ImportReport::default();
-    for _ in 0..EDITIONS_MAX {
-        let options = Options { editions: editions.clone(), ..options.clone() };
-        report = once(log, source, &options, None, progress).await?;
-        let diverged = |it: &&SessionReport| matches!(it.outcome, Outcome::Diverged { .. });
-        if !options.as_new || !report.sessions.iter().any(|it| diverged(&it)) {
-            break;
-        }
-        for session in report.sessions.iter().filter(diverged) {
-            editions.renew(&session.agent, &session.foreign);
-        }
-    }
-    continue_changed(log, source, &Options { editions, ..options.clone() }, report, progress).await
 }
 
 /// Reads a source once; `only` chooses sessions of it, with their branches.

@@ -1,10 +1,11 @@
 //! Keeps importing what agents write: one round at a time, cheap when nothing changed.
 
 use super::discover::{Homes, Selection, list, state_of};
-use super::drive::{ImportError, import};
+use super::drive::ImportError;
 use super::lines::TORN;
 use super::recognise::{Form, Source, recognise};
 use super::report::ImportReport;
+use super::whole::import;
 use super::{Options, Progress};
 use annals_store::EventLog;
 use std::collections::{BTreeSet, HashMap};

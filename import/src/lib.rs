@@ -23,9 +23,10 @@ mod recognise;
 mod report;
 mod text;
 mod utf8;
+mod whole;
 
 pub use discover::{Homes, Listed, Selection, discover, list, sources};
-pub use drive::{ImportError, import};
+pub use drive::ImportError;
 pub use follow::Follower;
 pub use identity::{Editions, IMPORTER};
 pub use lines::{LINE_MAX, TORN};
@@ -33,6 +34,7 @@ pub use reading::ReadSourceError;
 pub use recognise::{Form, RecogniseError, Source, recognise};
 pub use report::{ImportReport, Loss, Outcome, PLACES_MAX, SessionReport};
 pub use text::TextFile;
+pub use whole::import;
 
 use annals_core::SessionId;
 

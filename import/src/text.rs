@@ -128,13 +128,19 @@ impl Utf16 {
     }
 
     fn push(&mut self, unit: u16) {
-        let units = [self.high.take(), Some(unit)].into_iter().flatten();
+        let high = self.high.take();
+        let is_low = (0xDC00..0xE000).contains(&unit);
+        if high.is_some() && !is_low {
+            self.ready.push(0xFF);
+        }
+        if (0xD800..0xDC00).contains(&unit) {
+            self.high = Some(unit);
+            return;
+        }
+        let units = high.filter(|_| is_low).into_iter().chain([unit]);
         for decoded in char::decode_utf16(units) {
             match decoded {
                 Ok(character) => self.ready.extend_from_slice(character.encode_utf8(&mut [0; 4]).as_bytes()),
-                Err(error) if error.unpaired_surrogate() == unit && (0xD800..0xDC00).contains(&unit) => {
-                    self.high = Some(unit);
-                }
                 Err(_) => self.ready.push(0xFF),
             }
         }

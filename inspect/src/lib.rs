@@ -14,6 +14,7 @@ mod error;
 pub mod format;
 pub mod goldens;
 pub mod prove;
+mod questions;
 mod request;
 mod session_at;
 pub mod statistics;

@@ -1,7 +1,5 @@
 //! The past of one Session up to a Cut: its log, its views, its facts.
 
-mod questions;
-
 use super::{AskError, Steps};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};

@@ -1,7 +1,7 @@
 //! How a command ends.
 
 use crate::config::ConfigError;
-use crate::host::HostError;
+use crate::host_error::HostError;
 use crate::look::{Look, counted};
 use annals_core::{Seq, SessionId, Time};
 use annals_import::{ImportError, RecogniseError};
@@ -240,7 +240,7 @@ pub enum CliError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
-    #[error("{variable} is no filter: {filter:?}: {why}; an example: annals=debug", variable = crate::diagnostics::VARIABLE)]
+    #[error("ANNALS_LOG is not a filter: {filter:?}: {why}; an example: annals=debug")]
     BadFilter {
         /// What was given.
         filter: String,

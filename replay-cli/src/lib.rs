@@ -18,6 +18,7 @@ pub mod escape;
 #[doc(hidden)]
 pub mod fuzzing;
 pub mod host;
+mod host_error;
 pub mod json;
 pub mod layout;
 pub mod look;

@@ -79,8 +79,7 @@ fn what_agents_keep_is_discovered_and_imported() {
     let listed: serde_json::Value = serde_json::from_slice(&listed.stdout).expect("JSON");
     assert_eq!(listed.as_array().map(Vec::len), Some(27));
     assert!(!home.path().join(".local/share/annals").exists(), "looking makes no store");
-    let imported =
-        annals(home.path()).args(["import", "--discover", "--agent", "codex"]).output().expect("annals runs");
+    let imported = annals(home.path()).args(["import", "--agent", "codex"]).output().expect("annals runs");
     assert_eq!(imported.status.code(), Some(0), "{}", String::from_utf8_lossy(&imported.stderr));
     let sessions = annals(home.path()).args(["sessions", "--json"]).output().expect("annals runs");
     let sessions: serde_json::Value = serde_json::from_slice(&sessions.stdout).expect("JSON");
@@ -93,7 +92,7 @@ fn help_is_an_answer_and_wrong_use_is_not() {
     let home = tempfile::tempdir().expect("a folder");
     let help = annals(home.path()).args(["replay", "--help"]).output().expect("annals runs");
     assert_eq!(help.status.code(), Some(0));
-    assert!(out(&help).starts_with("Verifies a Session and tells it"));
+    assert!(out(&help).starts_with("Show a session as a readable timeline"), "{}", out(&help));
     let wrong = annals(home.path()).args(["replay", "--sped"]).output().expect("annals runs");
     assert_eq!((wrong.status.code(), out(&wrong).as_str()), (Some(2), ""));
     assert!(String::from_utf8_lossy(&wrong.stderr).contains("--speed"));

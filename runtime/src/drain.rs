@@ -1,15 +1,13 @@
 //! A drain: turns until nothing is left to do (spec 7.1).
 
-mod recovery;
-
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;
+use crate::recovery::settle_open;
 use crate::session::settle_restore;
 use crate::subagents::settle_lost;
 use crate::turn::{Promotion, Runner, Stop, title, turn};
 use annals_core::event::{CompactionReason, ToolOutcome};
 use annals_projections::{Body, Content, SessionView};
-pub(crate) use recovery::{interrupted_turn, settle_open};
 
 /// Promotes what is pending and takes turns until the Session is idle; if forced, takes at least one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), forced))]

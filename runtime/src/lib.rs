@@ -1,29 +1,34 @@
 //! The agent runtime of Annals: what observes the world, decides, and appends.
 #![warn(missing_docs)]
 
+mod background;
 pub mod bus;
-pub mod compaction;
 pub mod context;
 mod coordinator;
 mod drain;
+mod guarded;
 mod lane;
 pub mod outcome;
 pub mod permission;
 pub mod ports;
+mod recovery;
 pub mod redaction;
 mod runtime;
 mod session;
 pub mod settings;
+mod shared;
 pub mod subagents;
+mod titles;
 pub mod tools;
 mod turn;
 pub mod worktree;
 
 pub use annals_store::Boxed;
 pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
-pub use runtime::{NewSession, Runtime};
+pub use runtime::NewSession;
 pub use session::{
     BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title,
     local_fork,
 };
 pub use settings::{Ports, Settings};
+pub use shared::Runtime;

@@ -4,9 +4,9 @@ use crate::context::ContextError;
 use crate::ports::ProviderErrorKind;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
-use annals_core::event::Location;
+use annals_core::event::{Failure, Location};
 use annals_core::{AgentName, InputId, Key, ModelName, SessionId};
-use annals_projections::{BuildError, NothingToCompact};
+use annals_projections::{ANSWER_INTERRUPTED, BuildError, NothingToCompact};
 use annals_providers::wire::EncodeError;
 use annals_store::{AppendError, ReadError};
 use std::sync::Arc;
@@ -229,4 +229,9 @@ impl RunError {
             _ => None,
         }
     }
+}
+
+/// What an interruption leaves in the place of an answer.
+pub(crate) fn interrupted() -> Failure {
+    Failure { kind: "interrupted".into(), message: ANSWER_INTERRUPTED.into(), status: None }
 }

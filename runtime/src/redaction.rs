@@ -13,7 +13,7 @@
 //! ```
 
 mod assigned;
-mod batch;
+pub(crate) mod batch;
 mod contents;
 mod doors;
 mod environment;
@@ -22,7 +22,6 @@ mod imported;
 mod imports;
 mod json;
 mod pattern;
-mod ports;
 
 pub use environment::is_secret_name;
 pub use imports::RedactingLog;
@@ -30,7 +29,6 @@ pub use pattern::PatternError;
 
 pub use contents::is_kept_for_secrets;
 pub(crate) use doors::Door;
-pub(crate) use ports::guarded;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use pattern::Pattern;

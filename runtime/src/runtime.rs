@@ -1,61 +1,23 @@
 //! The runtime: Sessions, and what runs them.
 
 use crate::Boxed;
+use crate::background::Background;
 use crate::bus::Bus;
-use crate::compaction::compact;
 use crate::coordinator::{Coordinator, Ended, Job, Work};
 use crate::drain::{drain, resume};
-use crate::lane::Lane;
+use crate::guarded::guarded;
 use crate::outcome::{LogError, Refusal};
-use crate::redaction::guarded;
 use crate::session::Session;
 use crate::settings::{Ports, Settings};
-use crate::subagents::Background;
+use crate::shared::{Halting, Runtime, Shared};
+use crate::titles::Titles;
 use crate::tools::Cancel;
 use crate::turn::Runner;
-use crate::turn::title::Titles;
+use crate::turn::compaction::compact;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
 use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
-#[derive(Clone)]
-pub struct Runtime {
-    shared: Arc<Shared>,
-    _halting: Arc<Halting>,
-}
-
-/// What every Session of a runtime shares.
-pub(crate) struct Shared {
-    pub(crate) ports: Ports,
-    pub(crate) settings: Settings,
-    pub(crate) bus: Bus,
-    pub(crate) coordinator: Coordinator,
-    lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
-    /// Children whose end this process will tell their parents.
-    pub(crate) serving: Mutex<BTreeSet<SessionId>>,
-    /// Tasks in the background that this process runs.
-    pub(crate) background: Background,
-    /// Sessions whose files this process restores.
-    pub(crate) restoring: Mutex<BTreeSet<SessionId>>,
-    /// Title requests that are under way.
-    pub(crate) titles: Titles,
-}
-
-/// Tasks hold what is shared, so that its own end would never come by itself.
-struct Halting {
-    coordinator: Coordinator,
-    titles: Titles,
-}
-
-impl Drop for Halting {
-    fn drop(&mut self) {
-        drop(self.coordinator.abort());
-        self.titles.abort();
-    }
-}
+use std::sync::{Arc, Mutex};
 
 /// How a Session begins.
 #[derive(Clone, Debug)]
@@ -172,20 +134,6 @@ impl Runtime {
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
         &self.shared
-    }
-}
-
-impl Shared {
-    /// The one lane of a Session in this runtime, for as long as somebody holds it.
-    pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lane) = lanes.get(&session).and_then(Weak::upgrade) {
-            return lane;
-        }
-        lanes.retain(|_, lane| lane.strong_count() > 0);
-        let lane = Arc::new(Lane::new(session, &self.ports, self.settings.views.clone(), self.bus.clone()));
-        lanes.insert(session, Arc::downgrade(&lane));
-        lane
     }
 }
 

@@ -20,7 +20,7 @@ pub use undo::{Extent, RevertFiles, RevertPlan};
 use crate::coordinator::{Job, Work};
 use crate::lane::Lane;
 use crate::outcome::{LogError, Outcome, RunError};
-use crate::runtime::{Runtime, Shared};
+use crate::shared::{Runtime, Shared};
 use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::SessionView;
 use std::sync::Arc;

@@ -1,12 +1,13 @@
 //! What a runtime is made of: ports, Locations, agents, models and limits.
 
 mod beside;
+mod summary;
 
 pub use annals_providers::provider::scripted_model;
 pub(crate) use beside::begins;
 pub use beside::{Beside, Pace, Pass};
+pub use summary::SummaryHook;
 
-use crate::compaction::SummaryHook;
 use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;

@@ -3,18 +3,16 @@
 //! Both sides tell it: the child's `session.created` names its parent and the call, the parent has `child.started` and
 //! `child.settled`. A child ends with its parent's run, and may do nothing that its parent is denied.
 
-mod background;
 mod limits;
 mod lost;
 mod result;
 mod serve;
 
-pub(crate) use background::Background;
-pub(crate) use limits::{Limits, as_child};
+pub(crate) use limits::{as_child, limits_of};
 pub(crate) use lost::settle_lost;
 
 use crate::Boxed;
-use crate::runtime::{Runtime, Shared};
+use crate::shared::{Runtime, Shared};
 use crate::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput};
 use annals_core::event::ToolDefinition;
 use annals_core::{AgentName, Json, ModelName};

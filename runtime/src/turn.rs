@@ -10,6 +10,7 @@ mod announce;
 mod authorise;
 mod boundary;
 mod calls;
+pub(crate) mod compaction;
 mod discovery;
 mod epoch;
 mod exchange;
@@ -29,13 +30,14 @@ pub(crate) use shape::{Shape, cost};
 
 use crate::lane::Lane;
 use crate::outcome::{LogError, Outcome, RunError};
-use crate::runtime::Shared;
 use crate::settings::LocationServices;
-use crate::subagents::{Limits, as_child};
+use crate::shared::Shared;
+use crate::subagents::{as_child, limits_of};
+use crate::tools::Limits;
 use crate::tools::{Cancel, Cancellation};
-use annals_core::event::{AgentProfile, Failure, Location};
+use annals_core::event::{AgentProfile, Location};
 use annals_core::{AgentName, ModelName};
-use annals_projections::{ANSWER_INTERRUPTED, SessionView};
+use annals_projections::SessionView;
 use announce::{Announced, Durable};
 use exchange::Exchanged;
 use room::Room;
@@ -141,7 +143,7 @@ impl Runner {
         let location = view.session.location.clone().unwrap_or(Location { directory: String::new(), workspace: None });
         let services = shared.ports.locations.at(&location);
         let cancellation = cancel.watch();
-        let limits = Limits::of(&shared, &view).await?;
+        let limits = limits_of(&shared, &view).await?;
         let is_child = view.session.parent.is_some();
         Ok(Self { shared, lane, location, services, limits, is_child, cancel, cancellation })
     }
@@ -188,9 +190,4 @@ impl Runner {
         // The work itself may have brought the interruption: what comes with it does not count.
         self.goes_on().map(|()| done)
     }
-}
-
-/// What an interruption leaves in the place of an answer.
-pub(crate) fn interrupted() -> Failure {
-    Failure { kind: "interrupted".into(), message: ANSWER_INTERRUPTED.into(), status: None }
 }

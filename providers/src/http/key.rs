@@ -122,7 +122,7 @@ mod tests {
     #[tokio::test]
     async fn a_key_comes_from_a_variable_or_a_command_without_its_line_end() -> Result<(), KeyError> {
         // Cargo sets it for tests.
-        assert_eq!(read(&KeySource::Env("CARGO_PKG_NAME".into())).await?.expose(), "annals-runtime");
+        assert_eq!(read(&KeySource::Env("CARGO_PKG_NAME".into())).await?.expose(), "annals-providers");
         assert_eq!(read(&command(&["echo", "sk-planted"])).await?.expose(), "sk-planted");
         Ok(())
     }

@@ -11,7 +11,7 @@ use annals_core::event::{
 use std::sync::Arc;
 
 /// Takes the secrets out of facts that are about to be appended, and adds the fact that it did, once.
-pub(super) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
+pub(crate) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
     let mut door = Door::new(Some(redactor));
     events.iter_mut().for_each(|event| door.event(event));
     events.retain(|event| match event {

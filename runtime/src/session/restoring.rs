@@ -14,9 +14,9 @@
 
 use super::Session;
 use crate::lane::{Decision, Lane};
+use crate::outcome::interrupted;
 use crate::outcome::{LogError, Refusal};
-use crate::runtime::Shared;
-use crate::turn::interrupted;
+use crate::shared::Shared;
 use crate::worktree::{Files, FilesError, Plan, Tree};
 use annals_core::event::{DepartureEnded, Event, Failure, Location, RestoreAbandoned, RestoreBegun};
 use annals_core::{Seq, SessionId};

@@ -1,9 +1,9 @@
 //! Undo: staged, cleared, committed (spec 11 with its ruling).
 
 use super::{Extent, MessagePlace, Session};
-use crate::drain::interrupted_turn;
 use crate::lane::Decision;
 use crate::outcome::Refusal;
+use crate::recovery::interrupted_turn;
 use annals_core::event::RevertCommitted;
 use annals_core::{Event, Seq};
 use annals_projections::SessionView;

@@ -2,9 +2,9 @@
 
 use super::TASK;
 use crate::outcome::LogError;
-use crate::runtime::Shared;
+use crate::shared::Shared;
+use crate::tools::Limits;
 use annals_core::event::{AgentProfile, Effect, Purpose, Rule};
-use annals_core::permission::{authorise, hides};
 use annals_core::{AgentName, SessionId};
 use annals_projections::SessionView;
 use std::collections::BTreeSet;
@@ -13,42 +13,26 @@ use std::sync::Arc;
 /// The action patterns that a child is denied unless its agent allows them by name.
 const NOT_FOR_CHILDREN: [&str; 2] = [TASK, "todo*"];
 
-/// The rules of the agents that began a Session, from its parent up. What one of them is denied, the child is denied.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Limits(Vec<Vec<Rule>>);
-
-impl Limits {
-    /// Those of a Session; none for one that no other began, or whose parent is not in this store, as after an import. The
-    /// agent that counts is that of the turn whose call began or last resumed the child.
-    ///
-    /// # Errors
-    /// When the log cannot be read.
-    pub(crate) async fn of(shared: &Arc<Shared>, view: &SessionView) -> Result<Self, LogError> {
-        let mut limits = Vec::new();
-        let (mut child, mut parent) = (view.session.id, view.session.parent.clone());
-        let mut seen: BTreeSet<SessionId> = child.into_iter().collect();
-        while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
-            // An imported child's parent may not be in this store; whoever goes on with the child is a person.
-            if shared.ports.log.head(above.session).await?.is_none() {
-                break;
-            }
-            let view = shared.lane(above.session).view().await?;
-            let agent = child.map_or_else(|| view.session.agent.clone(), |child| caller(&view, child));
-            limits.push(rules(shared, &view, &agent));
-            (child, parent) = (view.session.id, view.session.parent.clone());
+/// Those of a Session; none for one that no other began, or whose parent is not in this store, as after an import. The
+/// agent that counts is that of the turn whose call began or last resumed the child.
+///
+/// # Errors
+/// When the log cannot be read.
+pub(crate) async fn limits_of(shared: &Arc<Shared>, view: &SessionView) -> Result<Limits, LogError> {
+    let mut limits = Vec::new();
+    let (mut child, mut parent) = (view.session.id, view.session.parent.clone());
+    let mut seen: BTreeSet<SessionId> = child.into_iter().collect();
+    while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
+        // An imported child's parent may not be in this store; whoever goes on with the child is a person.
+        if shared.ports.log.head(above.session).await?.is_none() {
+            break;
         }
-        Ok(Self(limits))
+        let view = shared.lane(above.session).view().await?;
+        let agent = child.map_or_else(|| view.session.agent.clone(), |child| caller(&view, child));
+        limits.push(rules(shared, &view, &agent));
+        (child, parent) = (view.session.id, view.session.parent.clone());
     }
-
-    /// Whether somebody above is denied this.
-    pub(crate) fn deny(&self, action: &str, resources: &[&str]) -> bool {
-        self.0.iter().any(|rules| authorise(rules, &[], action, resources) == Effect::Deny)
-    }
-
-    /// Whether somebody above is not even told of it.
-    pub(crate) fn hide(&self, action: &str) -> bool {
-        self.0.iter().any(|rules| hides(rules, action))
-    }
+    Ok(Limits::of(limits))
 }
 
 /// The rules of an agent above: as it is defined now; once nobody defines it any more, as the log recorded it last; and

@@ -4,7 +4,7 @@ use super::result::Ended;
 use super::serve::{input, served};
 use crate::lane::{Decision, Lane};
 use crate::outcome::LogError;
-use crate::runtime::Shared;
+use crate::shared::Shared;
 use annals_core::event::{ChildEvent, ChildOutcome};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::SessionView;

@@ -1,8 +1,8 @@
 //! A tool, one call of it, and what the call gives.
 
+use super::Limits;
 use super::{CallInput, Cancellation, ToolError};
 use crate::Boxed;
-use crate::subagents::Limits;
 use annals_core::event::{Attachment, Effect, Rule, ToolDefinition, ToolProgressed};
 use annals_core::permission::authorise;
 use annals_core::{AgentName, CallId, Json, Seq, SessionId};

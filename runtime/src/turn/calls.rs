@@ -4,9 +4,9 @@ use super::authorise::Unauthorised;
 use super::{Runner, Shape};
 use crate::lane::Lane;
 use crate::outcome::LogError;
-use crate::runtime::Shared;
 use crate::settings::CallOrder;
-use crate::subagents::Limits;
+use crate::shared::Shared;
+use crate::tools::Limits;
 use crate::tools::{
     CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, Progress, ToolOutput, ToolRegistry,
 };

@@ -3,9 +3,10 @@
 use super::announce::Durable;
 use super::reply::{Received, Reply};
 use super::retry::{ATTEMPTS, failure};
-use super::{Runner, Shape, Stop, cost, interrupted};
+use super::{Runner, Shape, Stop, cost};
 use crate::lane::Decision;
 use crate::outcome::RunError;
+use crate::outcome::interrupted;
 use crate::ports::{ProviderError, ProviderErrorKind, ProviderRequest};
 use annals_core::Event;
 use annals_core::event::{Failure, StepFailed, StepStarted, SyntheticAdded, Usage};

@@ -1,9 +1,9 @@
 //! Making room: what happens when a request is too large, before it is sent or because the provider refused it
 //! (spec 9.1 and 9.4 with their rulings).
 
+use super::compaction::{Compacted, summarise};
 use super::exchange::{self, Refused};
 use super::{Runner, Selected, Shape, Stop};
-use crate::compaction::{Compacted, summarise};
 use crate::lane::Decision;
 use crate::outcome::RunError;
 use annals_core::event::{CompactionReason, ToolOutputsPruned};

@@ -1,7 +1,8 @@
 //! Requests of one message that one text answers: a summary's and a title's. One attempt, no tools.
 
-use super::{Runner, Shape, Stop, interrupted};
+use super::{Runner, Shape, Stop};
 use crate::lane::Decision;
+use crate::outcome::interrupted;
 use crate::ports::{ProviderError, ProviderEvent, ProviderRequest};
 use crate::redaction::Door;
 use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};

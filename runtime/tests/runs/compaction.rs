@@ -4,7 +4,7 @@ use crate::world::{Tested, World, all_rebuilt, history};
 use annals_core::SessionId;
 use annals_core::event::{Finish, Purpose};
 use annals_providers::provider::{Attempt, Outcome as Answer};
-use annals_runtime::compaction::SummaryHook;
+use annals_runtime::settings::SummaryHook;
 use annals_runtime::settings::{CompactionSettings, scripted_model};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use std::sync::Arc;

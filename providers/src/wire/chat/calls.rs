@@ -133,7 +133,8 @@ impl Calls {
         let known = id.as_ref().and_then(|id| self.by_id.get(id)).copied();
         let fits = |at: &usize| index.is_none() || self.all.get(*at).is_some_and(|call| call.index == index);
         // A further call may repeat an id: it begins with a name once the call so far is whole.
-        let further = |at: &usize| name.is_some() && begins && self.all.get(*at).is_some_and(|call| call.input.whole);
+        let is_whole = |call: &Call| call.input.whole && call.input.text.trim_start().starts_with('{');
+        let further = |at: &usize| name.is_some() && begins && self.all.get(*at).is_some_and(is_whole);
         if let Some(at) = known.filter(fits).filter(|at| !further(at)) {
             return at;
         }

@@ -87,6 +87,15 @@ fn take(protocol: Protocol, events: &[String]) -> (Vec<ProviderEvent>, Option<Pr
     (all, None)
 }
 
+/// Whether some of the pieces are a whole object, and the next begins another one.
+fn is_two_objects(pieces: &[String]) -> bool {
+    (1..pieces.len()).any(|at| {
+        let (before, after) = pieces.split_at(at);
+        serde_json::from_str::<serde_json::Map<_, serde_json::Value>>(&before.concat()).is_ok()
+            && after.first().is_some_and(|piece| piece.trim_start().starts_with('{'))
+    })
+}
+
 fn is_finished(events: &[ProviderEvent]) -> bool {
     matches!(events.last(), Some(ProviderEvent::Finished(_)))
 }
@@ -94,6 +103,8 @@ fn is_finished(events: &[ProviderEvent]) -> bool {
 proptest! {
     #[test]
     fn however_an_answer_is_split_it_says_the_same(protocol in protocols(), text in pieces(), input in pieces()) {
+        // In Chat Completions a whole object and then another one, with the same id and name, are two calls.
+        prop_assume!(protocol != Protocol::OpenAiChat || !is_two_objects(&input));
         let (events, error) = take(protocol, &answer(protocol, &text, &input));
         prop_assert_eq!(error, None);
         prop_assert!(is_finished(&events));

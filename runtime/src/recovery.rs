@@ -1,11 +1,10 @@
 //! Restart settlement: what a crash, or a stop in the middle, left open (spec 7.1, DESIGN section 6).
 
 use crate::lane::{Decision, Lane};
-use crate::outcome::LogError;
-use crate::runtime::Shared;
+use crate::outcome::{LogError, interrupted};
+use crate::shared::Shared;
 use crate::tools::CallError;
-use crate::turn::{interrupted, title};
-use annals_core::event::{CompactionFailed, Failure, StepFailed, ToolOutcome, ToolSettled};
+use annals_core::event::{CompactionFailed, Failure, StepFailed, TitleFailed, ToolOutcome, ToolSettled};
 use annals_core::{CallId, Event};
 use annals_projections::SessionView;
 
@@ -21,7 +20,7 @@ fn settlements(shared: &Shared, view: &SessionView) -> Vec<Event> {
         let error = Failure { message: "Compaction interrupted".into(), ..interrupted() };
         events.push(CompactionFailed { reason, error, usage: None, cost: 0 }.into());
     }
-    events.extend(title::lost(shared, view).map(Event::from));
+    events.extend(lost_title(shared, view).map(Event::from));
     events
 }
 
@@ -37,4 +36,11 @@ pub(crate) fn interrupted_turn(view: &SessionView) -> Vec<Event> {
 fn interrupted_call(call: &CallId) -> ToolSettled {
     let error = Some(CallError::Interrupted.to_string().into());
     ToolSettled { error, ..ToolSettled::bare(call.clone(), ToolOutcome::Interrupted) }
+}
+
+/// The end of a title request that its process did not survive.
+fn lost_title(shared: &Shared, view: &SessionView) -> Option<TitleFailed> {
+    let open = view.session.titling.open.filter(|_| !view.session.id.is_some_and(|id| shared.titles.asks_for(id)))?;
+    let error = Failure { message: "The process ended before the title came".into(), ..interrupted() };
+    Some(TitleFailed { request: open, error, usage: None, cost: 0 })
 }

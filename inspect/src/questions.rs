@@ -1,6 +1,6 @@
 //! Every question of this crate, asked of one session at one place.
 
-use super::SessionAt;
+use crate::SessionAt;
 use crate::bisect::{self, Judge};
 use crate::cache::{self, Asking, Cached};
 use crate::diff::{self, Requests, Sessions};

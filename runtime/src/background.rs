@@ -20,7 +20,7 @@ struct Task {
 }
 
 /// A task in the background, until dropped.
-pub(super) struct Running {
+pub(crate) struct Running {
     background: Background,
     child: SessionId,
     cancel: Arc<Cancel>,
@@ -29,7 +29,7 @@ pub(super) struct Running {
 
 impl Background {
     /// A task begins.
-    pub(super) fn begin(&self, parent: SessionId, child: SessionId) -> Running {
+    pub(crate) fn begin(&self, parent: SessionId, child: SessionId) -> Running {
         let (ending, ended) = watch::channel(None);
         let cancel = Arc::new(Cancel::default());
         self.tasks().insert(child, Task { parent, cancel: cancel.clone(), ended });
@@ -82,12 +82,12 @@ async fn end(mut ended: watch::Receiver<Option<Ended>>) -> Option<Ended> {
 
 impl Running {
     /// Learns that it is cancelled.
-    pub(super) fn cancellation(&self) -> Cancellation {
+    pub(crate) fn cancellation(&self) -> Cancellation {
         self.cancel.watch()
     }
 
     /// The turns that its result led to are over.
-    pub(super) fn led_to(&self, ended: Ended) {
+    pub(crate) fn led_to(&self, ended: Ended) {
         self.ending.send_replace(Some(ended));
     }
 }

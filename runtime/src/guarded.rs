@@ -1,9 +1,9 @@
 //! Ports that nothing passes with its secrets: whoever in a runtime appends, keeps an output or hears of an error does
 //! it through these.
 
-use super::{Redactor, batch};
 use crate::Boxed;
 use crate::ports::{Answer, OutputFiles, Provider, ProviderError, ProviderRequest};
+use crate::redaction::{Redactor, batch};
 use crate::settings::Ports;
 use annals_core::{BlobHash, Time};
 use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};

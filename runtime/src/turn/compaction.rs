@@ -2,34 +2,19 @@
 
 mod summary;
 
-use crate::Boxed;
+use super::{Runner, Selected, Shape, Stop};
 use crate::coordinator::Ended;
-use crate::drain::settle_open;
 use crate::lane::Decision;
+use crate::outcome::interrupted;
 use crate::outcome::{Outcome, RunError};
-use crate::turn::{Runner, Selected, Shape, Stop, interrupted};
+use crate::recovery::settle_open;
 use annals_core::event::{
     CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
 };
-use annals_core::{Event, Seq, SessionId};
+use annals_core::{Event, Seq};
 use annals_projections::NothingToCompact;
 use annals_projections::{CompactionPlan, estimate, plan};
 use summary::{Summary, Unsummarised};
-
-/// Shapes summary requests.
-pub trait SummaryHook: Send + Sync {
-    /// What is added to the conversation that is summarised.
-    fn context(&self, session: SessionId) -> Boxed<'_, Option<String>> {
-        let _ = session;
-        Box::pin(async { None })
-    }
-
-    /// What takes the place of the instructions at the end of the prompt.
-    fn instructions(&self, session: SessionId) -> Boxed<'_, Option<String>> {
-        let _ = session;
-        Box::pin(async { None })
-    }
-}
 
 /// What became of a compaction.
 #[derive(Debug)]

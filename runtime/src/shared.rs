@@ -1,0 +1,62 @@
+//! What the sessions of one runtime share.
+
+use crate::background::Background;
+use crate::bus::Bus;
+use crate::coordinator::Coordinator;
+use crate::lane::Lane;
+use crate::settings::{Ports, Settings};
+use crate::titles::Titles;
+use annals_core::SessionId;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+
+/// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
+#[derive(Clone)]
+pub struct Runtime {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) _halting: Arc<Halting>,
+}
+
+/// What every Session of a runtime shares.
+pub(crate) struct Shared {
+    pub(crate) ports: Ports,
+    pub(crate) settings: Settings,
+    pub(crate) bus: Bus,
+    pub(crate) coordinator: Coordinator,
+    pub(crate) lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
+    /// Children whose end this process will tell their parents.
+    pub(crate) serving: Mutex<BTreeSet<SessionId>>,
+    /// Tasks in the background that this process runs.
+    pub(crate) background: Background,
+    /// Sessions whose files this process restores.
+    pub(crate) restoring: Mutex<BTreeSet<SessionId>>,
+    /// Title requests that are under way.
+    pub(crate) titles: Titles,
+}
+
+/// Tasks hold what is shared, so that its own end would never come by itself.
+pub(crate) struct Halting {
+    pub(crate) coordinator: Coordinator,
+    pub(crate) titles: Titles,
+}
+
+impl Drop for Halting {
+    fn drop(&mut self) {
+        drop(self.coordinator.abort());
+        self.titles.abort();
+    }
+}
+
+impl Shared {
+    /// The one lane of a Session in this runtime, for as long as somebody holds it.
+    pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
+        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(lane) = lanes.get(&session).and_then(Weak::upgrade) {
+            return lane;
+        }
+        lanes.retain(|_, lane| lane.strong_count() > 0);
+        let lane = Arc::new(Lane::new(session, &self.ports, self.settings.views.clone(), self.bus.clone()));
+        lanes.insert(session, Arc::downgrade(&lane));
+        lane
+    }
+}

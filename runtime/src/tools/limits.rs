@@ -1,0 +1,25 @@
+//! What the sessions above a child are denied.
+
+use annals_core::event::{Effect, Rule};
+use annals_core::permission::{authorise, hides};
+
+/// The rules of the agents that began a Session, from its parent up. What one of them is denied, the child is denied.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Limits(Vec<Vec<Rule>>);
+
+impl Limits {
+    /// The rules of each agent above, from the parent up.
+    pub(crate) fn of(above: Vec<Vec<Rule>>) -> Self {
+        Self(above)
+    }
+
+    /// Whether somebody above is denied this.
+    pub(crate) fn deny(&self, action: &str, resources: &[&str]) -> bool {
+        self.0.iter().any(|rules| authorise(rules, &[], action, resources) == Effect::Deny)
+    }
+
+    /// Whether somebody above is not even told of it.
+    pub(crate) fn hide(&self, action: &str) -> bool {
+        self.0.iter().any(|rules| hides(rules, action))
+    }
+}
