@@ -1,6 +1,7 @@
 //! The file of a store that keeps what was reported.
 
 use annals_core::Time;
+use annals_store::disk::Folder;
 use jiff::Timestamp;
 use rustix::fs::OFlags;
 use std::fs::{self, File, OpenOptions};
@@ -21,8 +22,9 @@ const LARGEST: u64 = 1 << 20;
 /// its first line, in a folder that is there.
 #[derive(Debug)]
 pub struct LogFile {
-    folder: PathBuf,
-    path: PathBuf,
+    /// Held open: the file is in the folder of the store wherever that is moved, and never in that of another store.
+    folder: io::Result<Folder>,
+    store: PathBuf,
     written: bool,
     largest: u64,
 }
@@ -30,7 +32,7 @@ pub struct LogFile {
 impl LogFile {
     /// That of a store.
     pub fn in_store(store: &Path) -> Self {
-        Self { folder: store.to_owned(), path: store.join(NAME), written: false, largest: LARGEST }
+        Self { folder: Folder::open(store), store: store.to_owned(), written: false, largest: LARGEST }
     }
 
     /// The same of another size, in bytes.
@@ -39,9 +41,10 @@ impl LogFile {
         Self { largest, ..self }
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where it is now.
+    pub fn path(&self) -> PathBuf {
+        let moved = self.folder.as_ref().ok().and_then(Folder::moved);
+        moved.and_then(|(_, to)| to).unwrap_or_else(|| self.store.clone()).join(NAME)
     }
 
     /// Whether this process wrote to it.
@@ -58,24 +61,26 @@ impl LogFile {
     fn write(&self, line: &str) -> io::Result<()> {
         let now = Timestamp::now().as_millisecond();
         let line = format!("{} {line}\n", Time(u64::try_from(now).unwrap_or_default()));
-        let mut file = self.open()?;
+        let folder = self.folder.as_ref().map_err(io::Error::kind)?.reach()?;
+        let path = folder.join(NAME);
+        let mut file = open(&path)?;
         if file.metadata()?.len().saturating_add(line.len() as u64) > self.largest {
             // Another process may have done so a moment ago: then its few lines become the old ones.
-            fs::rename(&self.path, self.folder.join(OLD))?;
-            file = self.open()?;
+            fs::rename(&path, folder.join(OLD))?;
+            file = open(&path)?;
         }
         // In one piece: other processes append too.
         file.write_all(line.as_bytes())
     }
+}
 
-    /// Follows no link, and waits for nobody who reads a pipe.
-    fn open(&self) -> io::Result<File> {
-        let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        let flags = i32::try_from(flags.bits()).unwrap_or_default();
-        let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(&self.path)?;
-        match file.metadata()?.is_file() {
-            true => Ok(file),
-            false => Err(io::ErrorKind::InvalidInput.into()),
-        }
+/// Follows no link, and waits for nobody who reads a pipe.
+fn open(path: &Path) -> io::Result<File> {
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let flags = i32::try_from(flags.bits()).unwrap_or_default();
+    let file = OpenOptions::new().append(true).create(true).mode(0o600).custom_flags(flags).open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidInput.into()),
     }
 }
