@@ -13,6 +13,9 @@ use crate::remarks::Remarks;
 use annals_core::{Seq, SessionId};
 use annals_import::Options;
 use annals_inspect::SessionAt;
+use annals_store::cache::ViewCache;
+use annals_store::disk::{Examination, summary};
+use annals_store::views::Views;
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -41,7 +44,7 @@ pub struct Desk {
     /// What the program reports of trouble.
     pub diagnostics: Diagnostics,
     /// The stores that were opened: closed when the command is done.
-    opened: Arc<Mutex<Vec<SharedLog>>>,
+    opened: Arc<Mutex<Vec<Opened>>>,
 }
 
 /// A Session, and a Cut of it.
@@ -71,6 +74,23 @@ impl From<&Found> for SessionAt {
     }
 }
 
+/// A store that was opened, and its saved views.
+#[derive(Debug)]
+struct Opened {
+    log: SharedLog,
+    views: Arc<ViewCache>,
+}
+
+/// Saves the list of sessions for commands that only read, which save nothing. Costs what was appended since it was saved.
+async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
+    if !matches!(log.standing(), Standing::Owner(_)) {
+        return;
+    }
+    if let Err(error) = Views::new(Arc::new(log.clone()), Some(views)).catalogue().await {
+        tracing::debug!(%error, "the list of sessions was not saved; the next reader folds it again");
+    }
+}
+
 impl Desk {
     /// A desk where nothing is open yet.
     pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
@@ -85,14 +105,14 @@ impl Desk {
         Self { environment, ..self }
     }
 
-    /// Opens what is read: the file that was named, else the store, which is not made.
+    /// Opens what is read: the file that was named, else the store, in which nothing is written.
     ///
     /// # Errors
     /// When there is none, or it cannot be read.
     pub async fn reader(&self) -> Result<Reader, CliError> {
         match &self.file {
             Some(file) => self.read_file(file).await,
-            None => self.store(OpenMode::Existing).await,
+            None => self.store(OpenMode::ReadOnly).await,
         }
     }
 
@@ -105,12 +125,28 @@ impl Desk {
         if mode == OpenMode::Create {
             self.diagnostics.keep_in(self.place.dir());
         }
-        if let Standing::Owner(report) = log.standing() {
+        if let Standing::Owner(report) | Standing::Reader(report) = log.standing() {
             self.tell(&report);
         }
-        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(log.clone());
-        let views = Some(Arc::new(self.place.cache()));
-        Ok(Reader::new(Arc::new(log), views, self.place.dir().to_owned()))
+        let views = Arc::new(self.place.cache(mode));
+        let opened = Opened { log: log.clone(), views: views.clone() };
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
+        Ok(Reader::new(Arc::new(log), Some(views), self.place.dir().to_owned()))
+    }
+
+    /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn examine(&self) -> Result<Option<Examination>, CliError> {
+        let opened = self.opened.lock().unwrap_or_else(PoisonError::into_inner).last().map(|opened| opened.log.clone());
+        let Some(log) = opened else { return Ok(None) };
+        log.examine().await.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })
+    }
+
+    /// What was found damaged while the store was read.
+    pub fn damage_met(&self) -> usize {
+        self.opened.lock().unwrap_or_else(PoisonError::into_inner).iter().map(|opened| opened.log.remarks().len()).sum()
     }
 
     /// Closes what was opened.
@@ -119,11 +155,14 @@ impl Desk {
     /// When a store cannot be left in order; nothing is lost by that.
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
-        for log in opened {
+        for Opened { log, views } in opened {
+            save_catalogue(&log, views).await;
             let disk = log.disk();
+            let read = if disk.is_none() { log.remarks() } else { Vec::new() };
             let closed = self.closing(&log, disk.as_deref()).await;
             // Only here: most of it is found while the store is given to its second copy.
-            disk.iter().flat_map(|disk| disk.remarks()).for_each(|remark| self.remark(&remark.to_string()));
+            let found = disk.map_or(read, |disk| disk.remarks());
+            summary(&found).iter().for_each(|line| self.remark(line));
             closed.map_err(|source| CliError::File { path: self.place.dir().to_owned(), source })?;
         }
         Ok(())
@@ -258,7 +297,7 @@ impl Desk {
 
     /// Tells what opening a store found.
     pub fn tell(&self, report: &OpeningReport) {
-        report.remarks.iter().for_each(|remark| self.remark(&remark.to_string()));
+        summary(&report.remarks).iter().for_each(|line| self.remark(line));
     }
 
     /// Whether progress is shown: a person watches.

@@ -141,7 +141,7 @@ impl Diagnostics {
     /// The file that something was written to by this process.
     pub fn written(&self) -> Option<PathBuf> {
         let state = self.state()?;
-        state.file.as_ref().filter(|file| file.was_written()).map(|file| file.path().to_owned())
+        state.file.as_ref().filter(|file| file.was_written()).map(LogFile::path)
     }
 
     fn state(&self) -> Option<MutexGuard<'_, State>> {

@@ -45,9 +45,12 @@ impl Place {
         Ok(SharedLog::open(&self.dir, mode).await?)
     }
 
-    /// Saved views, beside the store.
-    pub fn cache(&self) -> ViewCache {
-        ViewCache::in_store(&self.dir)
+    /// Saved views, in the store's folder; a command that only reads saves none.
+    pub fn cache(&self, mode: OpenMode) -> ViewCache {
+        match mode {
+            OpenMode::ReadOnly => ViewCache::read_only(&self.dir),
+            OpenMode::Existing | OpenMode::Create => ViewCache::in_store(&self.dir),
+        }
     }
 }
 

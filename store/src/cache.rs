@@ -66,6 +66,8 @@ struct Files {
     folder: Option<Arc<Folder>>,
     /// Makes the names of unfinished files distinct.
     counter: AtomicU64,
+    /// Whether anything may be written.
+    writes: bool,
 }
 
 const MAGIC: [u8; 8] = *b"\xFFAnview1";
@@ -73,17 +75,26 @@ const MAGIC: [u8; 8] = *b"\xFFAnview1";
 impl ViewCache {
     /// A cache in a folder, which is made when something is put.
     pub fn in_folder(dir: impl Into<PathBuf>) -> Self {
-        let files = Files { disk: Arc::new(RealDisk), folder: None, counter: AtomicU64::new(0) };
+        let files = Files { disk: Arc::new(RealDisk), folder: None, counter: AtomicU64::new(0), writes: true };
         Self { place: Place::Files { files, dir: dir.into() } }
     }
 
     /// The cache in the folder of a store, wherever that is moved while this process runs. Without such a folder it goes with the
     /// process: nothing is made.
     pub fn in_store(store: &Path) -> Self {
+        Self::of_store(store, true)
+    }
+
+    /// The same for reading alone: what is put is not kept.
+    pub fn read_only(store: &Path) -> Self {
+        Self::of_store(store, false)
+    }
+
+    fn of_store(store: &Path, writes: bool) -> Self {
         match Folder::open(store).map(Arc::new) {
             Ok(folder) => {
                 let disk = Arc::new(HeldDisk::new(folder.clone()));
-                let files = Files { disk, folder: Some(folder), counter: AtomicU64::new(0) };
+                let files = Files { disk, folder: Some(folder), counter: AtomicU64::new(0), writes };
                 Self { place: Place::Files { files, dir: Layout::new(store).cache() } }
             }
             Err(error) => {
@@ -137,6 +148,7 @@ impl ViewCache {
                 }
                 Ok(())
             }
+            Place::Files { files: Files { writes: false, .. }, .. } => Ok(()),
             Place::Files { files, dir } => {
                 let folder = folder(dir, session, fold);
                 let mut file = MAGIC.to_vec();
@@ -173,6 +185,7 @@ impl ViewCache {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.pages.entry(hash).or_insert_with(|| bytes.to_vec());
             }
+            Place::Files { files: Files { writes: false, .. }, .. } => {}
             Place::Files { files, dir } => {
                 if self.get_page(&hash).is_none() {
                     files.write(&page_folder(dir, &hash), &hash.to_string(), bytes)?;
@@ -192,6 +205,7 @@ impl ViewCache {
                 *memory.lock().unwrap_or_else(PoisonError::into_inner) = Memory::default();
                 Ok(())
             }
+            Place::Files { files: Files { writes: false, .. }, .. } => Ok(()),
             Place::Files { files: Files { folder: Some(folder), .. }, dir } => {
                 absent_is_fine(folder.reach_inside(dir).and_then(fs::remove_dir_all))
             }

@@ -32,6 +32,8 @@ mod layout;
 mod opening;
 mod outline;
 mod packed;
+mod private_copy;
+mod read_only;
 mod reading;
 mod rebuild;
 mod record;
@@ -59,7 +61,8 @@ pub use frame::{Cause, Void};
 pub use held::HeldDisk;
 pub use identity::{FORMAT, Identity, Inode, NoIdentity, NoStoreId, StoreId};
 pub use layout::Layout;
-pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark};
+pub use read_only::ReadOnlyLog;
+pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark, summary};
 pub use restore::Restoring;
 pub use shared::Tuning;
 
@@ -92,6 +95,9 @@ pub enum OpenMode {
     Existing,
     /// It is made if need be: for commands that write.
     Create,
+    /// It must be there, and is read without owning it: nothing is written. See [`ReadOnlyLog`]; who opens a [`DiskLog`] owns
+    /// the store, and may not say so.
+    ReadOnly,
 }
 
 /// An [`EventLog`] in a folder, owned by this process.
@@ -159,9 +165,16 @@ impl DiskLog {
     fn open_claim(claim: Claim<'_>, tuning: Tuning, disk: &Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
         let (aim, dir) = (claim.aim, claim.dir.to_owned());
         let at_dir = |source| OpenError::at(&dir, source);
+        if claim.mode == OpenMode::ReadOnly {
+            let source =
+                io::Error::new(io::ErrorKind::InvalidInput, "a store that is opened for reading only is not owned");
+            return Err(at_dir(source));
+        }
         let Acquired { layout, folder, disk, lock, identity, report } = claim.acquire(disk)?;
-        let opening = Opening { layout, folder, id: identity.id, disk, tuning, aim };
-        Self::start(opening.run(report).map_err(at_dir)?, lock).map_err(at_dir)
+        let opening = Opening { layout, folder, identity, disk, tuning, aim };
+        // The owner before closed the original, not this copy.
+        let in_order = lock.was_closed() && report.copied_from.is_none();
+        Self::start(opening.run(report, in_order).map_err(at_dir)?, lock).map_err(at_dir)
     }
 
     fn start(opened: Opened, lock: Ownership) -> io::Result<(Self, OpeningReport)> {
@@ -296,6 +309,12 @@ impl Stopping {
             && let Err(error) = filler::open(&shared)
         {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
+        }
+        if listed.is_ok()
+            && in_order
+            && let Err(error) = lock.note_closed()
+        {
+            tracing::debug!(%error, "the next opening asks sled for the end of every session");
         }
         drop(lock);
         listed

@@ -23,7 +23,7 @@ pub mod shared;
 mod silence;
 pub mod views;
 
-pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport};
+pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog};
 pub use layer::LogLayer;
 pub use log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope,

@@ -186,6 +186,9 @@ pub enum AppendError {
     /// The answer was lost after the Batch may have been written: append the same Batch again to find out.
     #[error("it is unknown whether the batch was written; append it again to find out")]
     Unknown,
+    /// The log was opened for reading alone: open it for writing.
+    #[error("the store was opened for reading only")]
+    ReadOnly,
     /// The store was shut down.
     #[error("the store is closed")]
     Closed,

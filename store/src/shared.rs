@@ -9,7 +9,9 @@ mod following;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
+mod guests;
 mod log;
+mod messages;
 mod server;
 mod silence;
 mod socket;

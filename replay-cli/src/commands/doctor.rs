@@ -5,8 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::look::{Tone, counted, size, thousands};
 use crate::progress::Bar;
-use annals_store::disk::{Cause, Examination, Facts, Garbage, Restoring, Tuning, Usage, Void};
-use annals_store::{DiskLog, OpenMode};
+use annals_store::disk::{Cause, Examination, Facts, Garbage, Remark, Restoring, Tuning, Usage, Void, summary};
+use annals_store::shared::RemoteLog;
+use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
@@ -45,6 +46,10 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let facts = DiskLog::facts(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
     let bar = Bar::new(desk.shows_progress(), "examining");
+    // What an owner is writing cannot be compared with its second copy.
+    if RemoteLog::connect(&dir).await.is_ok() {
+        return Err(SharedError::from(OpenError::Locked { dir }).into());
+    }
     let (examination, garbage) = look(&dir, args, &bar, desk)?;
     bar.clear();
     let facts = facts?;
@@ -54,9 +59,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         draw(&facts, &examination, desk, out)?;
     }
     let sound = examination.findings.is_empty();
-    if args.repair {
-        repair(&dir, &examination, args.yes, desk, out)?;
-    }
+    let mended = args.repair && repair(&dir, &examination, args.yes, desk, out)?;
     if let Some(garbage) = &garbage {
         collect(&dir, garbage, args.yes, desk, out)?;
     }
@@ -66,7 +69,6 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if !sound && !args.repair {
         desk.remark("`annals doctor --repair` mends what can be mended");
     }
-    let mended = args.repair && args.yes;
     Ok(Verdict::bad_if(!(sound || mended)))
 }
 
@@ -90,9 +92,11 @@ fn restore_format(dir: &Path, yes: bool, desk: &Desk) -> Result<bool, CliError> 
 fn look(dir: &Path, args: &Args, bar: &Bar, desk: &Desk) -> Result<(Examination, Option<Garbage>), CliError> {
     let at = |source| CliError::File { path: dir.to_owned(), source };
     let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
-    let (disk, report) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
-    desk.tell(&report);
+    let (disk, report) = ReadOnlyLog::open(dir).map_err(SharedError::from)?;
     let examination = disk.examine(progress).map_err(at)?;
+    // Damage is in the examination.
+    let tail = report.remarks.into_iter().filter(|remark| matches!(remark, Remark::TailIgnored { .. }));
+    desk.tell(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
     let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
     Ok((examination, garbage))
 }
@@ -113,34 +117,72 @@ fn draw(facts: &Facts, examination: &Examination, desk: &Desk, out: &mut dyn Wri
     usage("index", facts.sled, desk, out)?;
     usage("blobs", facts.blobs, desk, out)?;
     usage("views", facts.cache, desk, out)?;
+    usage("outputs", facts.outputs, desk, out)?;
+    usage("worktrees", facts.worktrees, desk, out)?;
     usage("set aside", facts.damaged, desk, out)?;
-    for path in &facts.set_aside {
-        writeln!(out, "  {}", path.display())?;
-    }
+    let paths: Vec<String> = facts.set_aside.iter().map(|path| path.display().to_string()).collect();
+    some(&paths, Tone::Plain, desk, out)?;
     let batches = thousands(examination.batches);
-    if examination.findings.is_empty() {
-        writeln!(out, "{} {batches} Batches, both copies are sound", look.paint(Tone::Good, "✓"))?;
-    } else {
-        writeln!(out, "{} {batches} Batches can be read", look.paint(Tone::Bad, "✗"))?;
+    match &examination.unchecked {
+        _ if !examination.findings.is_empty() => {
+            writeln!(out, "{} {batches} batches can be read", look.paint(Tone::Bad, "✗"))?;
+        }
+        None => writeln!(out, "{} {batches} batches, both copies are sound", look.paint(Tone::Good, "✓"))?,
+        Some(reason) => {
+            let good = look.paint(Tone::Good, "✓");
+            writeln!(out, "{good} {batches} batches, the journal is sound")?;
+            let line = format!("the second copy (sled) was not checked: {reason}");
+            writeln!(out, "  {}", look.paint(Tone::Warn, &line))?;
+        }
     }
-    for finding in &examination.findings {
-        writeln!(out, "  {}", look.paint(Tone::Bad, &finding.to_string()))?;
+    let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
+    some(&findings, Tone::Bad, desk, out)?;
+    let voids: Vec<String> = voids(examination);
+    some(&voids, Tone::Warn, desk, out)
+}
+
+/// How many lines of one kind are shown.
+const SHOWN: usize = 10;
+
+/// Some lines, and how many more there are.
+fn some(lines: &[String], tone: Tone, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    for line in lines.iter().take(SHOWN) {
+        writeln!(out, "  {}", desk.look.paint(tone, line))?;
     }
-    for (position, void) in &examination.voids {
-        let line = format!("position {}: {}", position.0, told(void));
-        writeln!(out, "  {}", look.paint(Tone::Warn, &line))?;
+    if lines.len() > SHOWN {
+        writeln!(out, "  … and {} more (--json lists them)", thousands((lines.len() - SHOWN) as u64))?;
     }
     Ok(())
+}
+
+/// The places without a batch, in ranges of one kind.
+fn voids(examination: &Examination) -> Vec<String> {
+    let mut ranges: Vec<(u64, u64, &'static str)> = Vec::new();
+    for (position, void) in &examination.voids {
+        match ranges.last_mut().filter(|(_, end, what)| *end == position.0 && *what == told(void)) {
+            Some((_, end, _)) => *end = end.saturating_add(void.count),
+            None => ranges.push((position.0, position.0.saturating_add(void.count), told(void))),
+        }
+    }
+    let line = |(from, end, what): &(u64, u64, &'static str)| match end - from {
+        1 => format!("position {from}: {what}"),
+        _ => format!("positions {from} to {}: {what}", end - 1),
+    };
+    ranges.iter().map(line).collect()
 }
 
 fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) -> serde_json::Value {
     let usage = |usage: Usage| json!({"files": usage.files, "bytes": usage.bytes});
     let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    let voids: Vec<serde_json::Value> =
-        examination.voids.iter().map(|(position, void)| json!({"position": position.0, "what": told(void)})).collect();
+    let voids: Vec<serde_json::Value> = examination
+        .voids
+        .iter()
+        .map(|(position, void)| json!({"position": position.0, "count": void.count, "what": told(void)}))
+        .collect();
     json!({
         "journal": usage(facts.journal), "sealed": usage(facts.sealed), "index": usage(facts.sled),
-        "blobs": usage(facts.blobs), "views": usage(facts.cache), "set_aside": facts.set_aside,
+        "blobs": usage(facts.blobs), "views": usage(facts.cache), "outputs": usage(facts.outputs),
+        "worktrees": usage(facts.worktrees), "set_aside": facts.set_aside, "second_copy_unchecked": examination.unchecked,
         "batches": examination.batches, "sound": examination.findings.is_empty(), "findings": findings,
         "voids": voids, "garbage": garbage.map(|garbage| json!({
             "blobs": garbage.blobs.iter().map(|(hash, bytes)| json!({"blob": hash, "bytes": bytes})).collect::<Vec<_>>(),
@@ -154,7 +196,7 @@ fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) 
 fn told(void: &Void) -> &'static str {
     match void.cause {
         Cause::Torn => "an unfinished write was cut off here earlier; nothing acknowledged is missing",
-        Cause::Lost => "a Batch was lost here earlier, damaged in every copy",
+        Cause::Lost => "damaged in every copy and lost",
     }
 }
 
@@ -164,25 +206,27 @@ fn announce(what: &str, yes: bool, desk: &Desk) -> bool {
     yes
 }
 
+/// Repairs the store. Gives whether everything that was found is mended.
 fn repair(
     dir: &Path,
     examination: &Examination,
     yes: bool,
     desk: &Desk,
     out: &mut (dyn Write + Send),
-) -> Result<(), CliError> {
+) -> Result<bool, CliError> {
     let mendable = examination.findings.iter().filter(|finding| finding.copy().is_some()).count() as u64;
     if mendable == 0 {
         desk.remark("there is nothing to mend");
-        return Ok(());
+        return Ok(false);
     }
     if announce(&format!("mends {} from the other copy", counted(mendable, "damaged place")), yes, desk) {
         let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
-        for remark in &report.remarks {
-            writeln!(out, "{remark}")?;
+        for line in summary(&report.remarks) {
+            writeln!(out, "{line}")?;
         }
+        return Ok(mendable == examination.findings.len() as u64 && !report.lost_something());
     }
-    Ok(())
+    Ok(false)
 }
 
 fn collect(

@@ -11,6 +11,7 @@ use crate::json;
 use crate::layout::plain;
 use crate::look::{Tone, counted};
 use crate::progress::Bar;
+use crate::reader::Reader;
 use annals_core::Time;
 use annals_import::{Follower, ImportReport, Options, Selection, Source};
 use annals_store::{EventLog, OpenMode};
@@ -131,6 +132,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         }
         _ = signals.next() => true,
     };
+    if !interrupted {
+        save_views(&reader, &report).await?;
+    }
     bar.clear();
     secrets.report(&mut report);
     if let Some(remark) = secrets.remark() {
@@ -155,6 +159,20 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         follow(follower, &log, &secrets, &mut signals, desk, out).await?;
     }
     Ok(Verdict::bad_if(report.has_bad_news()))
+}
+
+/// Sessions of no fewer events than this are worth a saved view.
+const LONG: u64 = 2_000;
+
+/// Saves views of long sessions for commands that only read, which save nothing.
+async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliError> {
+    for one in report.sessions.iter().filter(|one| one.new > 0) {
+        let Some(head) = reader.log().head(one.session).await? else { continue };
+        if head.next.0 >= LONG {
+            reader.look(one.session, head.next).await?;
+        }
+    }
+    Ok(())
 }
 
 /// Imports one source after another into the report. One that cannot be read keeps no other from being imported.

@@ -70,21 +70,73 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             (report, format!("Session {session}"))
         }
     };
+    let copies = if args.what.is_none() { Copies::compared(desk).await? } else { Copies::met(desk) };
     bar.clear();
     if desk.look.json {
         let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
         if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
             fields.insert("requests".to_owned(), requests.to_json(args.wire));
         }
+        copies.add_to(&mut value);
         json::object(out, &value)?;
     } else {
         draw(&report, &subject, args.head, desk, out)?;
+        copies.draw(report.is_sound(), desk, out)?;
         if args.requests {
             requests.draw(args.wire, desk, out)?;
         }
     }
     let proved = !args.requests || requests.are_proved();
     Ok(Verdict::bad_if(!report.is_sound() || !proved))
+}
+
+/// What is known of the two copies of the log: the answer holds when one of them serves.
+#[derive(Default)]
+struct Copies {
+    /// How many places are damaged in one copy alone.
+    damaged: u64,
+    /// Why a copy was not read.
+    unchecked: Option<String>,
+}
+
+impl Copies {
+    /// Compares both copies of the store.
+    async fn compared(desk: &Desk) -> Result<Self, CliError> {
+        if desk.file.is_some() {
+            return Ok(Self::default());
+        }
+        Ok(match desk.examine().await? {
+            Some(examination) => {
+                let one_copy = examination.findings.iter().filter(|finding| finding.copy().is_some());
+                Self { damaged: one_copy.count() as u64, unchecked: examination.unchecked }
+            }
+            None => Self { damaged: 0, unchecked: Some("another process owns the store".to_owned()) },
+        })
+    }
+
+    /// What was met while a Session was read.
+    fn met(desk: &Desk) -> Self {
+        Self { damaged: desk.damage_met() as u64, unchecked: None }
+    }
+
+    fn add_to(&self, value: &mut serde_json::Value) {
+        if let serde_json::Value::Object(fields) = value {
+            let copies = serde_json::json!({"damaged": self.damaged, "second_copy_unchecked": self.unchecked});
+            fields.insert("copies".to_owned(), copies);
+        }
+    }
+
+    fn draw(&self, sound: bool, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+        if self.damaged > 0 && sound {
+            let places = counted(self.damaged, "place");
+            let line = format!("integrity verified, but one copy is damaged in {places}: annals doctor");
+            writeln!(out, "  {}", desk.look.paint(Tone::Warn, &line))?;
+        }
+        if let Some(reason) = &self.unchecked {
+            desk.remark(&format!("the second copy (sled) was not checked: {reason}"));
+        }
+        Ok(())
+    }
 }
 
 /// What rebuilding the requests gave.

@@ -22,10 +22,9 @@ const LARGEST: u64 = 1 << 20;
 /// its first line, in a folder that is there.
 #[derive(Debug)]
 pub struct LogFile {
-    /// The folder of the store, held open: after a move the file is written there, and nothing to what takes its place.
-    folder: Option<Folder>,
+    /// Held open: the file is in the folder of the store wherever that is moved, and never in that of another store.
+    folder: io::Result<Folder>,
     store: PathBuf,
-    path: PathBuf,
     written: bool,
     largest: u64,
 }
@@ -33,8 +32,7 @@ pub struct LogFile {
 impl LogFile {
     /// That of a store.
     pub fn in_store(store: &Path) -> Self {
-        let folder = Folder::open(store).ok();
-        Self { folder, store: store.to_owned(), path: store.join(NAME), written: false, largest: LARGEST }
+        Self { folder: Folder::open(store), store: store.to_owned(), written: false, largest: LARGEST }
     }
 
     /// The same of another size, in bytes.
@@ -43,9 +41,10 @@ impl LogFile {
         Self { largest, ..self }
     }
 
-    /// Where it is.
-    pub fn path(&self) -> &Path {
-        &self.path
+    /// Where it is now.
+    pub fn path(&self) -> PathBuf {
+        let moved = self.folder.as_ref().ok().and_then(Folder::moved);
+        moved.and_then(|(_, to)| to).unwrap_or_else(|| self.store.clone()).join(NAME)
     }
 
     /// Whether this process wrote to it.
@@ -59,25 +58,16 @@ impl LogFile {
         self.written |= self.write(line).is_ok();
     }
 
-    fn write(&mut self, line: &str) -> io::Result<()> {
-        let folder = match self.folder.take() {
-            Some(folder) => folder,
-            None => Folder::open(&self.store)?,
-        };
-        let written = self.write_in(&folder, line);
-        self.folder = Some(folder);
-        written
-    }
-
-    fn write_in(&self, folder: &Folder, line: &str) -> io::Result<()> {
-        let folder = folder.reach()?;
+    fn write(&self, line: &str) -> io::Result<()> {
         let now = Timestamp::now().as_millisecond();
         let line = format!("{} {line}\n", Time(u64::try_from(now).unwrap_or_default()));
-        let mut file = open(&folder.join(NAME))?;
+        let folder = self.folder.as_ref().map_err(io::Error::kind)?.reach()?;
+        let path = folder.join(NAME);
+        let mut file = open(&path)?;
         if file.metadata()?.len().saturating_add(line.len() as u64) > self.largest {
             // Another process may have done so a moment ago: then its few lines become the old ones.
-            fs::rename(folder.join(NAME), folder.join(OLD))?;
-            file = open(&folder.join(NAME))?;
+            fs::rename(&path, folder.join(OLD))?;
+            file = open(&path)?;
         }
         // In one piece: other processes append too.
         file.write_all(line.as_bytes())

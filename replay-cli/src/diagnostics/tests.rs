@@ -111,3 +111,18 @@ fn a_link_or_a_folder_that_is_not_there_is_left_alone() -> Tested {
     assert!(!file.was_written() && !store.path().join("missing").exists());
     Ok(())
 }
+
+#[test]
+fn the_file_stays_with_the_store_when_that_is_moved() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let (store, moved) = (folder.path().join("store"), folder.path().join("moved"));
+    std::fs::create_dir(&store)?;
+    let mut file = LogFile::in_store(&store);
+    std::fs::rename(&store, &moved)?;
+    std::fs::create_dir(&store)?;
+    file.append("a line");
+    assert_eq!((file.was_written(), file.path()), (true, moved.join("annals.log")));
+    assert!(std::fs::read_to_string(file.path())?.ends_with("a line\n"));
+    assert_eq!(std::fs::read_dir(&store)?.count(), 0);
+    Ok(())
+}

@@ -50,7 +50,7 @@ impl Claim<'_> {
         let found = layout.identity(&**disk);
         match (&found, self.mode) {
             (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
-            (Ok(None), OpenMode::Existing) => return Err(layout.absent()),
+            (Ok(None), OpenMode::Existing | OpenMode::ReadOnly) => return Err(layout.absent()),
             (Ok(None), OpenMode::Create) => layout.create_root(&**disk)?,
             (Ok(Some(_)), _) => {}
             (Err(OpenError::FormatFile { .. }), _) if self.aim == Aim::Repair => {}
@@ -67,7 +67,7 @@ impl Claim<'_> {
         let found = layout.identity(&*disk);
         match (&found, self.mode) {
             (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
-            (Ok(None), OpenMode::Existing) => return Err(layout.absent()),
+            (Ok(None), OpenMode::Existing | OpenMode::ReadOnly) => return Err(layout.absent()),
             _ => {}
         }
         if let (Some(expected), Ok(Some(identity))) = (self.id, &found) {
@@ -78,6 +78,7 @@ impl Claim<'_> {
             }
         }
         layout.create_folders(&*disk)?;
+        lock.note_owner();
         let (identity, report) = self.identify(&layout, &*disk, &folder, found)?;
         folder.mark(&identity).map_err(|source| OpenError::at(&layout.format(), source))?;
         Ok(Acquired { layout, folder, disk, lock, identity, report })

@@ -42,6 +42,8 @@ struct Index {
 #[derive(Clone, Copy, Debug)]
 struct Place {
     position: u64,
+    /// The position behind it.
+    until: u64,
     session: SessionId,
     first: Seq,
     next: Seq,
@@ -67,12 +69,13 @@ impl View {
         Ok(Loaded::of(packed::unpack_block(&bytes, at..at + len)))
     }
 
-    /// How many frames a block holds, or would if nothing of it were damaged.
+    /// How many frames a block holds at most.
     fn frames_in(&self, number: usize) -> usize {
         let Outline { blocks, end, .. } = &*self.outline;
-        let first = blocks.get(number).map_or(*end, |block| block.first);
+        let (first, len) = blocks.get(number).map_or((*end, 0), |block| (block.first, block.len as usize));
         let behind = blocks.get(number + 1).map_or(*end, |next| next.first);
-        behind.saturating_sub(first) as usize
+        // One frame may keep many positions whose Batches are gone.
+        usize::try_from(behind.saturating_sub(first)).unwrap_or(usize::MAX).min(len / frame::HEADER)
     }
 
     /// The directory of a packed block; `None` when it is damaged.
@@ -141,7 +144,7 @@ impl Loaded {
             let mut index = Index::default();
             for found in frame::scan(&self.bytes, 0) {
                 let Found::Frame(at, frame) = found else { continue };
-                if index.places.last().is_some_and(|last| frame.position <= last.position) {
+                if index.places.last().is_some_and(|last| frame.position < last.until) {
                     continue;
                 }
                 let header = match frame.kind {
@@ -154,7 +157,8 @@ impl Loaded {
                 let (session, first, next) =
                     header.map_or((SessionId([0; 16]), Seq::ZERO, Seq::ZERO), |h| (h.session, h.first, h.next()));
                 let frame_at = (at as u32, (at + frame.bytes.len()) as u32);
-                index.places.push(Place { position: frame.position, session, first, next, frame: frame_at });
+                let (position, until) = (frame.position, frame.next());
+                index.places.push(Place { position, until, session, first, next, frame: frame_at });
             }
             let Index { places, order } = &mut index;
             let key = |at: &u32| places.get(*at as usize).map(|place| (place.session, place.first));
@@ -215,16 +219,21 @@ impl Loaded {
         batches.filter_map(|place| Some(((place.session, place.first), self.bytes_of(place)?)))
     }
 
-    /// Whether a whole frame stands at a position.
-    pub fn stands(&self, position: u64) -> bool {
-        self.index().places.binary_search_by_key(&position, |place| place.position).is_ok()
+    fn covering(&self, position: u64) -> Option<&Place> {
+        let places = &self.index().places;
+        let behind = places.partition_point(|place| place.position <= position);
+        places.get(behind.checked_sub(1)?).filter(|place| position < place.until)
     }
 
-    /// What stands at a position: `None` when its frame is damaged, `Some(None)` when no Batch does.
-    pub fn at(&self, position: u64) -> Option<Option<Stored>> {
-        let places = &self.index().places;
-        let place = places.get(places.binary_search_by_key(&position, |place| place.position).ok()?)?;
-        Some(self.decode(place))
+    /// The position behind the whole frame that covers a position, if one does.
+    pub fn stands(&self, position: u64) -> Option<u64> {
+        self.covering(position).map(|place| place.until)
+    }
+
+    /// The Batch at a position, if one is there, and the position behind its frame; `None` when the frame is damaged.
+    pub fn at(&self, position: u64) -> Option<(Option<Stored>, u64)> {
+        let place = self.covering(position)?;
+        Some((self.decode(place), place.until))
     }
 }
 

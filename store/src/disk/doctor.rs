@@ -10,12 +10,13 @@ use super::reading::decode;
 use super::report::{Copy, OpenError, OpeningReport, Remark};
 use super::restore::Restoring;
 use super::segment;
-use super::shared::Tuning;
+use super::shared::{Shared, Tuning};
 use super::{Aim, DiskLog, OpenMode};
 use crate::log::Position;
-use annals_core::{BlobHash, Digest};
+use annals_core::{BlobHash, Blobs, Digest};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -30,13 +31,24 @@ pub struct Examination {
     pub voids: Vec<(Position, Void)>,
     /// Everything that is damaged, and what a repair does about it.
     pub findings: Vec<Finding>,
+    /// Why sled was not compared, if it was not.
+    pub unchecked: Option<String>,
+}
+
+/// What of sled is due in an examination.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    /// sled must have every Batch before this position.
+    pub before: u64,
+    /// Whether this process may write: a blob that is looked at counts as new again.
+    pub owned: bool,
 }
 
 /// Something damaged, and what a repair does about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Finding {
     /// A segment cannot be read in part.
-    #[error("{}: {missing} batches cannot be read, {in_sled} of them stand in sled: the segment will be written again, the damaged one set aside", segment.display())]
+    #[error("{}: {missing} batches cannot be read, {in_sled} of them are in sled: the segment will be written again, the damaged one set aside", segment.display())]
     Segment {
         /// Which.
         segment: PathBuf,
@@ -56,6 +68,21 @@ pub enum Finding {
     Sled {
         /// How many.
         batches: u64,
+    },
+    /// sled is not there.
+    #[error("sled is missing: it will be rebuilt from the journal")]
+    SledMissing,
+    /// The end of the journal is missing.
+    #[error("the journal lacks the last {batches} batches, which sled has: they will be written to it again")]
+    JournalShort {
+        /// How many.
+        batches: u64,
+    },
+    /// What opening found: a file that is no part of the store, a small file that is damaged.
+    #[error("{remark}")]
+    Noted {
+        /// Which, and why.
+        remark: Remark,
     },
     /// sled cannot be read to its end.
     #[error("sled cannot be read to its end ({reason}): it will be rebuilt from the journal")]
@@ -96,42 +123,10 @@ impl DiskLog {
     ///
     /// # Errors
     /// When the journal's files cannot be read.
-    pub fn examine(&self, mut progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
+    pub fn examine(&self, progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
         // What sled was not given yet it need not have.
-        let filled = self.shared.filled.load(Ordering::Acquire);
-        let mut seen = self.survey(&mut progress)?;
-        let mut examination = Examination { batches: seen.batches, voids: seen.voids, findings: Vec::new() };
-        let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
-        let broken = self.shared.sled().and_then(|sled| {
-            sled.every(|key, frame| {
-                if let Some((frame, header)) = super::sled_tree::checked(key, frame) {
-                    in_sled.insert(frame.position, header.digest);
-                }
-            })
-        });
-        for (path, header_holds, missing) in &seen.segments {
-            if !header_holds {
-                examination.findings.push(Finding::Header { segment: path.clone() });
-            }
-            if !missing.is_empty() {
-                let found = missing.iter().filter(|position| in_sled.contains_key(position)).count();
-                examination.findings.push(Finding::Segment {
-                    segment: path.clone(),
-                    missing: missing.len() as u64,
-                    in_sled: found as u64,
-                });
-            }
-        }
-        let due = seen.digests.range(..filled);
-        let lacking = due.filter(|(position, digest)| in_sled.get(position) != Some(digest)).count();
-        if let Some(error) = broken {
-            examination.findings.push(Finding::SledBroken { reason: error.to_string() });
-        } else if lacking > 0 {
-            examination.findings.push(Finding::Sled { batches: lacking as u64 });
-        }
-        seen.blobs.retain(|blob| !self.shared.blobs.holds(blob));
-        examination.findings.extend(seen.blobs.into_iter().map(|blob| Finding::Blob { blob }));
-        Ok(examination)
+        let before = self.shared.filled.load(Ordering::Acquire);
+        self.shared.examine(Due { before, owned: true }, progress)
     }
 
     /// What [`DiskLog::repair`] would write as the file `FORMAT` of the store in a folder; `None` when the file is whole. Changes
@@ -184,7 +179,82 @@ impl DiskLog {
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
-    pub fn garbage(&self, age: Duration, mut progress: impl FnMut(usize, usize)) -> Result<Garbage, CollectError> {
+    pub fn garbage(&self, age: Duration, progress: impl FnMut(usize, usize)) -> Result<Garbage, CollectError> {
+        self.shared.garbage(age, progress)
+    }
+
+    /// Removes what [`DiskLog::garbage`] found, except what was put again since.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub fn collect(&self, garbage: &Garbage, age: Duration) -> Result<Usage, CollectError> {
+        let mut removed = Usage::default();
+        for (hash, length) in &garbage.blobs {
+            self.shared.check()?;
+            if self.shared.blobs.remove_if(hash, |path| self.shared.older(path, age))? {
+                removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
+            }
+        }
+        for (path, length) in &garbage.unfinished {
+            self.shared.disk.remove(path)?;
+            removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
+        }
+        Ok(removed)
+    }
+}
+
+impl Shared {
+    /// See [`DiskLog::examine`].
+    pub(super) fn examine(&self, due: Due, mut progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
+        let mut seen = self.survey(&mut progress)?;
+        let next = self.lock().sessions.next;
+        let mut examination = Examination { batches: seen.batches, voids: seen.voids, ..Examination::default() };
+        let findings = &mut examination.findings;
+        let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
+        let sled = self.sled();
+        let broken = sled.as_ref().and_then(|sled| {
+            sled.every(|key, frame| {
+                if let Some((frame, header)) = super::sled_tree::checked(key, frame) {
+                    in_sled.insert(frame.position, header.digest);
+                }
+            })
+        });
+        for (segment, header_holds, gaps) in seen.segments {
+            if !header_holds {
+                findings.push(Finding::Header { segment: segment.clone() });
+            }
+            let missing = gaps.iter().fold(0u64, |sum, gap| sum.saturating_add(gap.end - gap.start));
+            if missing > 0 {
+                let found: usize = gaps.into_iter().map(|gap| in_sled.range(gap).count()).sum();
+                findings.push(Finding::Segment { segment, missing, in_sled: found as u64 });
+            }
+        }
+        let beyond = in_sled.range(next..).count() as u64;
+        if beyond > 0 {
+            findings.push(Finding::JournalShort { batches: beyond });
+        }
+        let wanted = seen.digests.range(..due.before).filter(|_| due.owned || sled.is_some());
+        let lacking = wanted.filter(|(position, digest)| in_sled.get(position) != Some(digest)).count();
+        if let Some(error) = broken {
+            findings.push(Finding::SledBroken { reason: error.to_string() });
+        } else if lacking > 0 {
+            findings.push(Finding::Sled { batches: lacking as u64 });
+        }
+        let holds = |blob: &BlobHash| match due.owned {
+            true => self.blobs.holds(blob),
+            false => self.blobs.text(blob).is_some(),
+        };
+        seen.blobs.retain(|blob| !holds(blob));
+        findings.extend(seen.blobs.into_iter().map(|blob| Finding::Blob { blob }));
+        Ok(examination)
+    }
+
+    /// See [`DiskLog::garbage`].
+    pub(super) fn garbage(
+        &self,
+        age: Duration,
+        mut progress: impl FnMut(usize, usize),
+    ) -> Result<Garbage, CollectError> {
         let seen = self.survey(&mut progress)?;
         if seen.segments.iter().any(|(_, _, missing)| !missing.is_empty())
             || seen.voids.iter().any(|(_, void)| void.cause == Cause::Lost)
@@ -193,18 +263,18 @@ impl DiskLog {
         }
         let mut named = seen.blobs;
         // Archive segments may have been dropped: then only sled knows what their Batches name.
-        let broken = self.shared.sled().and_then(|sled| {
+        let broken = self.sled().and_then(|sled| {
             sled.every(|_, frame| {
                 named.extend(decode(frame).into_iter().flat_map(|stored| stored.batch.blobs()).map(|blob| blob.blob));
             })
         });
-        if broken.is_some() || self.shared.sled().is_none() {
+        if broken.is_some() || self.sled().is_none() {
             return Err(CollectError::Damaged);
         }
-        let Listing { blobs, unfinished } = self.shared.blobs.list()?;
+        let Listing { blobs, unfinished } = self.blobs.list()?;
         let mut garbage = Garbage::default();
         for (hash, length) in blobs {
-            if !named.contains(&hash) && self.older(&self.shared.blobs.path(&hash), age)? {
+            if !named.contains(&hash) && self.older(&self.blobs.path(&hash), age)? {
                 garbage.blobs.push((hash, length));
             }
         }
@@ -216,46 +286,28 @@ impl DiskLog {
         Ok(garbage)
     }
 
-    /// Removes what [`DiskLog::garbage`] found, except what was put again since.
-    ///
-    /// # Errors
-    /// When the disk refuses.
-    pub fn collect(&self, garbage: &Garbage, age: Duration) -> Result<Usage, CollectError> {
-        let mut removed = Usage::default();
-        for (hash, length) in &garbage.blobs {
-            self.shared.check()?;
-            if self.shared.blobs.remove_if(hash, |path| self.older(path, age))? {
-                removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
-            }
-        }
-        for (path, length) in &garbage.unfinished {
-            self.shared.disk.remove(path)?;
-            removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
-        }
-        Ok(removed)
-    }
-
     /// Whether a file was last written to so long ago.
     fn older(&self, path: &Path, age: Duration) -> io::Result<bool> {
-        let modified = self.shared.folder.reach_inside(path)?.symlink_metadata()?.modified()?;
+        let modified = self.folder.reach_inside(path)?.symlink_metadata()?.modified()?;
         Ok(SystemTime::now().duration_since(modified).is_ok_and(|since| since >= age))
     }
 
     /// Reads every segment.
     fn survey(&self, progress: &mut dyn FnMut(usize, usize)) -> io::Result<Seen> {
         let mut seen = Seen::default();
-        let segments = self.shared.journal.segments();
-        let next = self.shared.lock().sessions.next;
+        let segments = self.journal.segments();
+        let next = self.lock().sessions.next;
         for (index, (segment, end)) in segments.iter().enumerate() {
             progress(index, segments.len());
             let (bytes, header_holds) = segment.load_checked()?;
             let end = (*end).min(next);
-            let mut missing: BTreeSet<u64> = (segment.first..end).collect();
+            let (mut gaps, mut at) = (Vec::new(), segment.first);
             for found in frame::scan(&bytes, segment::HEADER) {
                 let Found::Frame(_, frame) = found else { continue };
-                if !missing.remove(&frame.position) {
+                if frame.position < at || frame.position >= end {
                     continue;
                 }
+                let behind = frame.next().min(end);
                 if frame.kind == Kind::Void {
                     seen.voids.push((Position(frame.position), Void::decode(frame.payload)));
                 } else if let Some(stored) = decode(frame.bytes) {
@@ -263,10 +315,17 @@ impl DiskLog {
                     seen.digests.insert(frame.position, stored.batch.digest);
                     seen.blobs.extend(stored.batch.blobs().into_iter().map(|blob| blob.blob));
                 } else {
-                    missing.insert(frame.position);
+                    continue;
                 }
+                if at < frame.position {
+                    gaps.push(at..frame.position);
+                }
+                at = behind;
             }
-            seen.segments.push((segment.path(), header_holds, missing));
+            if at < end {
+                gaps.push(at..end);
+            }
+            seen.segments.push((segment.path(), header_holds, gaps));
         }
         progress(segments.len(), segments.len());
         Ok(seen)
@@ -281,15 +340,17 @@ struct Seen {
     digests: BTreeMap<u64, Digest>,
     blobs: BTreeSet<BlobHash>,
     /// Path, whether the header holds, the positions that cannot be read.
-    segments: Vec<(PathBuf, bool, BTreeSet<u64>)>,
+    segments: Vec<(PathBuf, bool, Vec<Range<u64>>)>,
 }
 
 impl Finding {
     /// The copy that is damaged, if one of the two is.
     pub fn copy(&self) -> Option<Copy> {
         match self {
-            Self::Segment { .. } | Self::Header { .. } => Some(Copy::Journal),
-            Self::Sled { .. } | Self::SledBroken { .. } => Some(Copy::Sled),
+            Self::Segment { .. } | Self::Header { .. } | Self::JournalShort { .. } | Self::Noted { .. } => {
+                Some(Copy::Journal)
+            }
+            Self::Sled { .. } | Self::SledBroken { .. } | Self::SledMissing => Some(Copy::Sled),
             Self::Blob { .. } => None,
         }
     }

@@ -30,6 +30,10 @@ pub struct Facts {
     pub blobs: Usage,
     /// Saved views.
     pub cache: Usage,
+    /// Full outputs of tools, which expire.
+    pub outputs: Usage,
+    /// Captures of the files of projects.
+    pub worktrees: Usage,
     /// What was damaged and set aside.
     pub damaged: Usage,
     /// Where each set-aside file or folder lies.
@@ -67,6 +71,8 @@ impl DiskLog {
             sled: usage(&layout.sled())?,
             blobs: usage(&layout.blobs())?,
             cache: usage(&layout.cache())?,
+            outputs: usage(&layout.dir.join("outputs"))?,
+            worktrees: usage(&layout.dir.join("worktrees"))?,
             damaged: usage(&damaged)?,
             set_aside,
             checkpoint: Checkpoint::load(&RealDisk, &layout.checkpoint())?.map(|checkpoint| Position(checkpoint.next)),
@@ -98,6 +104,10 @@ pub(super) fn usage(folder: &Path) -> io::Result<Usage> {
     while let Some(folder) = folders.pop() {
         let entries = match folder.read_dir() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                add(&mut total, &folder)?;
+                continue;
+            }
             entries => entries?,
         };
         for entry in entries {

@@ -47,6 +47,10 @@ pub trait Disk: Send + Sync + Debug {
     fn remove(&self, path: &Path) -> io::Result<()>;
     /// Makes the names in a folder durable.
     fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder of what is no regular file: folders, links, pipes, sockets, devices.
+    fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
+        irregular(path)
+    }
     /// Sets the time when a file was last written to now.
     fn touch(&self, path: &Path) -> io::Result<()> {
         at::open(CWD, path, How::Write, path)?.set_modified(std::time::SystemTime::now())
@@ -167,6 +171,58 @@ impl DiskFile for RealFile {
 
     fn is_linked(&self) -> io::Result<bool> {
         Ok(self.0.metadata()?.nlink() > 0)
+    }
+}
+
+fn irregular(path: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The content of a file that is kept in memory alone.
+#[derive(Debug)]
+pub(super) struct ReadOnlyBytes(Vec<u8>);
+
+impl ReadOnlyBytes {
+    /// A file of these bytes.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl DiskFile for ReadOnlyBytes {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        Ok(read)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn allocate(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
     }
 }
 

@@ -195,8 +195,8 @@ impl Filler {
         while let Some(&(position, whose)) = self.gone.front().filter(|(position, _)| *position < to) {
             self.gone.pop_front();
             // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.
-            if !block.as_ref().is_some_and(|block| block.stands(position)) {
-                shared.remark(Remark::Lost { position: Position(position), whose: Some(whose) });
+            if block.as_ref().is_none_or(|block| block.stands(position).is_none()) {
+                shared.remark(Remark::Lost { position: Position(position), count: 1, whose: Some(whose) });
             }
         }
         let mut bytes = 0;

@@ -13,6 +13,9 @@ use std::os::unix::fs::{FileExt, MetadataExt};
 use std::path::{Component, Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
+/// What is in the file `lock` when the owner closed the store in order.
+const CLOSED: &[u8] = b"closed";
+
 /// The longest file `FORMAT` that is read, in bytes.
 const FORMAT_MAX: usize = 8 * 1024;
 
@@ -41,9 +44,35 @@ struct Marked {
 #[derive(Debug)]
 pub struct Ownership {
     /// The file `lock`.
-    _file: File,
+    file: File,
     /// The folder itself, for when `lock` is removed. Absent where folders cannot be locked.
     _folder: Option<File>,
+    in_order: bool,
+}
+
+impl Ownership {
+    /// Whether the owner before closed the store in order.
+    pub(super) fn was_closed(&self) -> bool {
+        self.in_order
+    }
+
+    /// Notes the owner, for processes that find it silent; the lock itself is what counts. On the device before anything of the
+    /// log is written: else a power cut would look like a clean shutdown.
+    pub(super) fn note_owner(&self) {
+        let owner = std::process::id().to_string();
+        let noted = self.file.set_len(0).and_then(|()| self.file.write_all_at(owner.as_bytes(), 0));
+        if let Err(error) = noted.and_then(|()| self.file.sync_data()) {
+            tracing::debug!(%error, "the owner of the store could not be noted");
+        }
+    }
+
+    /// Notes for the next owner that the store was closed in order.
+    ///
+    /// # Errors
+    /// When the disk refuses.
+    pub(super) fn note_closed(&self) -> io::Result<()> {
+        self.file.set_len(0).and_then(|()| self.file.write_all_at(CLOSED, 0))
+    }
 }
 
 /// A store is owned by another process, or cannot be locked.
@@ -186,12 +215,9 @@ impl Folder {
             }
             done => Some(done.map(|()| folder)?),
         };
-        // For who meets an owner that does not answer; the lock is what counts.
-        let noted = file.set_len(0).and_then(|()| file.write_all_at(std::process::id().to_string().as_bytes(), 0));
-        if let Err(error) = noted {
-            tracing::debug!(%error, "the owner of the store could not be noted");
-        }
-        Ok(Ownership { _file: file, _folder: folder })
+        let mut found = [0; CLOSED.len()];
+        let in_order = file.read_at(&mut found, 0).is_ok_and(|read| found.get(..read) == Some(CLOSED));
+        Ok(Ownership { file, _folder: folder, in_order })
     }
 
     /// Fails when something in a folder inside this one is neither a file nor a folder.

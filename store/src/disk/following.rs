@@ -148,12 +148,10 @@ impl Shared {
                 Some(number) => {
                     self.read_blocks_ahead(&view, number);
                     let block = self.journal.block(&view, number).map_err(io)?;
-                    let room = PAGE - found.len();
-                    let run = (next..end).take(room).map_while(|position| block.at(position));
                     let before = next;
-                    for stored in run {
+                    while let (true, Some((stored, until))) = (next < end && found.len() < PAGE, block.at(next)) {
                         found.extend(stored);
-                        next += 1;
+                        next = until.min(end);
                     }
                     next > before
                 }
@@ -180,7 +178,14 @@ impl Shared {
             Some(number) => {
                 let behind = view.outline.blocks.get(number + 1).map_or(view.outline.end, |next| next.first);
                 let block = self.journal.block(view, number)?;
-                (start..end.min(behind)).filter(|position| !block.stands(*position)).take(PAGE).collect()
+                let (mut at, mut missing) = (start, BTreeSet::new());
+                while at < end.min(behind) && missing.len() < PAGE {
+                    at = block.stands(at).unwrap_or_else(|| {
+                        missing.insert(at);
+                        at + 1
+                    });
+                }
+                missing
             }
             None => (start..end.min(self.journal.end_of(start))).take(PAGE).collect(),
         })
@@ -192,8 +197,10 @@ impl Shared {
         if spare.len() == positions.len() {
             return spare;
         }
+        self.open_copy();
         let Some(sled) = self.sled() else { return spare };
-        let (found, broken) = sled.at_positions(positions);
+        let ranges: Vec<Range<u64>> = positions.iter().map(|position| *position..position + 1).collect();
+        let (found, broken) = sled.at_positions(&ranges);
         if let Some(error) = broken {
             tracing::warn!(%error, "sled could not be read to its end");
         }

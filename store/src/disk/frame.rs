@@ -40,6 +40,17 @@ pub struct Frame<'a> {
     pub bytes: &'a [u8],
 }
 
+impl Frame<'_> {
+    /// The position behind it: a [`Void`] may cover many.
+    pub fn next(&self) -> u64 {
+        let count = match self.kind {
+            Kind::Batch => 1,
+            Kind::Void => Void::decode(self.payload).count,
+        };
+        self.position.saturating_add(count)
+    }
+}
+
 /// Why bytes are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum NoFrame {
@@ -135,6 +146,8 @@ pub struct Void {
     pub cause: Cause,
     /// Whose Batch it was, and its first Seq, if that could be told.
     pub whose: Option<(SessionId, Seq)>,
+    /// How many positions it covers, from that of its frame on; 1 where it is known whose Batch it was.
+    pub count: u64,
 }
 
 impl Void {
@@ -147,6 +160,8 @@ impl Void {
         if let Some((session, first)) = self.whose {
             out.extend_from_slice(&session.0);
             out.extend_from_slice(&first.0.to_le_bytes());
+        } else if self.count > 1 {
+            out.extend_from_slice(&self.count.to_le_bytes());
         }
         out
     }
@@ -157,7 +172,8 @@ impl Void {
         let whose = payload.get(1..17).zip(payload.get(17..25)).and_then(|(session, first)| {
             Some((SessionId(session.try_into().ok()?), Seq(u64::from_le_bytes(first.try_into().ok()?))))
         });
-        Self { cause, whose }
+        let count = payload.get(1..).filter(|rest| rest.len() == 8).and_then(|rest| rest.try_into().ok());
+        Self { cause, whose, count: count.map_or(1, u64::from_le_bytes).max(1) }
     }
 }
 

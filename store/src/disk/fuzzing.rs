@@ -68,7 +68,8 @@ pub fn segment_of(batches: &[Vec<u8>]) -> Vec<u8> {
     for (position, batch) in (0..).zip(batches) {
         frame::write(&mut out, Kind::Batch, 1, position, batch);
     }
-    frame::write(&mut out, Kind::Void, 1, batches.len() as u64, &Void { cause: Cause::Lost, whose: None }.encode());
+    let void = Void { cause: Cause::Lost, whose: None, count: 3 };
+    frame::write(&mut out, Kind::Void, 1, batches.len() as u64, &void.encode());
     out
 }
 

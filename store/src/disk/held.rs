@@ -3,8 +3,8 @@
 use super::at;
 use super::files::{Disk, DiskFile, How, Listed, RealFile};
 use super::folder::Folder;
-use rustix::fd::{AsFd, BorrowedFd};
-use rustix::fs::{AtFlags, FileType};
+use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
+use rustix::fs::{AtFlags, FileType, Stat};
 use rustix::io::Errno;
 use std::io;
 use std::path::Path;
@@ -53,18 +53,24 @@ impl Disk for HeldDisk {
     fn list(&self, path: &Path) -> io::Result<Vec<Listed>> {
         let Some(fd) = self.folder.descend(path)? else { return Ok(Vec::new()) };
         let mut found = Vec::new();
-        for entry in rustix::fs::Dir::read_from(&fd)? {
-            let entry = entry?;
-            let stat = match rustix::fs::statat(&fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
-                Err(Errno::NOENT) => continue,
-                stat => stat?,
-            };
+        for (name, stat) in entries(&fd)? {
             if FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile {
-                let name = entry.file_name().to_string_lossy().into_owned();
                 found.push(Listed { name, len: u64::try_from(stat.st_size).unwrap_or(0) });
             }
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
+        let Some(fd) = self.folder.descend(path)? else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        for (name, stat) in entries(&fd)? {
+            if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+                found.push(name);
+            }
+        }
+        found.sort_unstable();
         Ok(found)
     }
 
@@ -87,4 +93,21 @@ impl Disk for HeldDisk {
         self.at(path, |folder, name| at::open(folder, name, How::Write, path))?
             .set_modified(std::time::SystemTime::now())
     }
+}
+
+/// What is in a folder, except itself and the one above it; links are not followed.
+fn entries(fd: &OwnedFd) -> io::Result<Vec<(String, Stat)>> {
+    let mut found = Vec::new();
+    for entry in rustix::fs::Dir::read_from(fd)? {
+        let entry = entry?;
+        if matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            continue;
+        }
+        match rustix::fs::statat(fd, entry.file_name(), AtFlags::SYMLINK_NOFOLLOW) {
+            // It was removed meanwhile.
+            Err(Errno::NOENT) => {}
+            stat => found.push((entry.file_name().to_string_lossy().into_owned(), stat?)),
+        }
+    }
+    Ok(found)
 }

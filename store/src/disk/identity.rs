@@ -10,6 +10,7 @@
 //! The first and the last line have this form in every format from 4 on, so a damaged file is distinguished from one that
 //! another version wrote.
 
+use super::segment::Header;
 use std::fmt;
 use std::io;
 use std::str::FromStr;
@@ -118,6 +119,13 @@ impl Identity {
         let former = self.copied_from.iter().copied().filter(|former| *former != self.id);
         let copied_from = std::iter::once(self.id).chain(former).take(FORMER).collect();
         Ok(Self { id: StoreId::random()?, folder, copied_from })
+    }
+
+    /// Whether a segment with this header was written for this store, or for one that it was copied from. Of a store that was
+    /// copied more often than ids are kept, nobody can tell.
+    pub(super) fn wrote(&self, header: &Header) -> bool {
+        let is_former = self.copied_from.len() >= FORMER || self.copied_from.contains(&header.store);
+        header.format == FORMAT && (header.store == self.id || is_former)
     }
 
     /// The content of `FORMAT`.

@@ -229,7 +229,7 @@ impl Journal {
                 && frame.position == next
                 && next < end
             {
-                (used, next) = (at + frame.bytes.len(), next + 1);
+                (used, next) = (at + frame.bytes.len(), frame.next());
             }
         }
         // Damage is for recovery to mend, which sets the damaged file aside: it is not packed over.

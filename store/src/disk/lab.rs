@@ -247,6 +247,10 @@ impl Disk for LabDisk {
         self.real.list(path)
     }
 
+    fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.real.irregular(path)
+    }
+
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.call()?;
         self.real.rename(from, to)?;

@@ -167,6 +167,9 @@ impl Layout {
 
     /// The process that took the lock last, if it could note that.
     pub fn owner(&self) -> Option<u32> {
-        std::fs::read_to_string(self.lock()).ok()?.parse().ok()
+        let lock = self.lock();
+        // A pipe would be waited for.
+        std::fs::symlink_metadata(&lock).ok().filter(std::fs::Metadata::is_file)?;
+        std::fs::read_to_string(lock).ok()?.parse().ok()
     }
 }

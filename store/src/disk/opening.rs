@@ -3,11 +3,12 @@
 use super::blobs::BlobFiles;
 use super::files::Disk;
 use super::folder::Folder;
-use super::identity::StoreId;
+use super::identity::Identity;
 use super::journal::{Journal, Writer};
 use super::layout::Layout;
+use super::private_copy::PrivateCopy;
 use super::rebuild;
-use super::recovery::Recovery;
+use super::recovery::{POSITION_MAX, Recovery};
 use super::report::{OpeningReport, Remark};
 use super::sessions::{Checkpoint, Sessions};
 use super::shared::{Recent, Shared, State, Tuning};
@@ -25,7 +26,7 @@ pub struct Opening {
     /// The folder, held open.
     pub folder: Arc<Folder>,
     /// Which store it is.
-    pub id: StoreId,
+    pub identity: Identity,
     /// The file layer.
     pub disk: Arc<dyn Disk>,
     /// Sizes.
@@ -59,19 +60,11 @@ pub struct Opened {
 }
 
 impl Opening {
-    /// Opens it; `report` says what was done before.
-    pub fn run(self, mut report: OpeningReport) -> io::Result<Opened> {
-        let Self { layout, folder, id, disk, tuning, aim } = self;
-        let names = disk.list(&layout.dir)?;
-        let stands = |name: &str| names.iter().any(|listed| listed.name == name);
-        let heads = Sessions::load(&*disk, &layout.heads())?;
-        let checkpoint = Checkpoint::load(&*disk, &layout.checkpoint())?;
-        for (what, lost) in [
-            ("the list of heads", heads.is_none() && stands("heads")),
-            ("the checkpoint", checkpoint.is_none() && stands("checkpoint")),
-        ] {
-            report.remarks.extend(lost.then_some(Remark::Reread { what }));
-        }
+    /// Opens it; `report` says what was done before. `in_order`: the owner before closed it.
+    pub fn run(self, mut report: OpeningReport, in_order: bool) -> io::Result<Opened> {
+        let Self { layout, folder, identity, disk, tuning, aim } = self;
+        let (heads, checkpoint) = small_files(&layout, &*disk, &mut report)?;
+        let known = heads.is_some() && checkpoint.is_some();
         let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
         rebuild::finish(&layout, &folder, &*disk)?;
         let existed = rebuild::is_there(&folder, &layout.sled().join("db"))?;
@@ -79,27 +72,40 @@ impl Opening {
         if let (Ok(sled), false) = (&sled, existed) {
             sled.settle(&*disk).map_err(io::Error::other)?;
         }
-        let reaches = sled.as_ref().map_or(0, SledTree::reaches);
-        let evidence = heads.next.max(checkpoint).max(reaches);
+        // Asking sled costs by the number of Sessions; after a clean shutdown the list of heads says as much.
+        let reaches = match in_order && known && aim != Aim::Repair {
+            true => 0,
+            false => sled.as_ref().map_or(0, SledTree::reaches),
+        };
+        let evidence = heads.next.max(checkpoint).max(reaches).min(POSITION_MAX);
+        let in_sled = || sled.as_ref().ok().cloned();
         let recovery = Recovery {
             disk: &*disk,
             layout: &layout,
-            store: id,
+            identity: &identity,
             tuning: &tuning,
-            sled: sled.as_ref().ok(),
+            sled: &in_sled,
             evidence,
             sessions: heads,
             thorough: aim == Aim::Repair,
+            writes: true,
         };
         let recovered = recovery.run()?;
         report.remarks.extend(recovered.remarks);
         let next = recovered.sessions.next;
         let shared = Arc::new(Shared {
-            journal: Journal::new(disk.clone(), layout.journal(), id, recovered.segments, next, tuning.read_room),
+            journal: Journal::new(
+                disk.clone(),
+                layout.journal(),
+                identity.id,
+                recovered.segments,
+                next,
+                tuning.read_room,
+            ),
             blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
             layout,
             folder,
-            id,
+            id: identity.id,
             disk,
             tuning,
             sled: RwLock::new(None),
@@ -112,6 +118,7 @@ impl Opening {
             length: Mutex::new(Some(watch::Sender::new(Position(next)))),
             ahead: Mutex::default(),
             closed: AtomicBool::new(false),
+            copy: None,
             remarks: Mutex::default(),
         });
         let compared = rebuild::compare(&shared, sled, existed, checkpoint, aim);
@@ -122,4 +129,93 @@ impl Opening {
         let (written, unread) = (compared.written, compared.unread);
         Ok(Opened { shared, writer: recovered.writer, report, written, unread })
     }
+}
+
+/// A store that is only read.
+pub struct Looked {
+    /// The store.
+    pub shared: Arc<Shared>,
+    /// What was found.
+    pub report: OpeningReport,
+    /// How far sled was durable, if that is known.
+    pub checkpoint: Option<u64>,
+}
+
+impl Opening {
+    /// Reads what opening reads, and changes nothing: what is damaged is mended in memory.
+    pub fn look(self) -> io::Result<Looked> {
+        let Self { layout, folder, identity, disk, tuning, .. } = self;
+        let mut report = OpeningReport::default();
+        // In this order: the journal that is listed later has everything that the list of heads has.
+        let (heads, checkpoint) = small_files(&layout, &*disk, &mut report)?;
+        let checkpoint = checkpoint.map(|checkpoint| checkpoint.next);
+        let heads = heads.unwrap_or_default();
+        let evidence = heads.next.max(checkpoint.unwrap_or(0)).min(POSITION_MAX);
+        let copy = PrivateCopy::of(&layout, folder.clone(), &tuning);
+        let in_sled = || copy.get();
+        let recovery = Recovery {
+            disk: &*disk,
+            layout: &layout,
+            identity: &identity,
+            tuning: &tuning,
+            sled: &in_sled,
+            evidence,
+            sessions: heads,
+            thorough: false,
+            writes: false,
+        };
+        let recovered = recovery.run()?;
+        report.remarks.extend(recovered.remarks);
+        let next = recovered.sessions.next;
+        let shared = Arc::new(Shared {
+            journal: Journal::new(
+                disk.clone(),
+                layout.journal(),
+                identity.id,
+                recovered.segments,
+                next,
+                tuning.read_room,
+            ),
+            blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
+            layout,
+            folder,
+            id: identity.id,
+            disk,
+            tuning,
+            sled: RwLock::new(copy.opened()),
+            checkpoint: AtomicU64::new(0),
+            state: Mutex::new(State::of(recovered.sessions)),
+            // Nothing was given to the copy of sled, so that nothing is ever mended there.
+            filled: AtomicU64::new(0),
+            recent: RwLock::new(Recent::default()),
+            lag: Mutex::new(0),
+            lag_fell: Condvar::new(),
+            length: Mutex::default(),
+            ahead: Mutex::default(),
+            closed: AtomicBool::new(false),
+            copy: Some(copy),
+            remarks: Mutex::default(),
+        });
+        Ok(Looked { shared, report, checkpoint })
+    }
+}
+
+/// The list of heads and the checkpoint; reports what is there and damaged.
+fn small_files(
+    layout: &Layout,
+    disk: &dyn Disk,
+    report: &mut OpeningReport,
+) -> io::Result<(Option<Sessions>, Option<Checkpoint>)> {
+    let mut names: Vec<String> = disk.list(&layout.dir)?.into_iter().map(|listed| listed.name).collect();
+    names.extend(disk.irregular(&layout.dir)?);
+    let exists = |name: &str| names.iter().any(|listed| listed == name);
+    let heads = Sessions::load(disk, &layout.heads())?;
+    let checkpoint = Checkpoint::load(disk, &layout.checkpoint())?;
+    for (what, lost) in [
+        ("the list of heads", heads.is_none() && exists("heads")),
+        ("the checkpoint", checkpoint.is_none() && exists("checkpoint")),
+    ] {
+        report.remarks.extend(lost.then_some(Remark::Reread { what }));
+    }
+    Ok((heads, checkpoint))
 }

@@ -129,7 +129,7 @@ impl Outline {
                 self.blocks.push(Block { first: frame.position, at, len, packed: (0, 0) });
             }
         }
-        (self.end, self.used) = (frame.position + 1, end);
+        (self.end, self.used) = (frame.next(), end);
         if frame.kind != Kind::Batch {
             return;
         }

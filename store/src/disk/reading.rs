@@ -110,12 +110,13 @@ impl Shared {
             }
             match page.holding(next) {
                 Ok(Some(stored)) => {
-                    if hurt.take() == Some(next) {
+                    if hurt.take_if(|hurt| *hurt == next).is_some() {
                         self.remark(Remark::Hurt { session, seq: stored.batch.first });
                     }
                     next = stored.batch.next();
                     found.push(stored);
                 }
+                Ok(None) | Err(_) if self.open_copy() => hurt = Some(next),
                 Ok(None) if found.is_empty() => return Err(lost(session, next)),
                 Err(error) if found.is_empty() => return Err(error),
                 Ok(None) | Err(_) => break,
@@ -186,6 +187,11 @@ impl Shared {
         let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
         while found.len() < limit && end > first {
             match page.ending(Seq(end.0 - 1)) {
+                Ok(None) | Err(_) if self.open_copy() => {
+                    let wanted = limit - found.len();
+                    page.records = self.sled().map_or(Vec::new(), |sled| sled.backwards(session, end, wanted).0).into();
+                    self.remark(Remark::Hurt { session, seq: Seq(end.0 - 1) });
+                }
                 Ok(Some(stored)) => {
                     end = stored.batch.first;
                     found.push(stored);

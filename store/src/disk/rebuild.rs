@@ -24,6 +24,9 @@ const NAMES: usize = 10_000;
 /// How many of the records before the checkpoint are looked for: a sled that dropped its tail lacks one of them.
 const LOOKED_FOR: u64 = 64;
 
+/// Of how many Sessions the end is looked for.
+const HEADS_COMPARED: usize = 64;
+
 /// What comparing sled with the journal came to.
 #[derive(Debug, Default)]
 pub struct Compared {
@@ -109,7 +112,11 @@ fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Res
     let mut refilled = filler::refill(shared, sled, before, next).map_err(told)?;
     refilled.unread = behind.unread.or(refilled.unread);
     let heads = shared.lock().sessions.heads();
-    for told_head in heads {
+    // Of a store of many Sessions some, others each time: opening must not cost by their number. What sled lacks of the
+    // others is read from the journal, and found by `doctor`.
+    let step = heads.len().div_ceil(HEADS_COMPARED).max(1);
+    let begin = usize::try_from(next).unwrap_or_default() % step;
+    for told_head in heads.into_iter().skip(begin).step_by(step) {
         let (session, head) = (told_head.session, told_head.head);
         let found = sled.at_or_before(session, Seq(u64::MAX)).map_err(told)?;
         let matches = found.and_then(|(key, value)| {

@@ -1,12 +1,21 @@
 //! Opening the journal: read what came after the list of heads, mend each damaged segment with what sled still has,
-//! and keep every position dense (DESIGN section 3, Recovery).
+//! and keep every position dense. A reader that must not write does the same in memory.
+//!
+//! ```text
+//! files of journal/ ─► segments.rs: which of them are segments of this store
+//!   each one from the list of heads on ─► scan ─► gaps ─► sled ─► pieces ─► Sessions
+//!                                                               └─► written again: frames found, frames of sled, voids
+//! ```
 
-use super::files::{Disk, How, write_whole};
+mod mending;
+mod segments;
+
+use super::files::Disk;
 use super::frame::{self, Cause, Found, Kind, Void};
-use super::identity::StoreId;
+use super::identity::Identity;
 use super::journal::Writer;
 use super::layout::Layout;
-use super::report::{Copy, Remark};
+use super::report::Remark;
 use super::segment::{self, Segment};
 use super::sessions::Sessions;
 use super::shared::Tuning;
@@ -21,6 +30,9 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+
+/// No segment begins at this position or behind it, and no frame of one is read: what says so is not ours.
+pub const POSITION_MAX: u64 = 1 << 53;
 
 /// What the journal told.
 #[derive(Debug)]
@@ -41,18 +53,30 @@ pub struct Recovery<'a> {
     pub disk: &'a dyn Disk,
     /// Where things lie.
     pub layout: &'a Layout,
-    /// The store that segments which are written again belong to.
-    pub store: StoreId,
+    /// Which store it is: segments that are written again get its id, and those of other stores are no part of it.
+    pub identity: &'a Identity,
     /// Sizes.
     pub tuning: &'a Tuning,
-    /// The other copy, if it can be opened.
-    pub sled: Option<&'a SledTree>,
+    /// Gives the other copy, if it can be opened; asked only when something is missing in the journal.
+    pub sled: &'a dyn Fn() -> Option<SledTree>,
     /// The position below which everything was once durable, as far as anything else tells.
     pub evidence: u64,
     /// The Sessions as they stood at the last rotation or shutdown.
     pub sessions: Sessions,
     /// Whether every segment is read, also those whose Batches the list of heads covers.
     pub thorough: bool,
+    /// Whether files may be written. Otherwise what is damaged is mended in memory.
+    pub writes: bool,
+}
+
+/// The place of a frame.
+#[derive(Clone, Debug)]
+struct Placed {
+    /// Its bytes in the unpacked segment.
+    bytes: Range<usize>,
+    in_group: u16,
+    /// The position behind it.
+    until: u64,
 }
 
 /// One segment as it was found.
@@ -61,61 +85,66 @@ struct Scanned {
     bytes: Vec<u8>,
     /// Whether its header holds, and the directories of a packed one.
     header_holds: bool,
-    /// Where each position's frame lies.
-    frames: BTreeMap<u64, (Range<usize>, u16)>,
+    /// The place of each frame, by its position.
+    frames: BTreeMap<u64, Placed>,
     bad: Vec<(Range<usize>, bool)>,
     /// Where the last frame ends.
     used: usize,
 }
 
+impl Scanned {
+    /// The position behind the last frame.
+    fn end(&self) -> u64 {
+        self.frames.last_key_value().map_or(self.segment.first, |(_, frame)| frame.until)
+    }
+
+    /// The positions before `end` that no frame covers.
+    fn gaps(&self, end: u64) -> Vec<Range<u64>> {
+        let (mut gaps, mut next) = (Vec::new(), self.segment.first);
+        for (position, frame) in self.frames.range(..end) {
+            if next < *position {
+                gaps.push(next..*position);
+            }
+            next = next.max(frame.until);
+        }
+        if next < end {
+            gaps.push(next..end);
+        }
+        gaps
+    }
+}
+
+/// The content of some positions of a segment.
+enum Piece {
+    /// A frame of the segment.
+    Found(Range<usize>),
+    /// A frame that sled had.
+    Restored(Vec<u8>),
+    /// Nothing is left.
+    Gone(Void),
+}
+
+/// The pieces of a segment, each with its first position, in order.
+type Pieces = Vec<(u64, Piece)>;
+
 impl Recovery<'_> {
     /// Reads what came after the list of heads.
     pub fn run(mut self) -> io::Result<Recovered> {
         let known = self.sessions.next;
-        let segments = self.segments()?;
+        let mut remarks = Vec::new();
+        let segments = self.segments(&mut remarks)?;
         let covers = |segment: &Arc<Segment>| segment.first <= known;
         let start = segments.iter().rposition(covers).filter(|_| !self.thorough).unwrap_or(0);
-        let (mut remarks, mut writer) = (Vec::new(), None);
+        let mut writer = None;
         for (index, segment) in segments.iter().enumerate().skip(start) {
             let next = segments.get(index + 1);
             let scanned = scan(segment.clone(), next.map_or(u64::MAX, |next| next.first))?;
-            let end = match next {
-                Some(next) => next.first,
-                None => {
-                    let last = scanned.frames.last_key_value().map_or(segment.first, |(position, _)| position + 1);
-                    last.max(self.evidence)
-                }
-            };
+            let end = next.map_or_else(|| scanned.end().max(self.evidence), |next| next.first);
             writer = self.take(scanned, end, next.is_none(), known, &mut remarks)?;
         }
         let (last, first) = (self.sessions.next, segments.last().map_or(0, |segment| segment.first));
         self.sessions.next = last.max(first).max(if segments.is_empty() { self.evidence } else { 0 });
         Ok(Recovered { segments, writer, sessions: self.sessions, remarks })
-    }
-
-    /// The segments there are, oldest first; what an interrupted call left unfinished goes.
-    fn segments(&self) -> io::Result<Vec<Arc<Segment>>> {
-        let journal = self.layout.journal();
-        let mut forms: BTreeMap<u64, bool> = BTreeMap::new();
-        for listed in self.disk.list(&journal)? {
-            match segment::read_name(&listed.name) {
-                // Both forms: packing was interrupted before the plain one went.
-                Some((first, packed)) => *forms.entry(first).or_insert(packed) &= packed,
-                None if listed.name.ends_with(".new") || listed.name.ends_with(".tmp") => {
-                    self.disk.remove(&journal.join(&listed.name))?;
-                }
-                None => {}
-            }
-        }
-        let open = |(first, packed)| Segment::open(self.disk, &journal, first, packed).map(Arc::new);
-        let mut segments = forms.into_iter().map(open).collect::<io::Result<Vec<_>>>()?;
-        if segments.is_empty() && self.evidence > 0 {
-            // The journal is gone and sled is not: an empty segment stands in, and is mended like a damaged one.
-            let path = segment::raw_path(&journal, 0);
-            write_whole(self.disk, &path, &[])?;
-            segments.push(Arc::new(Segment::open(self.disk, &journal, 0, false)?));
-        }
-        Ok(segments)
     }
 
     /// Takes in one segment, mended if need be.
@@ -127,65 +156,96 @@ impl Recovery<'_> {
         known: u64,
         remarks: &mut Vec<Remark>,
     ) -> io::Result<Option<Writer>> {
-        let first = scanned.segment.first;
-        let missing: BTreeSet<u64> = (first..end).filter(|position| !scanned.frames.contains_key(position)).collect();
-        let header_holds = scanned.header_holds;
-        let cut = last.then(|| scanned.bad.last().filter(|(_, followed)| !followed)).flatten().cloned();
-        let restored = self.look_in_sled(&missing);
-        let torn = torn_positions(&scanned, &missing, &restored, last, self.evidence);
-        let mut voids: BTreeMap<u64, Void> = BTreeMap::new();
-        for position in first..end {
-            let bytes = match scanned.frames.get(&position) {
-                Some((range, _)) => scanned.bytes.get(range.clone()).unwrap_or_default(),
-                None => restored.get(&position).map(Vec::as_slice).unwrap_or_default(),
+        let gaps = scanned.gaps(end);
+        let cut = last && scanned.bad.last().is_some_and(|(_, followed)| !followed);
+        let restored = self.look_in_sled(&gaps);
+        let torn_from = torn_from(&scanned, &restored, last, self.evidence);
+        let is_torn = torn_from.is_some_and(|from| gaps.last().is_some_and(|gap| gap.end > from));
+        let mut pieces = self.pieces(&scanned, end, &gaps, restored, torn_from);
+        for (position, piece) in &mut pieces {
+            let bytes = match piece {
+                Piece::Found(range) => scanned.bytes.get(range.clone()).unwrap_or_default(),
+                Piece::Restored(bytes) => bytes.as_slice(),
+                Piece::Gone(void) => {
+                    // Guessing whose it was needs the Sessions before it.
+                    if void.cause == Cause::Lost && void.count == 1 {
+                        void.whose = self.guess(&scanned, *position);
+                    }
+                    self.mark(void);
+                    continue;
+                }
             };
-            let void = match frame::parse(bytes) {
-                Err(_) if torn.contains(&position) => Some(Void { cause: Cause::Torn, whose: None }),
-                Err(_) => Some(Void { cause: Cause::Lost, whose: self.guess(&scanned, position) }),
-                Ok(frame) if frame.kind == Kind::Void => {
+            // Only whole frames are pieces.
+            let Ok(frame) = frame::parse(bytes) else { continue };
+            let void = match frame.kind {
+                Kind::Void => {
                     self.mark(&Void::decode(frame.payload));
                     None
                 }
-                Ok(frame) if position >= known => self.apply(frame, &torn, remarks),
-                Ok(_) => None,
+                Kind::Batch if *position >= known => self.apply(frame, is_torn, remarks),
+                Kind::Batch => None,
             };
             if let Some(void) = void {
                 self.mark(&void);
-                voids.insert(position, void);
+                *piece = Piece::Gone(void);
             }
-            self.sessions.next = self.sessions.next.max(position + 1);
         }
-        let untouched = voids.is_empty() && restored.is_empty() && cut.is_none() && header_holds;
-        if untouched {
+        self.sessions.next = self.sessions.next.max(end);
+        let untouched = pieces.iter().all(|(_, piece)| matches!(piece, Piece::Found(_)));
+        if untouched && !cut && scanned.header_holds {
+            if !last || scanned.segment.is_packed() || !self.writes {
+                return Ok(None);
+            }
             let room = scanned.segment.file().len()?;
-            let resumes = last && !scanned.segment.is_packed();
-            return Ok(resumes.then(|| Writer::resume(scanned.segment, scanned.used as u64, room)));
+            return Ok(Some(Writer::resume(scanned.segment, scanned.used as u64, room)));
         }
-        let set_aside = self.set_aside(&scanned)?;
-        self.tell(&scanned, &restored, &voids, &set_aside, header_holds, cut, remarks);
-        let used = self.rewrite(&scanned, &restored, &voids, first..end)?;
-        let room = scanned.segment.file().len()?;
-        Ok(last.then(|| Writer::resume(scanned.segment, used, room)))
+        self.mend(scanned, &pieces, cut, last, remarks)
+    }
+
+    /// The content of each position from the segment's first to `end`.
+    fn pieces(
+        &self,
+        scanned: &Scanned,
+        end: u64,
+        gaps: &[Range<u64>],
+        mut restored: BTreeMap<u64, Vec<u8>>,
+        torn_from: Option<u64>,
+    ) -> Pieces {
+        let found = scanned.frames.range(..end);
+        let mut pieces: Pieces =
+            found.map(|(position, frame)| (*position, Piece::Found(frame.bytes.clone()))).collect();
+        for gap in gaps {
+            let mut next = gap.start;
+            let mut behind = restored.split_off(&gap.start);
+            restored = behind.split_off(&gap.end);
+            for (position, bytes) in behind {
+                pieces.extend(voids(next..position, torn_from));
+                pieces.push((position, Piece::Restored(bytes)));
+                next = position + 1;
+            }
+            pieces.extend(voids(next..gap.end, torn_from));
+        }
+        pieces.sort_by_key(|(position, _)| *position);
+        pieces
     }
 
     /// Takes in a frame's Batch. Gives what must stand there instead when it hangs on a Batch that was cut off.
-    fn apply(&mut self, frame: frame::Frame<'_>, torn: &BTreeSet<u64>, remarks: &mut Vec<Remark>) -> Option<Void> {
-        let Ok(header) = codec::decode_header(frame.payload) else {
-            return Some(Void { cause: Cause::Lost, whose: None });
-        };
+    fn apply(&mut self, frame: frame::Frame<'_>, is_torn: bool, remarks: &mut Vec<Remark>) -> Option<Void> {
+        let gone = |cause| Some(Void { cause, whose: None, count: 1 });
+        let Ok(header) = codec::decode_header(frame.payload) else { return gone(Cause::Lost) };
         let own = self.sessions.own.get(&header.session);
         let begins = own.is_none().then(|| birth(frame.payload, &header)).flatten();
         let continues = match own {
             Some(own) => header.first == own.head.next && header.prev == Some(own.head.digest),
             None => begins.is_some(),
         };
-        if !continues && !torn.is_empty() {
-            return Some(Void { cause: Cause::Torn, whose: None });
+        if !continues && is_torn {
+            return gone(Cause::Torn);
         }
         if own.is_some_and(|own| header.first < own.head.next || (header.first == own.head.next && !continues)) {
             let (session, seq, position) = (header.session, header.first, Position(frame.position));
             remarks.push(Remark::Unchained { session, seq, position });
-            return Some(Void { cause: Cause::Lost, whose: None });
+            return gone(Cause::Lost);
         }
         // What lies before it in its Session may be lost: reading tells where.
         let birth = begins.unwrap_or(Birth { first: Seq::ZERO, parent: None });
@@ -204,114 +264,50 @@ impl Recovery<'_> {
 
     /// Whose Batch a damaged place held, if enough of it is left to tell and it fits where that Session ends.
     fn guess(&self, scanned: &Scanned, position: u64) -> Option<(SessionId, Seq)> {
-        let before = position.checked_sub(1).and_then(|before| scanned.frames.get(&before));
-        let at = before.map_or(segment::HEADER, |(range, _)| range.end);
+        let before = position.checked_sub(1).and_then(|before| scanned.frames.range(..=before).next_back());
+        let before = before.filter(|(_, frame)| frame.until == position);
+        let at = before.map_or(segment::HEADER, |(_, frame)| frame.bytes.end);
         let header = codec::decode_header(scanned.bytes.get(at + frame::HEADER..)?).ok()?;
         let own = self.sessions.own.get(&header.session)?;
         (own.head.next == header.first).then_some((header.session, header.first))
     }
 
     /// What sled has of the missing positions.
-    fn look_in_sled(&self, missing: &BTreeSet<u64>) -> BTreeMap<u64, Vec<u8>> {
-        let Some(sled) = self.sled.filter(|_| !missing.is_empty()) else { return BTreeMap::new() };
-        let (found, broken) = sled.at_positions(missing);
+    fn look_in_sled(&self, gaps: &[Range<u64>]) -> BTreeMap<u64, Vec<u8>> {
+        if gaps.is_empty() {
+            return BTreeMap::new();
+        }
+        let Some(sled) = (self.sled)() else { return BTreeMap::new() };
+        let (found, broken) = sled.at_positions(gaps);
         if let Some(error) = broken {
             tracing::warn!(%error, "sled could not be read to its end");
         }
         found
     }
+}
 
-    fn set_aside(&self, scanned: &Scanned) -> io::Result<PathBuf> {
-        let folder = self.layout.damaged();
-        self.disk.create_dir(&folder)?;
-        let path = free_name(self.disk, &folder, &format!("{:020}.seg", scanned.segment.first))?;
-        let used = scanned.bad.last().map_or(scanned.used, |(range, _)| scanned.used.max(range.end));
-        write_whole(self.disk, &path, scanned.bytes.get(..used).unwrap_or(&scanned.bytes))?;
-        self.disk.sync_dir(&self.layout.dir)?;
-        Ok(path)
-    }
-
-    #[allow(clippy::too_many_arguments, reason = "one sentence is made of all of it")]
-    fn tell(
-        &self,
-        scanned: &Scanned,
-        restored: &BTreeMap<u64, Vec<u8>>,
-        voids: &BTreeMap<u64, Void>,
-        set_aside: &Path,
-        header_holds: bool,
-        cut: Option<(Range<usize>, bool)>,
-        remarks: &mut Vec<Remark>,
-    ) {
-        let segment = scanned.segment.path();
-        if !header_holds {
-            remarks.push(Remark::Header { segment: segment.clone() });
-        }
-        let only_torn = restored.is_empty() && voids.values().all(|void| void.cause == Cause::Torn);
-        for (range, followed) in &scanned.bad {
-            let (segment, set_aside, from) = (segment.clone(), set_aside.to_owned(), range.start as u64);
-            remarks.push(if only_torn && (*followed || cut.is_some()) {
-                Remark::Torn { segment, at: from, bytes: range.len() as u64, set_aside }
-            } else {
-                Remark::Damaged { segment, from, to: range.end as u64, set_aside }
-            });
-        }
-        for frame in restored.values() {
-            if let Some(stored) = super::reading::decode(frame) {
-                let (session, seq) = (stored.batch.session, stored.batch.first);
-                remarks.push(Remark::Mended { session, seq, damaged: Copy::Journal });
-            }
-        }
-        for (position, void) in voids.iter().filter(|(_, void)| void.cause == Cause::Lost) {
-            remarks.push(Remark::Lost { position: Position(*position), whose: void.whose });
-        }
-    }
-
-    /// Writes a segment again: every frame that was found, what sled had, and a word where nothing is left.
-    fn rewrite(
-        &self,
-        scanned: &Scanned,
-        restored: &BTreeMap<u64, Vec<u8>>,
-        voids: &BTreeMap<u64, Void>,
-        positions: Range<u64>,
-    ) -> io::Result<u64> {
-        let first = scanned.segment.first;
-        let mut out = segment::header(first, self.store).to_vec();
-        for position in positions {
-            if let Some(void) = voids.get(&position) {
-                frame::write(&mut out, Kind::Void, 0, position, &void.encode());
-            } else if let Some((range, _)) = scanned.frames.get(&position) {
-                out.extend_from_slice(scanned.bytes.get(range.clone()).unwrap_or_default());
-            } else if let Some(frame) = restored.get(&position) {
-                out.extend_from_slice(frame);
-            }
-        }
-        let journal = self.layout.journal();
-        let path = segment::raw_path(&journal, first);
-        let beside = path.with_extension("new");
-        let file = self.disk.open(&beside, How::Create)?;
-        file.allocate(self.tuning.segment_bytes.max(out.len() as u64))?;
-        file.write_at(&out, 0)?;
-        file.sync_data()?;
-        self.disk.rename(&beside, &path)?;
-        self.disk.sync_dir(&journal)?;
-        if scanned.segment.is_packed() {
-            self.disk.remove(&segment::packed_path(&journal, first))?;
-            self.disk.sync_dir(&journal)?;
-        }
-        scanned.segment.replace(false, path, file, None);
-        Ok(out.len() as u64)
-    }
+/// Voids for positions of which nothing is left: one for the first, of which something may show whose it was, and one for all
+/// others; those from `torn_from` on were never acknowledged.
+fn voids(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
+    let torn = torn_from.unwrap_or(u64::MAX).clamp(positions.start, positions.end.max(positions.start));
+    let first = positions.start.saturating_add(1).min(torn);
+    let parts = [(positions.start..first, Cause::Lost), (first..torn, Cause::Lost), (torn..positions.end, Cause::Torn)];
+    let parts = parts.into_iter().filter(|(part, _)| !part.is_empty());
+    let void = |part: &Range<u64>, cause| Void { cause, whose: None, count: part.end - part.start };
+    parts.map(|(part, cause)| (part.start, Piece::Gone(void(&part, cause)))).collect()
 }
 
 fn scan(segment: Arc<Segment>, end: u64) -> io::Result<Scanned> {
     let (bytes, header_holds) = segment.load_checked()?;
-    let (mut frames, mut bad, mut used) = (BTreeMap::new(), Vec::new(), segment::HEADER);
+    let (mut frames, mut bad, mut used) = (BTreeMap::<u64, Placed>::new(), Vec::new(), segment::HEADER);
+    let end = end.min(POSITION_MAX);
     for found in frame::scan(&bytes, segment::HEADER) {
         match found {
             Found::Frame(at, frame) if frame.position >= segment.first && frame.position < end => {
-                let range = at..at + frame.bytes.len();
-                used = range.end;
-                frames.entry(frame.position).or_insert((range, frame.in_group));
+                let bytes = at..at + frame.bytes.len();
+                used = bytes.end;
+                let until = frame.next().min(end);
+                frames.entry(frame.position).or_insert(Placed { bytes, in_group: frame.in_group, until });
             }
             // Left over from a write that failed and was superseded by the next segment.
             Found::Frame(..) => {}
@@ -321,21 +317,12 @@ fn scan(segment: Arc<Segment>, end: u64) -> io::Result<Scanned> {
     Ok(Scanned { segment, bytes, header_holds, frames, bad, used })
 }
 
-/// The missing positions that were never acknowledged: those of the very last group, when nothing tells of it.
-fn torn_positions(
-    scanned: &Scanned,
-    missing: &BTreeSet<u64>,
-    restored: &BTreeMap<u64, Vec<u8>>,
-    last: bool,
-    evidence: u64,
-) -> BTreeSet<u64> {
-    let Some((position, (_, in_group))) = scanned.frames.last_key_value().filter(|_| last) else {
-        return BTreeSet::new();
-    };
+/// From which position on what is missing was never acknowledged: in the very last group, when nothing else proves it.
+fn torn_from(scanned: &Scanned, restored: &BTreeMap<u64, Vec<u8>>, last: bool, evidence: u64) -> Option<u64> {
+    let (position, Placed { in_group, .. }) = scanned.frames.last_key_value().filter(|_| last)?;
     let group = position.saturating_sub(u64::from(*in_group));
     let acknowledged = evidence > group || restored.range(group..).next().is_some();
-    let of_the_group = missing.range(group..).filter(|_| !acknowledged);
-    of_the_group.copied().collect()
+    (!acknowledged).then_some(group)
 }
 
 /// How a Session begins that is seen for the first time; `None` when its first Batch is not this one.
@@ -350,7 +337,8 @@ fn birth(payload: &[u8], header: &Header) -> Option<Birth> {
 
 /// A name in `folder` that nothing has yet.
 pub(super) fn free_name(disk: &dyn Disk, folder: &Path, name: &str) -> io::Result<PathBuf> {
-    let taken: BTreeSet<String> = disk.list(folder)?.into_iter().map(|listed| listed.name).collect();
+    let mut taken: BTreeSet<String> = disk.list(folder)?.into_iter().map(|listed| listed.name).collect();
+    taken.extend(disk.irregular(folder)?);
     let mut free = name.to_owned();
     let mut number = 0;
     while taken.contains(&free) {

@@ -160,6 +160,40 @@ pub enum Remark {
         /// Where a copy lies.
         set_aside: PathBuf,
     },
+    /// A write that was never acknowledged ends the journal, and was ignored by a reader.
+    #[error("{}: an unfinished write of {bytes} bytes at the end is ignored; the next command that writes sets it aside", segment.display())]
+    TailIgnored {
+        /// Which segment.
+        segment: PathBuf,
+        /// How long it is.
+        bytes: u64,
+    },
+    /// A segment is damaged, and was left as it is by a reader.
+    #[error("{}: {}; `annals doctor --repair` mends it", segment.display(), damage(*missing, *in_sled))]
+    SegmentDamaged {
+        /// Which segment.
+        segment: PathBuf,
+        /// How many positions cannot be read.
+        missing: u64,
+        /// How many of them were read from sled.
+        in_sled: u64,
+    },
+    /// A file in the journal's folder is no segment of this store.
+    #[error("{}: {reason}: {}", file.display(), set_aside.as_ref().map_or("it is ignored".to_owned(), |place| format!("moved to {}", place.display())))]
+    Stray {
+        /// Which file.
+        file: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+        /// Where it is now, if it was moved.
+        set_aside: Option<PathBuf>,
+    },
+    /// A reader could not read the second copy.
+    #[error("the second copy (sled) was not checked: {reason}")]
+    CopyUnchecked {
+        /// Why.
+        reason: String,
+    },
     /// A part of a segment that holds nothing of the log (its header) was damaged and written again.
     #[error("{}: a damaged header was written again", segment.display())]
     Header {
@@ -199,11 +233,13 @@ pub enum Remark {
         /// The first Seq of the Batch.
         seq: Seq,
     },
-    /// A Batch is damaged in every copy.
-    #[error("position {}: the batch there{} is damaged in every copy and lost", position.0, whose.map(|(session, seq)| format!(" (session {session}, seq {seq})")).unwrap_or_default())]
+    /// Batches are damaged in every copy.
+    #[error("{}", lost(*position, *count, *whose))]
     Lost {
-        /// Its place in the store.
+        /// The place in the store of the first.
         position: Position,
+        /// How many.
+        count: u64,
         /// Whose it was, and from which Seq on, if that can be told.
         whose: Option<(SessionId, Seq)>,
     },
@@ -291,7 +327,81 @@ fn origin(segments: usize, id: StoreId) -> String {
     }
 }
 
+fn damage(missing: u64, in_sled: u64) -> String {
+    match missing {
+        0 => "a header is damaged".to_owned(),
+        _ => format!("{missing} batches are missing or damaged, {in_sled} of them were read from sled"),
+    }
+}
+
+fn lost(position: Position, count: u64, whose: Option<(SessionId, Seq)>) -> String {
+    if count > 1 {
+        let last = position.0.saturating_add(count - 1);
+        return format!("positions {} to {last}: {count} batches are damaged in every copy and lost", position.0);
+    }
+    let whose = whose.map(|(session, seq)| format!(" (session {session}, seq {seq})")).unwrap_or_default();
+    format!("position {}: the batch there{whose} is damaged in every copy and lost", position.0)
+}
+
+/// How many remarks of one kind are shown one by one.
+const SHOWN: usize = 3;
+
+/// Remarks as lines for a person: a few of each kind, then how many more there are.
+pub fn summary(remarks: &[Remark]) -> Vec<String> {
+    let mut kinds: Vec<(&'static str, Vec<&Remark>)> = Vec::new();
+    for remark in remarks {
+        match kinds.iter_mut().find(|(kind, _)| *kind == remark.kind()) {
+            Some((_, found)) => found.push(remark),
+            None => kinds.push((remark.kind(), vec![remark])),
+        }
+    }
+    let mut lines = Vec::new();
+    for (kind, found) in kinds {
+        // One more is shown rather than counted.
+        let shown = if found.len() <= SHOWN + 1 { found.len() } else { SHOWN };
+        lines.extend(found.iter().take(shown).map(ToString::to_string));
+        if found.len() > shown {
+            lines.push(format!("and {} more {kind}", thousands(found.len() - shown)));
+        }
+    }
+    lines
+}
+
+/// A number with commas between its thousands.
+fn thousands(number: usize) -> String {
+    let digits = number.to_string();
+    let mut out = String::new();
+    for (index, digit) in digits.chars().enumerate() {
+        if index > 0 && (digits.len() - index).is_multiple_of(3) {
+            out.push(',');
+        }
+        out.push(digit);
+    }
+    out
+}
+
 impl Remark {
+    /// What many of its kind are called.
+    fn kind(&self) -> &'static str {
+        match self {
+            Self::Torn { .. } | Self::TailIgnored { .. } => "unfinished writes",
+            Self::Header { .. } | Self::SegmentDamaged { .. } | Self::Damaged { .. } => "damaged places in segments",
+            Self::Stray { .. } => "files that are not part of the store",
+            Self::Mended { .. } => "batches that were restored from the other copy",
+            Self::Hurt { .. } => "batches that are damaged in the journal and were read from sled",
+            Self::Lost { .. } => "lost places",
+            Self::Unread { .. } => "files that cannot be read",
+            Self::Unchained { .. } => "batches that do not continue their sessions",
+            Self::SledRebuilt { .. } | Self::SledOut { .. } | Self::SledBlobs | Self::CopyUnchecked { .. } => {
+                "remarks about the second copy"
+            }
+            Self::Reread { .. } => "files that were read again",
+            Self::Blob { .. } => "damaged blobs",
+            Self::Moved { .. } => "moves of the store",
+            Self::FormatRestored { .. } => "repairs of the file FORMAT",
+        }
+    }
+
     /// Whether something acknowledged could be missing.
     pub fn is_loss(&self) -> bool {
         matches!(self, Self::Lost { .. } | Self::Unchained { .. } | Self::Blob { .. })

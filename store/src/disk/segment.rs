@@ -19,6 +19,9 @@ const MAGIC: [u8; 8] = *b"\xFFAnnals2";
 /// What the segments of stores of format 3 and older begin with.
 const FORMER_MAGIC: [u8; 8] = *b"\xFFAnnals1";
 
+/// The length of their header: magic, first position, zeros, CRC32C of all that (4).
+const FORMER_HEADER: usize = 32;
+
 /// A segment of the journal. Its name is its first position.
 #[derive(Debug)]
 pub struct Segment {
@@ -61,8 +64,8 @@ pub struct Header {
 
 /// Reads the header of a segment; `None` when it is damaged. Of a store of format 3 or older only the format is known.
 pub fn read_header(bytes: &[u8]) -> Option<Header> {
-    if bytes.starts_with(&FORMER_MAGIC) {
-        return Some(Header { first: 0, store: StoreId([0; 16]), format: 3 });
+    if let Some(former) = bytes.get(..FORMER_HEADER).filter(|bytes| bytes.starts_with(&FORMER_MAGIC)) {
+        return checked(former).map(|_| Header { first: 0, store: StoreId([0; 16]), format: 3 });
     }
     let mut rest = checked(bytes.get(..HEADER)?)?.strip_prefix(&MAGIC)?;
     let (first, store) = (number(&mut rest)?, StoreId(take(&mut rest)?));
@@ -101,10 +104,10 @@ impl Segment {
         Self { first, form: RwLock::new(Form { packed, path, file, outline: None }) }
     }
 
-    /// Opens the file of a segment.
-    pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool) -> io::Result<Self> {
+    /// Opens the file of a segment; one that grows for writing, if anything is to be written.
+    pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool, writes: bool) -> io::Result<Self> {
         let path = if packed { packed_path(journal, first) } else { raw_path(journal, first) };
-        let file = disk.open(&path, if packed { How::Read } else { How::Write })?;
+        let file = disk.open(&path, if packed || !writes { How::Read } else { How::Write })?;
         Ok(Self::new(first, packed, path, file))
     }
 
@@ -197,6 +200,15 @@ impl Segment {
         Ok((raw, holds))
     }
 
+    /// The beginning of it, unpacked: the header, then some frames.
+    pub fn begin(&self) -> io::Result<Vec<u8>> {
+        let form = self.form();
+        let mut bytes = vec![0; BEGINNING];
+        let read = form.file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(if form.packed { packed::unpack(&bytes).0 } else { bytes })
+    }
+
     /// Whether the header is whole and has the position of the name. The store may have had another id when it was written.
     pub fn header_holds(&self, bytes: &[u8]) -> bool {
         read_header(bytes).is_some_and(|header| header.first == self.first && header.format == FORMAT)
@@ -218,6 +230,9 @@ impl Segment {
         })
     }
 }
+
+/// How many bytes are read to see what a segment begins with: some Batches of the largest size.
+const BEGINNING: usize = 128 * 1024;
 
 /// How much of a segment that is not packed is read at a time.
 const PIECE: u64 = 1024 * 1024;

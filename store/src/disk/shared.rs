@@ -8,6 +8,7 @@ use super::folder::Folder;
 use super::identity::StoreId;
 use super::journal::{Journal, Stored};
 use super::layout::Layout;
+use super::private_copy::PrivateCopy;
 use super::report::Remark;
 use super::sessions::{Own, Sessions};
 use super::sled_tree::SledTree;
@@ -108,6 +109,8 @@ pub struct Shared {
     /// Where wishes for blocks go; gone when the store is closed.
     pub(super) ahead: Mutex<Option<SyncSender<Wish>>>,
     pub(super) closed: AtomicBool,
+    /// Of a store that is only read: where sled is read when the journal is damaged.
+    pub(super) copy: Option<PrivateCopy>,
     /// Damage found since opening.
     pub(super) remarks: Mutex<Vec<Remark>>,
 }
@@ -242,6 +245,17 @@ impl Shared {
     /// sled, if it is in order.
     pub(super) fn sled(&self) -> Option<SledTree> {
         self.sled.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens the second copy of a store that is only read. True when this call opened it: then read again.
+    pub(super) fn open_copy(&self) -> bool {
+        let Some(copy) = &self.copy else { return false };
+        let mut sled = self.sled.write().unwrap_or_else(PoisonError::into_inner);
+        if sled.is_some() {
+            return false;
+        }
+        *sled = copy.get();
+        sled.is_some()
     }
 
     /// Whether the store is shut down.

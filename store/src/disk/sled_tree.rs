@@ -9,8 +9,9 @@ use super::frame::{self, Frame, Kind};
 use super::record;
 use annals_core::codec::{self, Header};
 use annals_core::{Seq, SessionId};
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::io;
+use std::ops::Range;
 use std::os::unix::fs::PermissionsExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -235,17 +236,23 @@ impl SledTree {
         (found, result.err())
     }
 
-    /// The frames of the Batches at some positions, in one way through it; what was found before an error, and the error.
-    pub fn at_positions(&self, positions: &BTreeSet<u64>) -> (BTreeMap<u64, Vec<u8>>, Option<SledError>) {
+    /// The frames of the Batches at some positions (rising ranges), read in one pass; what was found before an error, and the
+    /// error.
+    pub fn at_positions(&self, positions: &[Range<u64>]) -> (BTreeMap<u64, Vec<u8>>, Option<SledError>) {
         let (mut found, mut room) = (BTreeMap::new(), Vec::new());
+        let wanted = positions.iter().fold(0u64, |sum, range| sum.saturating_add(range.end - range.start));
+        let within = |position: u64| {
+            let behind = positions.partition_point(|range| range.start <= position);
+            behind.checked_sub(1).and_then(|at| positions.get(at)).is_some_and(|range| position < range.end)
+        };
         let walked = guarded(|| {
             for record in self.db.iter() {
-                if found.len() == positions.len() {
+                if found.len() as u64 == wanted {
                     break;
                 }
                 let (key, value) = record?;
                 if let Some((frame, _)) = checked(&key, record::frame(&value, &mut room))
-                    && positions.contains(&frame.position)
+                    && within(frame.position)
                 {
                     found.insert(frame.position, frame.bytes.to_vec());
                 }

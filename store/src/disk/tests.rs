@@ -2,7 +2,9 @@ mod behind;
 mod copies;
 mod damage;
 mod identity;
+mod looking;
 mod room;
+mod strays;
 
 use super::{DiskLog, OpenError, OpenMode};
 use crate::EventLog;

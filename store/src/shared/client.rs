@@ -1,7 +1,8 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
+use super::messages::Connection;
 use super::socket;
-use super::wire::{Answer, Ask, Malformed, committed_of, frames, hello, store_of, understands};
+use super::wire::{Answer, Ask, Malformed, committed_of, greeted, greeting, hello, store_of, understands};
 use crate::disk::{Displaced, StoreId};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
@@ -17,9 +18,7 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 use tokio::net::UnixStream;
-use tokio_util::codec::{Framed, LengthDelimitedCodec};
-
-type Connection = Framed<UnixStream, LengthDelimitedCodec>;
+use tokio_util::codec::Framed;
 
 /// How many idle connections are kept.
 const IDLE: usize = 64;
@@ -250,9 +249,10 @@ impl Remote {
                     connected => break UnixStream::from_std(connected?)?,
                 }
             };
-            let mut connection = Framed::new(stream, frames());
+            let mut connection = Framed::new(stream, greeting());
             connection.send(bytes::Bytes::from(ours.clone())).await?;
             let theirs = connection.next().await.unwrap_or_else(|| Err(gone()))?;
+            *connection.codec_mut() = greeted();
             Ok((connection, theirs))
         };
         let greeted = tokio::time::timeout(HELLO, greeting).await.map_err(|_| Silence::of(&self.dir))?;

@@ -49,7 +49,7 @@ impl Follower {
             let number = *number;
             self.source = None;
             self.gone += 1;
-            if matches!(self.shared.role(), (now, Role::Owner(_) | Role::Closed) if now == number) {
+            if matches!(self.shared.role(), (now, Role::Owner(_) | Role::Reader(_) | Role::Closed) if now == number) {
                 // This process is the owner and closed the store.
                 self.over = true;
             } else if let Err(error) = self.shared.renew(number, self.gone, &lost).await {
@@ -81,6 +81,7 @@ fn open(shared: &Shared, scope: Scope) -> (u64, RawFollowing) {
     let (number, role) = shared.role();
     let source: RawFollowing = match role {
         Role::Owner(owned) => Box::pin(owned.log.follow(scope).map(Ok)),
+        Role::Reader(looked) => Box::pin(looked.log.follow(scope).map(Ok)),
         Role::Guest(remote) => remote.follow_raw(scope),
         Role::Closed => Box::pin(stream::empty()),
     };

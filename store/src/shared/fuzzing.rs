@@ -1,9 +1,9 @@
 //! An entry point for fuzzing: messages between the owner of a store and its guests.
 
-use super::wire::{Answer, Ask, committed_of, draft_of, frames, understands};
+use super::wire::{Answer, Ask, committed_of, draft_of, greeted, understands};
 use crate::log::{AppendError, ReadError};
 use annals_core::{BlobHash, Digest, Seq, SessionId};
-use bytes::BytesMut;
+use bytes::{Bytes, BytesMut};
 use tokio_util::codec::{Decoder, Encoder};
 
 /// Reads bytes as a stream of messages and as one message, from either side.
@@ -11,7 +11,7 @@ use tokio_util::codec::{Decoder, Encoder};
 /// # Panics
 /// When a message that was read reads differently after it was written.
 pub fn messages(bytes: &[u8]) {
-    let (mut stream, mut frames) = (BytesMut::from(bytes), frames());
+    let (mut stream, mut frames) = (BytesMut::from(bytes), greeted());
     // The length of a frame is checked before memory is made for it; what is cut off waits for more.
     while let Ok(Some(message)) = frames.decode(&mut stream) {
         one(&message);
@@ -44,7 +44,7 @@ pub fn messages_of(batch: &[u8]) -> std::io::Result<Vec<Vec<u8>>> {
     // And all of them as they follow each other on a connection.
     let mut stream = BytesMut::new();
     for message in &found {
-        frames().encode(message.as_slice(), &mut stream)?;
+        greeted().encode(Bytes::copy_from_slice(message), &mut stream)?;
     }
     found.push(stream.to_vec());
     Ok(found)

@@ -3,7 +3,9 @@
 use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
-use crate::disk::{DiskLog, Displaced, OpenError, OpenMode, OpeningReport, StoreId, blobs_in};
+use crate::disk::{
+    DiskLog, Displaced, Examination, OpenError, OpenMode, OpeningReport, ReadOnlyLog, Remark, StoreId, blobs_in,
+};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
@@ -34,6 +36,8 @@ pub enum Standing {
     Owner(OpeningReport),
     /// Another process owns it.
     Guest,
+    /// Nobody owned it when it was opened, and it is only read; what opening it found.
+    Reader(OpeningReport),
     /// It has closed the store.
     Closed,
 }
@@ -73,6 +77,8 @@ pub(super) struct Shared {
     dir: PathBuf,
     /// The id of the store, if an owner named one: no other store is used after it.
     id: Option<StoreId>,
+    /// How the store is opened again when its owner goes.
+    mode: OpenMode,
     /// Files that never change: owner and guests read them alike.
     blobs: Arc<dyn Blobs + Send + Sync>,
     role: RwLock<(u64, Role)>,
@@ -85,7 +91,15 @@ pub(super) struct Shared {
 pub(super) enum Role {
     Owner(Arc<Owned>),
     Guest(RemoteLog),
+    /// It reads the files without owning them.
+    Reader(Arc<Looked>),
     Closed,
+}
+
+#[derive(Debug)]
+pub(super) struct Looked {
+    pub log: ReadOnlyLog,
+    report: OpeningReport,
 }
 
 #[derive(Debug)]
@@ -97,7 +111,8 @@ pub(super) struct Owned {
 }
 
 impl SharedLog {
-    /// Owns the store in a folder, or joins the process that does.
+    /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store that nobody owns is
+    /// read without owning it, as it is now: nothing is written, no lock taken, and no thread started.
     ///
     /// # Errors
     /// See [`SharedError`].
@@ -107,14 +122,17 @@ impl SharedLog {
         let id = match &role {
             Role::Owner(owned) => Some(owned.log.id()),
             Role::Guest(remote) => remote.store(),
+            Role::Reader(looked) => Some(looked.log.id()),
             Role::Closed => None,
         };
         let blobs = match &role {
             Role::Owner(owned) => owned.log.blobs(),
-            _ => blobs_in(&dir),
+            Role::Reader(looked) => looked.log.blobs(),
+            Role::Guest(_) | Role::Closed => blobs_in(&dir),
         };
         let role = RwLock::new((0, role));
-        Ok(Self { shared: Arc::new(Shared { dir, id, blobs, role, turn: tokio::sync::Mutex::default() }) })
+        let mode = if mode == OpenMode::Create { OpenMode::Existing } else { mode };
+        Ok(Self { shared: Arc::new(Shared { dir, id, mode, blobs, role, turn: tokio::sync::Mutex::default() }) })
     }
 
     /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
@@ -122,6 +140,7 @@ impl SharedLog {
         match self.shared.role().1 {
             Role::Owner(owned) => Standing::Owner(owned.report.clone()),
             Role::Guest(_) => Standing::Guest,
+            Role::Reader(looked) => Standing::Reader(looked.report.clone()),
             Role::Closed => Standing::Closed,
         }
     }
@@ -132,6 +151,25 @@ impl SharedLog {
             Role::Owner(owned) => Some(owned.log.clone()),
             _ => None,
         }
+    }
+
+    /// Damage that was found since opening; a guest knows of none.
+    pub fn remarks(&self) -> Vec<Remark> {
+        match self.shared.role().1 {
+            Role::Owner(owned) => owned.log.remarks(),
+            Role::Reader(looked) => looked.log.remarks(),
+            Role::Guest(_) | Role::Closed => Vec::new(),
+        }
+    }
+
+    /// Reads both copies and compares them, for who only reads the store; `None` for anybody else.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub async fn examine(&self) -> io::Result<Option<Examination>> {
+        let Role::Reader(looked) = self.shared.role().1 else { return Ok(None) };
+        let examined = tokio::task::spawn_blocking(move || looked.log.examine(|_, _| {})).await;
+        examined.map_err(io::Error::other)?.map(Some)
     }
 
     /// Leaves the store: an owner ends its guests' connections, makes everything durable and gives up the lock, and one
@@ -186,7 +224,7 @@ impl Shared {
             return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
         }
         tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store went");
-        let role = find_place(&self.dir, OpenMode::Existing, self.id).await?;
+        let role = find_place(&self.dir, self.mode, self.id).await?;
         self.become_(role);
         Ok(())
     }
@@ -204,6 +242,18 @@ async fn find_place(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<R
             Err(other) => return Err(other.into()),
         }
         let (folder, path) = (dir.to_owned(), dir.to_owned());
+        if mode == OpenMode::ReadOnly {
+            let opened = tokio::task::spawn_blocking(move || match id {
+                Some(id) => ReadOnlyLog::reopen(&folder, id),
+                None => ReadOnlyLog::open(&folder),
+            });
+            let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
+            return match opened.await.map_err(failed)? {
+                Ok((log, report)) => Ok(Role::Reader(Arc::new(Looked { log, report }))),
+                Err(OpenError::Displaced(displaced)) => Err(SharedError::Displaced(displaced)),
+                Err(other) => Err(other.into()),
+            };
+        }
         let opened = tokio::task::spawn_blocking(move || match id {
             Some(id) => DiskLog::reopen(&folder, id),
             None => DiskLog::open(&folder, mode),
@@ -281,6 +331,10 @@ macro_rules! through {
                     Role::Closed => return Err($closed),
                     Role::Owner(owned) => {
                         let $log = &*owned.log;
+                        return $own.await;
+                    }
+                    Role::Reader(looked) => {
+                        let $log = &looked.log;
                         return $own.await;
                     }
                     Role::Guest($remote) => match $ask.await {

@@ -1,7 +1,9 @@
 //! The owner's side: one task a connection, one answer an ask, a stream to a follower.
 
+use super::guests::{Doing, Guests};
+use super::messages::Connection;
 use super::socket;
-use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, frames, hello, understands};
+use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, greeted, greeting, hello, understands};
 use crate::disk::files::RealDisk;
 use crate::disk::{Layout, StoreId};
 use crate::log::{EventLog, Position, Scope};
@@ -9,11 +11,10 @@ use futures_util::{SinkExt, StreamExt};
 use std::io;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::task::{JoinHandle, JoinSet};
-use tokio_util::codec::{Framed, LengthDelimitedCodec};
-
-type Connection = Framed<UnixStream, LengthDelimitedCodec>;
+use tokio_util::codec::Framed;
 
 /// A log that is served to other processes. Dropping it ends that.
 #[derive(Debug)]
@@ -50,45 +51,65 @@ impl Drop for Server {
     }
 }
 
+/// How often it is looked for room while all connections are busy.
+const BUSY: Duration = Duration::from_millis(5);
+
+/// How long a guest may take to greet.
+const GREETING: Duration = Duration::from_secs(3);
+
 async fn accept(log: Arc<dyn EventLog>, listener: UnixListener, store: Option<StoreId>) {
     // Aborting this task drops the set, which aborts every connection.
     let mut connections = JoinSet::new();
+    let mut guests = Guests::new();
     loop {
+        let room = guests.make_room();
         tokio::select! {
-            accepted = listener.accept() => match accepted {
+            // A call that is under way ends, and its connection is idle then.
+            () = tokio::time::sleep(BUSY), if !room => {}
+            accepted = listener.accept(), if room => match accepted {
                 Ok((stream, _)) => {
-                    connections.spawn(talk(log.clone(), stream, store));
+                    let doing = guests.doing();
+                    guests.began(connections.spawn(talk(log.clone(), stream, store, doing.clone())), doing);
                 }
                 Err(error) => {
                     // Out of descriptors, most likely: those who wait are served when some are free again.
                     tracing::warn!(%error, "a guest of the store could not be let in");
-                    tokio::time::sleep(std::time::Duration::from_millis(50)).await;
+                    tokio::time::sleep(Duration::from_millis(50)).await;
                 }
             },
-            Some(ended) = connections.join_next() => {
-                if let Err(error) = ended && error.is_panic() {
-                    tracing::error!(%error, "serving a guest of the store failed inside the program");
+            Some(ended) = connections.join_next_with_id() => match ended {
+                Ok((id, ())) => guests.ended(id),
+                Err(error) => {
+                    guests.ended(error.id());
+                    if error.is_panic() {
+                        tracing::error!(%error, "serving a guest of the store failed inside the program");
+                    }
                 }
-            }
+            },
         }
     }
 }
 
-async fn talk(log: Arc<dyn EventLog>, stream: UnixStream, store: Option<StoreId>) {
-    if let Err(error) = serve_one(&*log, stream, store).await {
+async fn talk(log: Arc<dyn EventLog>, stream: UnixStream, store: Option<StoreId>, doing: Arc<Doing>) {
+    if let Err(error) = serve_one(&*log, stream, store, &doing).await {
         tracing::debug!(%error, "a guest of the store left");
     }
 }
 
-async fn serve_one(log: &dyn EventLog, stream: UnixStream, store: Option<StoreId>) -> io::Result<()> {
-    let mut connection = Framed::new(stream, frames());
+async fn serve_one(log: &dyn EventLog, stream: UnixStream, store: Option<StoreId>, doing: &Doing) -> io::Result<()> {
+    let mut connection = Framed::new(stream, greeting());
     let ours = hello(store);
-    let Some(theirs) = connection.next().await.transpose()? else { return Ok(()) };
+    let greeted_in_time = tokio::time::timeout(GREETING, connection.next()).await;
+    let Some(theirs) = greeted_in_time.map_err(io::Error::from)?.transpose()? else { return Ok(()) };
+    *connection.codec_mut() = greeted();
     connection.send(bytes::Bytes::from(ours.clone())).await?;
     if !understands(&ours, &String::from_utf8_lossy(&theirs)) {
         return Ok(());
     }
-    while let Some(ask) = connection.next().await.transpose()? {
+    loop {
+        doing.idle();
+        let Some(ask) = connection.next().await.transpose()? else { return Ok(()) };
+        doing.busy();
         let scope = match Ask::read(&ask)? {
             Ask::FollowSession { session, from } => Scope::Session { session, from },
             Ask::FollowAll { from } => Scope::All { from: Position(from) },
@@ -100,7 +121,6 @@ async fn serve_one(log: &dyn EventLog, stream: UnixStream, store: Option<StoreId
         };
         return follow(log, scope, connection).await;
     }
-    Ok(())
 }
 
 async fn answer(log: &dyn EventLog, ask: Ask) -> Result<Answer, Malformed> {

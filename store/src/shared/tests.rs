@@ -248,3 +248,91 @@ async fn a_guest_goes_on_with_no_other_store() {
         assert!(!dir.exists());
     }
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_thousand_idle_connections_stop_no_writer_and_no_guest() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: limit.maximum, ..limit }).unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let log = SharedLog::open(folder.path(), OpenMode::Create).await.unwrap();
+    let s = session(1);
+    story(&log, s, 2).await.unwrap();
+    let mut idle = Vec::new();
+    for n in 0..1_100u64 {
+        let stream = loop {
+            match super::socket::connect(folder.path()) {
+                Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => tokio::task::yield_now().await,
+                connected => break connected.unwrap(),
+            }
+        };
+        idle.push(stream);
+        if n % 100 == 0 {
+            two(&log, s, Seq(5 + n / 50)).await.unwrap();
+        }
+    }
+    let guest = SharedLog::open(folder.path(), OpenMode::Existing).await.unwrap();
+    assert_eq!(guest.standing(), Standing::Guest);
+    two(&guest, s, Seq(27)).await.unwrap();
+    // Most of them were ended: their ends read as closed.
+    let closed = idle.iter_mut().map(|stream| stream.read(&mut [0; 1])).filter(|read| matches!(read, Ok(0))).count();
+    assert!(closed >= 1_100 - 512, "{closed} were ended");
+    guest.close().await.unwrap();
+    log.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn who_does_not_greet_in_time_or_greets_at_length_is_left() {
+    let (log, folder) = (MemoryLog::new(), tempfile::tempdir().unwrap());
+    let server = serve(Arc::new(log), folder.path()).unwrap();
+    let silent = tokio::net::UnixStream::connect(folder.path().join(SOCKET)).await.unwrap();
+    let mut long = tokio::net::UnixStream::connect(folder.path().join(SOCKET)).await.unwrap();
+    tokio::io::AsyncWriteExt::write_all(&mut long, &(1u32 << 30).to_be_bytes()).await.unwrap();
+    for mut stream in [long, silent] {
+        let mut room = [0; 8];
+        let read = tokio::io::AsyncReadExt::read(&mut stream, &mut room);
+        let read = tokio::time::timeout(std::time::Duration::from_secs(30), read).await.unwrap();
+        assert!(matches!(read, Ok(0) | Err(_)), "{read:?}");
+    }
+    server.stop().await;
+}
+
+#[tokio::test]
+async fn a_store_that_nobody_owns_is_read_without_owning_it_and_an_owned_one_through_its_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let log = SharedLog::open(folder.path(), OpenMode::Create).await.unwrap();
+    let s = session(1);
+    story(&log, s, 3).await.unwrap();
+    let open = || SharedLog::open(folder.path(), OpenMode::ReadOnly);
+    let guest = open().await.unwrap();
+    assert_eq!(guest.standing(), Standing::Guest);
+    assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
+    log.close().await.unwrap();
+    // The guest stays what it is: it reads on, and owns nothing.
+    assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
+    assert!(matches!(guest.standing(), Standing::Reader(_)));
+    let reader = open().await.unwrap();
+    assert!(matches!(reader.standing(), Standing::Reader(report) if report.remarks.is_empty()));
+    let owner = SharedLog::open(folder.path(), OpenMode::Existing).await.unwrap();
+    assert!(matches!(owner.standing(), Standing::Owner(_)));
+    owner.close().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_guest_that_only_reads_reads_no_other_store_when_its_owner_goes() {
+    let folder = tempfile::tempdir().unwrap();
+    let (dir, moved, s) = (folder.path().join("store"), folder.path().join("moved"), session(1));
+    let owner = shared(&dir).await;
+    story(&owner, s, 3).await.unwrap();
+    let guest = SharedLog::open(&dir, OpenMode::ReadOnly).await.unwrap();
+    assert_eq!(guest.standing(), Standing::Guest);
+    std::fs::rename(&dir, &moved).unwrap();
+    owner.close().await.unwrap();
+    shared(&dir).await.close().await.unwrap();
+    let refused = guest.head(s).await.unwrap_err();
+    assert!(refused.to_string().contains("another store"), "{refused}");
+    std::fs::remove_dir_all(&dir).unwrap();
+    std::fs::rename(&moved, &dir).unwrap();
+    assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
+    assert!(matches!(guest.standing(), Standing::Reader(_)));
+}

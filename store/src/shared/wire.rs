@@ -3,13 +3,13 @@
 //! The first frame of each side is a line of text, [`hello`], in a form that never changes; the rest may change with
 //! [`PROTOCOL`].
 
+use super::messages::{GREETING_MAX, Messages};
 use crate::disk::{Displaced, StoreId};
 use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
 use crate::placing::MISPLACED;
 use annals_core::{Batch, BlobHash, Digest, Kind, SealError, Seq, SessionId, Time, codec};
 use std::io;
 use std::sync::Arc;
-use tokio_util::codec::LengthDelimitedCodec;
 use wincode::config::Configuration;
 use wincode::{SchemaRead, SchemaWrite};
 
@@ -44,9 +44,14 @@ pub(super) fn understands(ours: &str, theirs: &str) -> bool {
     meaning(ours) == meaning(theirs)
 }
 
-/// Four bytes of length, big-endian, then the message.
-pub(super) fn frames() -> LengthDelimitedCodec {
-    LengthDelimitedCodec::builder().max_frame_length(MESSAGE_MAX).new_codec()
+/// The messages of a connection: at first a greeting alone.
+pub(super) fn greeting() -> Messages {
+    Messages { max: GREETING_MAX }
+}
+
+/// The messages of a connection whose greetings were exchanged.
+pub(super) fn greeted() -> Messages {
+    Messages { max: MESSAGE_MAX }
 }
 
 /// A message could not be written or read: the two sides do not speak the same protocol, or something was cut off.
@@ -137,6 +142,15 @@ pub(super) struct Fault {
 const CONFIG: Configuration<true, MESSAGE_MAX> =
     Configuration::default().with_preallocation_size_limit::<MESSAGE_MAX>();
 
+/// How many bytes of memory are made ready for what a short message says that it holds.
+const SHORT_ROOM: usize = 16 * SHORT;
+
+/// The longest message that counts as short, in bytes.
+const SHORT: usize = 1 << 20;
+
+const SHORT_CONFIG: Configuration<true, SHORT_ROOM> =
+    Configuration::default().with_preallocation_size_limit::<SHORT_ROOM>();
+
 macro_rules! message {
     ($type:ident) => {
         impl $type {
@@ -146,7 +160,12 @@ macro_rules! message {
             }
 
             pub fn read(bytes: &[u8]) -> Result<Self, Malformed> {
-                wincode::config::deserialize_exact(bytes, CONFIG).map_err(|error| Malformed(error.to_string()))
+                // What a message says of its own parts is believed as little as its announced length.
+                let read = match bytes.len() <= SHORT {
+                    true => wincode::config::deserialize_exact(bytes, SHORT_CONFIG),
+                    false => wincode::config::deserialize_exact(bytes, CONFIG),
+                };
+                read.map_err(|error| Malformed(error.to_string()))
             }
         }
     };
@@ -248,7 +267,8 @@ impl From<AppendError> for Refusal {
                 let dir = dir.to_string_lossy().into_owned();
                 Self::Replaced { dir, expected: expected.0, found: found.map(|found| found.0) }
             }
-            AppendError::Closed => Self::Closed,
+            // Nobody serves a log that is only read.
+            AppendError::Closed | AppendError::ReadOnly => Self::Closed,
         }
     }
 }

@@ -54,8 +54,9 @@ fn a_frame_is_cut_off_at_every_length_below_its_own() {
 #[test]
 fn a_void_says_why_and_whose() {
     for void in [
-        Void { cause: Cause::Torn, whose: None },
-        Void { cause: Cause::Lost, whose: Some((SessionId([3; 16]), Seq(9))) },
+        Void { cause: Cause::Torn, whose: None, count: 1 },
+        Void { cause: Cause::Lost, whose: None, count: 1 << 40 },
+        Void { cause: Cause::Lost, whose: Some((SessionId([3; 16]), Seq(9))), count: 1 },
     ] {
         assert_eq!(Void::decode(&void.encode()), void);
     }

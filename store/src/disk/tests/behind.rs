@@ -70,7 +70,7 @@ async fn what_was_let_go_of_for_sled_and_is_damaged_in_the_journal_is_told_with_
     damage(&raw_path(&log.layout().journal(), 0), 5, 1);
     log.close().await.unwrap();
     let whose = Some((material::session(1), Seq(2)));
-    assert_eq!(log.remarks(), vec![Remark::Lost { position: Position(5), whose }]);
+    assert_eq!(log.remarks(), vec![Remark::Lost { position: Position(5), count: 1, whose }]);
     // Everything else is in sled.
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Existing, late(), Arc::new(RealDisk)).unwrap();
     assert_eq!(log.read(material::session(0), Seq::ZERO, 1000).await.unwrap().len(), 700);

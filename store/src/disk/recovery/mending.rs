@@ -1,0 +1,147 @@
+//! A damaged segment: written again, the damaged one set aside; or, when nothing may be written, put together in memory.
+
+use super::super::files::{How, ReadOnlyBytes, write_whole};
+use super::super::frame::{self, Cause, Kind};
+use super::super::journal::Writer;
+use super::super::reading::decode;
+use super::super::report::{Copy, Remark};
+use super::super::segment;
+use super::{Piece, Pieces, Recovery, Scanned, free_name};
+use crate::log::Position;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+impl Recovery<'_> {
+    /// Replaces a damaged segment by its pieces. `cut`: the last bytes of the journal are an unfinished write.
+    pub(super) fn mend(
+        &self,
+        scanned: Scanned,
+        pieces: &Pieces,
+        cut: bool,
+        last: bool,
+        remarks: &mut Vec<Remark>,
+    ) -> io::Result<Option<Writer>> {
+        let out = self.written_again(&scanned, pieces);
+        if !self.writes {
+            Self::report_unwritten(&scanned, pieces, remarks);
+            let path = scanned.segment.path();
+            scanned.segment.replace(false, path, Arc::new(ReadOnlyBytes::of(out)), None);
+            return Ok(None);
+        }
+        let set_aside = self.set_aside(&scanned)?;
+        Self::report(&scanned, pieces, &set_aside, cut, remarks);
+        self.write(&scanned, &out)?;
+        let room = scanned.segment.file().len()?;
+        Ok(last.then(|| Writer::resume(scanned.segment, out.len() as u64, room)))
+    }
+
+    /// The bytes of a whole segment: every frame that was found, what sled had, and a void where nothing is left.
+    fn written_again(&self, scanned: &Scanned, pieces: &Pieces) -> Vec<u8> {
+        let mut out = segment::header(scanned.segment.first, self.identity.id).to_vec();
+        for (position, piece) in pieces {
+            match piece {
+                Piece::Found(range) => out.extend_from_slice(scanned.bytes.get(range.clone()).unwrap_or_default()),
+                Piece::Restored(bytes) => out.extend_from_slice(bytes),
+                Piece::Gone(void) => frame::write(&mut out, Kind::Void, 0, *position, &void.encode()),
+            }
+        }
+        out
+    }
+
+    fn set_aside(&self, scanned: &Scanned) -> io::Result<PathBuf> {
+        let folder = self.layout.damaged();
+        self.disk.create_dir(&folder)?;
+        let path = free_name(self.disk, &folder, &format!("{:020}.seg", scanned.segment.first))?;
+        let used = scanned.bad.last().map_or(scanned.used, |(range, _)| scanned.used.max(range.end));
+        write_whole(self.disk, &path, scanned.bytes.get(..used).unwrap_or(&scanned.bytes))?;
+        self.disk.sync_dir(&self.layout.dir)?;
+        Ok(path)
+    }
+
+    fn report(scanned: &Scanned, pieces: &Pieces, set_aside: &Path, cut: bool, remarks: &mut Vec<Remark>) {
+        let segment = scanned.segment.path();
+        if !scanned.header_holds {
+            remarks.push(Remark::Header { segment: segment.clone() });
+        }
+        let only_torn = pieces.iter().all(|(_, piece)| match piece {
+            Piece::Found(_) => true,
+            Piece::Restored(_) => false,
+            Piece::Gone(void) => void.cause == Cause::Torn,
+        });
+        for (range, followed) in &scanned.bad {
+            let (segment, set_aside, from) = (segment.clone(), set_aside.to_owned(), range.start as u64);
+            remarks.push(if only_torn && (*followed || cut) {
+                Remark::Torn { segment, at: from, bytes: range.len() as u64, set_aside }
+            } else {
+                Remark::Damaged { segment, from, to: range.end as u64, set_aside }
+            });
+        }
+        for (_, piece) in pieces {
+            if let Piece::Restored(frame) = piece
+                && let Some(stored) = decode(frame)
+            {
+                let (session, seq) = (stored.batch.session, stored.batch.first);
+                remarks.push(Remark::Mended { session, seq, damaged: Copy::Journal });
+            }
+        }
+        Self::report_lost(pieces, remarks);
+    }
+
+    fn report_lost(pieces: &Pieces, remarks: &mut Vec<Remark>) {
+        // The first position of a gap is a void of its own: one remark for both unless it is known whose it was.
+        for (position, piece) in pieces {
+            let Piece::Gone(void) = piece else { continue };
+            if void.cause != Cause::Lost {
+                continue;
+            }
+            match (remarks.last_mut(), void.whose) {
+                (Some(Remark::Lost { position: first, count, whose: None }), None)
+                    if first.0.saturating_add(*count) == *position =>
+                {
+                    *count = count.saturating_add(void.count);
+                }
+                (_, whose) => remarks.push(Remark::Lost { position: Position(*position), count: void.count, whose }),
+            }
+        }
+    }
+
+    /// The same when nothing was written.
+    fn report_unwritten(scanned: &Scanned, pieces: &Pieces, remarks: &mut Vec<Remark>) {
+        let segment = scanned.segment.path();
+        let missing = pieces.iter().map(|(_, piece)| match piece {
+            Piece::Found(_) => (0, 0),
+            Piece::Restored(_) => (1, 1),
+            Piece::Gone(void) if void.cause == Cause::Lost => (void.count, 0),
+            Piece::Gone(_) => (0, 0),
+        });
+        let (missing, in_sled) = missing
+            .fold((0u64, 0u64), |(missing, in_sled), (m, s)| (missing.saturating_add(m), in_sled.saturating_add(s)));
+        if missing > 0 || !scanned.header_holds {
+            remarks.push(Remark::SegmentDamaged { segment, missing, in_sled });
+            return Self::report_lost(pieces, remarks);
+        }
+        let bytes = scanned.bad.iter().map(|(range, _)| range.len() as u64).sum();
+        remarks.push(Remark::TailIgnored { segment, bytes });
+    }
+
+    /// Writes a segment again under its name.
+    fn write(&self, scanned: &Scanned, out: &[u8]) -> io::Result<()> {
+        let first = scanned.segment.first;
+        let journal = self.layout.journal();
+        let path = segment::raw_path(&journal, first);
+        let beside = path.with_extension("new");
+        let file = self.disk.open(&beside, How::Create)?;
+        file.allocate(self.tuning.segment_bytes.max(out.len() as u64))?;
+        file.write_at(out, 0)?;
+        file.sync_data()?;
+        self.disk.rename(&beside, &path)?;
+        self.disk.sync_dir(&journal)?;
+        if scanned.segment.is_packed() {
+            self.disk.remove(&segment::packed_path(&journal, first))?;
+            self.disk.sync_dir(&journal)?;
+        }
+        scanned.segment.replace(false, path, file, None);
+        Ok(())
+    }
+}
