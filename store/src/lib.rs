@@ -12,6 +12,7 @@
 pub mod cache;
 pub mod conformance;
 pub mod disk;
+mod displaced;
 pub mod exchange;
 pub mod following;
 mod layer;
@@ -21,6 +22,7 @@ pub mod memory;
 pub mod placing;
 pub mod shared;
 mod silence;
+mod store_id;
 pub mod views;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog};

@@ -1,6 +1,6 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (DESIGN sections 2, 3 and 7).
 
-use crate::disk::Displaced;
+use crate::displaced::Displaced;
 use crate::silence::Silence;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;

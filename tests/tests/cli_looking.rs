@@ -1,6 +1,7 @@
 //! Commands that look: nothing is written, and what is damaged is shown in few lines.
 
 #[path = "cli/command.rs"]
+#[allow(dead_code, reason = "each test binary uses a part of it")]
 mod command;
 
 use command::Annals;

@@ -1,14 +1,15 @@
 //! Acquiring a store: the folder, the lock, and which store it is.
 
 use super::OpenMode;
-use super::displaced::Displaced;
 use super::files::Disk;
 use super::folder::{Folder, NotOwned, Ownership};
-use super::identity::{Identity, StoreId};
+use super::identity::Identity;
 use super::layout::Layout;
 use super::opening::Aim;
 use super::report::{OpenError, OpeningReport};
 use super::restore::Restoring;
+use crate::displaced::Displaced;
+use crate::store_id::StoreId;
 use std::path::Path;
 use std::sync::Arc;
 

@@ -1,11 +1,11 @@
 //! The committer: one thread that makes Batches durable, in groups, and acknowledges them (DESIGN section 3).
 
-use super::displaced::Displaced;
 use super::filler::Fill;
 use super::frame::{self, HEADER, Kind};
 use super::journal::{Stored, Writer};
 use super::keeper::Upkeep;
 use super::shared::{Reservation, Shared};
+use crate::displaced::Displaced;
 use crate::lineage::Birth;
 use crate::log::{AppendError, Position};
 use annals_core::codec::Header;

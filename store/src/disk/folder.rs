@@ -1,9 +1,10 @@
 //! The folder of a store, held open: it stays the same one when its path leads elsewhere.
 
 use super::at::{self, Unexpected};
-use super::displaced::Displaced;
 use super::files::How;
-use super::identity::{Identity, Inode, StoreId};
+use super::identity::{Identity, Inode};
+use crate::displaced::Displaced;
+use crate::store_id::StoreId;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;

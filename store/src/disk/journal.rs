@@ -3,11 +3,11 @@
 use super::block::{Blocks, Loaded, View};
 use super::files::{Disk, DiskFile, How, write_whole};
 use super::frame::{self, Found};
-use super::identity::StoreId;
 use super::outline::{Block, Outline, Span};
 use super::packed::{self, Directories};
 use super::segment::{self, Segment};
 use super::trail::{Sealed, Trails};
+use crate::store_id::StoreId;
 use annals_core::{Batch, Seq, SessionId};
 use std::io;
 use std::path::PathBuf;

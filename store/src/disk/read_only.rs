@@ -7,23 +7,24 @@
 //! follow ─► the snapshot ─► marker ─► look for changes every quarter of a second ─► the next snapshot
 //! ```
 
-use super::displaced::Displaced;
 use super::doctor::{CollectError, Due, Examination, Finding, Garbage};
 use super::files::{Disk, RealDisk};
 use super::folder::Folder;
 use super::following::{AllPages, SessionPages, Spare, apart};
-use super::identity::{Identity, StoreId};
+use super::identity::Identity;
 use super::layout::Layout;
 use super::opening::{Aim, Looked, Opening};
 use super::private_copy::PrivateCopy;
 use super::reading::FEW;
 use super::report::{OpenError, OpeningReport, Remark};
 use super::shared::{Shared, State, Tuning};
+use crate::displaced::Displaced;
 use crate::following::following;
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
+use crate::store_id::StoreId;
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use futures_util::{StreamExt, stream};
 use std::io;

@@ -1,9 +1,9 @@
 //! What opening a store tells: every place that was damaged, mended, cut off or rebuilt (DESIGN section 3).
 
 use super::at::Unexpected;
-use super::displaced::Displaced;
-use super::identity::StoreId;
+use crate::displaced::Displaced;
 use crate::log::Position;
+use crate::store_id::StoreId;
 use annals_core::{Digest, Seq, SessionId};
 use std::fmt;
 use std::io;

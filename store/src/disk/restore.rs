@@ -3,12 +3,13 @@
 use super::files::Disk;
 use super::folder::Folder;
 use super::frame::{self, Kind};
-use super::identity::{FORMAT, Identity, StoreId};
+use super::identity::{FORMAT, Identity};
 use super::layout::Layout;
 use super::recovery::POSITION_MAX;
 use super::report::{FormatFile, OpenError, Remark};
 use super::segment::{self, Segment};
 use super::sessions::Sessions;
+use crate::store_id::StoreId;
 use annals_core::{SessionId, codec};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;

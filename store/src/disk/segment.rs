@@ -2,10 +2,11 @@
 
 use super::block::View;
 use super::files::{Disk, DiskFile, How, read_file, read_whole};
-use super::identity::{FORMAT, StoreId};
+use super::identity::FORMAT;
 use super::outline::Outline;
 use super::packed;
 use super::sessions::{checked, number, take};
+use crate::store_id::StoreId;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, PoisonError, RwLock};

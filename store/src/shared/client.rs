@@ -3,12 +3,13 @@
 use super::messages::Connection;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, committed_of, greeted, greeting, hello, store_of, understands};
-use crate::disk::{Displaced, StoreId};
+use crate::displaced::Displaced;
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
 use crate::silence::Silence;
+use crate::store_id::StoreId;
 use annals_core::{Batch, BlobHash, Blobs, Seq, SessionId};
 use futures_core::Stream;
 use futures_util::{SinkExt, StreamExt, stream};

@@ -1,7 +1,7 @@
 use super::{ConnectError, RemoteLog, SOCKET, SharedError, SharedLog, Standing, serve};
 use crate::conformance::material::{begin, fork, next_slice, next_synced, session, story, two, whole};
 use crate::conformance::{Violation, run_all};
-use crate::disk::Displaced;
+use crate::displaced::Displaced;
 use crate::exchange::{export, import};
 use crate::{AppendError, EventLog, MemoryLog, OpenError, OpenMode, ReadError, Scope};
 use annals_core::Seq;

@@ -4,9 +4,10 @@
 //! [`PROTOCOL`].
 
 use super::messages::{GREETING_MAX, Messages};
-use crate::disk::{Displaced, StoreId};
+use crate::displaced::Displaced;
 use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
 use crate::placing::MISPLACED;
+use crate::store_id::StoreId;
 use annals_core::{Batch, BlobHash, Digest, Kind, SealError, Seq, SessionId, Time, codec};
 use std::io;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 use super::super::frame::{self, Kind};
-use super::super::identity::StoreId;
 use super::super::segment;
 use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
+use crate::store_id::StoreId;
 use annals_core::event::SyntheticAdded;
 use annals_core::{Batch, Seq, SessionId, Text, Time};
 

@@ -1,7 +1,8 @@
 use super::{Answer, Ask, Refusal, Unreadable, draft_of, hello, store_of, understands};
 use crate::conformance::material::{admitted, draft, session};
-use crate::disk::{Displaced, StoreId};
+use crate::displaced::Displaced;
 use crate::log::{AppendError, ReadError};
+use crate::store_id::StoreId;
 use annals_core::{Batch, Digest, SealError, Seq};
 use std::sync::Arc;
 

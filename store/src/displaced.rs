@@ -1,6 +1,6 @@
 //! What happened to the folder of an open store.
 
-use super::identity::StoreId;
+use crate::store_id::StoreId;
 use std::path::PathBuf;
 
 /// The store that a process uses is no longer where the process opened it. Nothing is written to what is there now.
