@@ -35,7 +35,7 @@ OWNERS = {
 }
 
 # Comments refer to pages of docs/, never to documents that are not in the repository. `True` once no comment does.
-REFERENCES_CHECKED = False
+REFERENCES_CHECKED = True
 REFERENCES = re.compile(
     r"\(spec\b|\bspec \d|\bDESIGN(?:\.md)?\b|\bTEXTS\b(?!\.md)|\bruling|\bissues? \d|\bseeds? \d|\bSTYLE\.md|\bWORDING\.md"
 )

@@ -1,4 +1,4 @@
-//! Records, Batches, and the chain of digests that proves them (DESIGN section 2).
+//! Records, Batches, and the chain of digests that proves them (`docs/reference/store.md#batches`).
 
 use crate::canonical::{self, CanonicalError};
 use crate::digest::Digest;
@@ -11,7 +11,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
-/// The largest encoded Batch, in bytes (DESIGN section 3).
+/// The largest encoded Batch, in bytes (`docs/reference/store.md#batches`).
 pub const RECORD_MAX: usize = 64 * 1024;
 
 /// A place between two Batches where a replay may stop: everything before `next` is folded.

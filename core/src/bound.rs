@@ -1,5 +1,5 @@
 //! The Model Tool Output: how a text that is too long for the history becomes a preview that keeps both ends
-//! (spec 10.2). Pure; where the whole text goes is the runtime's.
+//! (`docs/reference/turn.md#bounding`). Pure; where the whole text goes is the runtime's.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,4 +1,4 @@
-//! The codec form of a Batch: bincode-1 bytes, written by `wincode` (DESIGN section 3).
+//! The codec form of a Batch: bincode-1 bytes, written by `wincode` (`docs/reference/store.md#batches`).
 //!
 //! ```text
 //! session [u8; 16] | first u64 | at u64 | digest [u8; 32] | prev Option<[u8; 32]> | count u64 | count x (kind u16, length u64, payload)

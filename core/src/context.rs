@@ -1,6 +1,6 @@
 //! System Context without the world: keys, the Context Snapshot, and what one observation decides.
 //!
-//! `spec/system-context.md` sections 1 to 3 are exact; DESIGN section 5.
+//! `docs/reference/context.md#decisions` has the tables.
 
 mod key;
 mod observation;

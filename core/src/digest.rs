@@ -1,4 +1,4 @@
-//! Digests: what proves that nothing was altered (DESIGN section 2).
+//! Digests: what proves that nothing was altered (`docs/reference/store.md#batches`).
 
 use alloc::string::String;
 use core::fmt;

@@ -1,4 +1,4 @@
-//! The catalogue: every fact of a Session, in the past tense (DESIGN section 2).
+//! The catalogue: every fact of a Session, in the past tense (`docs/reference/events.md`).
 //!
 //! A kind has a permanent number and a dotted name. Its JSON form is `{type: NAME, ...payload}`, its codec form
 //! `(number, length, payload)`; only payload structs derive. A changed shape is a new kind; an unknown one is an error

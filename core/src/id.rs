@@ -1,6 +1,6 @@
 //! Identifiers and names. Session and request ids are ULIDs chosen by the id port; everything else is text.
 //!
-//! None of these orders anything (DESIGN section 2): a [`crate::Seq`] does.
+//! None of these orders anything (`docs/reference/inbox.md#ids`): a [`crate::Seq`] does.
 
 use alloc::string::String;
 use core::fmt;

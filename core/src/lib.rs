@@ -6,7 +6,7 @@
 //! `annals-store`).
 //!
 //! **Invariant**: nothing here does I/O, reads a clock, draws a random number or iterates a hash map. `no_std` makes
-//! that a compile error. DESIGN sections 1, 2 and 5.
+//! that a compile error.
 #![no_std]
 #![warn(missing_docs)]
 

@@ -1,4 +1,5 @@
-//! What an agent may do: rules, patterns, and what they decide (spec 10.3). Pure; who is asked is the runtime's.
+//! What an agent may do: rules, patterns, and what they decide (`docs/reference/permissions.md`). Pure; who is asked is
+//! the runtime's.
 
 use crate::event::{Effect, Rule};
 

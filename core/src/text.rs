@@ -1,4 +1,4 @@
-//! Values: text and JSON, inline or by reference to a blob (DESIGN section 2).
+//! Values: text and JSON, inline or by reference to a blob (`docs/reference/events.md#forms`).
 //!
 //! A fold never reads a blob: it carries the [`BlobRef`] with every length that it needs, and the [`Blobs`] port
 //! resolves it at the edge, when a view is shown or a request is built.

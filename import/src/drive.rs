@@ -240,7 +240,7 @@ impl<'a> Driver<'a> {
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
                 (Some(slice), Some(Event::Session(SessionEvent::Forked(forked)))) => {
-                    forked.parent_digest = slice.batch.digest
+                    forked.parent_digest = slice.batch.digest;
                 }
                 _ => {
                     let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);

@@ -93,7 +93,7 @@ impl Audit {
             Event::Context(ContextEvent::Admitted(_)) => self.told += 1,
             Event::Compaction(CompactionEvent::Ended(_)) => self.compactions += 1,
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
-                self.undone.push((committed.first_removed, record.seq))
+                self.undone.push((committed.first_removed, record.seq));
             }
             Event::Step(StepEvent::RequestSent(sent)) => self.requests += u64::from(sent.purpose == Purpose::Turn),
             Event::Tool(ToolEvent::Called(called)) => {

@@ -164,23 +164,23 @@ impl Projection for Steps {
             Event::Step(StepEvent::Started(started)) => self.started(record, started),
             Event::Step(StepEvent::Ended(ended)) => self.answered(record, &[Purpose::Turn], ended.usage, ended.cost),
             Event::Step(StepEvent::Failed(failed)) => {
-                self.answered(record, &[Purpose::Turn], failed.usage, failed.cost)
+                self.answered(record, &[Purpose::Turn], failed.usage, failed.cost);
             }
             Event::Step(StepEvent::RetryScheduled(retry)) => {
                 let all = [Purpose::Turn, Purpose::Summary];
                 self.answered(record, &all, retry.usage, retry.cost);
             }
             Event::Compaction(CompactionEvent::Ended(ended)) => {
-                self.answered(record, &[Purpose::Summary], ended.usage, ended.cost)
+                self.answered(record, &[Purpose::Summary], ended.usage, ended.cost);
             }
             Event::Compaction(CompactionEvent::Failed(failed)) => {
-                self.answered(record, &[Purpose::Summary], failed.usage, failed.cost)
+                self.answered(record, &[Purpose::Summary], failed.usage, failed.cost);
             }
             Event::Session(SessionEvent::Titled(titled)) if titled.request.is_some() => {
                 self.answered(record, &[Purpose::Title], titled.usage, titled.cost);
             }
             Event::Session(SessionEvent::TitleFailed(failed)) => {
-                self.answered(record, &[Purpose::Title], failed.usage, failed.cost)
+                self.answered(record, &[Purpose::Title], failed.usage, failed.cost);
             }
             Event::Input(InputEvent::Promoted(_)) => self.users.push(seq),
             Event::Session(SessionEvent::Forked(_)) => {
@@ -196,7 +196,7 @@ impl Projection for Steps {
                 self.returns.push(seq);
             }
             Event::Context(ContextEvent::EpochStarted(started)) if started.cause == EpochCause::Compaction => {
-                self.returns.push(seq)
+                self.returns.push(seq);
             }
             Event::Compaction(CompactionEvent::Undone(_))
             | Event::Files(FilesEvent::RevertCommitted(_))

@@ -6,7 +6,7 @@ use annals_projections::{Messages, SessionView, ToJson};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// The names of views, in the order of FORMAT. `runs` is of a scenario, not of a log.
+/// The names of views, in the order of `fixtures/scenarios/FORMAT.md`. `runs` is of a scenario, not of a log.
 pub const NAMES: [&str; 10] =
     ["session", "history", "transcript", "baseline", "snapshot", "pending", "epochs", "requests", "usage", "events"];
 

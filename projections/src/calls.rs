@@ -1,4 +1,4 @@
-//! Open tool calls: called, not settled (spec 10, DESIGN section 6).
+//! Open tool calls: called, not settled (`docs/reference/turn.md#settlement`).
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
@@ -158,7 +158,7 @@ impl Projection for Calls {
             }
             Event::Compaction(CompactionEvent::Started(started)) => self.compaction_open = Some(started.reason),
             Event::Compaction(CompactionEvent::Ended(_)) | Event::Compaction(CompactionEvent::Failed(_)) => {
-                self.compaction_open = None
+                self.compaction_open = None;
             }
             Event::Tool(ToolEvent::Called(called)) => {
                 if !self.step_open {

@@ -100,7 +100,7 @@ impl Catalogue {
             Event::Session(SessionEvent::AgentSwitched(switched)) => entry.agent = switched.agent.clone(),
             Event::Session(SessionEvent::ModelSwitched(switched)) => entry.model = switched.model.clone(),
             Event::Input(InputEvent::Admitted(admitted)) if entry.title.is_empty() => {
-                entry.title = opening(&admitted.text)
+                entry.title = opening(&admitted.text);
             }
             Event::Input(InputEvent::Promoted(_)) => entry.turns += 1,
             Event::Step(StepEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),

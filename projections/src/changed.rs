@@ -1,4 +1,4 @@
-//! What a Session changed in its project's files so far (seed 003).
+//! What a Session changed in its project's files so far (`docs/reference/revert.md#files`).
 
 use alloc::string::String;
 use alloc::vec::Vec;

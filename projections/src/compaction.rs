@@ -1,4 +1,4 @@
-//! What a compaction would cover and keep, and what a prune would clear (spec 9 with its rulings; TEXTS "Compaction").
+//! What a compaction would cover and keep, and what a prune would clear (`docs/reference/compaction.md`).
 
 use crate::history::History;
 use crate::message::{Body, Content, Message, Status};
@@ -150,7 +150,7 @@ pub struct PrunePlan {
     pub tokens: u64,
 }
 
-/// Plans a prune of old tool outputs, or `None` when it is not worth it (spec 9.6, ruling "prune").
+/// Plans a prune of old tool outputs, or `None` when it is not worth it (`docs/reference/compaction.md#pruning`).
 pub fn prune(history: &History) -> Option<PrunePlan> {
     let messages: Vec<&Message> = history.since_compaction().collect();
     let mut turns = 0;

@@ -1,4 +1,5 @@
-//! Context Epochs: Baseline System Context, Context Snapshot, and what makes a new epoch due (system-context 7, 9.1).
+//! Context Epochs: Baseline System Context, Context Snapshot, and what makes a new epoch due
+//! (`docs/reference/context.md#epochs`).
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
@@ -86,7 +87,7 @@ impl Epochs {
     }
 
     /// What makes a new epoch due at the next boundary, apart from what an observation may find. The first in the order
-    /// of DESIGN section 5.
+    /// of `docs/reference/context.md#what-makes-a-new-epoch-due`.
     pub fn due(&self) -> Option<EpochCause> {
         let first = self.current.is_none();
         if first && self.marks.is_empty() {

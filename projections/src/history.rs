@@ -1,4 +1,5 @@
-//! Session History: the messages chosen for a turn, after compaction and epoch cuts (system-context 7.3, spec 8).
+//! Session History: the messages chosen for a turn, after compaction and epoch cuts
+//! (`docs/reference/context.md#which-context-messages-a-request-contains`).
 
 use crate::Projection;
 use crate::message::{Body, Content, Message};

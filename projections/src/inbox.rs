@@ -1,4 +1,4 @@
-//! The inbox: what was admitted and waits, and which ids are used up (spec 5).
+//! The inbox: what was admitted and waits, and which ids are used up (`docs/reference/inbox.md`).
 
 use crate::Projection;
 use crate::anomaly::Anomalies;
@@ -134,7 +134,7 @@ impl Projection for Inbox {
                 }
             }
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
-                self.pending.retain(|pending| pending.seq < committed.first_removed)
+                self.pending.retain(|pending| pending.seq < committed.first_removed);
             }
             Event::Session(SessionEvent::Forked(_)) => self.pending.clear(),
             Event::Session(

@@ -3,7 +3,7 @@
 //! A fold is fed [`Record`]s in the order of their Seq and builds a view. It is pure, total and incremental: the same
 //! records give the same view on any machine, next year; a log that holds the impossible gives an [`Anomaly`] in its
 //! place, never a refusal. Nothing here validates, renders a Context Source, reads a blob while folding, or panics on
-//! data. DESIGN section 4.
+//! data (`docs/reference/events.md#folds`).
 #![no_std]
 #![warn(missing_docs)]
 

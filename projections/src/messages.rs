@@ -1,4 +1,4 @@
-//! The one place where events become messages (spec 4).
+//! The one place where events become messages (`docs/reference/events.md#folds`).
 
 use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
 use crate::{ANSWER_INTERRUPTED, INTERRUPTED};

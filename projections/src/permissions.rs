@@ -1,4 +1,4 @@
-//! Permission questions that wait, and what was answered for the rest of the Session (spec 10.3).
+//! Permission questions that wait, and what was answered for the rest of the Session (`docs/reference/permissions.md`).
 
 use crate::Projection;
 use crate::anomaly::Anomalies;

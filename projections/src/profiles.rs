@@ -1,4 +1,5 @@
-//! What shapes requests beside history and baseline: recorded once per change, named by hash (DESIGN section 6).
+//! What shapes requests beside history and baseline: recorded once per change, named by hash
+//! (`docs/reference/events.md#what-shapes-requests`).
 
 use crate::Projection;
 use crate::anomaly::Anomalies;

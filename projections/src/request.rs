@@ -1,4 +1,4 @@
-//! The request: what a model is sent, built from views alone (spec 13.1, DESIGN section 6).
+//! The request: what a model is sent, built from views alone (`docs/reference/turn.md#request`).
 //!
 //! Every text in it carries the Seq that put it there. Wire encoding belongs to the protocol adapters.
 

@@ -209,7 +209,7 @@ impl Projection for SessionInfo {
             }
             // A compaction that a person asked for is no turn.
             Event::Compaction(CompactionEvent::Started(started)) => {
-                self.summarising = started.reason == CompactionReason::Manual
+                self.summarising = started.reason == CompactionReason::Manual;
             }
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary && self.summarising => {}
             Event::Step(StepEvent::RequestSent(_)) | Event::Step(StepEvent::Started(_)) => self.running = true,

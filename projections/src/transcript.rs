@@ -1,4 +1,5 @@
-//! The transcript: every message ever shown to a person, in order. An index: pages are folds of records (DESIGN 3).
+//! The transcript: every message ever shown to a person, in order. An index: pages are folds of records
+//! (`docs/reference/events.md#folds`).
 
 use crate::Projection;
 use crate::message::{Body, Message};
@@ -150,7 +151,7 @@ impl Projection for Transcript {
                 self.step_open = true;
             }
             Event::Step(StepEvent::TextEnded(_)) | Event::Step(StepEvent::ReasoningEnded(_)) => {
-                self.touch(self.step, seq)
+                self.touch(self.step, seq);
             }
             Event::Step(StepEvent::Ended(_)) | Event::Step(StepEvent::Failed(_)) => {
                 self.touch(self.step, seq);

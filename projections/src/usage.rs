@@ -1,4 +1,5 @@
-//! Usage and cost, folded from the log: every attempt that reported counts, nothing is ever subtracted (spec 14).
+//! Usage and cost, folded from the log: every attempt that reported counts, nothing is ever subtracted
+//! (`docs/reference/turn.md#cost`).
 
 use crate::Projection;
 use alloc::collections::BTreeMap;
@@ -84,10 +85,10 @@ impl Unpriced {
             Event::Session(SessionEvent::Forked(_)) => self.tokens.clear(),
             Event::Step(StepEvent::Started(started)) => self.turn = started.model.clone(),
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Title => {
-                self.title = Some(sent.model.clone())
+                self.title = Some(sent.model.clone());
             }
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary => {
-                self.summary = Some(sent.model.clone())
+                self.summary = Some(sent.model.clone());
             }
             Event::Step(StepEvent::RequestSent(sent)) => self.turn = sent.model.clone(),
             Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),

@@ -1,4 +1,4 @@
-//! Requests rebuilt from views alone: lowering, digests, origins (spec 13.1, DESIGN section 6).
+//! Requests rebuilt from views alone: lowering, digests, origins (`docs/reference/turn.md#request`).
 
 use annals_core::event::*;
 use annals_core::{Batch, Digest, Event, Json, NoBlobs, RequestId, Seq, SessionId, Text, Time};

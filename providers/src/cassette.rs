@@ -1,8 +1,9 @@
 //! Recorded answers: a recorder that keeps what a provider answered, and a player that answers the same again without
 //! a network. `docs/cassettes.md` describes the folder.
 //!
-//! An answer is kept under the digest of its request, which has neither time nor ids in it (DESIGN section 6): the same
-//! conversation, played again, asks the same requests and is answered the same.
+//! An answer is kept under the digest of its request, which has neither time nor ids in it
+//! (`docs/reference/turn.md#request`): the same conversation, played again, asks the same requests and is answered the
+//! same.
 
 mod folder;
 mod line;

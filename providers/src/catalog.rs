@@ -1,4 +1,5 @@
-//! The Catalog: which models there are, what they take and cost, and how they are spoken to (spec 13.3, issue 8).
+//! The Catalog: which models there are, what they take and cost, and how they are spoken to
+//! (`docs/configuration.md#models`).
 //!
 //! Its form is the JSON of models.dev. A short list is built in; whatever a user has is laid over it, field by field.
 //!
@@ -37,7 +38,8 @@ use std::sync::OnceLock;
 /// The models that this build knows; facts as of July 2026.
 const BUILT_IN: &str = include_str!("catalog/models.json");
 
-/// The one model that takes Mid-Conversation System Messages in a system role (spec 13.2).
+/// The one model that takes Mid-Conversation System Messages in a system role
+/// (`docs/reference/wire.md#context-messages`).
 const NATIVE_SYSTEM_MESSAGES: &str = "claude-opus-4-8";
 
 /// Providers and their models.

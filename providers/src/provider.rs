@@ -115,7 +115,7 @@ pub enum ProviderEvent {
     Finished(Finish),
 }
 
-/// How an attempt failed, in the words of TEXTS.
+/// How an attempt failed (`docs/reference/turn.md#retries`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum ProviderErrorKind {
     /// Too many requests.
@@ -172,8 +172,8 @@ impl ProviderErrorKind {
         Self::ALL.into_iter().find(|kind| kind.as_str() == word)
     }
 
-    /// Whether another attempt is worth making (TEXTS, Turns): any passing failure before output, and after output
-    /// only an answer that broke off.
+    /// Whether another attempt is worth making (`docs/reference/turn.md#retries`): any passing failure before output,
+    /// and after output only an answer that broke off.
     pub const fn retried(self, after_output: bool) -> bool {
         match self {
             Self::IncompleteStream => true,

@@ -1,5 +1,5 @@
 //! What goes over the wire: the body of a request as a pure function of what the log holds, and what an answer's events
-//! say (spec 13, DESIGN section 7). No network here: who sends the bytes sends exactly these.
+//! say (`docs/reference/wire.md`). No network here: who sends the bytes sends exactly these.
 //!
 //! A body is a function of the [`Request`] that the log gives back and of the Session's id, which serves as a cache key
 //! and is no part of what the model sees. `request.sent` records its digest; `annals verify --requests --wire` makes it

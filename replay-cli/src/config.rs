@@ -1,4 +1,5 @@
-//! Configuration: one file of the user's and one of the project's, each value with where it comes from (issue 8).
+//! Configuration: one file of the user's and one of the project's, each value with where it comes from
+//! (`docs/configuration.md`).
 //!
 //! ```text
 //! built in ─► the user's file ─► the project's file ─► environment variables        later ones win, key by key

@@ -1,7 +1,8 @@
 //! The `annals` command: a window on logs, and a way to make them.
 //!
 //! One file per command in [`commands`]; answers go to stdout, remarks to stderr; exit status 0 fine, 1 bad news, 2 wrong
-//! use. A command that looks never creates a store and never appends to one. DESIGN section 8.
+//! use. A command that looks never creates a store and never appends to one
+//! (`docs/commands.md#common-to-all-commands`).
 #![warn(missing_docs)]
 
 pub mod app;

@@ -1,4 +1,5 @@
-//! The event bus: what happens, told to whoever listens, after it is durable and never in its way (spec 2.2).
+//! The event bus: what happens, told to whoever listens, after it is durable and never in its way
+//! (`docs/reference/turn.md#answer`).
 
 use crate::outcome::Outcome;
 use annals_core::{Batch, CallId, RequestId, SessionId};

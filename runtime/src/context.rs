@@ -2,8 +2,8 @@
 //!
 //! What an observation decides is `annals_core::context`; this module makes observations. At a Safe Provider-Turn
 //! Boundary [`compose`] runs every producer once and [`SystemContext::observe`] every loader once, each concurrently, so
-//! that nothing is loaded twice whatever is decided (system-context sections 2, 4 and 5). `docs/system-context.md` says
-//! how to write a source.
+//! that nothing is loaded twice whatever is decided (`docs/reference/context.md#composition`). `docs/system-context.md`
+//! says how to write a source.
 
 mod builtins;
 mod fault;

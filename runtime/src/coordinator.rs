@@ -1,4 +1,5 @@
-//! One coordinator for all Sessions of a process: at most one busy period per Session (spec 6).
+//! One coordinator for all Sessions of a process: at most one busy period per Session
+//! (`docs/reference/inbox.md#waking-and-running`).
 //!
 //! An idle Session costs no task and no memory here. Different Sessions run in parallel.
 

@@ -1,4 +1,4 @@
-//! A drain: turns until nothing is left to do (spec 7.1).
+//! A drain: turns until nothing is left to do (`docs/reference/turn.md#runs`).
 
 use crate::coordinator::Ended;
 use crate::outcome::Outcome;

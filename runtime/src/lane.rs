@@ -1,4 +1,5 @@
-//! The writer lane of one Session: read what is there, decide, append, fold what was committed (DESIGN section 2).
+//! The writer lane of one Session: read what is there, decide, append, fold what was committed
+//! (`docs/reference/turn.md#appending`).
 //!
 //! Whoever writes to a Session in this process goes through its lane, one at a time. Another process may still be
 //! faster; then what it wrote is folded and the decision is made again.

@@ -1,4 +1,4 @@
-//! How what a caller asked for ended: outcomes, refusals, failures of runs (TEXTS "Errors of runs").
+//! How what a caller asked for ended: outcomes, refusals, failures of runs (`docs/reference/turn.md#errors-of-a-run`).
 
 use crate::context::ContextError;
 use crate::ports::ProviderErrorKind;

@@ -1,4 +1,5 @@
-//! Who answers when a call needs permission (spec 10.3). Questions and answers are facts; the waiting is not.
+//! Who answers when a call needs permission (`docs/reference/permissions.md`). Questions and answers are facts; the
+//! waiting is not.
 
 use crate::Boxed;
 use annals_core::event::Rule;

@@ -1,4 +1,4 @@
-//! Restart settlement: what a crash, or a stop in the middle, left open (spec 7.1, DESIGN section 6).
+//! Restart settlement: what a crash, or a stop in the middle, left open (`docs/reference/turn.md#crash-recovery`).
 
 use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, interrupted};

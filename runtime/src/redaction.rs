@@ -1,4 +1,5 @@
-//! Redaction: secrets become typed placeholders before anything of them reaches the log or a model (issue 8, point 3).
+//! Redaction: secrets become typed placeholders before anything of them reaches the log or a model
+//! (`docs/redaction.md`).
 //!
 //! It is applied at the doors where the world comes in, never to what a model wrote: the model sees the placeholder, and
 //! digests are of that. `docs/redaction.md` lists the doors.

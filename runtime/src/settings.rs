@@ -23,7 +23,7 @@ use annals_store::cache::ViewCache;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The doors to the world and to the log (DESIGN section 7).
+/// The doors to the world and to the log (`ARCHITECTURE.md#codemap`).
 #[derive(Clone)]
 pub struct Ports {
     /// Where facts are appended and read.
@@ -45,7 +45,7 @@ pub struct Ports {
 }
 
 /// Gives what is there at a Location. Asked once per drain, so that a moved Session finds the services of its
-/// destination when it next runs (seed 001).
+/// destination when it next runs (`docs/reference/revert.md#moves`).
 pub trait Locations: Send + Sync {
     /// The services of a Location. The same Location gives the same registries.
     fn at(&self, location: &Location) -> LocationServices;
@@ -68,7 +68,7 @@ pub struct LocationServices {
     pub files: Option<Arc<dyn Files>>,
 }
 
-/// Where nested instruction files are looked for, and by which names (seed 002).
+/// Where nested instruction files are looked for, and by which names (`docs/reference/context.md#instructions`).
 #[derive(Clone)]
 pub struct NestedInstructions {
     /// The files of the Location.
@@ -90,13 +90,13 @@ pub trait Definitions: Send + Sync {
     /// given no skill guidance.
     fn agent(&self, agent: &AgentName) -> Option<AgentProfile>;
 
-    /// What an agent is when it speaks to a model: its own text, or the one that suits the model's family (seed 003).
+    /// What an agent is when it speaks to a model: its own text, or the one that suits the model's family.
     fn agent_on(&self, agent: &AgentName, model: &ModelName) -> Option<AgentProfile> {
         let _ = model;
         self.agent(agent)
     }
 
-    /// What a model is; `None` fails the turn after its input was promoted (spec 7.2, step 6).
+    /// What a model is; `None` fails the turn after its input was promoted (`docs/reference/turn.md#boundary`).
     fn model(&self, model: &ModelName) -> Option<ModelProfile>;
 
     /// The options of a turn's requests.
@@ -158,7 +158,7 @@ pub fn bare_agent(agent: &AgentName) -> AgentProfile {
     AgentProfile { agent: agent.clone(), system: None, steps: None, permissions: Vec::new() }
 }
 
-/// When the history is compacted and how much of it is kept, in tokens (spec 9 with its rulings).
+/// When the history is compacted and how much of it is kept, in tokens (`docs/reference/compaction.md`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CompactionSettings {
     /// Whether requests that would be too large are compacted first, and refused ones afterwards.
@@ -181,7 +181,7 @@ impl Default for CompactionSettings {
     }
 }
 
-/// Who is asked for the titles of Sessions that have none (spec 15).
+/// Who is asked for the titles of Sessions that have none (`docs/reference/turn.md#titles`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TitleSettings {
     /// The agent whose profile and options title requests carry; the Session's own without one.

@@ -1,4 +1,4 @@
-//! Subagents: a tool by which an agent lets a child Session do a task (spec 15).
+//! Subagents: a tool by which an agent lets a child Session do a task (`docs/reference/turn.md#children`).
 //!
 //! Both sides tell it: the child's `session.created` names its parent and the call, the parent has `child.started` and
 //! `child.settled`. A child ends with its parent's run, and may do nothing that its parent is denied.

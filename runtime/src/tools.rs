@@ -1,4 +1,5 @@
-//! Tools: what they are, who registers them, which ones a turn offers, how a call is settled (spec 10).
+//! Tools: what they are, who registers them, which ones a turn offers, how a call is settled
+//! (`docs/reference/turn.md#tools`).
 //!
 //! A call goes [`Offered::resolve`] → [`Registered::validate`] → authorisation (`annals_core::permission`) →
 //! [`Registered::run`] → [`Bounding::settle`]. Every step before the last may end it with a [`CallError`], whose text

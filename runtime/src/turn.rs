@@ -1,4 +1,4 @@
-//! One turn: boundary, request, answer, settlement (spec 7).
+//! One turn: boundary, request, answer, settlement (`docs/reference/turn.md`).
 //!
 //! ```text
 //! prepare (boundary) ─► announce (request.sent) ─► exchange (attempts) ─► Turned

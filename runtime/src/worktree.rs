@@ -1,5 +1,6 @@
-//! The file side of an undo: what a step changed in a git worktree is found, shown, and put back (spec 11), and
-//! uncommitted changes move between two checkouts of one project (spec 12).
+//! The file side of an undo: what a step changed in a git worktree is found, shown, and put back
+//! (`docs/reference/revert.md#files`), and uncommitted changes move between two checkouts of one project
+//! (`docs/reference/revert.md#moves`).
 //!
 //! Everything that changes files goes through one door: a [`Plan`] says beforehand, path by path, what will change, and
 //! [`Files::restore`] does exactly that or nothing. `docs/revert.md` tells a user what is restored and what is not.
@@ -47,7 +48,8 @@ pub trait Files: Send + Sync {
     /// Remembers the files as they are now. Ignored files are not looked at; what could not be taken is named.
     ///
     /// # Errors
-    /// A failed capture concerns this step's undo only: the turn goes on with a warning (spec 11).
+    /// A failed capture concerns this step's undo only: the turn goes on with a warning
+    /// (`docs/reference/revert.md#files`).
     fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>>;
 
     /// The files that differ between two captures, or between one and now, with the diff for display.

@@ -1,4 +1,4 @@
-//! The corpus of invented secrets, and that of what must stay (issue 8, point 3).
+//! The corpus of invented secrets, and that of what must stay (`docs/redaction.md`).
 
 use annals_runtime::redaction::Redactor;
 use serde::Deserialize;

@@ -76,7 +76,7 @@ async fn ends(world: &World, session: &Session) -> Result<Vec<String>, Box<dyn s
             match record.event {
                 Event::Session(SessionEvent::Titled(titled)) => found.push(titled.title.clone()),
                 Event::Session(SessionEvent::TitleFailed(failed)) => {
-                    found.push(format!("failed: {}", failed.error.kind))
+                    found.push(format!("failed: {}", failed.error.kind));
                 }
                 _ => {}
             }

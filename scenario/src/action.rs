@@ -92,7 +92,7 @@ pub enum Action {
         /// The name by which `session` finds it.
         name: String,
     },
-    /// Later actions go to a child of the Session; an addition to FORMAT.
+    /// Later actions go to a child of the Session; an addition to `fixtures/scenarios/FORMAT.md`.
     Child {
         /// The n-th one that it began, from 1.
         number: u64,
@@ -101,7 +101,7 @@ pub enum Action {
     },
     /// Later actions go to this Session.
     Session(String),
-    /// Work beside the turns begins, and comes to its end; an addition to FORMAT.
+    /// Work beside the turns begins, and comes to its end; an addition to `fixtures/scenarios/FORMAT.md`.
     Settle(Aside),
     /// What runs is interrupted.
     Interrupt,
@@ -145,12 +145,12 @@ pub enum View {
     Runs,
     /// The log.
     Events,
-    /// The file tree, in a scenario whose files are captured; an addition to FORMAT.
+    /// The file tree, in a scenario whose files are captured; an addition to `fixtures/scenarios/FORMAT.md`.
     Files,
 }
 
 impl View {
-    /// Every view, in the order of FORMAT.
+    /// Every view, in the order of `fixtures/scenarios/FORMAT.md`.
     pub const ALL: &'static [(&'static str, View)] = &[
         ("session", View::Session),
         ("history", View::History),
@@ -172,7 +172,7 @@ impl View {
     }
 }
 
-/// The names of all actions, in the order of FORMAT.
+/// The names of all actions, in the order of `fixtures/scenarios/FORMAT.md`.
 pub const ACTIONS: &[&str] = &[
     "source",
     "set",

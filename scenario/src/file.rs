@@ -24,11 +24,12 @@ pub struct Scenario {
     pub compaction: Compaction,
     /// The built-in Context Sources that are on.
     pub builtins: BTreeSet<Builtin>,
-    /// Whether the files of steps are captured, so that a revert can put them back; an addition to FORMAT.
+    /// Whether the files of steps are captured, so that a revert can put them back; an addition to
+    /// `fixtures/scenarios/FORMAT.md`.
     pub worktree: bool,
-    /// Who is asked for titles, if anybody is; an addition to FORMAT.
+    /// Who is asked for titles, if anybody is; an addition to `fixtures/scenarios/FORMAT.md`.
     pub titles: Option<TitleSettings>,
-    /// The agents that take tasks, if the tool `task` is offered; an addition to FORMAT.
+    /// The agents that take tasks, if the tool `task` is offered; an addition to `fixtures/scenarios/FORMAT.md`.
     pub subagents: Option<Subagents>,
     /// What happens, in order. Never empty.
     pub script: Vec<Action>,

@@ -1,4 +1,4 @@
-//! Scenarios: a whole Session told as data, and played through the real runtime (FORMAT, TEXTS; issue 5 item 6).
+//! Scenarios: a whole Session told as data, and played through the real runtime (`docs/scenarios.md`).
 //!
 //! A scenario file says what the world looks like, what the user, the model and the tools do, and what must then be
 //! true. [`Scenario::load`] reads one, strictly: whatever it does not know is an error that names file, JSON path and

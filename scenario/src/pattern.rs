@@ -17,7 +17,8 @@ pub use same::Same;
 /// What was captured so far: all views, by label.
 pub type Captures = BTreeMap<String, Value>;
 
-/// A pattern as FORMAT has it: a partial object, a list item by item, a value, or one of the special objects.
+/// A pattern as `fixtures/scenarios/FORMAT.md` defines it: a partial object, a list item by item, a value, or one of
+/// the special objects.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Pattern {
     /// `{"$any": true}`: any value.

@@ -41,7 +41,8 @@ impl Report {
         self.scenarios.iter().all(Outcome::passed)
     }
 
-    /// The document of FORMAT: `{scenarios: [{file, name, passed, failures, captures, final}]}`.
+    /// The document of `fixtures/scenarios/FORMAT.md`:
+    /// `{scenarios: [{file, name, passed, failures, captures, final}]}`.
     pub fn to_json(&self) -> Value {
         json!({ "scenarios": self.scenarios.iter().map(Outcome::to_json).collect::<Vec<_>>() })
     }

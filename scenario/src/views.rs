@@ -65,8 +65,8 @@ impl Folded {
 const SESSION: &[&str] = &["agent", "model", "location", "title", "status", "revert"];
 const BASELINE: &[&str] = &["epoch", "seq", "cause", "agent", "location", "text", "parts"];
 
-/// The fields that FORMAT lists. What else is known (where the log ends, what blocks a replacement) changes by itself,
-/// so that a `$same` would not hold when nothing that it asks for has changed.
+/// The fields that `fixtures/scenarios/FORMAT.md` lists. What else is known (where the log ends, what blocks a
+/// replacement) changes by itself, so that a `$same` would not hold when nothing that it asks for has changed.
 fn only(listed: &[&str], known: Value) -> Value {
     let Value::Object(mut fields) = known else { return known };
     fields.retain(|name, _| listed.contains(&name.as_str()));

@@ -164,8 +164,8 @@ impl World {
         own.into_iter().chain(instructions).filter(|key| !state.closed.contains(key)).collect()
     }
 
-    /// Adds to the views what the file asks for beyond FORMAT: the file tree, where it is captured, and what Sessions are to
-    /// each other, where there are subagents.
+    /// Adds to the views what the file asks for beyond `fixtures/scenarios/FORMAT.md`: the file tree, where it is
+    /// captured, and what Sessions are to each other, where there are subagents.
     pub fn add_to(&self, view: &SessionView, views: &mut Value) {
         let session = &view.session;
         if let Some(captures) = &self.captures {

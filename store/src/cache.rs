@@ -1,4 +1,5 @@
-//! Saved views: what a fold had built at a place, kept so that resuming and time travel are fast (DESIGN section 3).
+//! Saved views: what a fold had built at a place, kept so that resuming and time travel are fast
+//! (`docs/reference/store.md#saved-views`).
 //!
 //! A cache: whatever is missing, damaged or old reads as absent, and no answer changes when all of it is deleted.
 //! Nothing here is flushed to the device for the same reason. Views that grow with the log are paged: each page is

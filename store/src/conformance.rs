@@ -1,4 +1,5 @@
-//! The conformance suite: what every backend of [`EventLog`] does, one law a function (DESIGN section 7).
+//! The conformance suite: what every backend of [`EventLog`] does, one law a function
+//! (`docs/reference/store.md#eventlog`).
 //!
 //! ```
 //! # use annals_store::{conformance, EventLog, MemoryLog};

@@ -1,4 +1,4 @@
-//! The log on disk: a journal that acknowledges, sled that serves, blobs beside them (DESIGN section 3).
+//! The log on disk: a journal that acknowledges, sled that serves, blobs beside them (`docs/reference/store.md`).
 //!
 //! ```text
 //! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged

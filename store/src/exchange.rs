@@ -1,4 +1,4 @@
-//! Sessions as files: export, import, and the proof that nothing was altered (DESIGN sections 2 and 3).
+//! Sessions as files: export, import, and the proof that nothing was altered (`fixtures/FORMAT.md`).
 //!
 //! An export is JSON lines: a header, then the Batches of everything that the Session reads (its ancestors' first), each
 //! blob before the first Batch that names it. `fixtures/FORMAT.md` is the rule in words; `tests/verify_log.py` follows

@@ -1,4 +1,4 @@
-//! Following a log: everything that was there, one marker, then everything new (DESIGN section 2).
+//! Following a log: everything that was there, one marker, then everything new (`docs/reference/store.md#eventlog`).
 //!
 //! A follower pulls pages from what is stored and keeps nothing but its place, so a slow one costs a writer nothing and
 //! cannot miss or repeat a Batch; a watch on the store's length only says when to look again.

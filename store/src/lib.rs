@@ -6,7 +6,7 @@
 //! public [`conformance`] suite, and shares what does not depend on where Batches lie: [`placing`] (what may stand where),
 //! [`lineage`] (how a fork reads through to its ancestors) and [`following`] (replay, one marker, then live).
 //!
-//! DESIGN sections 2 and 3.
+//! `docs/reference/store.md` has the exact rules.
 #![warn(missing_docs)]
 
 pub mod cache;

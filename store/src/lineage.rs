@@ -1,4 +1,5 @@
-//! How a fork reads through to its ancestors: nothing is copied, so its history lies in several logs (DESIGN section 2).
+//! How a fork reads through to its ancestors: nothing is copied, so its history lies in several logs
+//! (`docs/reference/fork.md`).
 
 use crate::log::{ReadError, Slice};
 use annals_core::event::SessionEvent;

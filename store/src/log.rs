@@ -1,4 +1,4 @@
-//! The log as everyone sees it: append at an expected Seq, read, follow (DESIGN sections 2, 3 and 7).
+//! The log as everyone sees it: append at an expected Seq, read, follow (`docs/reference/store.md#eventlog`).
 
 use crate::displaced::Displaced;
 use crate::silence::Silence;

@@ -1,4 +1,5 @@
-//! What may stand where: the rules that every backend applies to a [`Draft`] before it writes (DESIGN section 2).
+//! What may stand where: the rules that every backend applies to a [`Draft`] before it writes
+//! (`docs/reference/store.md#eventlog`).
 //!
 //! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
 

@@ -1,4 +1,5 @@
-//! One store, many processes: whoever opens it first owns it and serves it to the others (DESIGN section 3).
+//! One store, many processes: whoever opens it first owns it and serves it to the others
+//! (`docs/reference/store.md#ownership`).
 //!
 //! A guest's call is one message over the Unix-domain socket in the store's folder, its answer another; a follower has
 //! a connection to itself. When the owner goes, its guests race for the lock: one becomes the owner, the others its

@@ -1,4 +1,4 @@
-//! Views at any Cut: the nearest saved view, plus the rest (DESIGN sections 3 and 4).
+//! Views at any Cut: the nearest saved view, plus the rest (`docs/reference/store.md#saved-views`).
 //!
 //! Resuming costs what is new since the newest saved view; travelling in time costs the distance to the nearest one.
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.

@@ -99,7 +99,7 @@ fn a_pin_on_an_imported_session_goes_to_a_fork_and_the_import_continues() {
 fn an_undo_that_is_staged_cleared_or_committed_never_ends_an_import() {
     for name in [CLAUDE, "codex/tools-and-resume.rollout.jsonl", "opencode/v2/tools.events.jsonl"] {
         grows_after(name, |annals, imported| {
-            assert_eq!(annals.run(&["revert", imported, "--to", "99"]).status, 2);
+            assert_eq!(annals.run(&["revert", imported, "--to", "turn:99"]).status, 2);
             assert_eq!(json(annals, &["sessions"]).as_array().map(Vec::len), Some(1), "what is refused makes no fork");
             assert_eq!(annals.run(&["revert", imported, "--clear"]).status, 0, "nothing is staged");
             assert_eq!(json(annals, &["sessions"]).as_array().map(Vec::len), Some(1));

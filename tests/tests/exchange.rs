@@ -1,4 +1,4 @@
-//! Sessions as files: what goes out comes back the same, and nothing that was altered passes (DESIGN sections 2 and 3).
+//! Sessions as files: what goes out comes back the same, and nothing that was altered passes (`fixtures/FORMAT.md`).
 
 use annals_core::event::SessionEvent;
 use annals_core::{Digest, Event, Seq, SessionId};

@@ -1,4 +1,4 @@
-//! Damage in a log is told with its place, all of it, once (DESIGN sections 2 and 3).
+//! Damage in a log is told with its place, all of it, once (`fixtures/FORMAT.md`).
 
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId, Time};
 use annals_store::conformance::material::{begin, draft, fork, session, story, synthetic, two};

@@ -1,4 +1,4 @@
-//! Every recorded Session of three agents becomes a log of ours, once (issue: importers; `docs/import.md`).
+//! Every recorded Session of three agents becomes a log of ours, once (`docs/import.md#what-an-import-promises`).
 
 #[path = "import/harness.rs"]
 mod harness;
@@ -216,7 +216,7 @@ async fn epochs_begin_where_opencode_began_them() {
             let before = &events[at - 1].1;
             match epoch.cause {
                 EpochCause::Compaction => {
-                    assert!(matches!(before, Event::Compaction(CompactionEvent::Ended(_))), "{name}")
+                    assert!(matches!(before, Event::Compaction(CompactionEvent::Ended(_))), "{name}");
                 }
                 _ => assert!(matches!(before, Event::Input(InputEvent::Admitted(_))), "{name}"),
             }

@@ -1,4 +1,4 @@
-//! Many processes, one store: whoever owns it may be killed at any moment (DESIGN section 3).
+//! Many processes, one store: whoever owns it may be killed at any moment (`docs/reference/store.md#ownership`).
 
 use annals_core::event::InputEvent;
 use annals_core::{Event, Seq, SessionId};

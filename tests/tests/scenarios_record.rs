@@ -1,4 +1,4 @@
-//! A recorded Session becomes a scenario that plays it again (issue 5, item 6).
+//! A recorded Session becomes a scenario that plays it again (`docs/scenarios.md#recording`).
 
 use annals_scenario::{Backend, RecordError, Scenario, play, record};
 use annals_store::{DiskLog, EventLog, OpenMode};

@@ -1,4 +1,5 @@
-//! The first tools: `read`, `write`, `edit`, `bash`, `grep`, `glob` and `ls`, and skills from folders (spec 10).
+//! The first tools: `read`, `write`, `edit`, `bash`, `grep`, `glob` and `ls`, and skills from folders
+//! (`docs/reference/turn.md#tools`).
 //!
 //! A tool is what it takes ([`schemars`] tells the model), what it needs permission for, and what it does. What a model
 //! names is resolved to a real path first, links and `..` included; what lies outside the project is judged as

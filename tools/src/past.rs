@@ -43,7 +43,7 @@ impl Files {
             }
             // What the model is not shown any more it has not read.
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
-                self.seen.retain(|(seq, ..)| *seq < committed.first_removed)
+                self.seen.retain(|(seq, ..)| *seq < committed.first_removed);
             }
             _ => {}
         }

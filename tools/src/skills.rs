@@ -21,9 +21,9 @@ const DEPTH: usize = 2;
 /// first by path: a user's own skills before those of a project, or the other way round, as the host orders them.
 ///
 /// A folder that is not there holds none. One that cannot be looked at, or a skill that cannot be read, makes the skills
-/// unavailable for the moment: a passing failure removes nothing that the model was told (system-context 6.3). A skill
-/// whose file is no text or larger than 1 MiB is left out, and so is one of a project that nobody trusts, if a link leads out of that to it, or if reading
-/// it would have to be asked for.
+/// unavailable for the moment: a passing failure removes nothing that the model was told
+/// (`docs/reference/context.md#skills`). A skill whose file is no text or larger than 1 MiB is left out, and so is one
+/// of a project that nobody trusts, if a link leads out of that to it, or if reading it would have to be asked for.
 ///
 /// ```
 /// # use annals_runtime::context::{Loaded, SkillCatalogue};

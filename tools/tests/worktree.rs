@@ -1,4 +1,4 @@
-//! Files in a git worktree: captured, compared, restored and moved (spec 11 and 12).
+//! Files in a git worktree: captured, compared, restored and moved (`docs/reference/revert.md#files`).
 
 mod worktree {
     pub mod captures;

@@ -1,4 +1,4 @@
-//! What one observation decides (system-context section 3). Pure: the sources were read before, once.
+//! What one observation decides (`docs/reference/context.md#decisions`). Pure: the sources were read before, once.
 
 use super::Part;
 use super::observation::{Observation, Observed, unavailable};
@@ -92,7 +92,7 @@ pub enum ReconcileError {
     /// Two sources have one key: rename one of them.
     #[error("Duplicate system context key: {0}")]
     DuplicateKey(Key),
-    /// A renderer gave no text: a mistake in that source (system-context ruling 8).
+    /// A renderer gave no text: a mistake in that source (`docs/reference/context.md#sources`).
     #[error("System context source {key} rendered an empty {kind}")]
     EmptyRendering {
         /// Whose.

@@ -1,5 +1,5 @@
-//! The System Context algebra against the decision tables of system-context section 3, written down again here from
-//! its text: [`table`] holds the tables, [`laws`] plays every case through both.
+//! The System Context algebra against the decision tables of `docs/reference/context.md#decisions`, written down again
+//! here from its text: [`table`] holds the tables, [`laws`] plays every case through both.
 
 mod edges;
 mod key;

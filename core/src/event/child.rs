@@ -1,4 +1,4 @@
-//! Child Sessions (spec 15).
+//! Child Sessions (`docs/reference/turn.md#children`).
 
 use super::{payload, words};
 use crate::id::{AgentName, CallId, SessionId};

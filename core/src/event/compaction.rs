@@ -1,4 +1,4 @@
-//! Compaction and pruning (spec 9).
+//! Compaction and pruning (`docs/reference/compaction.md`).
 
 use super::step::{Failure, Usage};
 use super::{payload, words};

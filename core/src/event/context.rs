@@ -1,4 +1,4 @@
-//! System Context as facts: epochs, messages, snapshot advances (system-context, sections 7 and 9.1).
+//! System Context as facts: epochs, messages, snapshot advances (`docs/reference/context.md#epochs`).
 
 use super::session::Location;
 use super::{DecodeError, Event, payload, words};
@@ -11,7 +11,8 @@ use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 
 words! {
-    /// Why a Context Epoch began. When several are due, the first in the order of DESIGN section 5 is recorded.
+    /// Why a Context Epoch began. When several are due, the first in the order of
+    /// `docs/reference/context.md#what-makes-a-new-epoch-due` is recorded.
     EpochCause {
         /// The Session's first turn.
         FirstTurn = "first-turn",
@@ -34,7 +35,8 @@ payload! {
     /// A Context Epoch began. Its Baseline System Context is the parts joined by a blank line, exactly.
     ///
     /// System messages told before it leave the history. One caused by a compaction keeps those told after that
-    /// compaction, since they are not in its baseline's past (system-context 7.1).
+    /// compaction, since they are not in its baseline's past
+    /// (`docs/reference/context.md#which-context-messages-a-request-contains`).
     EpochStarted {
         /// Why.
         cause: EpochCause,
@@ -83,7 +85,7 @@ payload! {
 
 payload! {
     /// A successful read discovered an instruction file below the Location's upward path. It joins the instructions
-    /// while the Session stays at its Location (seed 002).
+    /// while the Session stays at its Location (`docs/reference/context.md#instructions`).
     InstructionDiscovered {
         /// The file.
         path: String,

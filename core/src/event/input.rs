@@ -1,4 +1,4 @@
-//! The inbox: what was admitted, and what became of it (spec 5).
+//! The inbox: what was admitted, and what became of it (`docs/reference/inbox.md`).
 
 use super::{payload, words};
 use crate::id::InputId;

@@ -8,7 +8,8 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 payload! {
-    /// A message survives every compaction verbatim, in order, before the summary (seed 003, "inception messages").
+    /// A message survives every compaction verbatim, in order, before the summary
+    /// (`docs/reference/compaction.md#pins`).
     MessagePinned {
         /// The Seq of the event that made the message.
         message: Seq,
@@ -81,7 +82,8 @@ payload! {
 
 payload! {
     /// What the Session changed in its project so far: from the files before its first step at this Location to those
-    /// after its last one, whoever changed them in between (seed 003). Takes the place of the one before it.
+    /// after its last one, whoever changed them in between (`docs/reference/revert.md#files`). Takes the place of the
+    /// one before it.
     FilesSummarised {
         /// Git tree of the files before the first step.
         from: String,

@@ -1,4 +1,4 @@
-//! Permissions: rules, questions, answers (spec 10.3).
+//! Permissions: rules, questions, answers (`docs/reference/permissions.md`).
 
 use super::{payload, words};
 use crate::id::{AgentName, CallId, PermissionId};

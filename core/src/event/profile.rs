@@ -1,4 +1,5 @@
-//! Whatever shapes a request beside history and baseline, recorded once per change and named by hash (DESIGN section 6).
+//! Whatever shapes a request beside history and baseline, recorded once per change and named by hash
+//! (`docs/reference/events.md#what-shapes-requests`).
 
 use super::permission::Rule;
 use super::step::Usage;
@@ -135,7 +136,7 @@ payload! {
 hashed!(ToolsRecorded);
 
 payload! {
-    /// Model Request Options, Generation Controls and compatibility body fields, kept apart (spec 13.3).
+    /// Model Request Options, Generation Controls and compatibility body fields, kept apart (`docs/wire.md#options`).
     #[derive(Default)]
     RequestOptions {
         /// Provider-neutral sampling and output controls, as canonical JSON values.

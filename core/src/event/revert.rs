@@ -1,4 +1,4 @@
-//! Undo: staged, cleared, committed (spec 11 with its ruling).
+//! Undo: staged, cleared, committed (`docs/reference/revert.md`).
 
 use super::{Failure, Location, payload};
 use crate::Seq;

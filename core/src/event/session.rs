@@ -18,7 +18,7 @@ payload! {
 }
 
 words! {
-    /// What a switch does to the Context Epoch (system-context ruling 2).
+    /// What a switch does to the Context Epoch (`docs/reference/context.md#policy`).
     Switch {
         /// The epoch goes on; changed guidance is told as a message.
         Keep = "keep",
@@ -92,7 +92,7 @@ payload! {
 
 payload! {
     /// A Session began as the continuation of `parent` up to `cut`: the first event of its log, at seq = `cut`. Reads
-    /// below the cut go to the parent; nothing is copied (DESIGN section 2, Fork).
+    /// below the cut go to the parent; nothing is copied (`docs/reference/fork.md`).
     SessionForked {
         /// Whose log continues here.
         parent: SessionId,
@@ -129,7 +129,7 @@ impl SessionTitled {
 }
 
 payload! {
-    /// A title request ended without a title. Nothing else is touched by it (spec 15).
+    /// A title request ended without a title. Nothing else is touched by it (`docs/reference/turn.md#titles`).
     TitleFailed {
         /// Which request.
         request: RequestId,
@@ -143,7 +143,8 @@ payload! {
 }
 
 payload! {
-    /// The Session moved. Its Context Epoch ended; the destination starts over with a complete baseline (spec 12).
+    /// The Session moved. Its Context Epoch ended; the destination starts over with a complete baseline
+    /// (`docs/reference/revert.md#moves`).
     SessionMoved {
         /// Where it works from here on.
         location: Location,

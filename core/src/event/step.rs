@@ -1,4 +1,4 @@
-//! Requests and answers: what was sent, what came back, what it cost (spec 7, 14).
+//! Requests and answers: what was sent, what came back, what it cost (`docs/reference/turn.md#request`).
 
 use super::{payload, words};
 use crate::digest::Digest;
@@ -60,7 +60,7 @@ payload! {
 payload! {
     /// Why something failed.
     Failure {
-        /// A word from TEXTS (`rate-limit`, `overflow`, ...) or a foreign agent's own.
+        /// A kind of `docs/reference/turn.md#errors-of-a-run` (`rate-limit`, `overflow`, ...) or a foreign agent's own.
         kind: String,
         /// What happened, in words.
         message: Text,

@@ -1,4 +1,4 @@
-//! Tool calls: durable before they run, settled once (spec 10).
+//! Tool calls: durable before they run, settled once (`docs/reference/turn.md#tools`).
 
 use super::input::Attachment;
 use super::{payload, words};

@@ -67,7 +67,7 @@ impl Page for Said {
         match record.event {
             Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
             Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                open.waiting.retain(|(input, _)| *input != withdrawn.input)
+                open.waiting.retain(|(input, _)| *input != withdrawn.input);
             }
             Event::Input(InputEvent::Promoted(promoted)) => {
                 let at = open.waiting.iter().position(|(input, _)| *input == promoted.input);

@@ -59,10 +59,10 @@ impl Page for Words {
         match record.event {
             Event::Input(InputEvent::Admitted(admitted)) => open.waiting.push((admitted.input.clone(), seq)),
             Event::Input(InputEvent::Promoted(promoted)) => {
-                self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq))
+                self.inputs.extend(taken(&mut open.waiting, &promoted.input, seq));
             }
             Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq))
+                self.inputs.extend(taken(&mut open.waiting, &withdrawn.input, seq));
             }
             Event::Session(SessionEvent::Forked(_)) => {
                 open.waiting.clear();
@@ -79,7 +79,7 @@ impl Page for Words {
             }
             Event::Tool(ToolEvent::Settled(settled)) => self.calls.extend(taken(&mut open.calls, &settled.call, seq)),
             Event::Profile(ProfileEvent::AgentRecorded(_)) | Event::Profile(ProfileEvent::ToolsRecorded(_)) => {
-                open.recorded = true
+                open.recorded = true;
             }
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Turn => {
                 let given = Some((sent.agent_profile, sent.tools));

@@ -1,4 +1,4 @@
-//! From views to messages (spec 13.1).
+//! From views to messages (`docs/reference/wire.md#from-views-to-messages`).
 
 use super::{Block, PRUNED, RequestMessage, Role, Span, SystemText, ToolResult};
 use crate::INTERRUPTED;
@@ -78,7 +78,7 @@ pub(super) fn messages<'a>(
     out
 }
 
-/// The text in which a context message reaches a model as a user's words (spec 13.2).
+/// The text in which a context message reaches a model as a user's words (`docs/reference/wire.md#context-messages`).
 pub fn wrapped(told: &str) -> String {
     let escaped = told.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
     alloc::format!("<system-update>\n{escaped}\n</system-update>")

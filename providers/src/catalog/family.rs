@@ -1,4 +1,4 @@
-//! The agent system text that suits a model: families of models are used to different ones (seeds 003 and 004).
+//! The agent system text that suits a model: families of models are used to different ones.
 
 /// Models that are spoken to alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

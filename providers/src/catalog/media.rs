@@ -2,7 +2,7 @@
 
 use super::ModelEntry;
 
-/// The images that every protocol of ours carries (spec 13.3).
+/// The images that every protocol of ours carries (`docs/wire.md#media`).
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Media types from the kinds of input that are written of a model; with none written, an `attachment` means images.

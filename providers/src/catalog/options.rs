@@ -1,5 +1,5 @@
 //! Settings in the shape of the AI SDK, taken apart into what they are: Generation Controls, Model Request Options, and
-//! compatibility fields of a request's body (spec 13.3).
+//! compatibility fields of a request's body (`docs/wire.md#options`).
 
 use crate::wire::Protocol;
 use annals_core::Json;

@@ -1,4 +1,4 @@
-//! By which protocol, and where, a model is spoken to (spec 13.3).
+//! By which protocol, and where, a model is spoken to (`docs/configuration.md#models`).
 
 use super::{ModelEntry, ProviderEntry};
 use crate::wire::Protocol;

@@ -1,4 +1,5 @@
-//! The provider behind HTTP: one POST of exactly the encoded bytes, an event stream back (spec 7.3, DESIGN section 7).
+//! The provider behind HTTP: one POST of exactly the encoded bytes, an event stream back
+//! (`docs/reference/wire.md#http`).
 
 use super::answer::Reading;
 use super::client::{Clients, is_local};

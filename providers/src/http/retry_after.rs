@@ -1,4 +1,4 @@
-//! When a provider asks to be asked again (spec 7.6).
+//! When a provider asks to be asked again (`docs/reference/wire.md#errors`).
 
 use crate::wire::RetryAdvice;
 use annals_core::Time;

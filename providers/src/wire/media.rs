@@ -1,4 +1,4 @@
-//! Media: what a model is sent of an attachment, or told in words (spec 13.3).
+//! Media: what a model is sent of an attachment, or told in words (`docs/wire.md#media`).
 
 use annals_core::NoBlobs;
 use annals_core::event::{Attachment, ModelProfile};
@@ -125,7 +125,7 @@ fn is_text(mime: &str) -> bool {
     mime.starts_with("text/") || matches!(mime.as_str(), "application/json" | "application/xml" | "application/toml")
 }
 
-/// That an attachment is there, as TEXTS writes it, and why it is not sent.
+/// That an attachment is there (`docs/reference/compaction.md#what-is-covered`), and why it is not sent.
 pub(super) fn note(attachment: &Attachment, why: Option<&str>) -> String {
     let uri = attachment.uri.resolve(&NoBlobs);
     let name = attachment.name.as_deref().map(Cow::Borrowed).or((!uri.starts_with("data:")).then_some(uri));

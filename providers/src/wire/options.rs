@@ -1,4 +1,5 @@
-//! Generation Controls, Model Request Options and what is laid over the body: three things, kept apart (spec 13.3).
+//! Generation Controls, Model Request Options and what is laid over the body: three things, kept apart
+//! (`docs/wire.md#options`).
 
 use super::body::{Fields, received};
 use super::{EncodeError, Protocol};

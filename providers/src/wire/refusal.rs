@@ -1,4 +1,4 @@
-//! What an error means: statuses, words and bodies (spec 7.6 and 9.4).
+//! What an error means: statuses, words and bodies (`docs/reference/wire.md#errors`).
 
 use super::Protocol;
 use crate::provider::{ProviderError, ProviderErrorKind};
@@ -134,7 +134,7 @@ fn is_quota(text: &str) -> bool {
     .any(|word| text.contains(word))
 }
 
-/// Whether words say that the provider is busy, whatever else they name (spec 9.4).
+/// Whether words say that the provider is busy, whatever else they name (`docs/reference/wire.md#errors`).
 fn is_passing(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("throttling error:")
@@ -143,7 +143,7 @@ fn is_passing(text: &str) -> bool {
         || text.contains("too many requests")
 }
 
-/// Whether words say that the request exceeds the model's context (spec 9.4).
+/// Whether words say that the request exceeds the model's context (`docs/reference/wire.md#errors`).
 fn is_overflow(text: &str) -> bool {
     let words = [
         "prompt is too long",

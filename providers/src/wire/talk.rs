@@ -6,7 +6,8 @@ use annals_projections::{Block, RequestMessage, Role, ToolResult};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// How much of a hosted result another provider's model is told, in characters: as much as a summary holds (TEXTS).
+/// How much of a hosted result another provider's model is told, in characters: as much as a summary holds
+/// (`docs/reference/wire.md#common-to-all-protocols`).
 const HOSTED_CHARS: usize = 2_000;
 
 /// The text blocks of a message as one text: a wrapped context message brings its own newline, others are paragraphs.

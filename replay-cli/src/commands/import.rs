@@ -201,7 +201,7 @@ async fn import_all(
         [] => {}
         [one] => desk.remark(&plain(&format!("{}: no prompt yet; nothing to import", one.display()))),
         several => {
-            desk.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")))
+            desk.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")));
         }
     }
     Ok(())

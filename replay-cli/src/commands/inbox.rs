@@ -101,7 +101,7 @@ async fn list(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<
     match pending.len() {
         0 => desk.remark("nothing waits in this session"),
         waiting => {
-            desk.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")))
+            desk.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")));
         }
     }
     Ok(Verdict::Fine)

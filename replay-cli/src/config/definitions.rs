@@ -1,4 +1,5 @@
-//! What agents and models are, as the runtime asks (DESIGN section 6), and whether the files make sense together.
+//! What agents and models are, as the runtime asks (`docs/reference/turn.md#boundary`), and whether the files make
+//! sense together.
 
 use super::agent::free;
 use super::{Config, Problem, Setting, shown};
@@ -30,7 +31,8 @@ impl Definitions for Config {
         }
     }
 
-    /// What suits the server, the provider's settings over it, then the model's, then the agent's (spec 13.3).
+    /// What suits the server, the provider's settings over it, then the model's, then the agent's
+    /// (`docs/configuration.md#models`).
     fn options(&self, agent: &AgentName, model: &ModelName) -> RequestOptions {
         let Some(known) = self.catalog.model(model) else { return RequestOptions::default() };
         let mut settings = known.habits();

@@ -1,5 +1,5 @@
-//! What can be said of permission patterns without a text to match (spec 10.3): whether two can match the same, and
-//! whether one matches all that another does.
+//! What can be said of permission patterns without a text to match (`docs/reference/permissions.md`): whether two can
+//! match the same, and whether one matches all that another does.
 
 /// The plain patterns that a pattern stands for: a trailing ` *` may be missing altogether, and a backslash is a slash.
 fn plain(pattern: &str) -> Vec<Vec<char>> {

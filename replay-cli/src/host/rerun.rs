@@ -128,21 +128,21 @@ impl Reading<'_> {
     fn later(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
-                self.found.deeds.push(Deed::Agent(switched.agent.clone()))
+                self.found.deeds.push(Deed::Agent(switched.agent.clone()));
             }
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
-                self.found.deeds.push(Deed::Model(switched.model.clone()))
+                self.found.deeds.push(Deed::Model(switched.model.clone()));
             }
             Event::Compaction(CompactionEvent::Started(started)) if started.reason == CompactionReason::Manual => {
                 self.found.deeds.push(Deed::Compaction);
             }
             // A boundary that ended in a compaction or in pruning was followed by another one.
             Event::Compaction(CompactionEvent::Started(started)) if started.reason == CompactionReason::Auto => {
-                self.boundary()
+                self.boundary();
             }
             Event::Compaction(CompactionEvent::ToolOutputsPruned(_)) => self.boundary(),
             Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Turn && sent.attempt == 1 => {
-                self.boundary()
+                self.boundary();
             }
             Event::Tool(ToolEvent::Called(called)) if !called.hosted => {
                 let input = called.input.0.resolve(self.blobs).into_owned();

@@ -1,4 +1,4 @@
-//! The contribution `core/builtins`: the environment and the date (system-context 6.1).
+//! The contribution `core/builtins`: the environment and the date (`docs/reference/context.md#environment`).
 //!
 //! Neither has a removal text: without it, their disappearance begins a new epoch.
 

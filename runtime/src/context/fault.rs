@@ -1,4 +1,5 @@
-//! What goes wrong while a System Context is made. Nothing is appended, and the turn fails (system-context ruling 8).
+//! What goes wrong while a System Context is made. Nothing is appended, and the turn fails
+//! (`docs/reference/context.md#sources`).
 
 use annals_core::Key;
 use futures_util::FutureExt;

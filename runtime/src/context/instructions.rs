@@ -1,9 +1,10 @@
-//! The contribution and source `core/instructions`: instruction files as one aggregate (system-context 6.2).
+//! The contribution and source `core/instructions`: instruction files as one aggregate
+//! (`docs/reference/context.md#instructions`).
 //!
-//! In order: the global file, the project's files from the Location up to the project root, configured files (seed
-//! 004), nested files that a read discovered (seed 002). A file that is missing is left out; one that exists and
-//! cannot be read makes the whole source unavailable, and the reason names it (ruling 6). A file of the project that is a
-//! link out of it is none, unless the user trusts the project: that is a decision, which stands, and no passing failure.
+//! In order: the global file, the project's files from the Location up to the project root, configured files, nested
+//! files that a read discovered. A file that is missing is left out; one that exists and cannot be read makes the whole
+//! source unavailable, and the reason names it. A file of the project that is a link out of it is none, unless the user
+//! trusts the project: that is a decision, which stands, and no passing failure.
 
 mod discovery;
 mod pattern;

@@ -1,4 +1,4 @@
-//! Reference guidance: further directories that may be looked at (system-context 6.4).
+//! Reference guidance: further directories that may be looked at (`docs/reference/context.md#references`).
 
 use super::fault::caught;
 use super::source::{Loaded, Source};

@@ -1,4 +1,4 @@
-//! Skill guidance: which skills the agent of a turn may load (system-context 6.3).
+//! Skill guidance: which skills the agent of a turn may load (`docs/reference/context.md#skills`).
 
 use super::fault::caught;
 use super::source::{Loaded, Source};
@@ -67,7 +67,7 @@ pub(super) async fn guidance(
 }
 
 /// The described skills that are permitted, by name in code point order; `None` when the agent is denied all skills and
-/// none that would be listed is allowed again (TEXTS, "Context").
+/// none that would be listed is allowed again (`docs/reference/context.md#skills`).
 fn list(skills: Vec<Skill>, rules: &[Rule]) -> Option<Vec<Listed>> {
     let permitted = skills.into_iter().filter(|skill| permission::permits_skill(rules, &skill.name));
     let described = |skill: Skill| Some(Listed { name: skill.name, description: skill.description? });

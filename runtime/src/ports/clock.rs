@@ -1,4 +1,4 @@
-//! The clock, the only place where time comes from (DESIGN section 6).
+//! The clock, the only place where time comes from (`ARCHITECTURE.md#invariants`).
 
 use crate::Boxed;
 use annals_core::Time;

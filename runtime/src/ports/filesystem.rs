@@ -28,11 +28,11 @@ pub enum FileKind {
 /// Reads files and directories. An error names its path.
 pub trait Filesystem: Send + Sync {
     /// What a path leads to; `None` when there is nothing. Not being allowed to look is an error, never "nothing"
-    /// (system-context ruling 6).
+    /// (`docs/reference/context.md#instructions`).
     fn kind<'a>(&'a self, path: &'a str) -> Boxed<'a, io::Result<Option<FileKind>>>;
 
     /// The text of a regular file. What is none is an error, and so is a file of more than [`LARGEST_TEXT`] bytes
-    /// ([`io::ErrorKind::FileTooLarge`]): it exists and cannot be read (system-context ruling 6).
+    /// ([`io::ErrorKind::FileTooLarge`]): it exists and cannot be read (`docs/reference/context.md#instructions`).
     fn read<'a>(&'a self, path: &'a str) -> Boxed<'a, io::Result<String>>;
 
     /// The path without symbolic links; of what does not exist, the path without `.` and `..`.

@@ -1,4 +1,4 @@
-//! Where ids, file names and chance come from (DESIGN section 6).
+//! Where ids, file names and chance come from (`docs/reference/inbox.md#ids`).
 
 use annals_core::{InputId, PermissionId, RequestId, SessionId, Time};
 use std::sync::{Mutex, PoisonError};

@@ -1,4 +1,5 @@
-//! Managed Tool Output Files: the whole of an output too long for the history, for a while (spec 10.2).
+//! Managed Tool Output Files: the whole of an output too long for the history, for a while
+//! (`docs/reference/turn.md#bounding`).
 //!
 //! They lie outside the store, in one flat folder, and in no export. The bounded output in the log is the record; a
 //! file that is gone takes nothing from it.

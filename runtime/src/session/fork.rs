@@ -1,4 +1,4 @@
-//! Forks: a Session that goes on from a cut of another one, without a copy (DESIGN section 2).
+//! Forks: a Session that goes on from a cut of another one, without a copy (`docs/reference/fork.md`).
 
 use super::{MessagePlace, Session};
 use crate::outcome::{LogError, Refusal};
@@ -43,7 +43,7 @@ impl Session {
     }
 }
 
-/// The title of a fork: `Title (fork #1)`, and `(fork #2)` for a fork of that (spec 12).
+/// The title of a fork: `Title (fork #1)`, and `(fork #2)` for a fork of that (`docs/reference/fork.md`).
 pub fn fork_title(title: &str) -> String {
     let numbered = title.strip_suffix(')').and_then(|rest| rest.rsplit_once(" (fork #"));
     match numbered.and_then(|(stem, number)| Some((stem, number.parse::<u64>().ok()?))) {

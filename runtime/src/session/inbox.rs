@@ -1,4 +1,4 @@
-//! Admission: durable and idempotent, and nothing runs because of it (spec 5).
+//! Admission: durable and idempotent, and nothing runs because of it (`docs/reference/inbox.md`).
 
 use super::Session;
 use super::revert::committed;

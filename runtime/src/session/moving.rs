@@ -1,4 +1,4 @@
-//! Moves: to another Location, with or without the uncommitted changes (spec 12).
+//! Moves: to another Location, with or without the uncommitted changes (`docs/reference/revert.md#moves`).
 
 use super::Session;
 use super::restoring::Restoring;

@@ -1,4 +1,5 @@
-//! Restores of files, told before they begin: whatever the process does not survive, the next one knows (spec 11).
+//! Restores of files, told before they begin: whatever the process does not survive, the next one knows
+//! (`docs/reference/revert.md#files`).
 //!
 //! ```text
 //! restore.begun ─► files change, all or none ─► revert.staged | revert.cleared | session.moved

@@ -1,4 +1,4 @@
-//! What an undo does to files: planned, shown, carried out, recorded (spec 11).
+//! What an undo does to files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
 
 use super::restoring::Restoring;
 use super::{MessagePlace, Session};

@@ -1,4 +1,4 @@
-//! What a child may do: no more than those above it (spec 15).
+//! What a child may do: no more than those above it (`docs/reference/turn.md#children`).
 
 use super::TASK;
 use crate::outcome::LogError;

@@ -1,4 +1,4 @@
-//! The tool that loads a skill: the only way to a skill's body (system-context 6.3).
+//! The tool that loads a skill: the only way to a skill's body (`docs/reference/context.md#skills`).
 
 use super::{CallContext, CallInput, Tool, ToolError, ToolOutput};
 use crate::Boxed;

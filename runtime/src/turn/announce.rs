@@ -1,4 +1,4 @@
-//! The request: built from views alone, durable before it is sent (spec 7.3, DESIGN section 6).
+//! The request: built from views alone, durable before it is sent (`docs/reference/turn.md#request`).
 
 use super::room::Room;
 use super::{Runner, Selected, Shape, Stop};

@@ -1,4 +1,5 @@
-//! Authorisation of a call: rules first, then somebody is asked; question and answer are facts (spec 10.3).
+//! Authorisation of a call: rules first, then somebody is asked; question and answer are facts
+//! (`docs/reference/permissions.md`).
 
 use super::calls::{Issued, Issuer};
 use crate::lane::Decision;

@@ -1,4 +1,4 @@
-//! The Safe Provider-Turn Boundary, in its exact order (spec 7.2).
+//! The Safe Provider-Turn Boundary, in its exact order (`docs/reference/turn.md#boundary`).
 
 use super::epoch::{self, Kept};
 use super::promotion::promote;

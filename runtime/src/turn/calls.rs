@@ -1,4 +1,4 @@
-//! The local calls of one answer: issued, run, ended (spec 7.4 and 10).
+//! The local calls of one answer: issued, run, ended (`docs/reference/turn.md#a-call`).
 
 use super::authorise::Unauthorised;
 use super::{Runner, Shape};

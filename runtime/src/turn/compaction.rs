@@ -1,4 +1,4 @@
-//! Compaction: a summary takes the place of what came before it (spec 9 with its rulings; TEXTS "Compaction").
+//! Compaction: a summary takes the place of what came before it (`docs/reference/compaction.md`).
 
 mod summary;
 

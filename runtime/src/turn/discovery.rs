@@ -1,4 +1,4 @@
-//! Nested instruction files: a successful read near one brings it to light (seed 002).
+//! Nested instruction files: a successful read near one brings it to light (`docs/reference/context.md#instructions`).
 
 use super::{Runner, Stop};
 use crate::context::instructions::discover;

@@ -1,4 +1,4 @@
-//! Context Epochs at a boundary: begun, kept, told, replaced (system-context 7 and 9.1 with its rulings).
+//! Context Epochs at a boundary: begun, kept, told, replaced (`docs/reference/context.md#what-a-boundary-appends`).
 
 use super::{Runner, Selected, Stop};
 use crate::lane::Decision;

@@ -1,4 +1,4 @@
-//! Attempts of one request until there is an answer, or none will come (spec 7.5 and 7.6).
+//! Attempts of one request until there is an answer, or none will come (`docs/reference/turn.md#retries`).
 
 use super::announce::Durable;
 use super::reply::{Received, Reply};

@@ -1,4 +1,4 @@
-//! What a step changed in the files: captures before and after it, for an undo (spec 7.2 and 11).
+//! What a step changed in the files: captures before and after it, for an undo (`docs/reference/revert.md#files`).
 
 use super::{Runner, Stop};
 use crate::lane::Decision;

@@ -1,4 +1,5 @@
-//! The fragments of an answer: pieces go in, whole ones come out, in the order in which they began (spec 7.4). Pure.
+//! The fragments of an answer: pieces go in, whole ones come out, in the order in which they began
+//! (`docs/reference/turn.md#answer`). Pure.
 
 use crate::bus::Fragment;
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! Promotion: pending inputs join at a Safe Provider-Turn Boundary (spec 5).
+//! Promotion: pending inputs join at a Safe Provider-Turn Boundary (`docs/reference/inbox.md`).
 
 use super::{Plan, Runner, Stop};
 use crate::lane::Decision;

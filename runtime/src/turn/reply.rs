@@ -1,4 +1,5 @@
-//! An answer as it arrives: live pieces to the bus, whole fragments and calls to the log (spec 7.4 and 7.5).
+//! An answer as it arrives: live pieces to the bus, whole fragments and calls to the log
+//! (`docs/reference/turn.md#answer`).
 
 mod settlement;
 

@@ -1,4 +1,4 @@
-//! Retries: durable, at least two seconds apart, never a crash's leftover (spec 7.6 with its ruling).
+//! Retries: durable, at least two seconds apart, never a crash's leftover (`docs/reference/turn.md#retries`).
 
 use super::announce::Durable;
 use super::{Runner, Stop};

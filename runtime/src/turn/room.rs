@@ -1,5 +1,5 @@
 //! Making room: what happens when a request is too large, before it is sent or because the provider refused it
-//! (spec 9.1 and 9.4 with their rulings).
+//! (`docs/reference/compaction.md#when`).
 
 use super::compaction::{Compacted, summarise};
 use super::exchange::{self, Refused};

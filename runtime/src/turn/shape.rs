@@ -1,4 +1,5 @@
-//! What shapes a request beside history and baseline, recorded once per change and named by hash (DESIGN section 6).
+//! What shapes a request beside history and baseline, recorded once per change and named by hash
+//! (`docs/reference/turn.md#boundary`).
 
 use super::{Runner, Selected, Stop};
 use crate::lane::{Decision, Lane};

@@ -1,4 +1,4 @@
-//! Titles, asked for beside the turns (spec 15 with its ruling).
+//! Titles, asked for beside the turns (`docs/reference/turn.md#titles`).
 //!
 //! After the first answer of an untitled Session that no other one began, a request of its own asks a model for a title. It
 //! runs on a task of its own: no turn waits for it, and the Session is idle while it runs. Its end is a fact in any case,

@@ -4,7 +4,7 @@ use super::{Capture, Changes, Files, FilesError, Plan, Transfer, Tree, Undo};
 use crate::Boxed;
 use std::io::ErrorKind;
 
-/// No files: outside git, or where git cannot work. Every method says so (spec 11: talk only, said so).
+/// No files: outside git, or where git cannot work. Every method says so (`docs/reference/revert.md#files`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NoFiles {
     why: String,

@@ -1,4 +1,4 @@
-//! From the captures of some steps to a plan (spec 11).
+//! From the captures of some steps to a plan (`docs/reference/revert.md#files`).
 //!
 //! A file returns to what it was when the first of the steps that touched it began. It must stand as the last of them
 //! left it; otherwise somebody changed it since, and it stays. What an earlier stage restored is first thought back to

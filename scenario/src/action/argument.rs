@@ -82,7 +82,7 @@ pub enum Revert {
     To {
         /// The n-th user message, from 1.
         user: u64,
-        /// Whether the files go with it; an addition to FORMAT.
+        /// Whether the files go with it; an addition to `fixtures/scenarios/FORMAT.md`.
         files: bool,
     },
     /// The staged one is dropped.
@@ -154,7 +154,7 @@ pub(super) fn duration(at: &At<'_>) -> Result<u64, Invalid> {
     if number.is_empty() {
         return Err(at.invalid(format!("{text:?} is no duration: the number is missing")));
     }
-    // Times stay below 2^53 (DESIGN section 2): a hundred thousand years are enough to move on by.
+    // Times stay below 2^53 (`docs/reference/events.md#forms`): a hundred thousand years are enough to move on by.
     let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     ms.filter(|ms| *ms < 1 << 51).ok_or_else(|| at.invalid(format!("{text} is too long")))
 }

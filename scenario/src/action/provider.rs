@@ -57,7 +57,7 @@ pub struct Failing {
     pub retry_after_ms: Option<u64>,
     /// Text that arrives before it fails.
     pub after_text: Option<String>,
-    /// What it reports to have used before it fails; an addition to FORMAT.
+    /// What it reports to have used before it fails; an addition to `fixtures/scenarios/FORMAT.md`.
     pub usage: Option<Usage>,
 }
 

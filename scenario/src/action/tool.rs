@@ -28,7 +28,8 @@ pub struct Tool {
     pub permission: Option<String>,
     /// Runs while the tool runs.
     pub during: Vec<Action>,
-    /// What its first calls give, one after the other, in the place of all that; an addition to FORMAT for recordings.
+    /// What its first calls give, one after the other, in the place of all that; an addition to
+    /// `fixtures/scenarios/FORMAT.md` for recordings.
     pub results: Vec<Given>,
 }
 

@@ -1,5 +1,5 @@
 //! A process may die before and after any append: whatever it was doing is taken up again, nothing is lost, nothing is
-//! done twice (issue 5; spec 7.5, "At restart").
+//! done twice (`docs/reference/turn.md#crash-recovery`).
 
 use super::{Backend, Life, Player};
 use crate::Scenario;

@@ -25,7 +25,7 @@ pub(super) fn order(facts: &[Fact]) -> Vec<Key> {
     for fact in facts {
         match &fact.event {
             Event::Context(ContextEvent::EpochStarted(started)) => {
-                merge(&mut started.parts.iter().map(|part| &part.key))
+                merge(&mut started.parts.iter().map(|part| &part.key));
             }
             Event::Context(ContextEvent::Admitted(admitted)) => merge(&mut admitted.keys.iter()),
             _ => {}

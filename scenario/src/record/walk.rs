@@ -89,13 +89,13 @@ impl<'a> Walk<'a> {
                 self.external(fact.seq, json!({ "admit": { "id": id, "text": text, "delivery": admitted.delivery } }))?;
             }
             Event::Input(InputEvent::Withdrawn(withdrawn)) => {
-                self.external(fact.seq, json!({ "cancel": withdrawn.input }))?
+                self.external(fact.seq, json!({ "cancel": withdrawn.input }))?;
             }
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
-                self.external(fact.seq, json!({ "agent": switched.agent }))?
+                self.external(fact.seq, json!({ "agent": switched.agent }))?;
             }
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
-                self.external(fact.seq, json!({ "model": switched.model }))?
+                self.external(fact.seq, json!({ "model": switched.model }))?;
             }
             Event::Session(SessionEvent::Moved(moved)) => {
                 self.external(fact.seq, json!({ "move": moved.location.directory }))?;

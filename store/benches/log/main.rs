@@ -41,7 +41,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         match argument.as_str() {
             "--appends" => wanted.appends = arguments.next().ok_or("--appends needs a number")?.parse()?,
             "--megabytes" => {
-                wanted.sustained = arguments.next().ok_or("--megabytes needs a number")?.parse::<usize>()? * 1_000_000
+                wanted.sustained = arguments.next().ok_or("--megabytes needs a number")?.parse::<usize>()? * 1_000_000;
             }
             "--events" => wanted.events = arguments.next().ok_or("--events needs a number")?.parse()?,
             "--dir" => {
@@ -49,7 +49,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
                 PLACE.set(dir.into()).map_err(|_| "--dir may stand once")?;
             }
             "--cache" => {
-                wanted.tuning.sled_cache = arguments.next().ok_or("--cache needs a number")?.parse::<u64>()? << 20
+                wanted.tuning.sled_cache = arguments.next().ok_or("--cache needs a number")?.parse::<u64>()? << 20;
             }
             // Cargo says this to every bench.
             "--bench" => {}

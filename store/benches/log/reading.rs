@@ -189,7 +189,7 @@ async fn verify(log: &DiskLog, records: &[Record]) -> Result<(), Box<dyn Error>>
         let (_, took) = timed(|| {
             records.iter().for_each(|(_, _, bytes)| {
                 black_box(Digest::of(bytes));
-            })
+            });
         });
         its.push(took);
     }

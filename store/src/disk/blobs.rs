@@ -1,4 +1,4 @@
-//! Blobs: large texts in files named by the hash of their content (DESIGN section 3).
+//! Blobs: large texts in files named by the hash of their content (`docs/reference/store.md#blobs`).
 
 use super::files::{Disk, How, read_whole};
 use super::report::Remark;

@@ -1,4 +1,5 @@
-//! The committer: one thread that makes Batches durable, in groups, and acknowledges them (DESIGN section 3).
+//! The committer: one thread that makes Batches durable, in groups, and acknowledges them
+//! (`docs/reference/store.md#writing`).
 
 use super::filler::Fill;
 use super::frame::{self, HEADER, Kind};

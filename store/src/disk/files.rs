@@ -1,6 +1,6 @@
 //! The file layer: everything the store asks of a file system, so that a laboratory can stand in for one.
 //!
-//! sled writes its own files past this layer; the store never trusts them alone (DESIGN section 3).
+//! sled writes its own files past this layer; the store never trusts them alone (`docs/reference/store.md#sled`).
 
 use super::at;
 use super::folder::Folder;

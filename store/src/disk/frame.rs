@@ -1,4 +1,4 @@
-//! A frame: what stands in the journal and, byte for byte, in sled (DESIGN section 3).
+//! A frame: what stands in the journal and, byte for byte, in sled (`docs/reference/store.md#frames-and-segments`).
 //!
 //! ```text
 //! magic FF 41 6E 6C | format u8 | kind u8 | in_group u16 | length u32 | crc32c u32 | position u64 | payload

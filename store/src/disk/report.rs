@@ -1,4 +1,5 @@
-//! What opening a store tells: every place that was damaged, mended, cut off or rebuilt (DESIGN section 3).
+//! What opening a store tells: every place that was damaged, mended, cut off or rebuilt
+//! (`docs/reference/store.md#recovery`).
 
 use super::at::Unexpected;
 use crate::displaced::Displaced;

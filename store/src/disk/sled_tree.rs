@@ -1,4 +1,4 @@
-//! sled, used so that its faults cannot hurt (DESIGN section 3; `docs/durability.md` lists them).
+//! sled, used so that its faults cannot hurt (`docs/durability.md#why-two-copies-and-why-sled-is-not-trusted`).
 //!
 //! One tree; key = Session ++ first Seq, value = the frame of the journal as a [`record`]. Never `flush_async`; opened in
 //! a thread of its own, since a damaged file makes it panic; every call that reads is guarded the same way.

@@ -1,4 +1,4 @@
-//! Proof that the words and the folds of Annals are `no_std` (DESIGN section 1).
+//! Proof that the words and the folds of Annals are `no_std` (`ARCHITECTURE.md#invariants`).
 //!
 //! A panic handler may exist once in a program, and `std` brings one: this library has its own, so it would not build
 //! if anything below `annals-core` or `annals-projections` brought `std` along. `.ci/run` links it into a C program

@@ -156,7 +156,7 @@ impl Story {
             let request = rebuild(&before, &sent, &*self.session.blobs())?;
             let body = encode(&request, self.session.id())?.ok_or("it is encoded")?;
             assert_eq!(sent.wire, Some(Digest::of(&body.bytes)));
-            bodies.push(body.bytes.to_vec());
+            bodies.push(body.bytes.clone());
         }
         let received = server.received();
         assert!(received.len() <= bodies.len(), "every request that was sent is in the log");

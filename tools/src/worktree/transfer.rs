@@ -1,4 +1,4 @@
-//! Uncommitted changes, on their way from one checkout of a project to another (spec 12).
+//! Uncommitted changes, on their way from one checkout of a project to another (`docs/reference/revert.md#moves`).
 //!
 //! Three separate steps, so that a move can be recorded between them: take at the source, apply at the destination,
 //! discard at the source. Both changes of files are plans, carried out all or nothing.

@@ -96,8 +96,8 @@ struct Known {
     after: World,
 }
 
-/// What an undo must leave, by the words of the spec: every path that the removed steps changed, and that nobody
-/// changed since, is as it was before the first of them; everything else is as it is.
+/// What an undo must leave (`docs/reference/revert.md#files`): every path that the removed steps changed, and that
+/// nobody changed since, is as it was before the first of them; everything else is as it is.
 fn expected(now: &World, steps: &[Known]) -> World {
     let mut world = now.clone();
     for path in PATHS {

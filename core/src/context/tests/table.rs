@@ -1,4 +1,4 @@
-//! The decision tables of system-context section 3, row by row, and how rows add up.
+//! The decision tables of `docs/reference/context.md#decisions`, row by row, and how rows add up.
 
 use alloc::format;
 use alloc::string::String;

@@ -1,5 +1,5 @@
-//! Where a request is marked for the provider's cache (spec 13.3): the last tool, the last system text, the last text of
-//! the latest user message, and the newest result after it.
+//! Where a request is marked for the provider's cache (`docs/reference/wire.md#anthropic-messages-encoding-1`): the
+//! last tool, the last system text, the last text of the latest user message, and the newest result after it.
 
 use serde::Serialize;
 

@@ -58,7 +58,8 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
 }
 
 /// Whether a context message may stand where it is: after the user, results, or an assistant message that ends in a
-/// hosted call; before an answer, or last; and not beside another (spec 13.2).
+/// hosted call; before an answer, or last; and not beside another
+/// (`docs/reference/wire.md#anthropic-messages-encoding-1`).
 fn is_native(messages: &[RequestMessage], at: usize) -> bool {
     let after = match at.checked_sub(1).and_then(|before| messages.get(before)) {
         None => false,

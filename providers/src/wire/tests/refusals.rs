@@ -1,4 +1,4 @@
-//! What statuses and bodies mean (spec 7.6 and 9.4).
+//! What statuses and bodies mean (`docs/reference/wire.md#errors`).
 
 use crate::provider::ProviderErrorKind;
 use crate::wire::{Protocol, RetryAdvice, refusal};

@@ -116,7 +116,7 @@ fn remarks(session: &SessionReport) -> Vec<(Tone, String)> {
             ));
         }
         Outcome::Failed { line, reason } => {
-            remarks.push((Tone::Bad, format!("stopped at line {line}: {}", plain(reason))))
+            remarks.push((Tone::Bad, format!("stopped at line {line}: {}", plain(reason))));
         }
     }
     if let (Some((changed, seq)), 1..) = (session.instead_of, session.new) {

@@ -118,7 +118,7 @@ impl Wanted {
             (true, false) => desk.remark(NOTHING),
             (false, true) => desk.remark(&format!("{count}; nothing was imported (--dry-run)")),
             (false, false) => {
-                desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"))
+                desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"));
             }
         }
         Ok(())

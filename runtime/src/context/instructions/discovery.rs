@@ -175,7 +175,8 @@ pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool 
 
 /// The instruction files that a successful read of `read` brings to light: in its directory and above, up to the
 /// project's root, where the Location's own upward path does not already tell them. Nearest first; `known` ones are
-/// left out. Each is to be recorded as `instruction.discovered` before the next boundary (seed 002).
+/// left out. Each is to be recorded as `instruction.discovered` before the next boundary
+/// (`docs/reference/context.md#instructions`).
 ///
 /// # Errors
 /// When a directory on the way cannot be looked at. The read stands all the same.

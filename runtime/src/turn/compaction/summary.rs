@@ -1,4 +1,4 @@
-//! The summary request: one attempt, one message, no tools (spec 9.3).
+//! The summary request: one attempt, one message, no tools (`docs/reference/compaction.md#the-summary-request`).
 
 use crate::bus::{Delta, Fragment, Notice};
 use crate::turn::single::{self, Ended, Said};

@@ -1,4 +1,4 @@
-//! Settlement: each call of an answer ends once, durably (spec 7.5 and 10).
+//! Settlement: each call of an answer ends once, durably (`docs/reference/turn.md#settlement`).
 
 use super::super::calls::{CallEnd, News};
 use super::{Reply, Stop};

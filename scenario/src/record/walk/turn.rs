@@ -50,7 +50,7 @@ impl Walk<'_> {
             Event::Step(StepEvent::RequestSent(sent)) => self.sent(fact.seq, sent)?,
             Event::Step(StepEvent::Started(_)) => self.attempt(|attempt| attempt.message = Some(fact.seq)),
             Event::Step(StepEvent::TextEnded(ended)) => {
-                self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false)
+                self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), false);
             }
             Event::Step(StepEvent::ReasoningEnded(ended)) => {
                 self.fragment(ended.text.resolve(recording.blobs.as_ref()).into_owned(), true);
