@@ -79,7 +79,11 @@ fn a_pin_on_an_imported_session_goes_to_a_fork_and_the_import_continues() {
         let pinned = annals.run(&["pin", "@last", "2"]);
         assert_eq!(pinned.status, 0, "{}", pinned.remarks);
         let fork = id(annals, "fork");
-        assert!(pinned.remarks.contains(&format!("pinned in a fork: {fork}")), "{}", pinned.remarks);
+        assert!(
+            pinned.remarks.contains(&format!("pinned the message at event 2 in a fork: {fork}")),
+            "{}",
+            pinned.remarks
+        );
         assert_eq!(json(annals, &["sessions"])[0]["id"], fork.as_str(), "the fork is the newest");
         // By the name of the imported session, the same fork is found again.
         assert_eq!(annals.run(&["pin", imported, "2"]).status, 2, "it is pinned already");
@@ -99,11 +103,11 @@ fn an_undo_that_is_staged_cleared_or_committed_never_ends_an_import() {
             assert_eq!(json(annals, &["sessions"]).as_array().map(Vec::len), Some(1), "what is refused makes no fork");
             assert_eq!(annals.run(&["revert", imported, "--clear"]).status, 0, "nothing is staged");
             assert_eq!(json(annals, &["sessions"]).as_array().map(Vec::len), Some(1));
-            let staged = annals.run(&["revert", imported, "--to", "1"]);
+            let staged = annals.run(&["revert", imported, "--to", "turn:1"]);
             assert_eq!(staged.status, 0, "{}", staged.remarks);
             assert!(staged.remarks.contains("in a fork: "), "{}", staged.remarks);
             assert_eq!(json(annals, &["revert", imported, "--clear"])["revert"], "cleared");
-            assert_eq!(annals.run(&["revert", imported, "--to", "1"]).status, 0);
+            assert_eq!(annals.run(&["revert", imported, "--to", "turn:1"]).status, 0);
             assert_eq!(json(annals, &["revert", imported, "--commit"])["revert"], "committed");
             assert_eq!(json(annals, &["sessions"]).as_array().map(Vec::len), Some(2));
         });

@@ -155,8 +155,10 @@ async fn a_call_that_was_open_at_the_cut_is_said_otherwise_in_a_fork() {
         let b = past(&log, None, fork).await.in_pages_of(records);
         let found = diff::sessions(&a, &b).await.unwrap();
         assert_eq!((found.first, found.inherited), (Some(1), a.until.0), "in pages of {records}");
-        let last = found.turns[0].b.as_ref().unwrap().entries.last().unwrap();
-        assert_eq!((last.label, last.text.as_str()), ("error", annals_projections::INTERRUPTED));
+        let entries = &found.turns[0].b.as_ref().unwrap().entries;
+        let ends: Vec<_> = entries.iter().rev().take(2).map(|entry| (entry.label, entry.text.as_str())).collect();
+        let ended = ("failed", "interrupted: Provider turn interrupted");
+        assert_eq!(ends, [ended, ("error", annals_projections::INTERRUPTED)]);
     }
 }
 

@@ -46,7 +46,12 @@ fn every_recorded_session_plays_again_to_the_same_views() {
     assert!(failed.is_empty(), "{} recordings do not hold:\n{}", failed.len(), failed.join("\n"));
     // What a log does not tell is said, and never guessed.
     let expected = [
+        "a-blocked-replacement-is-recorded-once: which incompatible value waits for a source that is unavailable",
+        "a-pin-keeps-a-message-through-compactions: `message.pinned`",
+        "a-second-block-by-the-same-keys-is-recorded: which incompatible value waits for a source that is unavailable",
         "agent-switch-while-a-change-is-observed: what happened while the sources were observed",
+        "an-unanswered-input-gets-its-turn-before-the-queue: what happened while the sources were observed",
+        "pins-after-the-boundary-go-with-a-revert: `message.pinned`",
         "switches-during-a-turn-apply-to-the-next-one: a switch while the sources were observed",
         "unavailable-source-blocks-a-removal-without-text: which incompatible value waits for a source that is unavailable",
         "unavailable-source-blocks-a-replacement: which incompatible value waits for a source that is unavailable",

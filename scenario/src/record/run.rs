@@ -159,6 +159,7 @@ impl Attempt {
         if let Some(error) = self.error {
             attempt.insert("error".to_owned(), Value::Object(error));
             attempt.extend(self.text.map(|text| ("after_text".to_owned(), json!(text))));
+            attempt.extend(self.usage.map(|usage| ("usage".to_owned(), json!(usage))));
             return Value::Object(attempt);
         }
         let default = if self.calls.is_empty() { Finish::Stop } else { Finish::ToolCalls };

@@ -143,7 +143,7 @@ fn an_imported_session_is_continued_in_a_fork_and_its_import_continues() {
     for (prompt, said, sessions) in [("go on", "Gone on.\n", 2), ("and on", "And on.\n", 2)] {
         let answer = person.annals(&["run", "-s", &id, "-m", "mock/one", "--agent", "build", prompt]);
         assert_eq!(answer.out, said, "{}", answer.remarks);
-        assert_eq!(answer.remarks.contains("continued in a fork: "), prompt == "go on", "{}", answer.remarks);
+        assert_eq!(answer.remarks.contains("continuing as a fork"), prompt == "go on", "{}", answer.remarks);
         assert_eq!(person.json(&["sessions", "--json"]).as_array().map(Vec::len), Some(sessions));
     }
     assert!(model.received()[1].to_string().contains("Gone on."), "the fork was continued");

@@ -84,8 +84,14 @@ impl Walk<'_> {
                     !stopped(run) && (more || run.attempts.last().is_some_and(|last| !last.calls.is_empty()))
                 });
             }
-            Event::Step(StepEvent::Failed(failed)) => self.failed(fact.seq, &failed.error)?,
-            Event::Step(StepEvent::RetryScheduled(retry)) => self.retried(fact.at, retry.at, &retry.error),
+            Event::Step(StepEvent::Failed(failed)) => {
+                self.attempt(|attempt| attempt.usage = failed.usage);
+                self.failed(fact.seq, &failed.error)?;
+            }
+            Event::Step(StepEvent::RetryScheduled(retry)) => {
+                self.attempt(|attempt| attempt.usage = retry.usage);
+                self.retried(fact.at, retry.at, &retry.error);
+            }
             Event::Message(MessageEvent::SyntheticAdded(_)) if self.run.as_ref().is_some_and(broke_off) => {}
             Event::Compaction(CompactionEvent::Started(started)) => {
                 match started.reason {
@@ -107,7 +113,13 @@ impl Walk<'_> {
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
                 let usage = failed.usage;
+                let died = failed.error.message.inline() == Some("Compaction interrupted");
                 self.attempt(|attempt| match usage {
+                    // Its process died, and the next run said so.
+                    None if died && failed.reason == CompactionReason::Manual => {
+                        (attempt.text, attempt.open) = (Some("what was lost".to_owned()), false);
+                        attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
+                    }
                     // An error attempt reports no usage: a blank summary fails, too, and does.
                     Some(_) => (attempt.text, attempt.usage, attempt.open) = (Some(String::new()), usage, false),
                     None => attempt.fail(&error),
