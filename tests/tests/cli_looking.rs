@@ -1,6 +1,5 @@
 //! Commands that look: nothing is written, and what is damaged is shown in few lines.
 
-#[allow(dead_code, reason = "other tests use the rest of it")]
 #[path = "cli/command.rs"]
 #[allow(dead_code, reason = "each test binary uses a part of it")]
 mod command;
