@@ -12,6 +12,7 @@ use crate::log::{AppendError, Position};
 use annals_core::codec::Header;
 use annals_core::{Batch, Seq, SessionId};
 use bytes::{Bytes, BytesMut};
+use rustix::io::Errno;
 use std::io;
 use std::ops::Range;
 use std::sync::mpsc::Sender;
@@ -204,12 +205,21 @@ impl Committer {
     fn rotate(&mut self, needed: usize) -> io::Result<()> {
         let bytes = self.shared.tuning.segment_bytes.max((super::segment::HEADER + needed) as u64);
         self.shared.check()?;
-        let writer = self.shared.journal.begin(self.next, bytes)?;
-        self.writer = Some(writer);
+        let begun = self.shared.journal.begin(self.next, bytes);
+        self.writer = Some(begun.map_err(|error| self.lost(error))?);
         let sessions = self.shared.lock().sessions.clone();
         // The keeper only goes when the store closes; what it misses is done at the next opening.
         let _ = self.upkeep.send(Upkeep::Rotated { sessions });
         Ok(())
+    }
+
+    /// What stands behind an error of a file that this thread itself has just made: where that one is missing, somebody removes
+    /// the store and has not come to what `Folder::check` looks at.
+    fn lost(&self, error: io::Error) -> io::Error {
+        match error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) {
+            true => Displaced::Removed { dir: self.shared.folder.path().to_owned() }.error(),
+            false => error,
+        }
     }
 
     fn publish(&mut self, mut group: Group, frames: Bytes, places: Vec<(Range<usize>, (SessionId, Seq))>) {
