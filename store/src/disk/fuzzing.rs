@@ -73,7 +73,7 @@ pub fn segment_of(batches: &[Vec<u8>]) -> Vec<u8> {
     out
 }
 
-/// The same as a packed segment: an input of [`packed`].
+/// The same as a packed segment: an input of `packed`.
 ///
 /// # Errors
 /// When it is too long.
