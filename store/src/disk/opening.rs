@@ -10,6 +10,7 @@ use super::private_copy::PrivateCopy;
 use super::rebuild;
 use super::recovery::{POSITION_MAX, Recovery};
 use super::report::{OpeningReport, Remark};
+use super::segment::Segment;
 use super::sessions::{Checkpoint, Sessions};
 use super::shared::{Recent, Shared, State, Tuning};
 use super::sled_tree::SledTree;
@@ -62,15 +63,16 @@ pub struct Opened {
 impl Opening {
     /// Opens it; `report` says what was done before. `in_order`: the owner before closed it.
     pub fn run(self, mut report: OpeningReport, in_order: bool) -> io::Result<Opened> {
-        let Self { layout, folder, identity, disk, tuning, aim } = self;
-        let (heads, checkpoint) = small_files(&layout, &*disk, &mut report)?;
+        let Self { layout, folder, identity, disk, tuning, aim } = &self;
+        let aim = *aim;
+        let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
         let known = heads.is_some() && checkpoint.is_some();
         let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
-        rebuild::finish(&layout, &folder, &*disk)?;
-        let existed = rebuild::is_there(&folder, &layout.sled().join("db"))?;
-        let sled = SledTree::open_in(&folder, &*disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
+        rebuild::finish(layout, folder, &**disk)?;
+        let existed = rebuild::is_there(folder, &layout.sled().join("db"))?;
+        let sled = SledTree::open_in(folder, &**disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment);
         if let (Ok(sled), false) = (&sled, existed) {
-            sled.settle(&*disk).map_err(io::Error::other)?;
+            sled.settle(&**disk).map_err(io::Error::other)?;
         }
         // Asking sled costs by the number of Sessions; after a clean shutdown the list of heads says as much.
         let reaches = match in_order && known && aim != Aim::Repair {
@@ -80,10 +82,10 @@ impl Opening {
         let evidence = heads.next.max(checkpoint).max(reaches).min(POSITION_MAX);
         let in_sled = || sled.as_ref().ok().cloned();
         let recovery = Recovery {
-            disk: &*disk,
-            layout: &layout,
-            identity: &identity,
-            tuning: &tuning,
+            disk: &**disk,
+            layout,
+            identity,
+            tuning,
             sled: &in_sled,
             evidence,
             sessions: heads,
@@ -93,34 +95,11 @@ impl Opening {
         let recovered = recovery.run()?;
         report.remarks.extend(recovered.remarks);
         let next = recovered.sessions.next;
-        let shared = Arc::new(Shared {
-            journal: Journal::new(
-                disk.clone(),
-                layout.journal(),
-                identity.id,
-                recovered.segments,
-                next,
-                tuning.read_room,
-            ),
-            blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
-            layout,
-            folder,
-            id: identity.id,
-            disk,
-            tuning,
-            sled: RwLock::new(None),
-            checkpoint: AtomicU64::new(checkpoint.min(next)),
-            state: Mutex::new(State::of(recovered.sessions)),
-            filled: AtomicU64::new(next),
-            recent: RwLock::new(Recent::default()),
-            lag: Mutex::new(0),
-            lag_fell: Condvar::new(),
-            length: Mutex::new(Some(watch::Sender::new(Position(next)))),
-            ahead: Mutex::default(),
-            closed: AtomicBool::new(false),
-            copy: None,
-            remarks: Mutex::default(),
-        });
+        let mut shared = self.shared(recovered.segments, recovered.sessions);
+        shared.checkpoint = AtomicU64::new(checkpoint.min(next));
+        shared.filled = AtomicU64::new(next);
+        shared.length = Mutex::new(Some(watch::Sender::new(Position(next))));
+        let shared = Arc::new(shared);
         let compared = rebuild::compare(&shared, sled, existed, checkpoint, aim);
         *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
         report.caught_up = compared.caught_up;
@@ -144,20 +123,20 @@ pub struct Looked {
 impl Opening {
     /// Reads what opening reads, and changes nothing: what is damaged is mended in memory.
     pub fn look(self) -> io::Result<Looked> {
-        let Self { layout, folder, identity, disk, tuning, .. } = self;
+        let Self { layout, folder, identity, disk, tuning, .. } = &self;
         let mut report = OpeningReport::default();
         // In this order: the journal that is listed later has everything that the list of heads has.
-        let (heads, checkpoint) = small_files(&layout, &*disk, &mut report)?;
+        let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
         let checkpoint = checkpoint.map(|checkpoint| checkpoint.next);
         let heads = heads.unwrap_or_default();
         let evidence = heads.next.max(checkpoint.unwrap_or(0)).min(POSITION_MAX);
-        let copy = PrivateCopy::of(&layout, folder.clone(), &tuning);
+        let copy = PrivateCopy::of(layout, folder.clone(), tuning);
         let in_sled = || copy.get();
         let recovery = Recovery {
-            disk: &*disk,
-            layout: &layout,
-            identity: &identity,
-            tuning: &tuning,
+            disk: &**disk,
+            layout,
+            identity,
+            tuning,
             sled: &in_sled,
             evidence,
             sessions: heads,
@@ -166,14 +145,23 @@ impl Opening {
         };
         let recovered = recovery.run()?;
         report.remarks.extend(recovered.remarks);
-        let next = recovered.sessions.next;
-        let shared = Arc::new(Shared {
+        let mut shared = self.shared(recovered.segments, recovered.sessions);
+        // Nothing was given to the copy of sled, so that nothing is ever mended there.
+        shared.sled = RwLock::new(copy.opened());
+        shared.copy = Some(copy);
+        Ok(Looked { shared: Arc::new(shared), report, checkpoint })
+    }
+
+    /// The store as it is read after recovery: nothing was given to sled, nobody writes.
+    fn shared(self, segments: Vec<Arc<Segment>>, sessions: Sessions) -> Shared {
+        let Self { layout, folder, identity, disk, tuning, aim: _ } = self;
+        Shared {
             journal: Journal::new(
                 disk.clone(),
                 layout.journal(),
                 identity.id,
-                recovered.segments,
-                next,
+                segments,
+                sessions.next,
                 tuning.read_room,
             ),
             blobs: Arc::new(BlobFiles::new(disk.clone(), layout.blobs())),
@@ -182,10 +170,9 @@ impl Opening {
             id: identity.id,
             disk,
             tuning,
-            sled: RwLock::new(copy.opened()),
+            sled: RwLock::new(None),
             checkpoint: AtomicU64::new(0),
-            state: Mutex::new(State::of(recovered.sessions)),
-            // Nothing was given to the copy of sled, so that nothing is ever mended there.
+            state: Mutex::new(State::of(sessions)),
             filled: AtomicU64::new(0),
             recent: RwLock::new(Recent::default()),
             lag: Mutex::new(0),
@@ -193,10 +180,9 @@ impl Opening {
             length: Mutex::default(),
             ahead: Mutex::default(),
             closed: AtomicBool::new(false),
-            copy: Some(copy),
+            copy: None,
             remarks: Mutex::default(),
-        });
-        Ok(Looked { shared, report, checkpoint })
+        }
     }
 }
 
