@@ -63,7 +63,7 @@ pub const REPEATED: &str = "Repeated call: ";
 
 impl Calls {
     /// Forgets used-up ids. Bounds a saved view that only looks.
-    pub fn let_go(&mut self) {
+    pub fn evict(&mut self) {
         self.used.clear();
         self.for_looking = true;
     }

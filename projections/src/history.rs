@@ -30,7 +30,7 @@ pub struct History {
     pins: Vec<(Seq, Seq, bool)>,
     /// Pruned calls, and where each was pruned first.
     pruned: BTreeMap<CallId, Seq>,
-    /// Messages that are not selected and older than this were let go: see [`History::let_go`].
+    /// Messages that are not selected and older than this were let go: see [`History::evict`].
     complete_from: Seq,
     /// Set when something let go is needed again.
     stale: bool,
@@ -88,7 +88,7 @@ impl History {
 
     /// Lets go of what is not selected: what a saved view need not hold. Answers stay the same until a revert or an undo
     /// reaches behind the newest compaction; then the view is stale.
-    pub fn let_go(&mut self) {
+    pub fn evict(&mut self) {
         let Some(compaction) = self.standing() else { return };
         let selected: BTreeSet<Seq> = self.selected().map(|message| message.seq).collect();
         self.messages.list.retain(|message| message.seq >= compaction || selected.contains(&message.seq));

@@ -61,7 +61,7 @@ impl Admission {
 pub struct Inbox {
     /// Admitted, not promoted, in order of admission.
     pub pending: Vec<Pending>,
-    /// Used-up ids, inherited ones included; empty after [`Inbox::let_go`].
+    /// Used-up ids, inherited ones included; empty after [`Inbox::evict`].
     pub used: BTreeMap<InputId, Admission>,
     /// Whether used-up ids were let go: such a view is for looking, not for admitting.
     pub for_looking: bool,
@@ -81,7 +81,7 @@ impl Inbox {
     }
 
     /// Forgets used-up ids. Bounds a saved view that only looks.
-    pub fn let_go(&mut self) {
+    pub fn evict(&mut self) {
         self.used.clear();
         self.for_looking = true;
     }

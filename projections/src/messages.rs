@@ -42,7 +42,7 @@ impl Messages {
 
     /// Lets go of every message that no later record can change: what is left are those with open calls, and that of the
     /// newest step. What later records make and change stays the same.
-    pub fn let_go(&mut self) {
+    pub fn evict(&mut self) {
         let (open, step) = (&self.open, self.step);
         self.list.retain(|message| step == Some(message.seq) || open.iter().any(|(holder, _)| *holder == message.seq));
     }

@@ -30,7 +30,7 @@ pub struct RequestMark {
 /// Every request of a Session, its own ones only.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Requests {
-    /// In order; after [`Requests::let_go`] the newest ones.
+    /// In order; after [`Requests::evict`] the newest ones.
     pub marks: Vec<RequestMark>,
     /// How many older marks were let go.
     pub dropped: u64,
@@ -38,7 +38,7 @@ pub struct Requests {
 
 impl Requests {
     /// Keeps the newest `keep` marks. Bounds a saved view.
-    pub fn let_go(&mut self, keep: usize) {
+    pub fn evict(&mut self, keep: usize) {
         let old = self.marks.len().saturating_sub(keep);
         self.marks.drain(..old);
         self.dropped += old as u64;

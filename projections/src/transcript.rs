@@ -29,7 +29,7 @@ pub struct TranscriptItem {
 /// The transcript as an index. [`Transcript::reach`] says which records give the messages of a range.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Transcript {
-    /// Every message, by Seq; after [`Transcript::let_go`] the newest ones.
+    /// Every message, by Seq; after [`Transcript::evict`] the newest ones.
     pub items: Vec<TranscriptItem>,
     /// How many older items were let go.
     pub dropped: u64,
@@ -58,7 +58,7 @@ impl Transcript {
     }
 
     /// Keeps the newest `keep` items: all that a first screen needs. Bounds a saved view, changes no item it keeps.
-    pub fn let_go(&mut self, keep: usize) {
+    pub fn evict(&mut self, keep: usize) {
         let old = self.items.len().saturating_sub(keep);
         self.items.drain(..old);
         self.dropped += old as u64;

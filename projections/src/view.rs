@@ -50,12 +50,12 @@ impl SessionView {
 
     /// Lets go of what grows with the log and is not shown on a first screen: the form for looking. Its size is bounded
     /// by what is shown. A writer resumes from the whole view.
-    pub fn let_go(&mut self) {
-        self.history.let_go();
-        self.transcript.let_go(SCREENS);
-        self.requests.let_go(SCREENS);
-        self.inbox.let_go();
-        self.calls.let_go();
+    pub fn evict(&mut self) {
+        self.history.evict();
+        self.transcript.evict(SCREENS);
+        self.requests.evict(SCREENS);
+        self.inbox.evict();
+        self.calls.evict();
     }
 
     /// Every anomaly, by Seq.

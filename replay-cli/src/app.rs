@@ -1,15 +1,15 @@
 //! The command line: global options, the commands, and how a run ends.
 
+use crate::command_context::CommandContext;
 use crate::commands;
 use crate::config::Environment;
-use crate::desk::Desk;
 use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
 use crate::escape::{EscapingWriter, Form, is_unsafe};
-use crate::look::{Look, Tone};
 use crate::pager::Output;
-use crate::place::{Place, VARIABLE};
 use crate::remarks::Remarks;
+use crate::store_path::{Place, VARIABLE};
+use crate::style::{Emphasis, Style};
 use annals_core::Time;
 use annals_store::disk::Displaced;
 use clap::builder::Styles;
@@ -164,44 +164,44 @@ impl Command {
         }
     }
 
-    async fn run(&self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    async fn run(&self, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
         match self {
-            Self::Run(args) => commands::run::run(args, desk, out).await,
-            Self::Chat(args) => commands::chat::run(args, desk, out).await,
-            Self::Rerun(args) => commands::rerun::run(args, desk, out).await,
-            Self::Replay(args) => commands::replay::run(args, desk, out).await,
-            Self::Sessions(args) => commands::sessions::run(args, desk, out).await,
-            Self::Tree(args) => commands::tree::run(args, desk, out).await,
-            Self::Search(args) => commands::search::run(args, desk, out).await,
-            Self::Log(args) => commands::log::run(args, desk, out).await,
-            Self::Show(args) => commands::show::run(args, desk, out).await,
-            Self::History(args) => commands::history::run(args, desk, out).await,
-            Self::Transcript(args) => commands::transcript::run(args, desk, out).await,
-            Self::Context(args) => commands::context::run(args, desk, out).await,
-            Self::Usage(args) => commands::usage::run(args, desk, out).await,
-            Self::Requests(args) => commands::requests::run(args, desk, out).await,
-            Self::Diff(args) => commands::diff::run(args, desk, out).await,
-            Self::Why(args) => commands::why::run(args, desk, out).await,
-            Self::When(args) => commands::when::run(args, desk, out).await,
-            Self::Cache(args) => commands::cache::run(args, desk, out).await,
-            Self::Bisect(args) => commands::bisect::run(args, desk, out).await,
-            Self::Fixture(args) => commands::fixture::run(args, desk, out).await,
-            Self::Certify(args) => commands::certify::run(args, desk, out).await,
-            Self::Import(args) => commands::import::run(args, desk, out).await,
-            Self::Export(args) => commands::export::run(args, desk, out).await,
-            Self::Verify(args) => commands::verify::run(args, desk, out).await,
-            Self::Compactions(args) => commands::compactions::run(args, desk, out).await,
-            Self::Fork(args) => commands::fork::run(args, desk, out).await,
-            Self::Move(args) => commands::moving::run(args, desk, out).await,
-            Self::Inbox(args) => commands::inbox::run(args, desk, out).await,
-            Self::Revert(args) => commands::revert::run(args, desk, out).await,
-            Self::Pin(args) => commands::pin::run(args, desk).await,
-            Self::Unpin(args) => commands::pin::run_unpin(args, desk).await,
-            Self::Scenario(args) => commands::scenario::run(args, desk, out).await,
-            Self::Schema(args) => commands::schema::run(args, desk, out),
-            Self::Config(args) => commands::config::run(args, desk, out),
-            Self::Models(args) => commands::models::run(args, desk, out),
-            Self::Doctor(args) => commands::doctor::run(args, desk, out).await,
+            Self::Run(args) => commands::run::run(args, cli, out).await,
+            Self::Chat(args) => commands::chat::run(args, cli, out).await,
+            Self::Rerun(args) => commands::rerun::run(args, cli, out).await,
+            Self::Replay(args) => commands::replay::run(args, cli, out).await,
+            Self::Sessions(args) => commands::sessions::run(args, cli, out).await,
+            Self::Tree(args) => commands::tree::run(args, cli, out).await,
+            Self::Search(args) => commands::search::run(args, cli, out).await,
+            Self::Log(args) => commands::log::run(args, cli, out).await,
+            Self::Show(args) => commands::show::run(args, cli, out).await,
+            Self::History(args) => commands::history::run(args, cli, out).await,
+            Self::Transcript(args) => commands::transcript::run(args, cli, out).await,
+            Self::Context(args) => commands::context::run(args, cli, out).await,
+            Self::Usage(args) => commands::usage::run(args, cli, out).await,
+            Self::Requests(args) => commands::requests::run(args, cli, out).await,
+            Self::Diff(args) => commands::diff::run(args, cli, out).await,
+            Self::Why(args) => commands::why::run(args, cli, out).await,
+            Self::When(args) => commands::when::run(args, cli, out).await,
+            Self::Cache(args) => commands::cache::run(args, cli, out).await,
+            Self::Bisect(args) => commands::bisect::run(args, cli, out).await,
+            Self::Fixture(args) => commands::fixture::run(args, cli, out).await,
+            Self::Certify(args) => commands::certify::run(args, cli, out).await,
+            Self::Import(args) => commands::import::run(args, cli, out).await,
+            Self::Export(args) => commands::export::run(args, cli, out).await,
+            Self::Verify(args) => commands::verify::run(args, cli, out).await,
+            Self::Compactions(args) => commands::compactions::run(args, cli, out).await,
+            Self::Fork(args) => commands::fork::run(args, cli, out).await,
+            Self::Move(args) => commands::moving::run(args, cli, out).await,
+            Self::Inbox(args) => commands::inbox::run(args, cli, out).await,
+            Self::Revert(args) => commands::revert::run(args, cli, out).await,
+            Self::Pin(args) => commands::pin::run(args, cli).await,
+            Self::Unpin(args) => commands::pin::run_unpin(args, cli).await,
+            Self::Scenario(args) => commands::scenario::run(args, cli, out).await,
+            Self::Schema(args) => commands::schema::run(args, cli, out),
+            Self::Config(args) => commands::config::run(args, cli, out),
+            Self::Models(args) => commands::models::run(args, cli, out),
+            Self::Doctor(args) => commands::doctor::run(args, cli, out).await,
             Self::Completions(args) => commands::completions::run::<App>(args, out),
         }
     }
@@ -213,7 +213,7 @@ pub struct Surroundings {
     /// What `ANNALS_STORE` holds.
     pub store: Option<OsString>,
     /// How answers look unless options say otherwise.
-    pub look: Look,
+    pub style: Style,
     /// Where remarks go, and how they look.
     pub remarks: Remarks,
     /// Whether a person looks at the answer: then it may be paged.
@@ -230,8 +230,8 @@ impl Surroundings {
         let (out, remarks) = (io::stdout().is_terminal(), io::stderr().is_terminal());
         Self {
             store: std::env::var_os(VARIABLE),
-            look: look(out),
-            remarks: Remarks::new(Box::new(io::stderr()), look(remarks), remarks),
+            style: style(out),
+            remarks: Remarks::new(Box::new(io::stderr()), style(remarks), remarks),
             paged: out,
             environment: Environment::of_process(),
             reports: true,
@@ -262,7 +262,7 @@ pub fn run(
         Ok(Verdict::BadNews) => 1,
         Err(error) if error.is_closed_pipe() => 0,
         Err(error) => {
-            remarks.say(Tone::Bad, &error.shown(remarks.look()));
+            remarks.say(Emphasis::Bad, &error.shown(remarks.style()));
             error.status()
         }
     }
@@ -299,24 +299,24 @@ fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Opti
 impl App {
     fn run(&self, surroundings: Surroundings, out: Option<&mut (dyn Write + Send)>) -> Result<Verdict, CliError> {
         let global = &self.global;
-        let Surroundings { store, look, remarks, paged, environment, reports } = surroundings;
+        let Surroundings { store, style, remarks, paged, environment, reports } = surroundings;
         let colour = |found: bool| match global.color {
             When::Auto => found,
             When::Always => true,
             When::Never => false,
         };
-        let mut desk = Desk::new(
+        let mut cli = CommandContext::new(
             Place::of(global.store.as_deref(), store.as_deref())?,
             global.store.clone(),
             global.file.clone(),
-            Look { json: global.json, colour: colour(look.colour), ..look },
+            Style { json: global.json, colour: colour(style.colour), ..style },
             remarks.coloured(colour),
         )
         .in_environment(environment);
-        desk.watched = paged;
+        cli.watched = paged;
         if reports {
-            let filter = desk.environment.variables.get(diagnostics::VARIABLE);
-            desk.diagnostics = Diagnostics::install(global.verbose, filter.as_deref(), desk.remarks.clone())?;
+            let filter = cli.environment.variables.get(diagnostics::VARIABLE);
+            cli.diagnostics = Diagnostics::install(global.verbose, filter.as_deref(), cli.remarks.clone())?;
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let form = match (global.raw, self.command.gives_bytes(), global.json) {
@@ -329,9 +329,9 @@ impl App {
             runtime.block_on(async {
                 hear_of_limits();
                 let mut out = EscapingWriter::new(out, form);
-                let answer = self.command.run(&desk, &mut out).await;
+                let answer = self.command.run(&cli, &mut out).await;
                 let answer = answer.and_then(|verdict| out.finish().map(|()| verdict).map_err(CliError::from));
-                (answer, desk.close().await)
+                (answer, cli.close().await)
             })
         };
         let (answer, closed, finished) = match out {
@@ -346,16 +346,16 @@ impl App {
             }
         };
         if !matches!(answer, Ok(Verdict::Fine))
-            && let Some(path) = desk.diagnostics.written()
+            && let Some(path) = cli.diagnostics.written()
         {
-            desk.remark(&format!("diagnostics are in {}", path.display()));
+            cli.remark(&format!("diagnostics are in {}", path.display()));
         }
         let verdict = answer?;
         finished?;
         if let Err(CliError::File { source, .. }) = &closed
             && let Some(displaced) = source.get_ref().and_then(|error| error.downcast_ref::<Displaced>())
         {
-            desk.remark(&displaced.to_string());
+            cli.remark(&displaced.to_string());
             return Ok(Verdict::BadNews);
         }
         // What was acknowledged stands in the journal: lists that could not be written on closing only cost time later.
@@ -364,14 +364,14 @@ impl App {
         if let Err(error) = closed
             && !(full && verdict == Verdict::BadNews)
         {
-            desk.remark(&format!("{error}; nothing is lost, but the next opening takes longer"));
+            cli.remark(&format!("{error}; nothing is lost, but the next opening takes longer"));
         }
         Ok(verdict)
     }
 }
 
 /// How answers look on what they go to.
-fn look(terminal: bool) -> Look {
+fn style(terminal: bool) -> Style {
     let plain = std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
         || std::env::var_os("TERM").is_some_and(|term| term == "dumb");
     let columns = std::env::var("COLUMNS").ok().and_then(|columns| columns.parse::<usize>().ok());
@@ -379,5 +379,5 @@ fn look(terminal: bool) -> Look {
     let width = columns.or(measured.filter(|_| terminal)).unwrap_or(80).clamp(40, 400);
     let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
     let now = Time(u64::try_from(now.as_millis()).unwrap_or_default());
-    Look { width, colour: terminal && !plain, json: false, zone: TimeZone::system(), now }
+    Style { width, colour: terminal && !plain, json: false, zone: TimeZone::system(), now }
 }

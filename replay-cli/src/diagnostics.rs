@@ -11,8 +11,8 @@ pub use file::LogFile;
 
 use crate::error::CliError;
 use crate::layout::plain;
-use crate::look::Tone;
 use crate::remarks::Remarks;
+use crate::style::Emphasis;
 use annals_runtime::redaction::Redactor;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -203,7 +203,7 @@ impl State {
 
     fn show(&self, text: &str) {
         match &self.sink {
-            Sink::Remarks(remarks) => remarks.say(Tone::Warn, text),
+            Sink::Remarks(remarks) => remarks.say(Emphasis::Warn, text),
             // Whoever listened is gone; the file has it.
             Sink::Queue(queue) => drop(queue.send(text.to_owned())),
         }

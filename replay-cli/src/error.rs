@@ -2,7 +2,7 @@
 
 use crate::config::ConfigError;
 use crate::host_error::HostError;
-use crate::look::{Look, counted};
+use crate::style::{Style, counted};
 use annals_core::{Seq, SessionId, Time};
 use annals_import::{ImportError, RecogniseError};
 use annals_inspect::AskError;
@@ -378,9 +378,9 @@ impl CliError {
     }
 
     /// The message for whoever looks: with ages where there are times.
-    pub fn shown(&self, look: &Look) -> String {
+    pub fn shown(&self, style: &Style) -> String {
         match self {
-            Self::Ambiguous { name, count, newest } => ambiguous(name, *count, newest, Some(look)),
+            Self::Ambiguous { name, count, newest } => ambiguous(name, *count, newest, Some(style)),
             other => other.to_string(),
         }
     }
@@ -416,8 +416,8 @@ impl From<SharedError> for CliError {
 }
 
 /// The Sessions that a name fits: id, age, directory and title of each.
-fn ambiguous(name: &str, count: u64, newest: &[Candidate], look: Option<&Look>) -> String {
-    let when = |at: Time| look.map_or_else(|| at.to_string(), |look| look.short_age(at));
+fn ambiguous(name: &str, count: u64, newest: &[Candidate], style: Option<&Style>) -> String {
+    let when = |at: Time| style.map_or_else(|| at.to_string(), |style| style.short_age(at));
     let listed = newest.iter().map(|one| {
         let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
         format!("\n  {}  {:>10}  {place}  {}", one.session, when(one.updated), one.title)

@@ -9,58 +9,58 @@
 mod advice;
 pub mod chat;
 pub mod closing;
-mod conduct;
 mod configured;
 mod edge;
 mod elsewhere;
-mod equipment;
-mod held;
+mod empty_answer;
+mod frontend;
 mod idle;
+mod interaction;
 mod json_lines;
 mod lease;
 mod lines;
+mod local_services;
+mod location_cache;
 mod meter;
 pub mod opening;
-mod places;
+mod parts;
+mod pending;
 mod question;
-mod real_place;
 pub mod rerun;
+mod run_loop;
 mod screen;
 mod screen_questions;
 mod screen_tasks;
 mod screen_tools;
 mod server;
-mod show;
 mod signals;
-mod silence;
-mod stage;
 
 pub use crate::host_error::HostError;
 pub use advice::advice;
 pub use chat::Word;
-pub use conduct::{Ended, Goal, conduct};
 pub use configured::{Chosen, Options, configured};
-pub use equipment::{AtPlace, Equipment};
+pub use empty_answer::EmptyAnswer;
+pub use frontend::Frontend;
 pub use idle::{idle, leave};
+pub use interaction::Interaction;
 pub use json_lines::JsonLines;
 pub use lease::Lease;
 pub use lines::{Line, Lines};
-pub use places::Places;
-pub use question::{Manner, Question, Questions, reply};
-pub use real_place::RealPlace;
+pub use local_services::LocalServices;
+pub use location_cache::LocationCache;
+pub use parts::{HostParts, ServicesAt};
+pub use question::{ApprovalMode, Question, Questions, reply};
+pub use run_loop::{Ended, Job, run_interactive};
 pub use screen::Screen;
-pub use show::Show;
 pub use signals::{Signal, Signals};
-pub use silence::Silence;
-pub use stage::Stage;
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
 use crate::layout::plain;
-use crate::look::Tone;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
+use crate::style::Emphasis;
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sweep};
@@ -80,7 +80,7 @@ pub struct Host {
     pub runtime: Runtime,
     /// Reads the same log.
     pub reader: Reader,
-    places: Arc<Places>,
+    places: Arc<LocationCache>,
     store: PathBuf,
     /// The same folder, held open: it may be moved or replaced while the process runs.
     folder: Option<Folder>,
@@ -107,18 +107,23 @@ impl Host {
     ///
     /// # Errors
     /// When the system gives no entropy for ids.
-    pub fn open(desk: &Desk, reader: Reader, equipment: Equipment, questions: Questions) -> Result<Self, CliError> {
-        let store = std::path::absolute(desk.place.dir())
-            .map_err(|source| CliError::File { path: desk.place.dir().to_owned(), source })?;
-        desk.diagnostics.keep_in(&store);
+    pub fn open(
+        cli: &CommandContext,
+        reader: Reader,
+        parts: HostParts,
+        questions: Questions,
+    ) -> Result<Self, CliError> {
+        let store = std::path::absolute(cli.place.dir())
+            .map_err(|source| CliError::File { path: cli.place.dir().to_owned(), source })?;
+        cli.diagnostics.keep_in(&store);
         let folder = match Folder::open(&store) {
             // A file is run again without a store.
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
             opened => Some(opened.map_err(|source| CliError::File { path: store.clone(), source })?),
         };
         let application = ToolRegistry::default();
-        let Equipment { provider, definitions, mut settings, at_place, subagents } = equipment;
-        let places = Arc::new(Places::new(application.clone(), at_place, store.clone()));
+        let HostParts { provider, definitions, mut settings, services_at, subagents } = parts;
+        let places = Arc::new(LocationCache::new(application.clone(), services_at, store.clone()));
         settings.views = reader.saved().cloned();
         let (outputs, clock) = (Arc::new(OutputFolder::at(store.join(OUTPUTS))), Arc::new(SystemClock::local()));
         let ports = Ports {
@@ -136,7 +141,7 @@ impl Host {
             let task: Arc<dyn Tool> = Arc::new(TaskTool::of(&runtime, Subagents::new(subagents)));
             application.register([task]).map_err(HostError::from)?.detach();
         }
-        let (remarks, diagnostics) = (desk.remarks.clone(), desk.diagnostics.clone());
+        let (remarks, diagnostics) = (cli.remarks.clone(), cli.diagnostics.clone());
         let (leases, tidied) = (Mutex::default(), OnceCell::new());
         Ok(Self { runtime, reader, places, store, folder, remarks, diagnostics, leases, outputs, clock, tidied })
     }
@@ -160,7 +165,7 @@ impl Host {
 
     /// Says something beside the answer.
     pub(crate) fn say(&self, text: &str) {
-        self.remarks.say(Tone::Dim, &plain(text));
+        self.remarks.say(Emphasis::Dim, &plain(text));
     }
 
     /// Looks at a Location beforehand: it runs git, which takes its time. Says what a person should know of it.
@@ -177,7 +182,7 @@ impl Host {
         self.tidied.get_or_init(|| self.tidy()).await;
         self.places.prepare(location).await;
         for remark in self.places.remarks(location).await {
-            self.remarks.say(Tone::Warn, &remark);
+            self.remarks.say(Emphasis::Warn, &remark);
         }
         Ok(())
     }

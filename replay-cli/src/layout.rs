@@ -1,7 +1,7 @@
 //! Lines of text: wrapping by display width, and the sheet of three columns that timelines are drawn on.
 
 use crate::escape::{self, visible};
-use crate::look::{Look, Tone};
+use crate::style::{Emphasis, Style};
 use annals_core::Seq;
 use std::io::{self, Write};
 use unicode_width::UnicodeWidthStr;
@@ -85,7 +85,7 @@ pub struct Sheet<'a> {
     /// Where it goes.
     pub out: &'a mut dyn Write,
     /// How it looks.
-    pub look: &'a Look,
+    pub style: &'a Style,
     /// Columns of the label.
     label: usize,
     /// Whether what is drawn was undone.
@@ -94,14 +94,14 @@ pub struct Sheet<'a> {
 
 impl<'a> Sheet<'a> {
     /// A sheet whose labels have room for the usual words.
-    pub fn new(out: &'a mut dyn Write, look: &'a Look) -> Self {
-        Self { out, look, label: *LABEL.start(), undone: false }
+    pub fn new(out: &'a mut dyn Write, style: &'a Style) -> Self {
+        Self { out, style, label: *LABEL.start(), undone: false }
     }
 
     /// A sheet whose labels have room for these names, as far as that goes.
-    pub fn for_names<'n>(out: &'a mut dyn Write, look: &'a Look, names: impl IntoIterator<Item = &'n str>) -> Self {
+    pub fn for_names<'n>(out: &'a mut dyn Write, style: &'a Style, names: impl IntoIterator<Item = &'n str>) -> Self {
         let widest = names.into_iter().map(columns).filter(|width| width <= LABEL.end()).max().unwrap_or_default();
-        Self { label: widest.max(*LABEL.start()), ..Self::new(out, look) }
+        Self { label: widest.max(*LABEL.start()), ..Self::new(out, style) }
     }
 
     /// Where the text begins.
@@ -111,44 +111,44 @@ impl<'a> Sheet<'a> {
 
     /// Columns of the text.
     pub fn room(&self) -> usize {
-        self.look.width.saturating_sub(self.text()).max(20)
+        self.style.width.saturating_sub(self.text()).max(20)
     }
 
-    fn tone(&self, tone: Tone) -> Tone {
-        if self.undone { Tone::Dim } else { tone }
+    fn emphasis(&self, emphasis: Emphasis) -> Emphasis {
+        if self.undone { Emphasis::Dim } else { emphasis }
     }
 
     /// A line across the sheet, with words in it: `── 3 ───────── 20:11:19 ──`.
-    pub fn rule(&mut self, left: &str, right: &str, tone: Tone) -> io::Result<()> {
+    pub fn rule(&mut self, left: &str, right: &str, emphasis: Emphasis) -> io::Result<()> {
         let sides = columns(left) + columns(right) + 8 + if right.is_empty() { 0 } else { 2 };
-        if sides + 2 > self.look.width && !right.is_empty() {
-            self.rule(left, "", tone)?;
-            return writeln!(self.out, "     {}", self.look.paint(Tone::Dim, right));
+        if sides + 2 > self.style.width && !right.is_empty() {
+            self.rule(left, "", emphasis)?;
+            return writeln!(self.out, "     {}", self.style.paint(Emphasis::Dim, right));
         }
-        let line = "─".repeat(self.look.width.saturating_sub(sides).max(2));
-        let (dash, look) = (|text: &str| self.look.paint(Tone::Dim, text), self.look);
+        let line = "─".repeat(self.style.width.saturating_sub(sides).max(2));
+        let (dash, style) = (|text: &str| self.style.paint(Emphasis::Dim, text), self.style);
         let right = match right {
             "" => dash("──"),
-            right => format!(" {} {}", look.paint(Tone::Dim, right), dash("──")),
+            right => format!(" {} {}", style.paint(Emphasis::Dim, right), dash("──")),
         };
-        writeln!(self.out, "{} {} {}{right}", dash("────"), look.paint(tone, left), dash(&line))
+        writeln!(self.out, "{} {} {}{right}", dash("────"), style.paint(emphasis, left), dash(&line))
     }
 
     /// A row: its Seq, its label, its text wrapped, and something at the right end of its first line.
     pub fn row(
         &mut self,
         seq: Option<Seq>,
-        label: (&str, Tone),
-        text: (&str, Tone),
-        right: (&str, Tone),
+        label: (&str, Emphasis),
+        text: (&str, Emphasis),
+        right: (&str, Emphasis),
     ) -> io::Result<()> {
         let mark = if self.undone { "×" } else { "" };
         let seq = seq.map(|seq| format!("{mark}{seq}")).unwrap_or_default();
-        let (look, text_at, label_width) = (self.look, self.text(), self.label);
+        let (style, text_at, label_width) = (self.style, self.text(), self.label);
         let (named, right_text) = (name(label.0), name(right.0));
         let (label, right) = ((named.as_str(), label.1), (right_text.as_str(), right.1));
         let (label, text, right) =
-            ((label.0, self.tone(label.1)), (text.0, self.tone(text.1)), (right.0, self.tone(right.1)));
+            ((label.0, self.emphasis(label.1)), (text.0, self.emphasis(text.1)), (right.0, self.emphasis(right.1)));
         let reserved = if right.0.is_empty() { 0 } else { columns(right.0) + 2 };
         let (mut label_text, mut body) = (clip(label.0, label_width), text.0.to_owned());
         if columns(label.0) > label_width {
@@ -159,19 +159,19 @@ impl<'a> Sheet<'a> {
         let lines = first_narrower(&body, self.room(), reserved);
         for (at, line) in lines.iter().enumerate() {
             if at > 0 {
-                writeln!(self.out, "{:text_at$}{}", "", look.paint(text.1, line))?;
+                writeln!(self.out, "{:text_at$}{}", "", style.paint(text.1, line))?;
                 continue;
             }
             let head = format!(
                 "{}  {} ",
-                look.paint(Tone::Dim, &format!("{seq:>SEQ$}")),
-                look.paint(label.1, &pad(&label_text, label_width))
+                style.paint(Emphasis::Dim, &format!("{seq:>SEQ$}")),
+                style.paint(label.1, &pad(&label_text, label_width))
             );
             if right.0.is_empty() {
-                writeln!(self.out, "{}", format!("{head}{}", look.paint(text.1, line)).trim_end())?;
+                writeln!(self.out, "{}", format!("{head}{}", style.paint(text.1, line)).trim_end())?;
             } else {
                 let gap = self.room().saturating_sub(columns(line) + columns(right.0)).max(2);
-                let (line, right) = (look.paint(text.1, line), look.paint(right.1, right.0));
+                let (line, right) = (style.paint(text.1, line), style.paint(right.1, right.0));
                 writeln!(self.out, "{head}{line}{}{right}", " ".repeat(gap))?;
             }
         }
@@ -182,66 +182,66 @@ impl<'a> Sheet<'a> {
     pub fn row_brief(
         &mut self,
         seq: Option<Seq>,
-        label: (&str, Tone),
-        text: (&str, Tone),
+        label: (&str, Emphasis),
+        text: (&str, Emphasis),
         most: usize,
     ) -> io::Result<()> {
         let lines = wrap(text.0.trim(), self.room());
         let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
-        self.row(seq, label, (&lines.get(..shown).unwrap_or_default().join("\n"), text.1), ("", Tone::Dim))?;
+        self.row(seq, label, (&lines.get(..shown).unwrap_or_default().join("\n"), text.1), ("", Emphasis::Dim))?;
         if lines.len() > shown {
-            let left = crate::look::counted((lines.len() - shown) as u64, "more line");
+            let left = crate::style::counted((lines.len() - shown) as u64, "more line");
             let at = self.text();
-            writeln!(self.out, "{:at$}{}", "", self.look.paint(Tone::Dim, &format!("… {left}")))?;
+            writeln!(self.out, "{:at$}{}", "", self.style.paint(Emphasis::Dim, &format!("… {left}")))?;
         }
         Ok(())
     }
 
     /// More text below a row, whole and wrapped, behind a bar.
-    pub fn quote(&mut self, text: &str, tone: Tone) -> io::Result<()> {
+    pub fn quote(&mut self, text: &str, emphasis: Emphasis) -> io::Result<()> {
         let lines = wrap(text, self.room() - 2);
-        self.quoted(&lines, tone, usize::MAX)
+        self.quoted(&lines, emphasis, usize::MAX)
     }
 
     /// The beginning of a text below a row, behind a bar: at most `most` wrapped lines, then how many are left.
-    pub fn quote_brief(&mut self, text: &str, tone: Tone, most: usize) -> io::Result<()> {
+    pub fn quote_brief(&mut self, text: &str, emphasis: Emphasis, most: usize) -> io::Result<()> {
         let lines = wrap(text.trim_end().trim_start_matches('\n'), self.room() - 2);
-        self.quoted(&lines, tone, most)
+        self.quoted(&lines, emphasis, most)
     }
 
     /// The same for what has lines of its own, such as a listing: they are clipped, not wrapped, unless told whole.
-    pub fn quote_lines(&mut self, text: &str, tone: Tone, most: usize) -> io::Result<()> {
+    pub fn quote_lines(&mut self, text: &str, emphasis: Emphasis, most: usize) -> io::Result<()> {
         if most == WHOLE {
-            return self.quote(text.trim_end(), tone);
+            return self.quote(text.trim_end(), emphasis);
         }
         let text = text.trim_end().trim_start_matches('\n');
         let lines: Vec<String> = text.lines().map(|line| clip(line, self.room() - 2)).collect();
-        self.quoted(&lines, tone, most)
+        self.quoted(&lines, emphasis, most)
     }
 
     /// The end of a text below a row, behind a bar, after how many lines stood before it; lines are clipped.
-    pub fn quote_end(&mut self, before: usize, text: &str, tone: Tone) -> io::Result<()> {
+    pub fn quote_end(&mut self, before: usize, text: &str, emphasis: Emphasis) -> io::Result<()> {
         let mut lines: Vec<String> = text.lines().map(|line| clip(line, self.room() - 2)).collect();
         if before > 0 {
-            lines.insert(0, format!("… {}", crate::look::counted(before as u64, "earlier line")));
+            lines.insert(0, format!("… {}", crate::style::counted(before as u64, "earlier line")));
         }
-        self.quoted(&lines, tone, WHOLE)
+        self.quoted(&lines, emphasis, WHOLE)
     }
 
-    fn quoted(&mut self, lines: &[String], tone: Tone, most: usize) -> io::Result<()> {
+    fn quoted(&mut self, lines: &[String], emphasis: Emphasis, most: usize) -> io::Result<()> {
         if lines.iter().all(String::is_empty) {
             return Ok(());
         }
-        let (look, at, tone) = (self.look, self.text(), self.tone(tone));
-        let bar = look.paint(Tone::Dim, "│");
+        let (style, at, emphasis) = (self.style, self.text(), self.emphasis(emphasis));
+        let bar = style.paint(Emphasis::Dim, "│");
         // One line more costs no more than saying that it is left out.
         let shown = if lines.len() <= most.saturating_add(1) { lines.len() } else { most };
         for line in lines.iter().take(shown) {
-            writeln!(self.out, "{}", format!("{:at$}{bar} {}", "", look.paint(tone, line)).trim_end())?;
+            writeln!(self.out, "{}", format!("{:at$}{bar} {}", "", style.paint(emphasis, line)).trim_end())?;
         }
         if lines.len() > shown {
-            let left = crate::look::counted((lines.len() - shown) as u64, "more line");
-            writeln!(self.out, "{:at$}{bar} {}", "", look.paint(Tone::Dim, &format!("… {left}")))?;
+            let left = crate::style::counted((lines.len() - shown) as u64, "more line");
+            writeln!(self.out, "{:at$}{bar} {}", "", style.paint(Emphasis::Dim, &format!("… {left}")))?;
         }
         Ok(())
     }

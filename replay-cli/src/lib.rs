@@ -6,11 +6,9 @@
 #![warn(missing_docs)]
 
 pub mod app;
-pub mod bring;
+pub mod command_context;
 pub mod commands;
 pub mod config;
-pub mod damaged;
-pub mod desk;
 pub mod diagnostics;
 pub mod draw;
 pub mod error;
@@ -20,16 +18,18 @@ pub mod escape;
 pub mod fuzzing;
 pub mod host;
 mod host_error;
+pub mod import_into;
 pub mod json;
 pub mod layout;
-pub mod look;
 pub mod message;
 pub mod message_ref;
+pub mod offline;
 pub mod pager;
-pub mod place;
 pub mod pricing;
 pub mod progress;
 pub mod reader;
 pub mod remarks;
+pub mod salvage;
 pub mod schema;
-pub mod undoing;
+pub mod store_path;
+pub mod style;

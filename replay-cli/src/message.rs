@@ -1,7 +1,7 @@
 //! Draws messages whole, as `history` and `transcript` show them: nothing is cut.
 
 use crate::layout::{Sheet, name, plain};
-use crate::look::{Tone, duration, money, size, thousands};
+use crate::style::{Emphasis, duration, money, size, thousands};
 use annals_core::event::{Attachment, Finish};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{failed_exit, input_in_brief};
@@ -14,62 +14,66 @@ use std::io;
 /// When the output refuses.
 pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
     let seq = Some(message.seq);
-    let time = sheet.look.clock(message.at);
+    let time = sheet.style.clock(message.at);
     let right = if mark.is_empty() { time } else { format!("{mark} {time}") };
-    let right = (right.as_str(), Tone::Dim);
+    let right = (right.as_str(), Emphasis::Dim);
     match &message.body {
         Body::User { text, attachments, .. } => {
-            sheet.row(seq, ("user", Tone::User), (&plain(&text.resolve(blobs)), Tone::Plain), right)?;
+            sheet.row(seq, ("user", Emphasis::User), (&plain(&text.resolve(blobs)), Emphasis::Plain), right)?;
             attachments.iter().try_for_each(|attachment| attached(attachment, sheet))
         }
         Body::Assistant(assistant) => answer(message.seq, assistant, right.0, sheet, blobs),
         Body::System { keys, text } => {
             let keys: Vec<&str> = keys.iter().map(|key| key.as_str()).collect();
-            sheet.row(seq, ("system", Tone::Context), (&keys.join(", "), Tone::Context), right)?;
-            sheet.quote(&plain(&text.resolve(blobs)), Tone::Plain)
+            sheet.row(seq, ("system", Emphasis::Context), (&keys.join(", "), Emphasis::Context), right)?;
+            sheet.quote(&plain(&text.resolve(blobs)), Emphasis::Plain)
         }
         Body::Synthetic { text } => {
-            sheet.row(seq, ("runtime", Tone::Warn), (&plain(&text.resolve(blobs)), Tone::Plain), right)
+            sheet.row(seq, ("runtime", Emphasis::Warn), (&plain(&text.resolve(blobs)), Emphasis::Plain), right)
         }
         Body::Shell { command, output, exit } => {
             let exit = exit.filter(|exit| *exit != 0).map(|exit| format!("  (exit {exit})")).unwrap_or_default();
             let line = format!("$ {}{exit}", plain(&command.resolve(blobs)));
-            sheet.row(seq, ("shell", Tone::User), (&line, Tone::Plain), right)?;
-            sheet.quote(&plain(output.resolve(blobs).trim_end()), Tone::Plain)
+            sheet.row(seq, ("shell", Emphasis::User), (&line, Emphasis::Plain), right)?;
+            sheet.quote(&plain(output.resolve(blobs).trim_end()), Emphasis::Plain)
         }
         Body::Compaction { reason, summary, recent } => {
             let line = format!("{reason} compaction: what came before is summarised");
-            sheet.row(seq, ("compact", Tone::Context), (&line, Tone::Plain), right)?;
-            sheet.quote(&plain(&summary.resolve(blobs)), Tone::Plain)?;
+            sheet.row(seq, ("compact", Emphasis::Context), (&line, Emphasis::Plain), right)?;
+            sheet.quote(&plain(&summary.resolve(blobs)), Emphasis::Plain)?;
             if recent.is_empty() {
                 return Ok(());
             }
-            sheet.row(None, ("", Tone::Dim), ("kept as it was:", Tone::Dim), ("", Tone::Dim))?;
-            sheet.quote(&plain(&recent.resolve(blobs)), Tone::Dim)
+            sheet.row(None, ("", Emphasis::Dim), ("kept as it was:", Emphasis::Dim), ("", Emphasis::Dim))?;
+            sheet.quote(&plain(&recent.resolve(blobs)), Emphasis::Dim)
         }
-        Body::AgentSwitched { agent } => sheet.row(seq, ("agent", Tone::Strong), (agent.as_str(), Tone::Plain), right),
-        Body::ModelSwitched { model } => sheet.row(seq, ("model", Tone::Strong), (model.as_str(), Tone::Plain), right),
+        Body::AgentSwitched { agent } => {
+            sheet.row(seq, ("agent", Emphasis::Strong), (agent.as_str(), Emphasis::Plain), right)
+        }
+        Body::ModelSwitched { model } => {
+            sheet.row(seq, ("model", Emphasis::Strong), (model.as_str(), Emphasis::Plain), right)
+        }
     }
 }
 
 fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let called = attachment.name.as_deref().unwrap_or("a file");
     let line = format!("attached {} ({}, {})", name(called), attachment.mime, size(attachment.uri.bytes()));
-    sheet.row(None, ("", Tone::Dim), (&line, Tone::Dim), ("", Tone::Dim))
+    sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Dim), ("", Emphasis::Dim))
 }
 
 fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
     let head = name(&format!("{} on {}", answer.agent, answer.model));
-    sheet.row(Some(seq), ("assistant", Tone::Model), (&head, Tone::Dim), (right, Tone::Dim))?;
+    sheet.row(Some(seq), ("assistant", Emphasis::Model), (&head, Emphasis::Dim), (right, Emphasis::Dim))?;
     for content in &answer.content {
         match content {
             Content::Text { seq, text, .. } => {
                 let text = plain(text.resolve(blobs).trim_end());
-                sheet.row(Some(*seq), ("", Tone::Plain), (&text, Tone::Plain), ("", Tone::Dim))?;
+                sheet.row(Some(*seq), ("", Emphasis::Plain), (&text, Emphasis::Plain), ("", Emphasis::Dim))?;
             }
             Content::Reasoning { seq, text, .. } if !text.is_empty() => {
-                sheet.row(Some(*seq), ("reasoning", Tone::Dim), ("", Tone::Dim), ("", Tone::Dim))?;
-                sheet.quote(&plain(text.resolve(blobs).trim_end()), Tone::Dim)?;
+                sheet.row(Some(*seq), ("reasoning", Emphasis::Dim), ("", Emphasis::Dim), ("", Emphasis::Dim))?;
+                sheet.quote(&plain(text.resolve(blobs).trim_end()), Emphasis::Dim)?;
             }
             Content::Reasoning { .. } => {}
             Content::Tool(call) => tool(call, sheet, blobs)?,
@@ -77,7 +81,7 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
     }
     if let Some(error) = &answer.error {
         let line = format!("{}: {}", error.kind, plain(&error.message.resolve(blobs)));
-        sheet.row(None, ("failed", Tone::Bad), (&line, Tone::Bad), ("", Tone::Dim))?;
+        sheet.row(None, ("failed", Emphasis::Bad), (&line, Emphasis::Bad), ("", Emphasis::Dim))?;
     }
     let mut facts = Vec::new();
     match answer.finish {
@@ -96,38 +100,43 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
     if facts.is_empty() {
         return Ok(());
     }
-    sheet.row(None, ("", Tone::Dim), (&facts.join(" · "), Tone::Dim), ("", Tone::Dim))
+    sheet.row(None, ("", Emphasis::Dim), (&facts.join(" · "), Emphasis::Dim), ("", Emphasis::Dim))
 }
 
 fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result<()> {
     let took = call.settled.map(|(_, at)| duration(at.millis().saturating_sub(call.at.millis())));
     let took = took.unwrap_or_default();
     let text = call.error.as_ref().unwrap_or(&call.output).resolve(blobs);
-    let (right, tone) = match call.status {
+    let (right, emphasis) = match call.status {
         Status::Completed | Status::Error if let Some(exit) = failed_exit(call.structured.as_ref(), &text, blobs) => {
-            (format!("✗ exit {exit}  {took:>6}"), Tone::Bad)
+            (format!("✗ exit {exit}  {took:>6}"), Emphasis::Bad)
         }
-        Status::Completed => (format!("✓ {took:>6}"), Tone::Good),
-        Status::Error => (format!("✗ {took:>6}"), Tone::Bad),
-        Status::Pending | Status::Running => (call.status.as_str().to_owned(), Tone::Warn),
+        Status::Completed => (format!("✓ {took:>6}"), Emphasis::Good),
+        Status::Error => (format!("✗ {took:>6}"), Emphasis::Bad),
+        Status::Pending | Status::Running => (call.status.as_str().to_owned(), Emphasis::Warn),
     };
     let label = plain(&call.name);
     let brief = plain(&input_in_brief(&call.input, "", blobs));
-    sheet.row(Some(call.seq), (&label, Tone::Tool), (&brief, Tone::Plain), (&right, tone))?;
-    sheet.quote(&plain(&call.input.0.resolve(blobs)), Tone::Tool)?;
+    sheet.row(Some(call.seq), (&label, Emphasis::Tool), (&brief, Emphasis::Plain), (&right, emphasis))?;
+    sheet.quote(&plain(&call.input.0.resolve(blobs)), Emphasis::Tool)?;
     if call.pruned.is_some() {
         let line = format!("the model reads {}", annals_projections::PRUNED);
-        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     if !call.output.is_empty() {
-        sheet.quote(&plain(call.output.resolve(blobs).trim_end()), Tone::Plain)?;
+        sheet.quote(&plain(call.output.resolve(blobs).trim_end()), Emphasis::Plain)?;
     }
     if let Some(error) = &call.error {
-        sheet.quote(&plain(&error.resolve(blobs)), Tone::Bad)?;
+        sheet.quote(&plain(&error.resolve(blobs)), Emphasis::Bad)?;
     }
     if call.truncated {
         let whole = call.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
-        sheet.row(None, ("", Tone::Dim), (&plain(&format!("a preview{whole}")), Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(
+            None,
+            ("", Emphasis::Dim),
+            (&plain(&format!("a preview{whole}")), Emphasis::Warn),
+            ("", Emphasis::Dim),
+        )?;
     }
     call.attachments.iter().try_for_each(|attachment| attached(attachment, sheet))
 }

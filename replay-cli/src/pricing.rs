@@ -1,7 +1,7 @@
 //! What Sessions cost where the log does not say: estimated from the prices of the catalog.
 
-use crate::desk::Desk;
-use crate::look::money;
+use crate::command_context::CommandContext;
+use crate::style::money;
 use annals_core::ModelName;
 use annals_core::event::Usage;
 use annals_providers::catalog::Catalog;
@@ -28,8 +28,8 @@ pub struct Cost {
 
 impl Pricing {
     /// The prices that are configured; where the configuration cannot be read, those that this build knows.
-    pub fn of(desk: &Desk) -> Self {
-        let config = desk.environment.config(&desk.environment.directory);
+    pub fn of(cli: &CommandContext) -> Self {
+        let config = cli.environment.config(&cli.environment.directory);
         Self { catalog: config.map_or_else(|_| Catalog::built_in(), |config| config.catalog) }
     }
 

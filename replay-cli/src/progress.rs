@@ -1,7 +1,7 @@
 //! Progress of long work, on stderr, when a person watches.
 
 use crate::escape::visible_line;
-use crate::look::thousands;
+use crate::style::thousands;
 use indicatif::{ProgressBar, ProgressStyle};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

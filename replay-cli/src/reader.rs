@@ -135,8 +135,8 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn look(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
-        Ok(self.views.look(session, until).await?.0)
+    pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
+        Ok(self.views.bounded(session, until).await?.0)
     }
 
     /// The list of all Sessions.

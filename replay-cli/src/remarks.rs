@@ -1,7 +1,7 @@
 //! What is said beside an answer: on stderr, or wherever a test collects it.
 
 use crate::escape::{EscapingWriter, Form};
-use crate::look::{Look, Tone};
+use crate::style::{Emphasis, Style};
 use std::fmt;
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -10,20 +10,20 @@ use std::sync::{Arc, Mutex, PoisonError};
 #[derive(Clone)]
 pub struct Remarks {
     out: Arc<Mutex<EscapingWriter<Box<dyn Write + Send>>>>,
-    look: Look,
+    style: Style,
     watched: bool,
 }
 
 impl Remarks {
     /// Remarks on `out`; `watched` says whether a person sees them come.
-    pub fn new(out: Box<dyn Write + Send>, look: Look, watched: bool) -> Self {
-        Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Form::Text))), look, watched }
+    pub fn new(out: Box<dyn Write + Send>, style: Style, watched: bool) -> Self {
+        Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Form::Text))), style, watched }
     }
 
     /// The same with colours as `choose` decides.
     pub fn coloured(self, choose: impl Fn(bool) -> bool) -> Self {
-        let colour = choose(self.look.colour);
-        Self { look: Look { colour, ..self.look }, ..self }
+        let colour = choose(self.style.colour);
+        Self { style: Style { colour, ..self.style }, ..self }
     }
 
     /// Whether a person sees them come: then progress is shown.
@@ -32,13 +32,13 @@ impl Remarks {
     }
 
     /// How they look.
-    pub fn look(&self) -> &Look {
-        &self.look
+    pub fn style(&self) -> &Style {
+        &self.style
     }
 
     /// Says something, after the program's name.
-    pub fn say(&self, tone: Tone, text: &str) {
-        self.write(&format!("{} {text}\n", self.look.paint(tone, "annals:")));
+    pub fn say(&self, emphasis: Emphasis, text: &str) {
+        self.write(&format!("{} {text}\n", self.style.paint(emphasis, "annals:")));
     }
 
     /// Writes without the program's name. What could steer a terminal is drawn visibly, as everywhere.

@@ -23,8 +23,8 @@ const WORTH_SAVING: u64 = 2_000;
 
 /// A view of everything, for writers: ids that are used up included.
 const WHOLE: Fold<'static> = Fold { name: "whole", version: SessionView::VERSION };
-/// A view for looking: bounded by what is shown ([`SessionView::let_go`]).
-const LOOK: Fold<'static> = Fold { name: "look", version: SessionView::VERSION };
+/// A view for looking: bounded by what is shown ([`SessionView::evict`]).
+const BOUNDED: Fold<'static> = Fold { name: "bounded", version: SessionView::VERSION };
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
 const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
@@ -63,8 +63,8 @@ impl Views {
     ///
     /// # Errors
     /// When there is no such Session or its log cannot be read.
-    pub async fn look(&self, session: SessionId, until: Seq) -> Result<(SessionView, Folded), ReadError> {
-        self.view(session, until, LOOK).await
+    pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<(SessionView, Folded), ReadError> {
+        self.view(session, until, BOUNDED).await
     }
 
     /// The list of all Sessions: the saved one and what was appended since, in the order of the store.
@@ -109,9 +109,9 @@ impl Views {
             return since;
         }
         self.save(session, WHOLE, next, digest, view);
-        let mut look = view.clone();
-        look.let_go();
-        self.save(session, LOOK, next, digest, &look);
+        let mut bounded = view.clone();
+        bounded.evict();
+        self.save(session, BOUNDED, next, digest, &bounded);
         next
     }
 
@@ -139,8 +139,8 @@ impl Views {
                 && records >= WORTH_SAVING
             {
                 let next = view.cut().next;
-                if fold.name == LOOK.name {
-                    view.let_go();
+                if fold.name == BOUNDED.name {
+                    view.evict();
                 }
                 self.save(session, fold, next, digest, &view);
             }

@@ -132,7 +132,7 @@ fn runtime(log: Arc<dyn EventLog>, day: &Arc<AtomicU64>, ran: PathBuf, days: u64
         move |day: &u64| format!("It is day {day} of {days}."),
     );
     services.registry.register("life/day".parse()?, SystemContext::from(source))?.detach();
-    services.tools.register([Arc::new(look(ran)) as Arc<dyn Tool>])?.detach();
+    services.tools.register([Arc::new(style(ran)) as Arc<dyn Tool>])?.detach();
     let reviewer = AgentProfile { system: Some("You review.".into()), ..bare_agent(&"review".into()) };
     let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
     // Ids are those of a new process: a real one draws them from entropy.
@@ -155,7 +155,7 @@ fn runtime(log: Arc<dyn EventLog>, day: &Arc<AtomicU64>, ran: PathBuf, days: u64
     Ok(Runtime::new(ports, Settings { compaction, ..Settings::default() }))
 }
 
-fn look(ran: PathBuf) -> FunctionTool<serde_json::Value> {
+fn style(ran: PathBuf) -> FunctionTool<serde_json::Value> {
     let schema = serde_json::json!({"type": "object"});
     FunctionTool::new("look", "Looks.", &schema, move |_: serde_json::Value, context| {
         let ran = ran.clone();

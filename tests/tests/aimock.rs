@@ -129,10 +129,10 @@ fn runtime(log: &Arc<dyn EventLog>, protocol: Protocol, base: &str) -> Result<Ru
     };
     let services = LocationServices::default();
     let schema = json!({"type": "object", "properties": {"at": {"type": "string"}}, "required": ["at"]});
-    let look = FunctionTool::new("look", "Looks at the weather of a place.", &schema, |input: Value, _| async move {
+    let style = FunctionTool::new("look", "Looks at the weather of a place.", &schema, |input: Value, _| async move {
         Ok(ToolOutput::text(format!("seen at {}", input["at"].as_str().unwrap_or_default())))
     });
-    services.tools.register([Arc::new(look) as Arc<dyn Tool>])?.detach();
+    services.tools.register([Arc::new(style) as Arc<dyn Tool>])?.detach();
     let ports = Ports {
         log: log.clone(),
         provider: Arc::new(HttpProvider::new(Arc::new(endpoints), now_of(clock.clone()))),

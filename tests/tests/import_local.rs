@@ -3,8 +3,8 @@
 #[path = "import/harness.rs"]
 mod harness;
 
+use annals_cli::offline;
 use annals_cli::reader::Reader;
-use annals_cli::undoing;
 use annals_core::event::{
     Delivery, InputAdmitted, MessagePinned, ModelSwitched, RevertCleared, RevertStaged, SessionTitled,
 };
@@ -155,7 +155,7 @@ async fn a_session_of_a_runtime_appends_nothing_to_an_imported_one() {
     let imported = run(&log, &fixture("opencode/v2/tools.events.jsonl")).await.sessions[0].session;
     let before = head(&log, imported).await;
     let reader = Reader::new(log.clone(), None, scratch().path().to_owned());
-    let runtime = undoing::runtime(&reader, Time(0)).unwrap();
+    let runtime = offline::runtime(&reader, Time(0)).unwrap();
     let session = runtime.session(imported).await.unwrap();
     let refused = session.switch_model("local/one").await.unwrap_err();
     assert!(matches!(refused, LogError::Imported(id) if id == imported), "{refused:?}");

@@ -3,7 +3,7 @@
 #[path = "run/stage.rs"]
 mod stage;
 
-use annals_cli::host::{Ended, Manner};
+use annals_cli::host::{ApprovalMode, Ended};
 use annals_providers::provider::{Attempt, Outcome};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use stage::{Theatre, Watching};
@@ -16,7 +16,7 @@ fn call_then_answer() -> Vec<Attempt> {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stdout_that_is_no_terminal_holds_the_answer_alone() {
-    let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, Manner::Yes).await;
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, ApprovalMode::Yes).await;
     let ended = theatre.play("What is in the notes?").await;
     assert!(matches!(ended, Ended::Idle));
     assert_eq!(theatre.out(), "It holds **three** lines.\nThat is all.\n");
@@ -25,14 +25,14 @@ async fn stdout_that_is_no_terminal_holds_the_answer_alone() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_terminal_shows_the_answer_and_the_tools_as_they_run() {
-    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, Manner::Yes).await;
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, ApprovalMode::Yes).await;
     theatre.play("What is in the notes?").await;
     insta::assert_snapshot!(theatre.shown());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_person_answers_questions_and_is_asked_again_for_what_is_not_understood() {
-    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, Manner::Person).await;
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, ApprovalMode::Person).await;
     theatre.types(["perhaps", "n read the README instead"]);
     let ended = theatre.play("What is in the notes?").await;
     assert!(matches!(ended, Ended::Idle));
@@ -42,7 +42,7 @@ async fn a_person_answers_questions_and_is_asked_again_for_what_is_not_understoo
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_rejection_without_a_reason_ends_the_turn() {
-    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, Manner::Person).await;
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, ApprovalMode::Person).await;
     theatre.types(["n"]);
     let ended = theatre.play("What is in the notes?").await;
     assert!(matches!(ended, Ended::Stopped), "{ended:?}");
@@ -50,7 +50,7 @@ async fn a_rejection_without_a_reason_ends_the_turn() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_terminal_questions_are_rejected_and_the_model_goes_on() {
-    let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, Manner::Nobody).await;
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, ApprovalMode::Nobody).await;
     let ended = theatre.play("What is in the notes?").await;
     assert!(matches!(ended, Ended::Idle));
     insta::assert_snapshot!(theatre.remarks());
@@ -58,7 +58,7 @@ async fn without_a_terminal_questions_are_rejected_and_the_model_goes_on() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_program_reads_one_object_a_line() {
-    let mut theatre = Theatre::new(call_then_answer(), Watching::Program, Manner::Yes).await;
+    let mut theatre = Theatre::new(call_then_answer(), Watching::Program, ApprovalMode::Yes).await;
     theatre.play("What is in the notes?").await;
     let lines: Vec<serde_json::Value> =
         theatre.out().lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
@@ -82,7 +82,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
         message: "the key was refused".into(),
     };
     let script = vec![Attempt { outcome: Outcome::Error(error), ..Attempt::default() }];
-    let mut theatre = Theatre::new(script, Watching::Nobody, Manner::Yes).await;
+    let mut theatre = Theatre::new(script, Watching::Nobody, ApprovalMode::Yes).await;
     let Ended::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
     insta::assert_snapshot!(annals_cli::host::advice(&error, &*theatre.view().await));
     assert_eq!(theatre.out(), "");
@@ -90,7 +90,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_another_process_runs_is_followed_to_its_end() {
-    let theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, Manner::Yes).await;
+    let theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, ApprovalMode::Yes).await;
     let lease = theatre.lease();
     let mut other = theatre.another_process(Vec::new());
     let input = other.admitted("Hello").await;

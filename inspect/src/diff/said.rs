@@ -109,7 +109,7 @@ impl Page for Said {
             item.digest = digest(&said);
             self.items.push(*item);
         }
-        messages.let_go();
+        messages.evict();
         items.retain(|item| messages.get(item.seq).is_some());
         self.changed.clear();
     }

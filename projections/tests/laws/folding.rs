@@ -23,7 +23,7 @@ proptest! {
         let log = Writer::run(&commands).batches;
         let at = split.index(log.len());
         let mut saved = fold(&log[..at]);
-        saved.let_go();
+        saved.evict();
         let bytes = serde_json::to_vec(&saved).unwrap();
         let mut resumed: SessionView = serde_json::from_slice(&bytes).unwrap();
         prop_assert_eq!(&resumed, &saved);

@@ -1,10 +1,10 @@
 //! `annals bisect`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_inspect::bisect::{Found, Judge};
 use annals_inspect::{SessionAt, bisect};
 use std::io::Write;
@@ -38,20 +38,20 @@ pub struct Args {
 ///
 /// # Errors
 /// When the ends do not differ, the command cannot judge, the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let judge = match &args.pattern {
         Some(pattern) => annals_scenario::judge(pattern)?,
         None => Judge::Command { words: args.command.clone() },
     };
-    let past = SessionAt::from(&desk.target(&Target { session: args.session.clone(), at: None }).await?);
+    let past = SessionAt::from(&cli.target(&Target { session: args.session.clone(), at: None }).await?);
     let found = bisect::ask(&past, annals_core::Seq(args.good), annals_core::Seq(args.bad), &judge).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &found)?;
     } else {
-        draw(&found, &mut Sheet::new(out, &desk.look))?;
+        draw(&found, &mut Sheet::new(out, &cli.style))?;
     }
     let (probes, folded) = (counted(found.probes, "Cut"), counted(found.folded, "event"));
-    desk.remark(&format!("{probes} looked at, {folded} folded"));
+    cli.remark(&format!("{probes} looked at, {folded} folded"));
     Ok(Verdict::Fine)
 }
 
@@ -61,10 +61,10 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
 /// When the output refuses.
 pub fn draw(found: &Found, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let last = found.bad.0.saturating_sub(1);
-    sheet.rule(&format!("it holds first after event {last}"), "with this Batch", Tone::Strong)?;
+    sheet.rule(&format!("it holds first after event {last}"), "with this Batch", Emphasis::Strong)?;
     for fact in &found.facts {
-        let time = sheet.look.clock(fact.at);
-        sheet.row(Some(fact.seq), ("", Tone::Plain), (fact.kind, Tone::Plain), (&time, Tone::Dim))?;
+        let time = sheet.style.clock(fact.at);
+        sheet.row(Some(fact.seq), ("", Emphasis::Plain), (fact.kind, Emphasis::Plain), (&time, Emphasis::Dim))?;
     }
     Ok(())
 }

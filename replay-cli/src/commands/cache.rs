@@ -1,6 +1,6 @@
 //! `annals cache`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use annals_inspect::{SessionAt, cache};
@@ -30,14 +30,14 @@ pub struct Args {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = SessionAt::from(&desk.target(&args.target).await?);
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let past = SessionAt::from(&cli.target(&args.target).await?);
     let asking = cache::Asking { last: args.last, ttl_ms: args.ttl.saturating_mul(1_000) };
     let answer = cache::ask(&past, asking).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &answer)?;
     } else {
-        crate::draw::cache::draw(&answer, &desk.look, out)?;
+        crate::draw::cache::draw(&answer, &cli.style, out)?;
     }
     Ok(Verdict::bad_if(answer.damaged > 0 || (args.deny_breaks && answer.breaks > 0)))
 }

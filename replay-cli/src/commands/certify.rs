@@ -1,11 +1,11 @@
 //! `annals certify`
 
-use crate::bring::{bring, sources};
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
+use crate::import_into::{bring, sources};
 use crate::json;
-use crate::look::{Look, Tone, counted};
 use crate::progress::Bar;
+use crate::style::{Emphasis, Style, counted};
 use annals_import::Options;
 use annals_inspect::certify::{self, Difference, Report};
 use annals_store::{EventLog, MemoryLog};
@@ -35,12 +35,12 @@ pub struct Args {
 ///
 /// # Errors
 /// When something cannot be read, or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let expected = args.against.as_deref().map(Report::read).transpose()?;
-    let bar = Bar::new(desk.shows_progress(), "folding");
+    let bar = Bar::new(cli.shows_progress(), "folding");
     let mut sessions = Vec::new();
     for path in &args.files {
-        for source in sources(path, |remark| desk.remark(remark))? {
+        for source in sources(path, |remark| cli.remark(remark))? {
             // Each file is an archive of its own: one Session may lie in two of them, in two forms.
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
             bring(&log, &source, &Options::default(), &bar).await?;
@@ -53,24 +53,24 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         write(path, &found)?;
     }
     let Some(expected) = expected else {
-        if desk.look.json {
+        if cli.style.json {
             json::object(out, &found)?;
         } else if args.report.is_none() {
-            list(&found, &desk.look, out)?;
+            list(&found, &cli.style, out)?;
         }
-        desk.remark(&format!("{} folded", counted(found.sessions.len() as u64, "Session")));
+        cli.remark(&format!("{} folded", counted(found.sessions.len() as u64, "Session")));
         return Ok(Verdict::Fine);
     };
     let differences = expected.differences(&found);
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &differences)?;
     } else {
-        draw(&differences, &desk.look, out)?;
+        draw(&differences, &cli.style, out)?;
     }
     let count = counted(found.sessions.len() as u64, "Session");
     match differences.len() {
-        0 => desk.remark(&format!("{count} folded, all views as in the report")),
-        some => desk.remark(&format!("{count} folded, {}", counted(some as u64, "difference"))),
+        0 => cli.remark(&format!("{count} folded, all views as in the report")),
+        some => cli.remark(&format!("{count} folded, {}", counted(some as u64, "difference"))),
     }
     Ok(Verdict::bad_if(!differences.is_empty()))
 }
@@ -88,9 +88,9 @@ fn write(path: &Path, report: &Report) -> Result<(), CliError> {
     std::fs::write(path, text).map_err(failed)
 }
 
-fn list(report: &Report, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn list(report: &Report, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     for session in &report.sessions {
-        writeln!(out, "{} {}", look.paint(Tone::Strong, &session.file), session.session)?;
+        writeln!(out, "{} {}", style.paint(Emphasis::Strong, &session.file), session.session)?;
         for (view, digest) in &session.views {
             writeln!(out, "  {view:<10} {digest}")?;
         }
@@ -103,14 +103,14 @@ fn list(report: &Report, look: &Look, out: &mut dyn Write) -> Result<(), CliErro
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw(differences: &[Difference], look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw(differences: &[Difference], style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     for difference in differences {
         let side =
             |digest: &Option<String>| digest.as_deref().map_or("nothing", |it| it.get(..12).unwrap_or(it)).to_owned();
         let line = format!("expected {}, found {}", side(&difference.expected), side(&difference.found));
         let place = format!("{} {}", difference.file, difference.session);
-        let what = look.paint(Tone::Bad, &format!("{:<10}", difference.what));
-        writeln!(out, "{what} {line}  {}", look.paint(Tone::Dim, &place))?;
+        let what = style.paint(Emphasis::Bad, &format!("{:<10}", difference.what));
+        writeln!(out, "{what} {line}  {}", style.paint(Emphasis::Dim, &place))?;
     }
     Ok(())
 }

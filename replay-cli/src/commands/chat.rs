@@ -1,7 +1,7 @@
 //! `annals chat`
 
 use super::run::With;
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::chat::{Chat, Reading};
 use crate::host::{Host, HostError, Questions, configured, opening};
@@ -29,32 +29,32 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no model to talk to, or no Session to go on with; when the store refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
     let directory = options.directory.as_deref();
-    let found = match opening::find(args.go_on, args.session.as_deref(), directory, desk).await? {
-        Some(found) => Some(opening::continued(found).await?.in_directory(directory, desk)?),
+    let found = match opening::find(args.go_on, args.session.as_deref(), directory, cli).await? {
+        Some(found) => Some(opening::continued(found).await?.in_directory(directory, cli)?),
         None => None,
     };
-    let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
-    let definitions = equipment.definitions.clone();
+    let (parts, chosen) = configured(cli, &options, found.as_ref())?;
+    let definitions = parts.definitions.clone();
     let (put, questions) = Questions::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
-        None => desk.store(OpenMode::Create).await?,
+        None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(desk, reader, equipment, put)?;
+    let host = Host::open(cli, reader, parts, put)?;
     let session = match &found {
         Some(_) => Some(opening::open(&host, found.as_ref(), &chosen).await?),
         // An empty conversation leaves nothing in the store.
         None => None,
     };
-    let person = std::io::stdin().is_terminal() && desk.watched;
-    let history = desk.place.dir().join("chat-history");
+    let person = std::io::stdin().is_terminal() && cli.watched;
+    let history = cli.place.dir().join("chat-history");
     let reading = match person {
         true => Reading::edited(&history).map_err(HostError::Editor)?,
         false => Reading::piped(),
     };
-    let manner = args.with.manner(person);
-    Chat::new(desk, &host, definitions, chosen, session, questions, manner, reading)?.talk(out).await
+    let approval = args.with.approval(person);
+    Chat::new(cli, &host, definitions, chosen, session, questions, approval, reading)?.talk(out).await
 }

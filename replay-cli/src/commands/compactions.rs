@@ -1,11 +1,11 @@
 //! `annals compactions`
 
-use crate::desk::{Desk, Found, Target};
+use crate::command_context::{CommandContext, Found, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
-use crate::look::{Look, Tone, counted, money, thousands};
-use crate::undoing;
+use crate::offline;
+use crate::style::{Emphasis, Style, counted, money, thousands};
 use annals_core::event::CompactionUndone;
 use annals_core::{Blobs, Seq, SessionId};
 use annals_inspect::timeline::one_line;
@@ -41,13 +41,13 @@ struct Item {
 ///
 /// # Errors
 /// When the Session cannot be read, or there is nothing to undo at that place.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     if let Some(seq) = args.undo {
-        return undo(Seq(seq), args, desk).await;
+        return undo(Seq(seq), args, cli).await;
     }
-    let found = desk.target(&args.target).await?;
+    let found = cli.target(&args.target).await?;
     let items = list(&found).await?;
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         for item in &items {
             let mut json = json!(item.entry);
@@ -58,9 +58,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    items.iter().try_for_each(|item| draw(item, &desk.look, out))?;
+    items.iter().try_for_each(|item| draw(item, &cli.style, out))?;
     if items.is_empty() {
-        desk.remark("no compaction was asked for in this Session");
+        cli.remark("no compaction was asked for in this Session");
     }
     Ok(Verdict::Fine)
 }
@@ -112,7 +112,7 @@ fn said(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
     }
 }
 
-fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let entry = &item.entry;
     let mut facts = vec![entry.reason.as_str().to_owned()];
     facts.push(match &entry.outcome {
@@ -127,10 +127,10 @@ fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     }
     facts.extend(entry.model.as_ref().map(ToString::to_string));
     facts.extend((entry.cost > 0).then(|| money(entry.cost)));
-    let head = look.paint(Tone::Strong, &format!("event {:>5}", entry.seq));
-    writeln!(out, "{head}  {}  {}", look.paint(Tone::Dim, &look.exact(entry.at)), facts.join(", "))?;
+    let head = style.paint(Emphasis::Strong, &format!("event {:>5}", entry.seq));
+    writeln!(out, "{head}  {}  {}", style.paint(Emphasis::Dim, &style.exact(entry.at)), facts.join(", "))?;
     let mut tell = |text: &str| -> Result<(), CliError> {
-        for line in wrap(&plain(text), look.width.saturating_sub(11)) {
+        for line in wrap(&plain(text), style.width.saturating_sub(11)) {
             writeln!(out, "           {line}")?;
         }
         Ok(())
@@ -164,10 +164,10 @@ fn draw(item: &Item, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
     Ok(())
 }
 
-async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
-    let reader = desk.store(OpenMode::Existing).await?;
+async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, CliError> {
+    let reader = cli.store(OpenMode::Existing).await?;
     let named = reader.find(&args.target.session).await?;
-    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
+    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     // A person may name it by its start, as the list does, or by its end, as the history does.
@@ -179,9 +179,9 @@ async fn undo(seq: Seq, args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
     };
     fits_without(&view, session, seq, reader.blobs())?;
     let undone = CompactionUndone { compaction: seq }.into();
-    let (session, at) = undoing::append(&reader, desk.look.now, session, undone).await?;
-    let fork = undoing::in_fork(named, session);
-    desk.remark(&format!("undone{fork} (event {at}); the next turn sees the history without it"));
+    let (session, at) = offline::append(&reader, cli.style.now, session, undone).await?;
+    let fork = offline::in_fork(named, session);
+    cli.remark(&format!("undone{fork} (event {at}); the next turn sees the history without it"));
     Ok(Verdict::Fine)
 }
 

@@ -1,11 +1,11 @@
 //! `annals config`: what is configured, where each value comes from, and which projects are trusted.
 
+use crate::command_context::CommandContext;
 use crate::config::{ConfigError, Layer, Loaded, Origin, Places, ProjectFile, Setting, Trust, shown};
-use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json::object;
 use crate::layout::{columns, plain, wrap};
-use crate::look::{Look, Tone};
+use crate::style::{Emphasis, Style};
 use annals_runtime::redaction::Redactor;
 use clap::Subcommand;
 use serde_json::{Value, json};
@@ -49,36 +49,36 @@ struct At {
 ///
 /// # Errors
 /// When a file is wrong or cannot be read or written, or there is no project's file to trust.
-pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     match &args.what {
-        None => show(&At::default(), desk, out),
-        Some(What::Show(at)) => show(at, desk, out),
-        Some(What::Path(at)) => path(at, desk, out),
-        Some(What::Trust(at)) => trust(at, desk, out),
-        Some(What::Untrust(at)) => untrust(at, desk, out),
+        None => show(&At::default(), cli, out),
+        Some(What::Show(at)) => show(at, cli, out),
+        Some(What::Path(at)) => path(at, cli, out),
+        Some(What::Trust(at)) => trust(at, cli, out),
+        Some(What::Untrust(at)) => untrust(at, cli, out),
     }
 }
 
-fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn show(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let Loaded { config, refused, .. } =
-        desk.environment.examined(&desk.environment.directory(at.directory.as_deref()))?;
+        cli.environment.examined(&cli.environment.directory(at.directory.as_deref()))?;
     let settings: Vec<&Setting> =
         config.settings.all().iter().filter(|setting| says_something(setting, &config.settings)).collect();
     let mut settings = settings;
     // In one table's order of arrival, tables by name.
     settings.sort_by(|a, b| a.path.cmp(&b.path));
-    if desk.look.json {
+    if cli.style.json {
         let values: Vec<Value> = settings.iter().map(|setting| in_json(setting)).collect();
         let refused: Vec<String> = refused.iter().map(ToString::to_string).collect();
         object(out, &json!({"values": values, "refused": refused}))?;
         return Ok(Verdict::bad_if(!refused.is_empty()));
     }
-    let places = desk.environment.places()?;
+    let places = cli.environment.places()?;
     let root = config.project.as_ref().map(|project| project.root.as_path());
     for setting in settings {
-        let tone = if setting.origin == Origin::BuiltIn { Tone::Dim } else { Tone::Plain };
+        let emphasis = if setting.origin == Origin::BuiltIn { Emphasis::Dim } else { Emphasis::Plain };
         let from = format!("# {}", plain(&from(&setting.origin, places.home.as_deref(), root)));
-        draw(&line(setting), tone, &from, &desk.look, out)?;
+        draw(&line(setting), emphasis, &from, &cli.style, out)?;
     }
     if refused.is_empty() {
         return Ok(Verdict::Fine);
@@ -89,20 +89,20 @@ fn show(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> 
         project: project.root,
     });
     if let Some(untrusted) = untrusted {
-        desk.remarks.say(Tone::Bad, &untrusted.to_string());
+        cli.remarks.say(Emphasis::Bad, &untrusted.to_string());
     }
     Ok(Verdict::BadNews)
 }
 
 /// A value and where it comes from: on one line, or below one another, indented.
-fn draw(line: &str, tone: Tone, from: &str, look: &Look, out: &mut dyn Write) -> std::io::Result<()> {
-    let from_painted = look.paint(Tone::Dim, from);
-    if columns(line) + 2 + columns(from) <= look.width {
-        return writeln!(out, "{}  {from_painted}", look.paint(tone, line));
+fn draw(line: &str, emphasis: Emphasis, from: &str, style: &Style, out: &mut dyn Write) -> std::io::Result<()> {
+    let from_painted = style.paint(Emphasis::Dim, from);
+    if columns(line) + 2 + columns(from) <= style.width {
+        return writeln!(out, "{}  {from_painted}", style.paint(emphasis, line));
     }
-    let lines = wrap(line, look.width.saturating_sub(BELOW.len()));
+    let lines = wrap(line, style.width.saturating_sub(BELOW.len()));
     for (at, part) in lines.iter().enumerate() {
-        writeln!(out, "{}{}", if at == 0 { "" } else { BELOW }, look.paint(tone, part))?;
+        writeln!(out, "{}{}", if at == 0 { "" } else { BELOW }, style.paint(emphasis, part))?;
     }
     writeln!(out, "{BELOW}{from_painted}")
 }
@@ -155,15 +155,15 @@ fn in_json(setting: &Setting) -> Value {
     json!({"key": setting.path, "value": value(setting), "origin": origin})
 }
 
-fn path(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let places = desk.environment.places()?;
-    let directory = desk.environment.directory(at.directory.as_deref());
-    let project = ProjectFile::find(&directory, &desk.environment.variables);
+fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let places = cli.environment.places()?;
+    let directory = cli.environment.directory(at.directory.as_deref());
+    let project = ProjectFile::find(&directory, &cli.environment.variables);
     let trusted = match &project {
         Some(project) => Some(Trust::kept_in(&places.trust).holds(project, &text(project)?)?),
         None => None,
     };
-    if desk.look.json {
+    if cli.style.json {
         object(
             out,
             &json!({
@@ -173,46 +173,46 @@ fn path(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> 
         )?;
         return Ok(Verdict::Fine);
     }
-    let aside = |look: &Look, text: &str| look.paint(Tone::Dim, text);
+    let aside = |style: &Style, text: &str| style.paint(Emphasis::Dim, text);
     let Places { user_file, .. } = &places;
     let there = if user_file.is_file() { "" } else { "  (not there)" };
-    writeln!(out, "user     {}{}", user_file.display(), aside(&desk.look, there))?;
+    writeln!(out, "user     {}{}", user_file.display(), aside(&cli.style, there))?;
     match project {
         Some(project) => {
             let trusted = if trusted == Some(true) { "  (trusted)" } else { "  (not trusted)" };
-            writeln!(out, "project  {}{}", project.file.display(), aside(&desk.look, trusted))?;
+            writeln!(out, "project  {}{}", project.file.display(), aside(&cli.style, trusted))?;
         }
-        None => writeln!(out, "project  {}", aside(&desk.look, "none; it would be .annals/config.toml"))?,
+        None => writeln!(out, "project  {}", aside(&cli.style, "none; it would be .annals/config.toml"))?,
     }
     Ok(Verdict::Fine)
 }
 
-fn trust(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let (places, project) = named(at, desk)?;
+fn trust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let (places, project) = named(at, cli)?;
     // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
-    let Loaded { refused, text, .. } = desk.environment.examined(&project.root)?;
+    let Loaded { refused, text, .. } = cli.environment.examined(&project.root)?;
     let text = text.ok_or_else(|| ConfigError::NoProject { directory: project.root.clone() })?;
     Trust::kept_in(&places.trust).give(&project, &text)?;
     for problem in &refused {
-        writeln!(out, "{}  {}", desk.look.paint(Tone::Warn, "allowed"), plain(&problem.to_string()))?;
+        writeln!(out, "{}  {}", cli.style.paint(Emphasis::Warn, "allowed"), plain(&problem.to_string()))?;
     }
     writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
-fn untrust(at: &At, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let (places, project) = named(at, desk)?;
+fn untrust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let (places, project) = named(at, cli)?;
     let was = Trust::kept_in(&places.trust).take(&project)?;
     let told = if was { "is trusted no more" } else { "was not trusted" };
     writeln!(out, "{} {told}.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
-fn named(at: &At, desk: &Desk) -> Result<(Places, ProjectFile), CliError> {
-    let directory = desk.environment.directory(at.directory.as_deref());
-    let found = ProjectFile::find(&directory, &desk.environment.variables);
+fn named(at: &At, cli: &CommandContext) -> Result<(Places, ProjectFile), CliError> {
+    let directory = cli.environment.directory(at.directory.as_deref());
+    let found = ProjectFile::find(&directory, &cli.environment.variables);
     let project = found.ok_or(ConfigError::NoProject { directory })?;
-    Ok((desk.environment.places()?, project))
+    Ok((cli.environment.places()?, project))
 }
 
 fn text(project: &ProjectFile) -> Result<String, ConfigError> {

@@ -1,11 +1,11 @@
 //! `annals context`
 
-use crate::desk::{Desk, Found, Target};
+use crate::command_context::{CommandContext, Found, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
-use crate::look::{Look, Tone, counted};
 use crate::message;
+use crate::style::{Emphasis, Style, counted};
 use annals_core::event::ContextEvent;
 use annals_core::{Blobs, Event, Seq, Snapshot};
 use annals_projections::{Epoch, Epochs, ToJson};
@@ -30,15 +30,15 @@ pub struct Args {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
-    let view = found.reader.look(found.session, found.until).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
+    let view = found.reader.bounded(found.session, found.until).await?;
     let blobs = found.reader.blobs();
     let epochs = &view.epochs;
     if args.epochs {
-        return marks(epochs, &found, desk, out).await;
+        return marks(epochs, &found, cli, out).await;
     }
-    if desk.look.json && !args.text {
+    if cli.style.json && !args.text {
         let told: Vec<serde_json::Value> = told(&view.history).map(|message| message.to_json(blobs)).collect();
         let value = serde_json::json!({
             "baseline": epochs.baseline_json(blobs), "snapshot": epochs.snapshot_json(blobs), "messages": told,
@@ -49,7 +49,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let Some(epoch) = &epochs.current else {
         let recorder = view.session.origin.as_ref().map(|origin| product(&origin.agent));
-        desk.remark(&match (recorder, epochs.marks.is_empty()) {
+        cli.remark(&match (recorder, epochs.marks.is_empty()) {
             (Some(recorder), true) => format!("{recorder} does not record its system prompt"),
             (None, true) => "no system prompt yet: the first turn renders it".to_owned(),
             (_, false) => "no system prompt is in force: the next turn renders a new one".to_owned(),
@@ -60,22 +60,22 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         write!(out, "{}", epoch.text(blobs))?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
     baseline(epoch, &mut sheet, blobs)?;
     snapshot(&epoch.snapshot, &mut sheet, blobs)?;
     let messages: Vec<_> = told(&view.history).collect();
     if !messages.is_empty() {
         writeln!(sheet.out)?;
-        sheet.rule("context updates", &counted(messages.len() as u64, "message"), Tone::Strong)?;
+        sheet.rule("context updates", &counted(messages.len() as u64, "message"), Emphasis::Strong)?;
         messages.iter().try_for_each(|message| message::draw(message, "", &mut sheet, blobs))?;
     }
     if let Some(blocked) = &epoch.blocked {
         let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
         let line = format!("a new system prompt is due ({}), but {} cannot be read", blocked.cause, keys.join(", "));
-        sheet.row(Some(blocked.seq), ("blocked", Tone::Warn), (&line, Tone::Plain), ("", Tone::Dim))?;
+        sheet.row(Some(blocked.seq), ("blocked", Emphasis::Warn), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
     } else if let Some(cause) = epochs.due() {
         let line = format!("the next turn renders a new system prompt ({cause})");
-        sheet.row(None, ("due", Tone::Warn), (&line, Tone::Plain), ("", Tone::Dim))?;
+        sheet.row(None, ("due", Emphasis::Warn), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
     }
     Ok(Verdict::Fine)
 }
@@ -98,21 +98,36 @@ fn told(history: &annals_projections::History) -> impl Iterator<Item = &annals_p
 fn baseline(epoch: &Epoch, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
     let left = format!("epoch {} · {}", epoch.mark.epoch, epoch.mark.cause);
     let right = format!("event {} · {}", epoch.mark.seq, epoch.location.directory);
-    sheet.rule(&left, &right, Tone::Strong)?;
+    sheet.rule(&left, &right, Emphasis::Strong)?;
     if !epoch.known {
         let line = "this system prompt was not recorded by the agent that the session was imported from";
-        sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), (line, Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(
+            Some(epoch.mark.seq),
+            ("baseline", Emphasis::Context),
+            (line, Emphasis::Warn),
+            ("", Emphasis::Dim),
+        )?;
         return Ok(());
     }
     for part in &epoch.parts {
         let text = plain(&part.text.resolve(blobs));
         let size = counted(part.text.chars(), "character");
         let key = part.key.as_str();
-        sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), (key, Tone::Context), (&size, Tone::Dim))?;
-        sheet.quote(&text, Tone::Plain)?;
+        sheet.row(
+            Some(epoch.mark.seq),
+            ("baseline", Emphasis::Context),
+            (key, Emphasis::Context),
+            (&size, Emphasis::Dim),
+        )?;
+        sheet.quote(&text, Emphasis::Plain)?;
     }
     if epoch.parts.is_empty() {
-        sheet.row(Some(epoch.mark.seq), ("baseline", Tone::Context), ("empty", Tone::Dim), ("", Tone::Dim))?;
+        sheet.row(
+            Some(epoch.mark.seq),
+            ("baseline", Emphasis::Context),
+            ("empty", Emphasis::Dim),
+            ("", Emphasis::Dim),
+        )?;
     }
     Ok(())
 }
@@ -122,20 +137,25 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
         return Ok(());
     }
     writeln!(sheet.out)?;
-    sheet.rule("snapshot", &counted(snapshot.0.len() as u64, "source"), Tone::Strong)?;
+    sheet.rule("snapshot", &counted(snapshot.0.len() as u64, "source"), Emphasis::Strong)?;
     for (key, entry) in &snapshot.0 {
-        sheet.row(None, ("source", Tone::Context), (key.as_str(), Tone::Context), ("", Tone::Dim))?;
-        sheet.quote(&plain(&entry.value.0.resolve(blobs)), Tone::Plain)?;
+        sheet.row(None, ("source", Emphasis::Context), (key.as_str(), Emphasis::Context), ("", Emphasis::Dim))?;
+        sheet.quote(&plain(&entry.value.0.resolve(blobs)), Emphasis::Plain)?;
         if let Some(removed) = &entry.removed {
             let line = format!("when it goes: {}", plain(&removed.resolve(blobs)));
-            sheet.quote(&line, Tone::Dim)?;
+            sheet.quote(&line, Emphasis::Dim)?;
         }
     }
     Ok(())
 }
 
-async fn marks(epochs: &Epochs, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    if desk.look.json {
+async fn marks(
+    epochs: &Epochs,
+    found: &Found,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
+    if cli.style.json {
         json::object(out, &epochs.marks_json())?;
         return Ok(Verdict::Fine);
     }
@@ -143,21 +163,21 @@ async fn marks(epochs: &Epochs, found: &Found, desk: &Desk, out: &mut (dyn Write
         let until = epochs.marks.get(at + 1).map_or(found.until, |next| next.seq);
         let slice = found.reader.log().read(found.session, mark.seq, 1).await?.into_iter().next();
         let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
-        let facts = record.as_ref().map(|record| facts(record.event, record.at, &desk.look)).unwrap_or_default();
+        let facts = record.as_ref().map(|record| facts(record.event, record.at, &cli.style)).unwrap_or_default();
         writeln!(
             out,
             "{}  {:<14}  {}  {facts}",
-            desk.look.paint(Tone::Strong, &format!("{:>3}", mark.epoch)),
+            cli.style.paint(Emphasis::Strong, &format!("{:>3}", mark.epoch)),
             mark.cause.as_str(),
-            desk.look.paint(Tone::Dim, &format!("events {:>5} to {:<5}", mark.seq, Seq(until.0.saturating_sub(1)))),
+            cli.style.paint(Emphasis::Dim, &format!("events {:>5} to {:<5}", mark.seq, Seq(until.0.saturating_sub(1)))),
         )?;
     }
     Ok(Verdict::Fine)
 }
 
-fn facts(event: &Event, at: annals_core::Time, look: &Look) -> String {
+fn facts(event: &Event, at: annals_core::Time, style: &Style) -> String {
     let Event::Context(ContextEvent::EpochStarted(started)) = event else { return String::new() };
     let keys: Vec<&str> = started.parts.iter().map(|part| part.key.as_str()).collect();
     let what = if started.known { keys.join(", ") } else { "not recorded".to_owned() };
-    format!("{}  {what}", look.clock(at))
+    format!("{}  {what}", style.clock(at))
 }

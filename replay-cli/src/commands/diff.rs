@@ -1,10 +1,10 @@
 //! `annals diff`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, plain, wrap};
-use crate::look::{Look, Tone, counted};
+use crate::style::{Emphasis, Style, counted};
 use annals_core::Seq;
 use annals_inspect::SessionAt;
 use annals_inspect::view_diff::{Change, changes};
@@ -45,40 +45,40 @@ pub struct Args {
 ///
 /// # Errors
 /// When a Session cannot be read, there is no such place in it, or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     if let Some([m, n]) = args.steps.as_deref() {
-        let one = past(&args.session, desk).await?;
+        let one = past(&args.session, cli).await?;
         let other = match &args.other {
-            Some(other) => past(other, desk).await?,
+            Some(other) => past(other, cli).await?,
             None => one.clone(),
         };
         let found = annals_inspect::diff::requests((&one, *m), (&other, *n)).await?;
-        if desk.look.json {
+        if cli.style.json {
             json::object(out, &found)?;
         } else {
-            crate::draw::diff::draw_requests(&found, args.stat, &desk.look, out)?;
+            crate::draw::diff::draw_requests(&found, args.stat, &cli.style, out)?;
         }
         return Ok(Verdict::bad_if(found.first.is_some()));
     }
     let other = args.other.as_deref().unwrap_or_default();
     match (other.parse::<u64>(), args.to) {
-        (Ok(from), to) => cuts(&args.session, from, to, args.stat, desk, out).await,
+        (Ok(from), to) => cuts(&args.session, from, to, args.stat, cli, out).await,
         (Err(_), Some(_)) => Err(CliError::NotASeq { text: other.to_owned() }),
         (Err(_), None) => {
-            let (one, other) = (past(&args.session, desk).await?, past(other, desk).await?);
+            let (one, other) = (past(&args.session, cli).await?, past(other, cli).await?);
             let found = annals_inspect::diff::sessions(&one, &other).await?;
-            if desk.look.json {
+            if cli.style.json {
                 json::object(out, &found)?;
             } else {
-                crate::draw::diff::draw_sessions(&found, args.stat, &desk.look, out)?;
+                crate::draw::diff::draw_sessions(&found, args.stat, &cli.style, out)?;
             }
             Ok(Verdict::bad_if(found.first.is_some()))
         }
     }
 }
 
-async fn past(session: &str, desk: &Desk) -> Result<SessionAt, CliError> {
-    Ok(SessionAt::from(&desk.target(&Target { session: session.to_owned(), at: None }).await?))
+async fn past(session: &str, cli: &CommandContext) -> Result<SessionAt, CliError> {
+    Ok(SessionAt::from(&cli.target(&Target { session: session.to_owned(), at: None }).await?))
 }
 
 async fn cuts(
@@ -86,10 +86,10 @@ async fn cuts(
     from: u64,
     to: Option<u64>,
     stat: bool,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let (reader, session) = desk.find(session).await?;
+    let (reader, session) = cli.find(session).await?;
     let first = from;
     let from = reader.until(session, Some(Seq(from))).await?;
     let last = to;
@@ -97,7 +97,7 @@ async fn cuts(
     let before = reader.view(session, from).await?;
     let after = reader.view(session, to).await?;
     let found = changes(&before, &after, reader.blobs());
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &found)?;
     } else if stat {
         let mut views: Vec<(&str, u64)> = Vec::new();
@@ -108,14 +108,14 @@ async fn cuts(
             }
         }
         for (view, count) in views {
-            writeln!(out, "{:<11} {}", desk.look.paint(Tone::Strong, view), counted(count, "change"))?;
+            writeln!(out, "{:<11} {}", cli.style.paint(Emphasis::Strong, view), counted(count, "change"))?;
         }
     } else {
-        draw(&found, &desk.look, out)?;
+        draw(&found, &cli.style, out)?;
     }
     if from == to {
         let last = last.unwrap_or(to.0.saturating_sub(1));
-        desk.remark(&format!("events {first} and {last} were written together; nothing to compare"));
+        cli.remark(&format!("events {first} and {last} were written together; nothing to compare"));
     }
     Ok(Verdict::bad_if(!found.is_empty()))
 }
@@ -124,59 +124,60 @@ async fn cuts(
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw(changes: &[Change], look: &Look, out: &mut dyn Write) -> io::Result<()> {
+pub fn draw(changes: &[Change], style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let mut view = "";
     for change in changes {
         if change.view != view {
             view = change.view;
-            writeln!(out, "{}", look.paint(Tone::Strong, view))?;
+            writeln!(out, "{}", style.paint(Emphasis::Strong, view))?;
         }
-        one(change, look, out)?;
+        one(change, style, out)?;
     }
     Ok(())
 }
 
-fn one(change: &Change, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+fn one(change: &Change, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     let path = plain(&change.path);
     match (&change.before, &change.after) {
-        (None, Some(after)) => side('+', Tone::Good, &path, after, look, out),
-        (Some(before), None) => side('-', Tone::Bad, &path, before, look, out),
+        (None, Some(after)) => side('+', Emphasis::Good, &path, after, style, out),
+        (Some(before), None) => side('-', Emphasis::Bad, &path, before, style, out),
         (before, after) => {
             let side = |value: &Option<Value>| value.as_ref().map_or("nothing".to_owned(), whole);
             let (before, after) = (plain(&side(before)), plain(&side(after)));
             let line = format!("{before} → {after}");
-            let fits = columns(&line) + columns(&path) + 3 <= look.width;
+            let fits = columns(&line) + columns(&path) + 3 <= style.width;
             if line.contains('\n') || !fits {
-                return lines(&path, &before, &after, look, out);
+                return lines(&path, &before, &after, style, out);
             }
-            let path = if path.is_empty() { String::new() } else { format!("{} ", look.paint(Tone::Context, &path)) };
+            let path =
+                if path.is_empty() { String::new() } else { format!("{} ", style.paint(Emphasis::Context, &path)) };
             writeln!(out, "  {path}{line}")
         }
     }
 }
 
 /// The lines that differ between two texts, with two lines around them.
-fn lines(path: &str, before: &str, after: &str, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+fn lines(path: &str, before: &str, after: &str, style: &Style, out: &mut dyn Write) -> io::Result<()> {
     if !path.is_empty() {
-        writeln!(out, "  {}", look.paint(Tone::Context, path))?;
+        writeln!(out, "  {}", style.paint(Emphasis::Context, path))?;
     }
     // A person waits: the first difference found in that time is as true as the smallest.
     let mut differ = TextDiff::configure();
     let diff = differ.timeout(PATIENCE).diff_lines(before, after);
-    let room = look.width.saturating_sub(6).max(20);
+    let room = style.width.saturating_sub(6).max(20);
     for (at, group) in diff.grouped_ops(2).iter().enumerate() {
         if at > 0 {
-            writeln!(out, "    {}", look.paint(Tone::Dim, "⋮"))?;
+            writeln!(out, "    {}", style.paint(Emphasis::Dim, "⋮"))?;
         }
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
-            let (mark, tone) = match change.tag() {
-                ChangeTag::Equal => (' ', Tone::Dim),
-                ChangeTag::Insert => ('+', Tone::Good),
-                ChangeTag::Delete => ('-', Tone::Bad),
+            let (mark, emphasis) = match change.tag() {
+                ChangeTag::Equal => (' ', Emphasis::Dim),
+                ChangeTag::Insert => ('+', Emphasis::Good),
+                ChangeTag::Delete => ('-', Emphasis::Bad),
             };
             for (at, line) in wrap(change.value().trim_end_matches('\n'), room).iter().enumerate() {
                 let mark = if at == 0 { mark } else { ' ' };
-                writeln!(out, "{}", look.paint(tone, format!("    {mark} {line}").trim_end()))?;
+                writeln!(out, "{}", style.paint(emphasis, format!("    {mark} {line}").trim_end()))?;
             }
         }
     }
@@ -184,20 +185,27 @@ fn lines(path: &str, before: &str, after: &str, look: &Look, out: &mut dyn Write
 }
 
 /// Something that is only on one side.
-fn side(mark: char, tone: Tone, path: &str, value: &Value, look: &Look, out: &mut dyn Write) -> io::Result<()> {
+fn side(
+    mark: char,
+    emphasis: Emphasis,
+    path: &str,
+    value: &Value,
+    style: &Style,
+    out: &mut dyn Write,
+) -> io::Result<()> {
     let told = short(value);
     let head = format!("  {mark} {path}");
-    let room = look.width.saturating_sub(6).max(20);
+    let room = style.width.saturating_sub(6).max(20);
     if told.is_empty() {
-        return writeln!(out, "{}", look.paint(tone, &head));
+        return writeln!(out, "{}", style.paint(emphasis, &head));
     }
     let one = format!("{head}  {}", plain(&told));
-    if !told.contains('\n') && crate::layout::columns(&one) <= look.width {
-        return writeln!(out, "{}", look.paint(tone, &one));
+    if !told.contains('\n') && crate::layout::columns(&one) <= style.width {
+        return writeln!(out, "{}", style.paint(emphasis, &one));
     }
-    writeln!(out, "{}", look.paint(tone, &head))?;
+    writeln!(out, "{}", style.paint(emphasis, &head))?;
     for line in wrap(&plain(&told), room) {
-        writeln!(out, "{}", format!("      {}", look.paint(tone, &line)).trim_end())?;
+        writeln!(out, "{}", format!("      {}", style.paint(emphasis, &line)).trim_end())?;
     }
     Ok(())
 }

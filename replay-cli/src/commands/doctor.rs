@@ -1,10 +1,10 @@
 //! `annals doctor`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::look::{Tone, counted, size, thousands};
 use crate::progress::Bar;
+use crate::style::{Emphasis, counted, size, thousands};
 use annals_store::disk::{Cause, Examination, Facts, Garbage, Remark, Restoring, Tuning, Usage, Void, summary};
 use annals_store::shared::RemoteLog;
 use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
@@ -39,115 +39,115 @@ const AGE: Duration = Duration::from_secs(24 * 3_600);
 ///
 /// # Errors
 /// When there is no store, another process owns it, or the disk refuses. Damage is an answer, not an error.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let dir = desk.place.dir().to_owned();
-    if args.repair && !restore_format(&dir, args.yes, desk)? {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let dir = cli.place.dir().to_owned();
+    if args.repair && !restore_format(&dir, args.yes, cli)? {
         return Ok(Verdict::bad_if(true));
     }
     let facts = DiskLog::facts(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
-    let bar = Bar::new(desk.shows_progress(), "examining");
+    let bar = Bar::new(cli.shows_progress(), "examining");
     // What an owner is writing cannot be compared with its second copy.
     if RemoteLog::connect(&dir).await.is_ok() {
         return Err(SharedError::from(OpenError::Locked { dir }).into());
     }
-    let (examination, garbage) = look(&dir, args, &bar, desk)?;
+    let (examination, garbage) = style(&dir, args, &bar, cli)?;
     bar.clear();
     let facts = facts?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &in_json(&facts, &examination, garbage.as_ref()))?;
     } else {
-        draw(&facts, &examination, desk, out)?;
+        draw(&facts, &examination, cli, out)?;
     }
     let sound = examination.findings.is_empty();
-    let mended = args.repair && repair(&dir, &examination, args.yes, desk, out)?;
+    let mended = args.repair && repair(&dir, &examination, args.yes, cli, out)?;
     if let Some(garbage) = &garbage {
-        collect(&dir, garbage, args.yes, desk, out)?;
+        collect(&dir, garbage, args.yes, cli, out)?;
     }
     if args.compact {
-        compact(&dir, args.yes, desk, out)?;
+        compact(&dir, args.yes, cli, out)?;
     }
     if !sound && !args.repair {
-        desk.remark("`annals doctor --repair` mends what can be mended");
+        cli.remark("`annals doctor --repair` mends what can be mended");
     }
     Ok(Verdict::bad_if(!(sound || mended)))
 }
 
 /// Writes the file `FORMAT` again when it is damaged or missing: nothing else can be examined before. False when it is still to
 /// be written.
-fn restore_format(dir: &Path, yes: bool, desk: &Desk) -> Result<bool, CliError> {
+fn restore_format(dir: &Path, yes: bool, cli: &CommandContext) -> Result<bool, CliError> {
     let Some(restoring) = DiskLog::lost_format(dir).map_err(annals_store::SharedError::from)? else { return Ok(true) };
     let Restoring { identity, state, segments } = restoring;
     let from = match segments {
         0 => "with a new id: no segment names the store".to_owned(),
         _ => format!("with the id {} of {}", identity.id, counted(segments as u64, "segment")),
     };
-    if !announce(&format!("writes the file FORMAT again, which is {state}, {from}"), yes, desk) {
+    if !announce(&format!("writes the file FORMAT again, which is {state}, {from}"), yes, cli) {
         return Ok(false);
     }
     let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
-    desk.tell(&report);
+    cli.tell(&report);
     Ok(true)
 }
 
-fn look(dir: &Path, args: &Args, bar: &Bar, desk: &Desk) -> Result<(Examination, Option<Garbage>), CliError> {
+fn style(dir: &Path, args: &Args, bar: &Bar, cli: &CommandContext) -> Result<(Examination, Option<Garbage>), CliError> {
     let at = |source| CliError::File { path: dir.to_owned(), source };
     let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
     let (disk, report) = ReadOnlyLog::open(dir).map_err(SharedError::from)?;
     let examination = disk.examine(progress).map_err(at)?;
     // Damage is in the examination.
     let tail = report.remarks.into_iter().filter(|remark| matches!(remark, Remark::TailIgnored { .. }));
-    desk.tell(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
+    cli.tell(&OpeningReport { remarks: tail.collect(), ..OpeningReport::default() });
     let garbage = if args.gc { Some(disk.garbage(AGE, progress)?) } else { None };
     Ok((examination, garbage))
 }
 
-fn usage(name: &str, usage: Usage, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+fn usage(name: &str, usage: Usage, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
     if usage.files > 0 {
-        let name = desk.look.paint(Tone::Strong, &format!("{name:<9}"));
+        let name = cli.style.paint(Emphasis::Strong, &format!("{name:<9}"));
         writeln!(out, "{name}  {:>10}  in {}", size(usage.bytes), counted(usage.files, "file"))?;
     }
     Ok(())
 }
 
-fn draw(facts: &Facts, examination: &Examination, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
-    let look = &desk.look;
-    writeln!(out, "{}", look.paint(Tone::Dim, &desk.place.dir().display().to_string()))?;
-    usage("journal", facts.journal, desk, out)?;
-    usage("sealed", facts.sealed, desk, out)?;
-    usage("index", facts.sled, desk, out)?;
-    usage("blobs", facts.blobs, desk, out)?;
-    usage("views", facts.cache, desk, out)?;
-    usage("outputs", facts.outputs, desk, out)?;
-    usage("worktrees", facts.worktrees, desk, out)?;
-    usage("set aside", facts.damaged, desk, out)?;
+fn draw(facts: &Facts, examination: &Examination, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+    let style = &cli.style;
+    writeln!(out, "{}", style.paint(Emphasis::Dim, &cli.place.dir().display().to_string()))?;
+    usage("journal", facts.journal, cli, out)?;
+    usage("sealed", facts.sealed, cli, out)?;
+    usage("index", facts.sled, cli, out)?;
+    usage("blobs", facts.blobs, cli, out)?;
+    usage("views", facts.cache, cli, out)?;
+    usage("outputs", facts.outputs, cli, out)?;
+    usage("worktrees", facts.worktrees, cli, out)?;
+    usage("set aside", facts.damaged, cli, out)?;
     let paths: Vec<String> = facts.set_aside.iter().map(|path| path.display().to_string()).collect();
-    some(&paths, Tone::Plain, desk, out)?;
+    some(&paths, Emphasis::Plain, cli, out)?;
     let batches = thousands(examination.batches);
     match &examination.unchecked {
         _ if !examination.findings.is_empty() => {
-            writeln!(out, "{} {batches} batches can be read", look.paint(Tone::Bad, "✗"))?;
+            writeln!(out, "{} {batches} batches can be read", style.paint(Emphasis::Bad, "✗"))?;
         }
-        None => writeln!(out, "{} {batches} batches, both copies are sound", look.paint(Tone::Good, "✓"))?,
+        None => writeln!(out, "{} {batches} batches, both copies are sound", style.paint(Emphasis::Good, "✓"))?,
         Some(reason) => {
-            let good = look.paint(Tone::Good, "✓");
+            let good = style.paint(Emphasis::Good, "✓");
             writeln!(out, "{good} {batches} batches, the journal is sound")?;
             let line = format!("the second copy (sled) was not checked: {reason}");
-            writeln!(out, "  {}", look.paint(Tone::Warn, &line))?;
+            writeln!(out, "  {}", style.paint(Emphasis::Warn, &line))?;
         }
     }
     let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    some(&findings, Tone::Bad, desk, out)?;
+    some(&findings, Emphasis::Bad, cli, out)?;
     let voids: Vec<String> = voids(examination);
-    some(&voids, Tone::Warn, desk, out)
+    some(&voids, Emphasis::Warn, cli, out)
 }
 
 /// How many lines of one kind are shown.
 const SHOWN: usize = 10;
 
 /// Some lines, and how many more there are.
-fn some(lines: &[String], tone: Tone, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+fn some(lines: &[String], emphasis: Emphasis, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
     for line in lines.iter().take(SHOWN) {
-        writeln!(out, "  {}", desk.look.paint(tone, line))?;
+        writeln!(out, "  {}", cli.style.paint(emphasis, line))?;
     }
     if lines.len() > SHOWN {
         writeln!(out, "  … and {} more (--json lists them)", thousands((lines.len() - SHOWN) as u64))?;
@@ -201,8 +201,8 @@ fn told(void: &Void) -> &'static str {
 }
 
 /// Says what will be done; whether to do it.
-fn announce(what: &str, yes: bool, desk: &Desk) -> bool {
-    desk.remark(&if yes { what.to_owned() } else { format!("{what}; --yes does it") });
+fn announce(what: &str, yes: bool, cli: &CommandContext) -> bool {
+    cli.remark(&if yes { what.to_owned() } else { format!("{what}; --yes does it") });
     yes
 }
 
@@ -211,15 +211,15 @@ fn repair(
     dir: &Path,
     examination: &Examination,
     yes: bool,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<bool, CliError> {
     let mendable = examination.findings.iter().filter(|finding| finding.copy().is_some()).count() as u64;
     if mendable == 0 {
-        desk.remark("there is nothing to mend");
+        cli.remark("there is nothing to mend");
         return Ok(false);
     }
-    if announce(&format!("mends {} from the other copy", counted(mendable, "damaged place")), yes, desk) {
+    if announce(&format!("mends {} from the other copy", counted(mendable, "damaged place")), yes, cli) {
         let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
         for line in summary(&report.remarks) {
             writeln!(out, "{line}")?;
@@ -233,17 +233,17 @@ fn collect(
     dir: &Path,
     garbage: &Garbage,
     yes: bool,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<(), CliError> {
     let bytes: u64 =
         garbage.blobs.iter().map(|(_, bytes)| bytes).chain(garbage.unfinished.iter().map(|(_, bytes)| bytes)).sum();
     let count = (garbage.blobs.len() + garbage.unfinished.len()) as u64;
     if count == 0 {
-        desk.remark("there is nothing to collect");
+        cli.remark("there is nothing to collect");
         return Ok(());
     }
-    if announce(&format!("removes {} that no Batch names, {}", counted(count, "file"), size(bytes)), yes, desk) {
+    if announce(&format!("removes {} that no Batch names, {}", counted(count, "file"), size(bytes)), yes, cli) {
         let (disk, _) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
         let removed = disk.collect(garbage, AGE)?;
         writeln!(out, "removed {}, {}", counted(removed.files, "file"), size(removed.bytes))?;
@@ -251,8 +251,8 @@ fn collect(
     Ok(())
 }
 
-fn compact(dir: &Path, yes: bool, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
-    if announce("writes the index anew from the journal, and packs what is sealed", yes, desk) {
+fn compact(dir: &Path, yes: bool, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    if announce("writes the index anew from the journal, and packs what is sealed", yes, cli) {
         let (before, after) = DiskLog::compact(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
         writeln!(out, "{} before, {} now", size(before.bytes), size(after.bytes))?;
     }

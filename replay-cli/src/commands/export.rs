@@ -1,9 +1,9 @@
 //! `annals export`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::look::{counted, size};
 use crate::progress::Bar;
+use crate::style::{counted, size};
 use annals_store::exchange::export;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -28,9 +28,9 @@ pub struct Args {
 ///
 /// # Errors
 /// When the Session cannot be read, a blob of it is missing, or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (reader, session) = desk.find(&args.session).await?;
-    let bar = Bar::new(desk.shows_progress() && args.file.is_some(), "exporting");
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, session) = cli.find(&args.session).await?;
+    let bar = Bar::new(cli.shows_progress() && args.file.is_some(), "exporting");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let Some(path) = &args.file else {
         export(&**reader.log(), session, out, &mut tell).await?;
@@ -55,7 +55,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     std::fs::rename(&part, path).map_err(at)?;
     bar.clear();
     let what = format!("{}, {} blobs", counted(exported.batches, "Batch").replace("Batchs", "Batches"), exported.blobs);
-    desk.remark(&format!("wrote {} ({what}) to {}", size(exported.bytes), path.display()));
+    cli.remark(&format!("wrote {} ({what}) to {}", size(exported.bytes), path.display()));
     Ok(Verdict::Fine)
 }
 

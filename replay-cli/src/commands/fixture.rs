@@ -1,9 +1,9 @@
 //! `annals fixture`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_inspect::{SessionAt, goldens};
 use std::io::Write;
 use std::path::PathBuf;
@@ -32,13 +32,13 @@ pub struct Args {
 ///
 /// # Errors
 /// When a file is there already, the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = SessionAt::from(&desk.target(&args.target).await?);
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let past = SessionAt::from(&cli.target(&args.target).await?);
     if args.check {
-        return check(args, &past, desk, out).await;
+        return check(args, &past, cli, out).await;
     }
     let written = goldens::write(&past, &args.output, args.force).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &written)?;
     } else {
         written.iter().try_for_each(|path| writeln!(out, "{}", path.display()))?;
@@ -46,19 +46,24 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     Ok(Verdict::Fine)
 }
 
-async fn check(args: &Args, past: &SessionAt, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+async fn check(
+    args: &Args,
+    past: &SessionAt,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     let stale = goldens::check(past, &args.output).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &stale)?;
         return Ok(Verdict::bad_if(!stale.is_empty()));
     }
     for golden in &stale {
         let place = golden.line.map_or("is not there".to_owned(), |line| format!("differs from line {line} on"));
-        writeln!(out, "{} {}", golden.path.display(), desk.look.paint(Tone::Bad, &place))?;
+        writeln!(out, "{} {}", golden.path.display(), cli.style.paint(Emphasis::Bad, &place))?;
     }
     match stale.len() {
-        0 => desk.remark("every golden is as the Session gives it"),
-        some => desk.remark(&format!("{}; --force writes them anew", counted(some as u64, "difference"))),
+        0 => cli.remark("every golden is as the Session gives it"),
+        some => cli.remark(&format!("{}; --force writes them anew", counted(some as u64, "difference"))),
     }
     Ok(Verdict::bad_if(!stale.is_empty()))
 }

@@ -1,12 +1,12 @@
 //! `annals fork`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::opening;
 use crate::json;
 use crate::layout::plain;
-use crate::look::{Tone, counted};
 use crate::message_ref::MessageRef;
+use crate::style::{Emphasis, counted};
 use annals_core::event::{Location, SessionForked, SessionMoved};
 use annals_core::{Seq, SessionId};
 use annals_runtime::fork_title;
@@ -40,9 +40,9 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such Session or message, or the log refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let directory = args.directory.as_deref().map(|directory| opening::place(desk, Some(directory))).transpose()?;
-    let (reader, parent) = desk.change(&args.session).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let directory = args.directory.as_deref().map(|directory| opening::place(cli, Some(directory))).transpose()?;
+    let (reader, parent) = cli.change(&args.session).await?;
     let head = reader.head(parent).await?;
     let view = reader.view(parent, head.next).await?;
     let cut = match args.before {
@@ -51,9 +51,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     };
     let inherited = placing::fork_at(&**reader.log(), parent, cut).await?;
     let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
-    let at = desk.look.now.max(head.at);
+    let at = cli.style.now.max(head.at);
     let session: SessionId = SeededIds::from_entropy()?.session(at);
-    let there = reader.look(parent, cut).await?.session.location;
+    let there = reader.bounded(parent, cut).await?.session.location;
     let moved =
         directory.map(|directory| Location { directory, workspace: None }).filter(|to| Some(to) != there.as_ref());
     let location = moved.clone().or(there);
@@ -61,7 +61,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let events = [forked.clone().into()].into_iter().chain(moved).collect();
     let draft = Draft { session, expected: cut, at, events, digest: None };
     reader.log().append(draft).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(
             out,
             &serde_json::json!({
@@ -72,13 +72,13 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         return Ok(Verdict::Fine);
     }
     let title = forked.title.as_deref().map(|title| format!("  {}", plain(title))).unwrap_or_default();
-    writeln!(out, "{}{title}", desk.look.paint(Tone::Context, &session.to_string()))?;
+    writeln!(out, "{}{title}", cli.style.paint(Emphasis::Context, &session.to_string()))?;
     let until = reader.until(session, None).await?;
     let messages = reader.view(session, until).await?.history.selected().count() as u64;
     let messages = counted(messages, "message");
-    desk.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
+    cli.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
     if let Some(gone) = location.filter(|location| !Path::new(&location.directory).is_dir()) {
-        desk.remark(&plain(&format!(
+        cli.remark(&plain(&format!(
             "it works in {}, which is no directory here; to continue in another one: annals run -s {session} --directory \
              DIR",
             gone.directory

@@ -1,11 +1,11 @@
 //! `annals history`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::look::counted;
 use crate::message;
+use crate::style::counted;
 use annals_projections::ToJson;
 use std::io::Write;
 
@@ -22,11 +22,11 @@ pub struct Args {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
-    let view = found.reader.look(found.session, found.until).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
+    let view = found.reader.bounded(found.session, found.until).await?;
     let blobs = found.reader.blobs();
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         if let serde_json::Value::Array(messages) = view.history.to_json(blobs) {
             messages.iter().try_for_each(|message| list.item(message))?;
@@ -34,13 +34,13 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
     let mut count = 0;
     for message in view.history.selected() {
         let mark = if view.history.is_pinned(message.seq) { "pinned" } else { "" };
         message::draw(message, mark, &mut sheet, blobs)?;
         count += 1;
     }
-    desk.remark(&format!("the next request would carry {}", counted(count, "message")));
+    cli.remark(&format!("the next request would carry {}", counted(count, "message")));
     Ok(Verdict::Fine)
 }

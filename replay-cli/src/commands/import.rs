@@ -3,15 +3,15 @@
 mod draw;
 mod secrets;
 mod wanted;
-use crate::bring::bring;
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
+use crate::import_into::bring;
 use crate::json;
 use crate::layout::plain;
-use crate::look::{Tone, counted};
 use crate::progress::Bar;
 use crate::reader::Reader;
+use crate::style::{Emphasis, counted};
 use annals_core::Time;
 use annals_import::{Follower, ImportReport, Options, Selection, Source};
 use annals_store::{EventLog, OpenMode};
@@ -95,38 +95,38 @@ const ROUND: Duration = Duration::from_millis(1_000);
 ///
 /// # Errors
 /// When nothing that was named can be imported, or the store refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let selection = Selection {
         agent: args.agent.clone(),
-        since: args.since.map(|ms| Time(desk.look.now.millis().saturating_sub(ms))),
+        since: args.since.map(|ms| Time(cli.style.now.millis().saturating_sub(ms))),
     };
-    let mut wanted = Wanted::of(args, &selection, desk);
+    let mut wanted = Wanted::of(args, &selection, cli);
     if args.dry_run || args.discover && !args.all && !args.follow {
-        wanted.list(desk, out).await?;
+        wanted.list(cli, out).await?;
         let verdict = Verdict::bad_if(!wanted.refused.is_empty());
-        wanted.say_refused(desk)?;
+        wanted.say_refused(cli)?;
         return Ok(verdict);
     }
     let refused = wanted.refused.iter().map(|(path, error)| (path.clone(), error.to_string())).collect();
     let mut report = ImportReport { refused, ..ImportReport::default() };
-    wanted.say_refused(desk)?;
+    wanted.say_refused(cli)?;
     if wanted.sources.is_empty() && !args.follow {
-        desk.remark(NOTHING);
-        if desk.look.json {
+        cli.remark(NOTHING);
+        if cli.style.json {
             json::object(out, &in_json(&report))?;
         }
         return Ok(Verdict::bad_if(report.has_bad_news()));
     }
     let options =
         Options { as_new: args.as_new, keep_originals: args.keep_originals, prompts: true, ..Options::default() };
-    let reader = desk.store(OpenMode::Create).await?;
-    let secrets = Secrets::of(args.redact, reader.log(), &wanted.sources, desk)?;
+    let reader = cli.store(OpenMode::Create).await?;
+    let secrets = Secrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();
     let before = log.sessions().await?.len();
     let mut signals = Signals::listen()?;
-    let bar = Bar::new(desk.shows_progress(), "importing").counting(wanted.sessions(), !args.redact);
+    let bar = Bar::new(cli.shows_progress(), "importing").counting(wanted.sessions(), !args.redact);
     let interrupted = tokio::select! {
-        imported = import_all(&log, &wanted.sources, &options, &bar, desk, &mut report) => {
+        imported = import_all(&log, &wanted.sources, &options, &bar, cli, &mut report) => {
             imported?;
             false
         }
@@ -138,25 +138,25 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     bar.clear();
     secrets.report(&mut report);
     if let Some(remark) = secrets.remark() {
-        desk.remark(&remark);
+        cli.remark(&remark);
     }
     if let Some(path) = &args.report {
         write_report(path, &report)?;
     }
     if interrupted {
         let sessions = counted(log.sessions().await?.len().saturating_sub(before) as u64, "session");
-        desk.remark(&format!("interrupted: {sessions} imported; run the same command again to continue"));
+        cli.remark(&format!("interrupted: {sessions} imported; run the same command again to continue"));
         return Ok(Verdict::BadNews);
     }
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &in_json(&report))?;
     } else if !(args.follow && wanted.sources.is_empty()) {
-        draw(&report, &desk.look, out)?;
+        draw(&report, &cli.style, out)?;
     }
     if args.follow {
         let files = wanted.sources.iter().map(|source| source.path.clone()).collect();
         let follower = Follower::new(wanted.homes, files, selection, Options { prompts: false, ..options });
-        follow(follower, &log, &secrets, &mut signals, desk, out).await?;
+        follow(follower, &log, &secrets, &mut signals, cli, out).await?;
     }
     Ok(Verdict::bad_if(report.has_bad_news()))
 }
@@ -169,7 +169,7 @@ async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliErr
     for one in report.sessions.iter().filter(|one| one.new > 0) {
         let Some(head) = reader.log().head(one.session).await? else { continue };
         if head.next.0 >= LONG {
-            reader.look(one.session, head.next).await?;
+            reader.bounded(one.session, head.next).await?;
         }
     }
     Ok(())
@@ -181,7 +181,7 @@ async fn import_all(
     sources: &[Source],
     options: &Options,
     bar: &Bar,
-    desk: &Desk,
+    cli: &CommandContext,
     report: &mut ImportReport,
 ) -> Result<(), CliError> {
     let mut empty = Vec::new();
@@ -191,7 +191,7 @@ async fn import_all(
             Ok(imported) => report.extend(imported),
             Err(error) if error.is_of_source() => {
                 let why = error.to_string();
-                desk.remarks.say(Tone::Bad, &why);
+                cli.remarks.say(Emphasis::Bad, &why);
                 report.refused.push((source.path.clone(), why));
             }
             Err(error) => return Err(error),
@@ -199,9 +199,9 @@ async fn import_all(
     }
     match empty.as_slice() {
         [] => {}
-        [one] => desk.remark(&plain(&format!("{}: no prompt yet; nothing to import", one.display()))),
+        [one] => cli.remark(&plain(&format!("{}: no prompt yet; nothing to import", one.display()))),
         several => {
-            desk.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")));
+            cli.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")));
         }
     }
     Ok(())
@@ -219,18 +219,18 @@ async fn follow(
     log: &Arc<dyn EventLog>,
     secrets: &Secrets,
     signals: &mut Signals,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<(), CliError> {
     out.flush()?;
-    desk.remark("following; interrupt to end");
+    cli.remark("following; interrupt to end");
     loop {
         let mut report = follower.round(log, &mut |_| {}).await?;
         if report.new_batches() > 0 || report.has_bad_news() {
             for session in &mut report.sessions {
                 session.title = session.title.take().map(|title| secrets.shown(&title));
             }
-            draw(&report, &desk.look, out)?;
+            draw(&report, &cli.style, out)?;
             out.flush()?;
         }
         tokio::select! {

@@ -1,11 +1,11 @@
 //! `annals inbox`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{clip, plain};
-use crate::look::{Tone, counted};
-use crate::undoing;
+use crate::offline;
+use crate::style::{Emphasis, counted};
 use annals_core::event::Delivery;
 use annals_core::{InputId, SessionId};
 use annals_inspect::timeline::one_line;
@@ -38,19 +38,24 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such Session or input, or the log refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     match (&args.withdraw, &args.steer, &args.queue) {
-        (Some(input), ..) => change(args, desk, input, None).await,
-        (_, Some(input), _) => change(args, desk, input, Some(Delivery::Steer)).await,
-        (.., Some(input)) => change(args, desk, input, Some(Delivery::Queue)).await,
-        (None, None, None) => list(args, desk, out).await,
+        (Some(input), ..) => change(args, cli, input, None).await,
+        (_, Some(input), _) => change(args, cli, input, Some(Delivery::Steer)).await,
+        (.., Some(input)) => change(args, cli, input, Some(Delivery::Queue)).await,
+        (None, None, None) => list(args, cli, out).await,
     }
 }
 
-async fn change(args: &Args, desk: &Desk, input: &str, delivery: Option<Delivery>) -> Result<Verdict, CliError> {
-    let (reader, id) = desk.change(&args.session).await?;
+async fn change(
+    args: &Args,
+    cli: &CommandContext,
+    input: &str,
+    delivery: Option<Delivery>,
+) -> Result<Verdict, CliError> {
+    let (reader, id) = cli.change(&args.session).await?;
     let head = reader.head(id).await?;
-    let runtime = undoing::runtime(&reader, desk.look.now.max(head.at))?;
+    let runtime = offline::runtime(&reader, cli.style.now.max(head.at))?;
     let session = runtime.session(id).await.map_err(refused(id))?;
     let input = InputId::from(input);
     let said = match delivery {
@@ -63,7 +68,7 @@ async fn change(args: &Args, desk: &Desk, input: &str, delivery: Option<Delivery
             if delivery == Delivery::Steer { "joins at the next request" } else { "queued" }
         }
     };
-    desk.remark(&format!("{}: {said}", plain(input.as_str())));
+    cli.remark(&format!("{}: {said}", plain(input.as_str())));
     Ok(Verdict::Fine)
 }
 
@@ -71,12 +76,12 @@ fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
     move |refusal| CliError::Refused { session, refusal }
 }
 
-async fn list(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (reader, session) = desk.find(&args.session).await?;
+async fn list(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, session) = cli.find(&args.session).await?;
     let until = reader.until(session, None).await?;
-    let view = reader.look(session, until).await?;
+    let view = reader.bounded(session, until).await?;
     let pending = &view.inbox.pending;
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         for one in pending {
             let text = one.text.resolve(reader.blobs());
@@ -95,13 +100,13 @@ async fn list(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<
             Delivery::Queue => "queue",
         };
         let text = one_line(&plain(&one.text.resolve(reader.blobs())));
-        let room = desk.look.width.saturating_sub(input.chars().count() + 9).max(20);
-        writeln!(out, "{}  {delivery}  {}", desk.look.paint(Tone::Context, &input), clip(&text, room))?;
+        let room = cli.style.width.saturating_sub(input.chars().count() + 9).max(20);
+        writeln!(out, "{}  {delivery}  {}", cli.style.paint(Emphasis::Context, &input), clip(&text, room))?;
     }
     match pending.len() {
-        0 => desk.remark("nothing waits in this session"),
+        0 => cli.remark("nothing waits in this session"),
         waiting => {
-            desk.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")));
+            cli.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")));
         }
     }
     Ok(Verdict::Fine)

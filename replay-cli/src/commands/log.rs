@@ -1,11 +1,11 @@
 //! `annals log`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, wrap};
-use crate::look::{Look, Tone};
 use crate::reader::Reader;
+use crate::style::{Emphasis, Style};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Kind, Record, Seq};
 use annals_inspect::timeline::brief;
@@ -64,15 +64,15 @@ impl Args {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
     let mut from = Seq(args.from);
     if let Some(last) = args.last.filter(|_| args.kinds.is_empty()) {
         from = from.max(Seq(found.until.0.saturating_sub(last)));
     }
-    let mut lines = Lines { look: &desk.look, directory: directory(reader, session).await?, reader };
-    if desk.look.json && !args.follow {
+    let mut lines = Lines { style: &cli.style, directory: directory(reader, session).await?, reader };
+    if cli.style.json && !args.follow {
         let mut list = json::List::begin(out)?;
         let mut walk = reader.walk(session, from, found.until);
         while let Some(slice) = walk.next().await? {
@@ -97,7 +97,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         while let Some(item) = follow.next().await {
             let Followed::Batch { slice, .. } = item? else { continue };
             let records: Vec<Record<'_>> = slice.records().filter(|record| args.takes(record.event)).collect();
-            if desk.look.json {
+            if cli.style.json {
                 for record in &records {
                     serde_json::to_writer(&mut *out, &record.to_json(reader.blobs())).map_err(std::io::Error::from)?;
                     writeln!(out)?;
@@ -146,7 +146,7 @@ pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) 
 }
 
 struct Lines<'a> {
-    look: &'a Look,
+    style: &'a Style,
     directory: String,
     reader: &'a Reader,
 }
@@ -166,21 +166,21 @@ impl Lines<'_> {
     }
 
     fn line(&self, record: &Record<'_>, joint: char, first: bool, out: &mut dyn Write) -> Result<(), CliError> {
-        let look = self.look;
-        let time = if first { look.clock(record.at) } else { " ".repeat(8) };
+        let style = self.style;
+        let time = if first { style.clock(record.at) } else { " ".repeat(8) };
         let name = record.event.kind().name();
         let head = format!("{:>6} {joint} {time}  {name:<18} ", record.seq);
         let told = brief(record.event, &self.directory, self.reader.blobs());
-        let room = look.width.saturating_sub(columns(&head)).max(24);
+        let room = style.width.saturating_sub(columns(&head)).max(24);
         let mut lines = wrap(&told, room).into_iter();
         let told = lines.next().unwrap_or_default();
         let (seq, rest) = head.split_at(6);
         let (between, kind) = rest.split_at(rest.len() - name.len().max(18) - 1);
         let line = format!(
             "{}{}{}{told}",
-            look.paint(Tone::Dim, seq),
-            look.paint(Tone::Dim, between),
-            look.paint(tone(record.event.kind()), kind)
+            style.paint(Emphasis::Dim, seq),
+            style.paint(Emphasis::Dim, between),
+            style.paint(emphasis(record.event.kind()), kind)
         );
         writeln!(out, "{}", line.trim_end())?;
         for line in lines {
@@ -191,13 +191,13 @@ impl Lines<'_> {
 }
 
 /// How the name of a kind is painted.
-pub(super) fn tone(kind: Kind) -> Tone {
+pub(super) fn emphasis(kind: Kind) -> Emphasis {
     match kind.name().split('.').next().unwrap_or_default() {
-        "input" => Tone::User,
-        "step" | "text" | "reasoning" => Tone::Model,
-        "tool" | "permission" | "shell" => Tone::Tool,
-        "epoch" | "context" | "snapshot" | "instruction" | "compaction" | "tool_outputs" => Tone::Context,
-        "retry" | "revert" | "redaction" => Tone::Warn,
-        _ => Tone::Plain,
+        "input" => Emphasis::User,
+        "step" | "text" | "reasoning" => Emphasis::Model,
+        "tool" | "permission" | "shell" => Emphasis::Tool,
+        "epoch" | "context" | "snapshot" | "instruction" | "compaction" | "tool_outputs" => Emphasis::Context,
+        "retry" | "revert" | "redaction" => Emphasis::Warn,
+        _ => Emphasis::Plain,
     }
 }

@@ -1,11 +1,11 @@
 //! `annals models`: which models can be used, and what is missing for the others.
 
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::error::{CliError, Verdict};
 use crate::json::List;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::look::{Tone, money, thousands};
+use crate::style::{Emphasis, money, thousands};
 use annals_core::event::Prices;
 use annals_providers::catalog::{CatalogModel, CatalogProvider};
 use annals_providers::http::KeySource;
@@ -33,14 +33,14 @@ pub struct Args {
 ///
 /// # Errors
 /// When the configuration is wrong.
-pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let config = desk.environment.config(&desk.environment.directory)?;
+pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let config = cli.environment.config(&cli.environment.directory)?;
     let word = args.word.as_deref().unwrap_or_default().to_lowercase();
     let fits = |model: &CatalogModel| {
         model.model.as_str().to_lowercase().contains(&word) || model.name.to_lowercase().contains(&word)
     };
     let listed: Vec<CatalogModel> = config.catalog.models().filter(fits).collect();
-    if desk.look.json {
+    if cli.style.json {
         let mut list = List::begin(out)?;
         for model in &listed {
             list.item(&in_json(model, &config))?;
@@ -62,13 +62,13 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
             continue;
         }
         let missing = if usable(provider) { String::new() } else { format!("  {}", wanting(provider, &config)) };
-        let title = desk.look.paint(Tone::Strong, &plain(&provider.name));
-        writeln!(out, "{title}{}", desk.look.paint(Tone::Warn, &missing))?;
+        let title = cli.style.paint(Emphasis::Strong, &plain(&provider.name));
+        writeln!(out, "{title}{}", cli.style.paint(Emphasis::Warn, &missing))?;
         if models.is_empty() {
             let at = provider.base_url.as_deref().unwrap_or("an unknown address");
             let at = Redactor::default().redact(at).text.into_owned();
             let told = format!("  {}/NAME  any model that the server at {at} has", provider.id);
-            writeln!(out, "{}", desk.look.paint(Tone::Dim, &plain(&told)))?;
+            writeln!(out, "{}", cli.style.paint(Emphasis::Dim, &plain(&told)))?;
         }
         let width = models.iter().map(|model| columns(model.model.as_str())).max().unwrap_or(0);
         for model in &models {
@@ -76,18 +76,18 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
             let (name, about) = (plain(model.model.as_str()), plain(&about(model)));
             priced |= model.prices.is_some();
             // One line, or what there is to say below the name.
-            if 4 + width + columns(&about) <= desk.look.width {
-                writeln!(out, "{mark} {}  {}", pad(&name, width), desk.look.paint(Tone::Dim, &about))?;
+            if 4 + width + columns(&about) <= cli.style.width {
+                writeln!(out, "{mark} {}  {}", pad(&name, width), cli.style.paint(Emphasis::Dim, &about))?;
                 continue;
             }
             writeln!(out, "{mark} {name}")?;
-            for line in wrap(&about, desk.look.width.saturating_sub(BELOW.len())) {
-                writeln!(out, "{BELOW}{}", desk.look.paint(Tone::Dim, &line))?;
+            for line in wrap(&about, cli.style.width.saturating_sub(BELOW.len())) {
+                writeln!(out, "{BELOW}{}", cli.style.paint(Emphasis::Dim, &line))?;
             }
         }
     }
     if priced {
-        writeln!(out, "{}", desk.look.paint(Tone::Dim, "Prices are in dollars per million tokens."))?;
+        writeln!(out, "{}", cli.style.paint(Emphasis::Dim, "Prices are in dollars per million tokens."))?;
     }
     let mut rest: Vec<String> = Vec::new();
     for provider in providers.iter().filter(|provider| !args.all && !usable(provider)) {
@@ -97,7 +97,7 @@ pub fn run(args: &Args, desk: &Desk, out: &mut dyn Write) -> Result<Verdict, Cli
         }
     }
     if !rest.is_empty() {
-        writeln!(out, "{}", desk.look.paint(Tone::Strong, "Without a key (--all lists their models)"))?;
+        writeln!(out, "{}", cli.style.paint(Emphasis::Strong, "Without a key (--all lists their models)"))?;
         for line in rest {
             writeln!(out, "{line}")?;
         }

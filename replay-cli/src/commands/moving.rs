@@ -1,12 +1,12 @@
 //! `annals move`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::{HostError, Lease, RUNNING, closing, opening};
 use crate::json;
 use crate::layout::plain;
-use crate::look::{Tone, counted};
-use crate::undoing::{self, Captures};
+use crate::offline::{self, Captures};
+use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_runtime::worktree::{FilesError, Plan};
@@ -51,11 +51,11 @@ enum Planned {
 ///
 /// # Errors
 /// When there is no such Session or directory, another process runs the Session, or the changes do not fit DIR.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let directory = opening::place(desk, Some(&args.directory))?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let directory = opening::place(cli, Some(&args.directory))?;
     let (reader, id) = match args.dry_run {
-        true => desk.stored(&args.session).await?,
-        false => desk.change(&args.session).await?,
+        true => cli.stored(&args.session).await?,
+        false => cli.change(&args.session).await?,
     };
     let head = reader.head(id).await?;
     // What a dry run captures is gone with it.
@@ -65,12 +65,12 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         true => None,
         false => Some(Lease::take(&reader.store().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
     };
-    let runtime = undoing::with_captures(&reader, desk.look.now.max(head.at), Captures::In(folder))?;
+    let runtime = offline::with_captures(&reader, cli.style.now.max(head.at), Captures::In(folder))?;
     let session = runtime.session(id).await.map_err(refused(id, &directory))?;
     let location = Location { directory: directory.clone(), workspace: None };
     let planned = plan(&session, &location, args.without_changes).await.map_err(refused(id, &directory))?;
-    if !desk.look.json {
-        draw(&planned, desk, out)?;
+    if !cli.style.json {
+        draw(&planned, cli, out)?;
     }
     let kept = match (&planned, args.dry_run) {
         (Planned::There, _) | (_, true) => None,
@@ -83,20 +83,20 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         }
     };
     let kept = kept.map(|kept| kept.to_string());
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &in_json(id, &directory, &planned, kept.as_deref(), args.dry_run))?;
         return Ok(Verdict::bad_if(kept.is_some()));
     }
     let short = closing::short(id);
     match (&planned, args.dry_run) {
-        (Planned::There, _) => desk.remark(&plain(&format!("session {short} works in {directory} already"))),
-        (_, true) => desk.remark("nothing was changed (--dry-run)"),
-        (_, false) => desk.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
+        (Planned::There, _) => cli.remark(&plain(&format!("session {short} works in {directory} already"))),
+        (_, true) => cli.remark("nothing was changed (--dry-run)"),
+        (_, false) => cli.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
     }
     if let Some(kept) = &kept {
         let text =
             format!("the changes also stay where they were: {kept}; the next run there tries again to remove them");
-        desk.remarks.say(Tone::Warn, &plain(&text));
+        cli.remarks.say(Emphasis::Warn, &plain(&text));
     }
     Ok(Verdict::bad_if(kept.is_some()))
 }
@@ -142,17 +142,17 @@ fn root(directory: &str) -> Option<&Path> {
     Path::new(directory).ancestors().find(|above| above.join(".git").exists())
 }
 
-fn draw(planned: &Planned, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+fn draw(planned: &Planned, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
     match planned {
         Planned::There => {}
         Planned::Alone(why) => writeln!(out, "the session moves alone: {}", plain(why))?,
         Planned::WithChanges(plan) => {
             let count = counted(plan.transfer.changes.files.len() as u64, "changed file");
             writeln!(out, "the session moves with {count}")?;
-            arrival(&plan.arrival, desk, out)?;
+            arrival(&plan.arrival, cli, out)?;
             for skipped in &plan.transfer.left_behind {
                 let line = format!("{} stays behind: {}", plain(&skipped.path), skipped.why);
-                writeln!(out, "  {}", desk.look.paint(Tone::Warn, &line))?;
+                writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
             }
         }
     }
@@ -160,14 +160,14 @@ fn draw(planned: &Planned, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<
 }
 
 /// What changes at the destination.
-fn arrival(plan: &Plan, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+fn arrival(plan: &Plan, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
     for file in &plan.now.files {
         let path = plain(&file.path);
         writeln!(out, "  {:<8} {path}  +{} -{}", file.status, file.additions, file.deletions)?;
     }
     for left in &plan.left {
         let line = format!("{} stays as it is: {}", plain(&left.path), left.why);
-        writeln!(out, "  {}", desk.look.paint(Tone::Warn, &line))?;
+        writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
     }
     Ok(())
 }

@@ -1,9 +1,9 @@
 //! `annals pin` and `annals unpin`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Unpinnable, Verdict};
 use crate::message_ref::MessageRef;
-use crate::undoing;
+use crate::offline;
 use annals_core::Event;
 use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_projections::Body;
@@ -31,22 +31,22 @@ pub struct UnpinArgs {
 ///
 /// # Errors
 /// When there is no such message, or it is pinned already.
-pub async fn run(args: &Args, desk: &Desk) -> Result<Verdict, CliError> {
-    record(args, desk, true).await
+pub async fn run(args: &Args, cli: &CommandContext) -> Result<Verdict, CliError> {
+    record(args, cli, true).await
 }
 
 /// Runs `unpin`.
 ///
 /// # Errors
 /// When there is no such message, or it is not pinned.
-pub async fn run_unpin(args: &UnpinArgs, desk: &Desk) -> Result<Verdict, CliError> {
-    record(&args.args, desk, false).await
+pub async fn run_unpin(args: &UnpinArgs, cli: &CommandContext) -> Result<Verdict, CliError> {
+    record(&args.args, cli, false).await
 }
 
-async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError> {
-    let reader = desk.store(OpenMode::Existing).await?;
+async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict, CliError> {
+    let reader = cli.store(OpenMode::Existing).await?;
     let named = reader.find(&args.session).await?;
-    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
+    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     let seq = args.message.find(&reader, session, &view).await?;
@@ -67,8 +67,8 @@ async fn record(args: &Args, desk: &Desk, pin: bool) -> Result<Verdict, CliError
         true => MessagePinned { message: seq }.into(),
         false => MessageUnpinned { message: seq }.into(),
     };
-    let (session, at) = undoing::append(&reader, desk.look.now, session, event).await?;
+    let (session, at) = offline::append(&reader, cli.style.now, session, event).await?;
     let done = if pin { "pinned" } else { "unpinned" };
-    desk.remark(&format!("{done} the message at event {seq}{} (event {at})", undoing::in_fork(named, session)));
+    cli.remark(&format!("{done} the message at event {seq}{} (event {at})", offline::in_fork(named, session)));
     Ok(Verdict::Fine)
 }

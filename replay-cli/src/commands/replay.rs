@@ -3,13 +3,13 @@
 mod head;
 mod step;
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::draw::timeline::{Detail, draw};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
-use crate::look::Tone;
 use crate::pricing::Pricing;
+use crate::style::Emphasis;
 use annals_core::{Seq, Time};
 use annals_inspect::statistics::Audit;
 use annals_inspect::timeline::{Item, Tale};
@@ -59,8 +59,8 @@ const PAUSE_MAX: Duration = Duration::from_secs(2);
 ///
 /// # Errors
 /// When there is no such Session, the store refuses, or the output does. Damage is an answer, not an error.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
     let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
     let mut audit = Audit::default();
@@ -74,19 +74,19 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         }
     };
     let verdict = Verdict::bad_if(!report.is_sound() || hole.is_some() || audit.anomaly_count() > 0);
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &in_json(&audit, &report, reader.blobs()))?;
         return Ok(verdict);
     }
     if args.step {
-        step::run(&found, desk).await?;
+        step::run(&found, cli).await?;
         return Ok(verdict);
     }
     let mut detail = if args.full { Detail::full() } else { Detail::default() };
     detail.directory = audit.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
     detail.undone = audit.undone.clone();
     let names = audit.tools.keys().map(String::as_str).chain(audit.agents.iter().map(|agent| agent.as_str()));
-    let mut sheet = Sheet::for_names(out, &desk.look, names);
+    let mut sheet = Sheet::for_names(out, &cli.style, names);
     head::head(&audit, &report, &mut sheet)?;
     let mut tale = Tale::new();
     let mut pace = args.speed.map(|speed| Pace { speed, last: None });
@@ -113,9 +113,9 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         told(&item, &mut pace, &mut sheet, &detail, reader).await?;
     }
     if let Some(error) = &hole {
-        sheet.row(None, ("damaged", Tone::Bad), (&error.to_string(), Tone::Bad), ("", Tone::Dim))?;
+        sheet.row(None, ("damaged", Emphasis::Bad), (&error.to_string(), Emphasis::Bad), ("", Emphasis::Dim))?;
     }
-    let cost = Pricing::of(desk).cost(audit.usage.cost, &audit.unpriced.tokens);
+    let cost = Pricing::of(cli).cost(audit.usage.cost, &audit.unpriced.tokens);
     head::foot(&audit, &report, cost, &mut sheet)?;
     Ok(verdict)
 }

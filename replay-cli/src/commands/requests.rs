@@ -1,10 +1,10 @@
 //! `annals requests`
 
-use crate::desk::{Desk, Found, Target};
+use crate::command_context::{CommandContext, Found, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, name, plain};
-use crate::look::{Look, Tone, counted, thousands};
+use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::event::StepEvent;
 use annals_core::{Digest, Event};
 use annals_inspect::SessionAt;
@@ -43,15 +43,20 @@ impl Args {
 ///
 /// # Errors
 /// When the Session cannot be read, there is no such request, or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
     match args.step {
-        Some(wanted) => one(wanted, args.wire, &found, desk, out).await,
-        None => list(args.prove, &found, desk, out).await,
+        Some(wanted) => one(wanted, args.wire, &found, cli, out).await,
+        None => list(args.prove, &found, cli, out).await,
     }
 }
 
-async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+async fn list(
+    prove: bool,
+    found: &Found,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     let items: Vec<(RequestMark, Option<Option<String>>)> = if prove {
         let proofs = prove_all(&SessionAt::from(found), false).await?;
         proofs.into_iter().map(|proof| (proof.mark, Some(proof.flaw))).collect()
@@ -60,7 +65,7 @@ async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Se
         requests.marks.into_iter().map(|mark| (mark, None)).collect()
     };
     let wrong = items.iter().filter(|(_, proof)| matches!(proof, Some(Some(_)))).count();
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         for (at, (mark, proof)) in items.iter().enumerate() {
             let proved = proof.as_ref().map(Option::is_none);
@@ -74,16 +79,16 @@ async fn list(prove: bool, found: &Found, desk: &Desk, out: &mut (dyn Write + Se
         return Ok(Verdict::bad_if(wrong > 0));
     }
     for (at, (mark, proof)) in items.iter().enumerate() {
-        line(at + 1, mark, proof.as_ref(), &desk.look, out)?;
+        line(at + 1, mark, proof.as_ref(), &cli.style, out)?;
     }
     match (items.len(), prove, wrong) {
-        (0, ..) => desk.remark(
+        (0, ..) => cli.remark(
             "no request is recorded: agents that Sessions are imported from do not record theirs; `history` and \
              `context` show what the next one would hold",
         ),
-        (count, true, 0) => desk.remark(&format!("all {} are proved", counted(count as u64, "request"))),
-        (count, true, wrong) => desk.remark(&format!("{wrong} of {} are not proved", counted(count as u64, "request"))),
-        (count, false, _) => desk.remark(&format!("{}; --step N rebuilds one", counted(count as u64, "request"))),
+        (count, true, 0) => cli.remark(&format!("all {} are proved", counted(count as u64, "request"))),
+        (count, true, wrong) => cli.remark(&format!("{wrong} of {} are not proved", counted(count as u64, "request"))),
+        (count, false, _) => cli.remark(&format!("{}; --step N rebuilds one", counted(count as u64, "request"))),
     }
     Ok(Verdict::bad_if(wrong > 0))
 }
@@ -92,27 +97,27 @@ fn line(
     number: usize,
     mark: &RequestMark,
     proof: Option<&Option<String>>,
-    look: &Look,
+    style: &Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let (sign, tone) = match proof {
-        None => (" ", Tone::Plain),
-        Some(None) => ("✓", Tone::Good),
-        Some(Some(_)) => ("✗", Tone::Bad),
+    let (sign, emphasis) = match proof {
+        None => (" ", Emphasis::Plain),
+        Some(None) => ("✓", Emphasis::Good),
+        Some(Some(_)) => ("✗", Emphasis::Bad),
     };
     let again = if mark.attempt > 1 { format!(" attempt {}", mark.attempt) } else { String::new() };
     let why = proof.and_then(Option::as_ref).map(|why| format!("  {why}")).unwrap_or_default();
     writeln!(
         out,
         "{} {}  {}  {:<7} {} on {}{again}  {}{}",
-        look.paint(tone, sign),
-        look.paint(Tone::Strong, &format!("{number:>4}")),
-        look.paint(Tone::Dim, &format!("event {:>5}  {}", mark.seq, look.clock(mark.at))),
+        style.paint(emphasis, sign),
+        style.paint(Emphasis::Strong, &format!("{number:>4}")),
+        style.paint(Emphasis::Dim, &format!("event {:>5}  {}", mark.seq, style.clock(mark.at))),
         mark.purpose.as_str(),
         name(mark.agent.as_str()),
         name(mark.model.as_str()),
-        look.paint(Tone::Dim, &mark.digest.short()),
-        look.paint(Tone::Bad, &why),
+        style.paint(Emphasis::Dim, &mark.digest.short()),
+        style.paint(Emphasis::Bad, &why),
     )?;
     Ok(())
 }
@@ -121,7 +126,7 @@ async fn one(
     wanted: usize,
     wire: bool,
     found: &Found,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let marks: annals_projections::Requests = found.reader.fold(found.session, found.until).await?;
@@ -133,11 +138,11 @@ async fn one(
     let view = found.reader.view(found.session, mark.seq).await?;
     let request = rebuild(&view, sent, found.reader.blobs())?;
     if wire {
-        return bytes(body_of(&request, sent, found.session), desk, out);
+        return bytes(body_of(&request, sent, found.session), cli, out);
     }
     let digest = request.digest();
     let proved = digest == sent.digest;
-    if desk.look.json {
+    if cli.style.json {
         let mut value = request.to_json();
         if let Value::Object(fields) = &mut value {
             fields.insert("seq".to_owned(), json!(mark.seq));
@@ -149,29 +154,29 @@ async fn one(
         json::object(out, &value)?;
         return Ok(Verdict::bad_if(!proved));
     }
-    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
     draw(wanted, mark, &request, &mut sheet)?;
     prove(sent.digest, digest, &mut sheet)?;
     Ok(Verdict::bad_if(!proved))
 }
 
 /// Writes a body as it was sent, without a newline at its end, so that its digest can be checked elsewhere.
-fn bytes(wire: Wire, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+fn bytes(wire: Wire, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (body, bad) = match wire {
         Wire::Proved(body) => {
-            desk.remark(&format!("proved: digest {}", body.digest));
+            cli.remark(&format!("proved: digest {}", body.digest));
             (Some(body), false)
         }
         Wire::NotRecorded => {
-            desk.remark("no body is recorded for this request: nothing was encoded for its model");
+            cli.remark("no body is recorded for this request: nothing was encoded for its model");
             (None, true)
         }
         Wire::OfAnotherBuild(why) => {
-            desk.remark(&format!("not provable by this build: {why}"));
+            cli.remark(&format!("not provable by this build: {why}"));
             (None, true)
         }
         Wire::Differs(why, body) => {
-            desk.remark(&format!("not what was sent: {why}"));
+            cli.remark(&format!("not what was sent: {why}"));
             (body, true)
         }
     };
@@ -183,10 +188,10 @@ fn bytes(wire: Wire, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdic
 
 fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let left = format!("request {number} · {}", mark.purpose);
-    let right = format!("event {} · {}", mark.seq, sheet.look.clock(mark.at));
-    sheet.rule(&left, &right, Tone::Strong)?;
+    let right = format!("event {} · {}", mark.seq, sheet.style.clock(mark.at));
+    sheet.rule(&left, &right, Emphasis::Strong)?;
     let head = format!("{} on {}, {} tokens or so", request.agent, request.model.model, thousands(request.chars() / 4));
-    sheet.row(None, ("", Tone::Dim), (&head, Tone::Dim), ("", Tone::Dim))?;
+    sheet.row(None, ("", Emphasis::Dim), (&head, Emphasis::Dim), ("", Emphasis::Dim))?;
     for system in &request.system {
         let mut at = 0;
         for Span { bytes, seq, source } in &system.spans {
@@ -196,8 +201,8 @@ fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<
                 continue;
             }
             let origin = source.as_ref().map_or("the agent's own text", |key| key.as_str());
-            sheet.row(*seq, ("system", Tone::Context), (origin, Tone::Context), ("", Tone::Dim))?;
-            sheet.quote(&plain(text), Tone::Plain)?;
+            sheet.row(*seq, ("system", Emphasis::Context), (origin, Emphasis::Context), ("", Emphasis::Dim))?;
+            sheet.quote(&plain(text), Emphasis::Plain)?;
         }
     }
     for message in &request.messages {
@@ -207,61 +212,66 @@ fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<
     }
     let tools: Vec<&str> = request.tools.iter().map(|tool| tool.name.as_str()).collect();
     if !tools.is_empty() {
-        sheet.row(None, ("tools", Tone::Tool), (&tools.join(", "), Tone::Plain), ("", Tone::Dim))?;
+        sheet.row(None, ("tools", Emphasis::Tool), (&tools.join(", "), Emphasis::Plain), ("", Emphasis::Dim))?;
     }
     let options = &request.options;
     for (name, value) in options.controls.iter().chain(&options.options).chain(&options.body) {
         let line = format!("{name} = {}", value.value(&annals_core::NoBlobs));
-        sheet.row(None, ("option", Tone::Dim), (&plain(&line), Tone::Plain), ("", Tone::Dim))?;
+        sheet.row(None, ("option", Emphasis::Dim), (&plain(&line), Emphasis::Plain), ("", Emphasis::Dim))?;
     }
     Ok(())
 }
 
 fn draw_block(role: Role, block: &Block, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
-    let (label, tone) = match role {
-        Role::User => ("user", Tone::User),
-        Role::Assistant => ("assistant", Tone::Model),
-        Role::System => ("system", Tone::Context),
-        Role::Tool => ("tool", Tone::Tool),
+    let (label, emphasis) = match role {
+        Role::User => ("user", Emphasis::User),
+        Role::Assistant => ("assistant", Emphasis::Model),
+        Role::System => ("system", Emphasis::Context),
+        Role::Tool => ("tool", Emphasis::Tool),
     };
     let seq = block.seq();
-    let none = ("", Tone::Dim);
+    let none = ("", Emphasis::Dim);
     match block {
-        Block::Text { text, .. } => sheet.row(seq, (label, tone), (&plain(text), Tone::Plain), none)?,
+        Block::Text { text, .. } => sheet.row(seq, (label, emphasis), (&plain(text), Emphasis::Plain), none)?,
         Block::Reasoning { text, .. } => {
-            sheet.row(seq, (label, tone), ("reasoning", Tone::Dim), none)?;
-            sheet.quote(&plain(text), Tone::Dim)?;
+            sheet.row(seq, (label, emphasis), ("reasoning", Emphasis::Dim), none)?;
+            sheet.quote(&plain(text), Emphasis::Dim)?;
         }
         Block::Media { attachment, .. } => {
             let line = format!("{} {}", attachment.mime, attachment.name.as_deref().unwrap_or_default());
-            sheet.row(seq, (label, tone), (&plain(&line), Tone::Plain), none)?;
+            sheet.row(seq, (label, emphasis), (&plain(&line), Emphasis::Plain), none)?;
         }
         Block::Call { id, tool, input, .. } => {
-            sheet.row(seq, (label, Tone::Model), (&format!("calls {tool}"), Tone::Tool), (id.as_str(), Tone::Dim))?;
-            sheet.quote(&plain(input), Tone::Plain)?;
+            sheet.row(
+                seq,
+                (label, Emphasis::Model),
+                (&format!("calls {tool}"), Emphasis::Tool),
+                (id.as_str(), Emphasis::Dim),
+            )?;
+            sheet.quote(&plain(input), Emphasis::Plain)?;
         }
         Block::HostedResult { id, result, .. } => {
-            sheet.row(seq, (label, tone), ("hosted result", Tone::Tool), (id.as_str(), Tone::Dim))?;
-            sheet.quote(&plain(result), Tone::Plain)?;
+            sheet.row(seq, (label, emphasis), ("hosted result", Emphasis::Tool), (id.as_str(), Emphasis::Dim))?;
+            sheet.quote(&plain(result), Emphasis::Plain)?;
         }
         Block::Result { result, .. } => {
             let failed = result.error.is_some();
             let word = if failed { "error" } else { "result" };
-            sheet.row(seq, (label, tone), (word, Tone::Tool), (result.id.as_str(), Tone::Dim))?;
+            sheet.row(seq, (label, emphasis), (word, Emphasis::Tool), (result.id.as_str(), Emphasis::Dim))?;
             let text = result.error.as_deref().or(result.output.as_deref()).unwrap_or_default();
-            sheet.quote(&plain(text), if failed { Tone::Bad } else { Tone::Plain })?;
+            sheet.quote(&plain(text), if failed { Emphasis::Bad } else { Emphasis::Plain })?;
         }
     }
     Ok(())
 }
 
 fn prove(recorded: Digest, found: Digest, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
-    let look = sheet.look;
+    let style = sheet.style;
     if recorded == found {
-        writeln!(sheet.out, "{} proved: digest {recorded}", look.paint(Tone::Good, "✓"))?;
+        writeln!(sheet.out, "{} proved: digest {recorded}", style.paint(Emphasis::Good, "✓"))?;
     } else {
         let line = format!("✗ not what was sent: recorded {recorded}, rebuilt {found}");
-        writeln!(sheet.out, "{}", look.paint(Tone::Bad, &line))?;
+        writeln!(sheet.out, "{}", style.paint(Emphasis::Bad, &line))?;
     }
     Ok(())
 }

@@ -1,15 +1,15 @@
 //! `annals rerun`
 
 use super::run::With;
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::host::rerun::{Deed, UNBOUNDED, World, recorded};
+use crate::host::rerun::{RecordedWorld, UNBOUNDED, UserAction, recorded};
 use crate::host::{
-    Ended, Goal, Host, HostError, Lines, Manner, Questions, Screen, Show, Stage, advice, closing, conduct, configured,
-    opening,
+    ApprovalMode, Ended, Frontend, Host, HostError, Interaction, Job, Lines, Questions, Screen, advice, closing,
+    configured, opening, run_interactive,
 };
 use crate::json;
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_core::Seq;
 use annals_inspect::SessionAt;
 use annals_runtime::Session;
@@ -41,26 +41,26 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such Session or message, or no model to ask; when the store refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let options = args.with.options();
-    let Some(found) = opening::find(false, Some(&args.session), None, desk).await? else {
+    let Some(found) = opening::find(false, Some(&args.session), None, cli).await? else {
         return Err(HostError::NoPrompt.into());
     };
     let reader = found.reader.clone();
     let recorded = recorded(&reader, found.session, args.from.map(Seq)).await?;
-    let then = reader.look(found.session, recorded.cut).await?.session;
+    let then = reader.bounded(found.session, recorded.cut).await?.session;
     let found = opening::Found { agent: then.agent, model: then.model, ..found };
-    let (mut equipment, chosen) = configured(desk, &options, Some(&found))?;
+    let (mut parts, chosen) = configured(cli, &options, Some(&found))?;
     // Titles are asked for beside the turns; the fork has one.
-    equipment.settings.title = None;
+    parts.settings.title = None;
     let frozen = args.recorded || options.replay.is_some();
     if frozen {
-        equipment.at_place = Arc::new(World::of(&recorded, reader.blobs()));
-        equipment.settings.output = UNBOUNDED;
-        equipment.subagents.clear();
+        parts.services_at = Arc::new(RecordedWorld::of(&recorded, reader.blobs()));
+        parts.settings.output = UNBOUNDED;
+        parts.subagents.clear();
     }
     let (put, questions) = Questions::channel();
-    let host = Host::open(desk, reader.clone(), equipment, put)?;
+    let host = Host::open(cli, reader.clone(), parts, put)?;
     let original = match frozen {
         true => host.runtime.session(found.session).await.map_err(HostError::from)?,
         false => host.session(found.session).await?,
@@ -72,64 +72,65 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     if found.model != chosen.model {
         session.switch_model(chosen.model.clone()).await.map_err(HostError::from)?;
     }
-    let person = io::stdin().is_terminal() && desk.shows_progress();
-    let manner = if frozen { Manner::Recorded } else { args.with.manner(person) };
-    let screen = Screen::new(desk.remarks.clone(), desk.look.clone(), false);
-    let mut stage = Stage::new(&host, questions, Show::Screen(Box::new(screen)), manner, Lines::of_stdin())?;
-    stage.show.begin(&*session.view().await.map_err(HostError::from)?, &mut io::sink())?;
-    let whole = again(&recorded.deeds, &options.model, &host, &session, &mut stage, desk).await?;
+    let person = io::stdin().is_terminal() && cli.shows_progress();
+    let approval = if frozen { ApprovalMode::Recorded } else { args.with.approval(person) };
+    let screen = Screen::new(cli.remarks.clone(), cli.style.clone(), false);
+    let mut interaction =
+        Interaction::new(&host, questions, Frontend::Screen(Box::new(screen)), approval, Lines::of_stdin())?;
+    interaction.show.begin(&*session.view().await.map_err(HostError::from)?, &mut io::sink())?;
+    let whole = again(&recorded.actions, &options.model, &host, &session, &mut interaction, cli).await?;
     let (one, other) = (past(found.session, &reader).await?, past(session.id(), &reader).await?);
     let differs = annals_inspect::diff::sessions(&one, &other).await?;
     let id = session.id();
-    if desk.look.json {
+    if cli.style.json {
         let told = serde_json::json!({
             "session": id, "of": found.session, "cut": recorded.cut, "whole": whole, "diff": differs,
         });
         json::object(out, &told)?;
     } else if differs.first.is_some() {
-        crate::draw::diff::draw_sessions(&differs, false, &desk.look, out)?;
+        crate::draw::diff::draw_sessions(&differs, false, &cli.style, out)?;
     } else {
-        writeln!(out, "{} {} the same", desk.look.paint(Tone::Good, "✓"), counted(differs.same, "turn"))?;
+        writeln!(out, "{} {} the same", cli.style.paint(Emphasis::Good, "✓"), counted(differs.same, "turn"))?;
     }
     let short = closing::short(id);
-    desk.remark(&format!("Session {short} is the fork; `annals diff {} {short}` compares again", found.session));
+    cli.remark(&format!("Session {short} is the fork; `annals diff {} {short}` compares again", found.session));
     Ok(Verdict::bad_if(differs.first.is_some() || !whole))
 }
 
 /// Does again what a person did; gives whether all of it was done.
 async fn again(
-    deeds: &[Deed],
+    actions: &[UserAction],
     model: &Option<String>,
     host: &Host,
     session: &Session,
-    stage: &mut Stage,
-    desk: &Desk,
+    interaction: &mut Interaction,
+    cli: &CommandContext,
 ) -> Result<bool, CliError> {
-    for deed in deeds {
-        let goal = match deed {
-            Deed::Agent(agent) => {
+    for action in actions {
+        let goal = match action {
+            UserAction::Agent(agent) => {
                 session.switch_agent(agent.clone()).await.map_err(HostError::from)?;
                 continue;
             }
             // A model that was named for all of it stays.
-            Deed::Model(_) if model.is_some() => continue,
-            Deed::Model(model) => {
+            UserAction::Model(_) if model.is_some() => continue,
+            UserAction::Model(model) => {
                 session.switch_model(model.clone()).await.map_err(HostError::from)?;
                 continue;
             }
-            Deed::Gave(inputs) => {
+            UserAction::Gave(inputs) => {
                 for input in inputs {
                     session.admit(input.clone()).await.map_err(HostError::from)?;
                 }
-                Goal::Answer
+                Job::Answer
             }
-            Deed::Compaction => Goal::Compaction,
+            UserAction::Compaction => Job::Compaction,
         };
-        match conduct(host, session, goal, stage, &mut io::sink()).await? {
-            Ended::Idle | Ended::Elsewhere | Ended::Silent(_) | Ended::Stopped => {}
+        match run_interactive(host, session, goal, interaction, &mut io::sink()).await? {
+            Ended::Idle | Ended::Elsewhere | Ended::Empty(_) | Ended::Stopped => {}
             Ended::Failed(error) => {
                 let view = session.view().await.map_err(HostError::from)?;
-                desk.remarks.say(Tone::Bad, &advice(&error, &view));
+                cli.remarks.say(Emphasis::Bad, &advice(&error, &view));
                 return Ok(false);
             }
             Ended::Interrupted | Ended::Left => return Ok(false),

@@ -2,14 +2,14 @@
 
 mod draw;
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
-use crate::look::counted;
 use crate::message_ref::MessageRef;
+use crate::offline;
 use crate::reader::Reader;
-use crate::undoing;
+use crate::style::counted;
 use annals_core::event::{SessionEvent, StepEvent};
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_projections::{SessionView, Transcript};
@@ -83,25 +83,25 @@ enum Files {
 ///
 /// # Errors
 /// When there is no such Session or message, the log refuses, or files cannot be put back.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let (reader, named) = desk.change(&args.session).await?;
-    let session = undoing::local_fork(&reader, named).await?.unwrap_or(named);
-    let runtime = undoing::runtime(&reader, desk.look.now.max(reader.head(session).await?.at))?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let (reader, named) = cli.change(&args.session).await?;
+    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
+    let runtime = offline::runtime(&reader, cli.style.now.max(reader.head(session).await?.at))?;
     let mut place = Place::of(reader, runtime.session(session).await.map_err(refused(session))?).await?;
     let changes = match args.to {
         Some(to) => place.can_undo(to, args.talk).await?,
         None => place.view.session.revert.is_some(),
     };
     if changes && place.view.session.origin.is_some() {
-        let local = undoing::local(&runtime, session).await?;
+        let local = offline::local(&runtime, session).await?;
         place = Place::of(place.reader, local.session).await?;
     }
-    if changes && place.session != named && !desk.look.json {
-        desk.remark(&format!("in a fork: {} (an imported session stays as its source)", place.session));
+    if changes && place.session != named && !cli.style.json {
+        cli.remark(&format!("in a fork: {} (an imported session stays as its source)", place.session));
     }
     match args.to {
-        Some(to) => stage(to, args.talk, &place, desk, out).await,
-        None => end(args.commit, &place, desk, out).await,
+        Some(to) => stage(to, args.talk, &place, cli, out).await,
+        None => end(args.commit, &place, cli, out).await,
     }
 }
 
@@ -113,7 +113,7 @@ async fn stage(
     to: MessageRef,
     talk: bool,
     place: &Place,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let Place { session, view, undoing, .. } = place;
@@ -123,25 +123,30 @@ async fn stage(
     let plan = plan.map_err(|refusal| place.refused(refusal))?;
     let files = place.files(&plan.files, plan.first_removed).await?;
     let going = place.going(plan.first_removed, files);
-    if !desk.look.json {
-        place.draw(&going, desk, out).await?;
+    if !cli.style.json {
+        place.draw(&going, cli, out).await?;
     }
     let seq = undoing.stage(&plan).await.map_err(refused(*session))?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
     }
-    desk.remark(&format!("undo staged (event {seq}); `--commit` applies it, `--clear` drops it"));
+    cli.remark(&format!("undo staged (event {seq}); `--commit` applies it, `--clear` drops it"));
     Ok(Verdict::Fine)
 }
 
-async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+async fn end(
+    commit: bool,
+    place: &Place,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     let word = if commit { "committed" } else { "cleared" };
     let Some(staged) = &place.view.session.revert else {
-        if desk.look.json {
+        if cli.style.json {
             json::object(out, &place.in_json("nothing-staged", None, None))?;
         }
-        desk.remark("nothing is staged in this Session");
+        cli.remark("nothing is staged in this Session");
         return Ok(Verdict::Fine);
     };
     let undoing = &place.undoing;
@@ -153,13 +158,13 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
         },
     };
     let going = place.going(staged.first_removed, files);
-    if let (Files::Change(plan), false) = (&going.files, desk.look.json) {
-        draw::files(&going.files, plan, &desk.look, out)?;
+    if let (Files::Change(plan), false) = (&going.files, cli.style.json) {
+        draw::files(&going.files, plan, &cli.style, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
     ended.map_err(|refusal| place.refused(refusal))?;
     let seq = Seq(place.reader.head(place.session).await?.next.0.saturating_sub(1));
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &place.in_json(word, Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
     }
@@ -168,7 +173,7 @@ async fn end(commit: bool, place: &Place, desk: &Desk, out: &mut (dyn Write + Se
         true => format!("{messages} left the Session; the transcript keeps them, marked"),
         false => format!("{messages} stay"),
     };
-    desk.remark(&format!("{word} (event {seq}); {then}"));
+    cli.remark(&format!("{word} (event {seq}); {then}"));
     Ok(Verdict::Fine)
 }
 

@@ -1,10 +1,10 @@
 //! `annals run`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::{
-    Chosen, Ended, Goal, Host, HostError, JsonLines, Lines, Manner, Options, Questions, Screen, Show, Stage, advice,
-    closing, conduct, configured, opening,
+    ApprovalMode, Chosen, Ended, Frontend, Host, HostError, Interaction, Job, JsonLines, Lines, Options, Questions,
+    Screen, advice, closing, configured, opening, run_interactive,
 };
 use annals_core::event::{Attachment, Finish, ModelProfile};
 use annals_projections::{Body, SessionView};
@@ -68,12 +68,12 @@ pub struct With {
 
 impl With {
     /// Who answers permission questions; `person` says whether somebody could.
-    pub fn manner(&self, person: bool) -> Manner {
+    pub fn approval(&self, person: bool) -> ApprovalMode {
         match (self.yes, self.deny, person) {
-            (true, ..) => Manner::Yes,
-            (_, true, _) => Manner::Deny,
-            (_, _, true) => Manner::Person,
-            (_, _, false) => Manner::Nobody,
+            (true, ..) => ApprovalMode::Yes,
+            (_, true, _) => ApprovalMode::Deny,
+            (_, _, true) => ApprovalMode::Person,
+            (_, _, false) => ApprovalMode::Nobody,
         }
     }
 
@@ -93,7 +93,7 @@ impl With {
 ///
 /// # Errors
 /// When there is nothing to say, no model to say it to, or no Session to go on with; when the store refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let prompt = prompt(&args.prompt)?;
     if prompt.is_none() && !args.go_on && args.session.is_none() {
         return Err(HostError::NoPrompt.into());
@@ -103,8 +103,8 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     }
     let options = args.with.options();
     let directory = options.directory.as_deref();
-    let found = match opening::find(args.go_on, args.session.as_deref(), directory, desk).await? {
-        Some(found) => Some(opening::continued(found).await?.in_directory(directory, desk)?),
+    let found = match opening::find(args.go_on, args.session.as_deref(), directory, cli).await? {
+        Some(found) => Some(opening::continued(found).await?.in_directory(directory, cli)?),
         None => None,
     };
     if let (None, Some(found)) = (&prompt, &found) {
@@ -113,45 +113,45 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             return Err(HostError::NothingWaits.into());
         }
     }
-    let (equipment, chosen) = configured(desk, &options, found.as_ref())?;
+    let (parts, chosen) = configured(cli, &options, found.as_ref())?;
     // Before anything is made.
-    let profile = equipment.definitions.model(&chosen.model);
-    let attachments = attached(&args.files, &desk.environment.directory, &chosen, profile.as_ref())?;
+    let profile = parts.definitions.model(&chosen.model);
+    let attachments = attached(&args.files, &cli.environment.directory, &chosen, profile.as_ref())?;
     let (put, questions) = Questions::channel();
     let reader = match &found {
         Some(found) => found.reader.clone(),
-        None => desk.store(OpenMode::Create).await?,
+        None => cli.store(OpenMode::Create).await?,
     };
-    let host = Host::open(desk, reader, equipment, put)?;
+    let host = Host::open(cli, reader, parts, put)?;
     let session = opening::open(&host, found.as_ref(), &chosen).await?;
     let before = session.view().await.map_err(HostError::from)?;
-    let person = std::io::stdin().is_terminal() && desk.shows_progress();
-    let show = match desk.look.json {
-        true => Show::Json(JsonLines::default()),
-        false => Show::Screen(Box::new(Screen::new(desk.remarks.clone(), desk.look.clone(), desk.watched))),
+    let person = std::io::stdin().is_terminal() && cli.shows_progress();
+    let show = match cli.style.json {
+        true => Frontend::Json(JsonLines::default()),
+        false => Frontend::Screen(Box::new(Screen::new(cli.remarks.clone(), cli.style.clone(), cli.watched))),
     };
-    let mut stage = Stage::new(&host, questions, show, args.with.manner(person), Lines::of_stdin())?;
-    stage.show.begin(&before, out)?;
+    let mut interaction = Interaction::new(&host, questions, show, args.with.approval(person), Lines::of_stdin())?;
+    interaction.show.begin(&before, out)?;
     if let Some(prompt) = prompt {
-        let input = SeededIds::from_entropy()?.input(desk.look.now);
-        stage.show.typed(input.clone());
+        let input = SeededIds::from_entropy()?.input(cli.style.now);
+        interaction.show.typed(input.clone());
         let input = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
         session.admit(input).await.map_err(HostError::from)?;
     }
-    let ended = conduct(&host, &session, Goal::Answer, &mut stage, out).await?;
+    let ended = run_interactive(&host, &session, Job::Answer, &mut interaction, out).await?;
     if !matches!(ended, Ended::Left) {
-        stage.await_title(&session).await;
+        interaction.await_title(&session).await;
     }
     let view = session.view().await.map_err(HostError::from)?;
-    if desk.look.json {
+    if cli.style.json {
         closing::in_json(&view, &ended, out)?;
     } else {
-        closing::say(&view, &ended, desk);
+        closing::say(&view, &ended, cli);
     }
     if let Ended::Failed(error) = &ended
-        && !desk.look.json
+        && !cli.style.json
     {
-        desk.remarks.say(crate::look::Tone::Bad, &advice(error, &view));
+        cli.remarks.say(crate::style::Emphasis::Bad, &advice(error, &view));
     }
     Ok(Verdict::bad_if(!matches!(ended, Ended::Idle | Ended::Elsewhere)))
 }

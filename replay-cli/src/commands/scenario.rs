@@ -1,10 +1,10 @@
 //! `annals scenario`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_scenario::{Backend, Outcome, Report, START, Scenario, play, record};
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
@@ -68,31 +68,36 @@ enum Kind {
 ///
 /// # Errors
 /// When a file is no scenario, a store cannot be made, or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     match &args.what {
         What::Run { files, report, backend, keep } => {
-            let played = run_all(files, *backend, *keep, desk, out)?;
+            let played = run_all(files, *backend, *keep, cli, out)?;
             if let Some(path) = report {
                 let at = |source| CliError::File { path: path.clone(), source };
                 let mut file = std::fs::File::create(path).map_err(at)?;
                 json::object(&mut file, &played.to_json()).map_err(at)?;
             }
-            if desk.look.json {
+            if cli.style.json {
                 json::object(out, &played.to_json())?;
             }
             Ok(Verdict::bad_if(!played.passed()))
         }
-        What::New { file } => give(START, file.as_deref(), desk, out),
+        What::New { file } => give(START, file.as_deref(), cli, out),
         What::Record { session, file } => {
-            let (reader, session) = desk.find(session).await?;
+            let (reader, session) = cli.find(session).await?;
             let text = record(&**reader.log(), session).await?;
-            give(&text, file.as_deref(), desk, out)
+            give(&text, file.as_deref(), cli, out)
         }
     }
 }
 
 /// Writes a text to a new file, or to stdout.
-fn give(text: &str, file: Option<&Path>, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+fn give(
+    text: &str,
+    file: Option<&Path>,
+    cli: &CommandContext,
+    out: &mut (dyn Write + Send),
+) -> Result<Verdict, CliError> {
     let Some(path) = file else {
         out.write_all(text.as_bytes())?;
         return Ok(Verdict::Fine);
@@ -100,7 +105,7 @@ fn give(text: &str, file: Option<&Path>, desk: &Desk, out: &mut (dyn Write + Sen
     let at = |source| CliError::File { path: path.to_owned(), source };
     // A file that is there may hold work: it is never written over.
     std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(at)?;
-    desk.remark(&format!("wrote {}; play it with `annals scenario run {0}`", path.display()));
+    cli.remark(&format!("wrote {}; play it with `annals scenario run {0}`", path.display()));
     Ok(Verdict::Fine)
 }
 
@@ -108,7 +113,7 @@ fn run_all(
     files: &[PathBuf],
     backend: Kind,
     keep: bool,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Report, CliError> {
     // All of them first: when one is no scenario, nothing is run.
@@ -117,7 +122,7 @@ fn run_all(
     let mut report = Report::default();
     for (at, (file, scenario)) in files.iter().zip(&scenarios).enumerate() {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
-        let folder = match &desk.named {
+        let folder = match &cli.named {
             Some(dir) if files.len() == 1 => dir.clone(),
             Some(dir) => dir.join(format!("{:03}-{name}", at + 1)),
             None => temporary.path().join(format!("{:03}-{name}", at + 1)),
@@ -127,29 +132,29 @@ fn run_all(
             Kind::Memory => Backend::Memory,
         };
         let outcome = play(&file.to_string_lossy(), scenario, &backend)?;
-        if !desk.look.json {
-            draw(&outcome, desk, out)?;
+        if !cli.style.json {
+            draw(&outcome, cli, out)?;
         }
         report.scenarios.push(outcome);
     }
     let failed = report.scenarios.iter().filter(|outcome| !outcome.passed()).count() as u64;
     let count = counted(report.scenarios.len() as u64, "scenario");
-    desk.remark(&match failed {
+    cli.remark(&match failed {
         0 => format!("{count}, every expectation holds"),
         failed => format!("{failed} of {count} do not hold"),
     });
-    if keep && backend == Kind::Sled && desk.named.is_none() {
-        desk.remark(&format!("the stores are in {}", temporary.keep().display()));
+    if keep && backend == Kind::Sled && cli.named.is_none() {
+        cli.remark(&format!("the stores are in {}", temporary.keep().display()));
     }
     Ok(report)
 }
 
-fn draw(outcome: &Outcome, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
-    let look = &desk.look;
-    let mark = if outcome.passed() { look.paint(Tone::Good, "✓") } else { look.paint(Tone::Bad, "✗") };
+fn draw(outcome: &Outcome, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+    let style = &cli.style;
+    let mark = if outcome.passed() { style.paint(Emphasis::Good, "✓") } else { style.paint(Emphasis::Bad, "✗") };
     writeln!(out, "{mark} {}", plain(&outcome.name))?;
     for failure in &outcome.failures {
-        writeln!(out, "  {}: {}", outcome.file, look.paint(Tone::Bad, &plain(&failure.to_string())))?;
+        writeln!(out, "  {}: {}", outcome.file, style.paint(Emphasis::Bad, &plain(&failure.to_string())))?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! `annals schema`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::schema::{VIEWS, named};
@@ -34,9 +34,9 @@ fn name(text: &str) -> Result<String, String> {
 ///
 /// # Errors
 /// When the output refuses.
-pub fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let Some(name) = &args.name else {
-        if desk.look.json {
+        if cli.style.json {
             json::object(out, &names().collect::<Vec<_>>())?;
             return Ok(Verdict::Fine);
         }

@@ -1,9 +1,9 @@
 //! `annals search`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::layout::{clip, columns, plain};
-use crate::look::{Look, Tone, counted};
+use crate::style::{Emphasis, Style, counted};
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, InputEvent, MessageEvent, PermissionEvent, SessionEvent, StepEvent,
     ToolEvent,
@@ -55,12 +55,12 @@ impl By {
         }
     }
 
-    const fn tone(self) -> Tone {
+    const fn emphasis(self) -> Emphasis {
         match self {
-            Self::User => Tone::User,
-            Self::Model => Tone::Model,
-            Self::Tool => Tone::Tool,
-            Self::Context => Tone::Context,
+            Self::User => Emphasis::User,
+            Self::Model => Emphasis::Model,
+            Self::Tool => Emphasis::Tool,
+            Self::Context => Emphasis::Context,
         }
     }
 }
@@ -127,11 +127,11 @@ impl Needle {
 ///
 /// # Errors
 /// When the store cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let needle = Needle::new(&args.text);
     let (reader, only) = match &args.session {
-        Some(name) => desk.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
-        None => (desk.reader().await?, None),
+        Some(name) => cli.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
+        None => (cli.reader().await?, None),
     };
     let catalogue = reader.catalogue().await?;
     let mut sessions: Vec<(SessionId, CatalogueEntry)> =
@@ -140,7 +140,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
     let (mut found, mut places) = (0_u64, 0_u64);
     let limit = args.limit.unwrap_or(u64::MAX);
     let mut items = Vec::new();
-    if desk.look.json {
+    if cli.style.json {
         write!(out, "[")?;
     }
     'sessions: for (session, entry) in &sessions {
@@ -156,7 +156,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
                         break 'sessions;
                     }
                     places += 1;
-                    if desk.look.json {
+                    if cli.style.json {
                         let comma = if places == 1 { "\n" } else { ",\n" };
                         let item = serde_json::json!({
                             "session": session, "title": entry.title, "seq": record.seq, "at": record.at,
@@ -168,17 +168,17 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
                     if !headed {
                         headed = true;
                         found += 1;
-                        heading(*session, entry, found == 1, &desk.look, out)?;
+                        heading(*session, entry, found == 1, &cli.style, out)?;
                     }
-                    place(&record, by, &line, range, &desk.look, out)?;
+                    place(&record, by, &line, range, &cli.style, out)?;
                 }
             }
         }
     }
-    if desk.look.json {
+    if cli.style.json {
         writeln!(out, "{}", if places == 0 { "]" } else { "\n]" })?;
     } else {
-        desk.remark(&match places {
+        cli.remark(&match places {
             0 => format!("nothing holds {:?}", args.text),
             places => format!("{} in {}", counted(places, "place"), counted(found, "Session")),
         });
@@ -206,15 +206,15 @@ fn heading(
     session: SessionId,
     entry: &CatalogueEntry,
     first: bool,
-    look: &Look,
+    style: &Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     if !first {
         writeln!(out)?;
     }
     let title = if entry.title.is_empty() { "(no title)".to_owned() } else { plain(&entry.title) };
-    let id = look.paint(Tone::Context, &session.to_string());
-    writeln!(out, "{id}  {}", look.paint(Tone::Strong, &title))?;
+    let id = style.paint(Emphasis::Context, &session.to_string());
+    writeln!(out, "{id}  {}", style.paint(Emphasis::Strong, &title))?;
     Ok(())
 }
 
@@ -223,11 +223,11 @@ fn place(
     by: By,
     line: &str,
     range: std::ops::Range<usize>,
-    look: &Look,
+    style: &Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let head = format!("{:>6}  {:<7}  ", record.seq, by.name());
-    let room = look.width.saturating_sub(columns(&head)).max(24);
+    let room = style.width.saturating_sub(columns(&head)).max(24);
     let (before, rest) = line.split_at_checked(range.start).unwrap_or(("", line));
     let (hit, after) = rest.split_at_checked(range.len()).unwrap_or(("", rest));
     let (hit, after) = (plain(hit), plain(after));
@@ -244,9 +244,9 @@ fn place(
     writeln!(
         out,
         "{}{}{before}{}{}",
-        look.paint(Tone::Dim, seq),
-        look.paint(by.tone(), label),
-        look.paint(Tone::Found, &hit),
+        style.paint(Emphasis::Dim, seq),
+        style.paint(by.emphasis(), label),
+        style.paint(Emphasis::Found, &hit),
         after.trim_end()
     )?;
     Ok(())

@@ -1,12 +1,12 @@
 //! `annals sessions`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{clip, columns, name, pad};
-use crate::look::{Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
 use crate::reader::short_ids;
+use crate::style::{Emphasis, counted, thousands};
 use annals_core::SessionId;
 use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
@@ -101,15 +101,15 @@ impl Args {
 ///
 /// # Errors
 /// When the store cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let catalogue = desk.reader().await?.catalogue().await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let catalogue = cli.reader().await?.catalogue().await?;
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     let all = catalogue.sessions.len();
     let mut rows: Vec<Row> = catalogue.sessions.into_iter().filter(|(_, entry)| args.takes(entry)).collect();
-    let pricing = Pricing::of(desk);
+    let pricing = Pricing::of(cli);
     args.sort(&mut rows, &pricing);
     rows.truncate(args.limit.unwrap_or(usize::MAX));
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         for (id, entry) in &rows {
             list.item(&in_json(*id, entry, pricing.cost(entry.cost, &entry.unpriced.tokens)))?;
@@ -124,24 +124,24 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
             let cost = if cost == Cost::default() { String::new() } else { cost.shown() };
             let who = name(&entry.origin.clone().unwrap_or_else(|| entry.agent.to_string()));
             let id = ids.get(id).cloned().unwrap_or_else(|| id.to_string());
-            [id, desk.look.short_age(entry.updated), who, thousands(entry.turns), cost]
+            [id, cli.style.short_age(entry.updated), who, thousands(entry.turns), cost]
         })
         .collect();
-    draw(&rows, &table, desk, out)?;
+    draw(&rows, &table, cli, out)?;
     if let Some(remark) = Cost::remark(rows.iter().map(|(_, entry)| pricing.cost(entry.cost, &entry.unpriced.tokens))) {
-        desk.remark(remark);
+        cli.remark(remark);
     }
     match rows.len() {
-        0 if all == 0 => desk.remark("the store is empty; `annals import --discover` lists sessions to import"),
-        0 => desk.remark(&format!("no match in {}", counted(all as u64, "session"))),
+        0 if all == 0 => cli.remark("the store is empty; `annals import --discover` lists sessions to import"),
+        0 => cli.remark(&format!("no match in {}", counted(all as u64, "session"))),
         _ => {}
     }
     Ok(Verdict::Fine)
 }
 
 /// One row a Session; on a terminal titles are cut at its edge.
-fn draw(rows: &[Row], table: &[[String; 5]], desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
-    let (look, watched) = (&desk.look, desk.watched);
+fn draw(rows: &[Row], table: &[[String; 5]], cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+    let (style, watched) = (&cli.style, cli.watched);
     const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
     if rows.is_empty() {
         return Ok(());
@@ -162,16 +162,16 @@ fn draw(rows: &[Row], table: &[[String; 5]], desk: &Desk, out: &mut dyn Write) -
         shown.iter().map(cell).collect()
     };
     let head = line(HEADS);
-    let room = look.width.saturating_sub(columns(&head)).max(16);
-    writeln!(out, "{}{}", look.paint(Tone::Dim, &head), look.paint(Tone::Dim, "title"))?;
+    let room = style.width.saturating_sub(columns(&head)).max(16);
+    writeln!(out, "{}{}", style.paint(Emphasis::Dim, &head), style.paint(Emphasis::Dim, "title"))?;
     for ((_, entry), cells) in rows.iter().zip(table) {
         let [id, age, who, turns, cost] = cells;
         let cells = line([id, age, who, turns, cost]);
         let (id, rest) = cells.split_at(id.len());
         let title = if entry.title.is_empty() { "(no title)".to_owned() } else { name(&entry.title) };
         let title = if watched { clip(&title, room) } else { title };
-        let tone = if entry.titled { Tone::Strong } else { Tone::Plain };
-        writeln!(out, "{}{}{}", look.paint(Tone::Context, id), rest, look.paint(tone, &title))?;
+        let emphasis = if entry.titled { Emphasis::Strong } else { Emphasis::Plain };
+        writeln!(out, "{}{}{}", style.paint(Emphasis::Context, id), rest, style.paint(emphasis, &title))?;
     }
     Ok(())
 }

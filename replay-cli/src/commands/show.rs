@@ -1,11 +1,11 @@
 //! `annals show`
 
-use super::log::tone;
-use crate::desk::Desk;
+use super::log::emphasis;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::look::{Look, Tone};
+use crate::style::{Emphasis, Style};
 use annals_core::{Batch, Blobs, Json, Record, Seq, Text, text::Texts};
 use annals_projections::ToJson;
 use serde_json::Value;
@@ -23,14 +23,14 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such event, the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (name, seq) = match args.session_and_seq.as_slice() {
         [seq] => ("@last", seq),
         [name, seq, ..] => (name.as_str(), seq),
         [] => return Err(CliError::NotASeq { text: String::new() }),
     };
     let seq = Seq(seq.parse().map_err(|_| CliError::NotASeq { text: seq.clone() })?);
-    let (reader, session) = desk.find(name).await?;
+    let (reader, session) = cli.find(name).await?;
     reader.until(session, Some(seq)).await?;
     let slices = reader.log().read(session, seq, 1).await?;
     let Some((batch, record)) = slices.first().and_then(|slice| {
@@ -40,7 +40,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         return Err(CliError::PastTheEnd { session, seq, last: seq });
     };
     let blobs = reader.blobs();
-    if desk.look.json {
+    if cli.style.json {
         let mut value = record.to_json(blobs);
         if let Value::Object(fields) = &mut value {
             fields.insert("batch".to_owned(), about(&batch));
@@ -48,7 +48,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         json::object(out, &value)?;
         return Ok(Verdict::Fine);
     }
-    draw(&record, &batch, session, &desk.look, blobs, out)?;
+    draw(&record, &batch, session, &cli.style, blobs, out)?;
     Ok(Verdict::Fine)
 }
 
@@ -67,7 +67,7 @@ pub(super) fn draw(
     record: &Record<'_>,
     batch: &Batch,
     session: annals_core::SessionId,
-    look: &Look,
+    style: &Style,
     blobs: &dyn Blobs,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
@@ -75,72 +75,72 @@ pub(super) fn draw(
     writeln!(
         out,
         "{} {}",
-        look.paint(tone(kind), kind.name()),
-        look.paint(Tone::Dim, &format!("at event {}", record.seq))
+        style.paint(emphasis(kind), kind.name()),
+        style.paint(Emphasis::Dim, &format!("at event {}", record.seq))
     )?;
-    writeln!(out, "{}", look.paint(Tone::Dim, kind.meaning()))?;
+    writeln!(out, "{}", style.paint(Emphasis::Dim, kind.meaning()))?;
     writeln!(out)?;
-    fact(look, out, "time", &look.exact(record.at))?;
+    fact(style, out, "time", &style.exact(record.at))?;
     if batch.session != session {
-        fact(look, out, "inherited", &format!("from session {}", batch.session))?;
+        fact(style, out, "inherited", &format!("from session {}", batch.session))?;
     }
     let last = Seq(batch.next().0.saturating_sub(1));
     let range = if batch.events.len() == 1 { "alone".to_owned() } else { format!("{} to {last}", batch.first) };
-    fact(look, out, "batch", &format!("{range}, digest {}", batch.digest))?;
-    fact(look, out, "prev", &batch.prev.map_or("none: the log begins here".to_owned(), |prev| prev.to_string()))?;
+    fact(style, out, "batch", &format!("{range}, digest {}", batch.digest))?;
+    fact(style, out, "prev", &batch.prev.map_or("none: the log begins here".to_owned(), |prev| prev.to_string()))?;
     writeln!(out)?;
     let mut event = record.event.clone();
     event.texts(&mut |text: &mut Text| *text = text.resolve(blobs).into_owned().into());
     if let Value::Object(fields) = event.to_json() {
         let fields: Vec<(&str, &Value)> =
             fields.iter().filter(|(name, _)| *name != "type").map(|(name, value)| (name.as_str(), value)).collect();
-        all(look, out, &fields, 0)?;
+        all(style, out, &fields, 0)?;
     }
     Ok(())
 }
 
-fn fact(look: &Look, out: &mut dyn Write, name: &str, value: &str) -> Result<(), CliError> {
-    writeln!(out, "{}  {value}", look.paint(Tone::Strong, &format!("{name:<9}")))?;
+fn fact(style: &Style, out: &mut dyn Write, name: &str, value: &str) -> Result<(), CliError> {
+    writeln!(out, "{}  {value}", style.paint(Emphasis::Strong, &format!("{name:<9}")))?;
     Ok(())
 }
 
 /// Fields of one level, their values below each other.
-fn all(look: &Look, out: &mut dyn Write, fields: &[(&str, &Value)], depth: usize) -> Result<(), CliError> {
+fn all(style: &Style, out: &mut dyn Write, fields: &[(&str, &Value)], depth: usize) -> Result<(), CliError> {
     let widest = fields.iter().map(|(name, _)| columns(name)).max().unwrap_or_default().min(16);
-    fields.iter().try_for_each(|(name, value)| field(look, out, &pad(name, widest), value, depth))
+    fields.iter().try_for_each(|(name, value)| field(style, out, &pad(name, widest), value, depth))
 }
 
 /// A field and its value; texts are shown as they are, JSON in them indented.
-fn field(look: &Look, out: &mut dyn Write, name: &str, value: &Value, depth: usize) -> Result<(), CliError> {
+fn field(style: &Style, out: &mut dyn Write, name: &str, value: &Value, depth: usize) -> Result<(), CliError> {
     let indent = "  ".repeat(depth);
-    let label = look.paint(Tone::Strong, &plain(name));
+    let label = style.paint(Emphasis::Strong, &plain(name));
     match value {
-        Value::Null => writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "none"))?,
+        Value::Null => writeln!(out, "{indent}{label}  {}", style.paint(Emphasis::Dim, "none"))?,
         Value::Object(fields) if fields.is_empty() => {
-            writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?;
+            writeln!(out, "{indent}{label}  {}", style.paint(Emphasis::Dim, "empty"))?;
         }
         Value::Array(items) if items.is_empty() => {
-            writeln!(out, "{indent}{label}  {}", look.paint(Tone::Dim, "empty"))?;
+            writeln!(out, "{indent}{label}  {}", style.paint(Emphasis::Dim, "empty"))?;
         }
         Value::Object(fields) => {
             writeln!(out, "{indent}{}", label.trim_end())?;
             let fields: Vec<(&str, &Value)> = fields.iter().map(|(name, value)| (name.as_str(), value)).collect();
-            all(look, out, &fields, depth + 1)?;
+            all(style, out, &fields, depth + 1)?;
         }
         Value::Array(items) => {
             writeln!(out, "{indent}{}", label.trim_end())?;
             for (at, value) in items.iter().enumerate() {
-                field(look, out, &format!("{}.", at + 1), value, depth + 1)?;
+                field(style, out, &format!("{}.", at + 1), value, depth + 1)?;
             }
         }
         Value::String(text) => {
             let text = indented(text);
-            if !text.contains('\n') && text.len() + name.len() + indent.len() + 2 <= look.width {
+            if !text.contains('\n') && text.len() + name.len() + indent.len() + 2 <= style.width {
                 writeln!(out, "{indent}{label}  {}", plain(&text))?;
             } else {
                 writeln!(out, "{indent}{}", label.trim_end())?;
-                let bar = look.paint(Tone::Dim, "│");
-                for line in wrap(&plain(&text), look.width.saturating_sub(indent.len() + 4)) {
+                let bar = style.paint(Emphasis::Dim, "│");
+                for line in wrap(&plain(&text), style.width.saturating_sub(indent.len() + 4)) {
                     writeln!(out, "{}", format!("{indent}  {bar} {line}").trim_end())?;
                 }
             }

@@ -1,6 +1,6 @@
 //! `annals transcript`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
@@ -26,8 +26,8 @@ pub struct Args {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
     let reader = &found.reader;
     let mut index: Transcript = reader.fold(found.session, found.until).await?;
     if args.standing {
@@ -39,7 +39,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         index.items.drain(..index.items.len().saturating_sub(last));
     }
     let blobs = reader.blobs();
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         reader
             .transcript(found.session, found.until, &index, |messages, wanted| {
@@ -56,7 +56,7 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    let mut sheet = Sheet::for_names(out, &desk.look, ["exec_command"]);
+    let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
     reader
         .transcript(found.session, found.until, &index, |messages, wanted| {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {

@@ -1,11 +1,11 @@
 //! `annals tree`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, plain, wrap};
-use crate::look::{Look, Tone, counted, thousands};
 use crate::reader::{Reader, short_ids};
+use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::SessionId;
 use annals_core::event::ChildOutcome;
 use annals_projections::{Catalogue, CatalogueEntry, FileTotals};
@@ -42,16 +42,16 @@ struct Forest<'c> {
 ///
 /// # Errors
 /// When there is no such Session, the store cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, asked) = match &args.session {
-        Some(name) => desk.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
-        None => (desk.reader().await?, None),
+        Some(name) => cli.find(name).await.map(|(reader, session)| (reader, Some(session)))?,
+        None => (cli.reader().await?, None),
     };
     let catalogue = reader.catalogue().await?;
     let forest = Forest::of(&catalogue);
     let nodes = forest.nodes(asked);
     let outcomes = outcomes(&reader, &forest, &nodes).await?;
-    if desk.look.json {
+    if cli.style.json {
         let mut list = json::List::begin(out)?;
         for node in &nodes {
             list.item(&in_json(node, &outcomes))?;
@@ -59,13 +59,13 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         list.end()?;
         return Ok(Verdict::Fine);
     }
-    draw(&nodes, &outcomes, asked, &desk.look, out)?;
+    draw(&nodes, &outcomes, asked, &cli.style, out)?;
     if nodes.is_empty() {
-        desk.remark("no Session of the store has a fork or a child; `annals sessions` lists them");
+        cli.remark("no Session of the store has a fork or a child; `annals sessions` lists them");
     }
     for node in nodes.iter().filter(|node| node.lasts.is_empty()) {
         if let Some(parent) = above(node.entry).filter(|parent| !catalogue.sessions.contains_key(parent)) {
-            desk.remark(&format!("Session {} hangs under {parent}, which is not in this store", node.id));
+            cli.remark(&format!("Session {} hangs under {parent}, which is not in this store", node.id));
         }
     }
     Ok(Verdict::Fine)
@@ -139,7 +139,7 @@ async fn outcomes(reader: &Reader, forest: &Forest<'_>, nodes: &[Node<'_>]) -> R
             continue;
         }
         let until = reader.until(node.id, None).await?;
-        let view = reader.look(node.id, until).await?;
+        let view = reader.bounded(node.id, until).await?;
         outcomes.extend(view.session.children.iter().map(|child| (child.child, child.outcome)));
     }
     Ok(outcomes)
@@ -149,11 +149,11 @@ fn draw(
     nodes: &[Node<'_>],
     outcomes: &Outcomes,
     asked: Option<SessionId>,
-    look: &Look,
+    style: &Style,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let ids = short_ids(&nodes.iter().map(|node| node.id).collect::<Vec<_>>());
-    let ages: Vec<String> = nodes.iter().map(|node| look.short_age(node.entry.updated)).collect();
+    let ages: Vec<String> = nodes.iter().map(|node| style.short_age(node.entry.updated)).collect();
     let age_width = ages.iter().map(|age| columns(age)).max().unwrap_or_default();
     for (at, (node, age)) in nodes.iter().zip(&ages).enumerate() {
         if at > 0 && node.lasts.is_empty() {
@@ -165,10 +165,10 @@ fn draw(
         // What hangs under it goes on below all of its lines.
         let goes_on = nodes.get(at + 1).is_some_and(|next| next.lasts.len() > node.lasts.len());
         let (first, rest) = branches(&node.lasts, goes_on);
-        let room = look.width.saturating_sub(columns(&head) + columns(&first) + 2).max(16);
+        let room = style.width.saturating_sub(columns(&head) + columns(&first) + 2).max(16);
         let title = if node.entry.title.is_empty() { "(no title)".to_owned() } else { plain(&node.entry.title) };
         let text = format!("{}{title}{}", relation(node, outcomes), changed(node.entry));
-        let tone = if asked == Some(node.id) { Tone::Strong } else { Tone::Plain };
+        let emphasis = if asked == Some(node.id) { Emphasis::Strong } else { Emphasis::Plain };
         for (number, line) in wrap(&text, room).iter().enumerate() {
             match number {
                 0 => {
@@ -176,14 +176,14 @@ fn draw(
                     writeln!(
                         out,
                         "{mark} {}{rest}{}{}",
-                        look.paint(Tone::Context, id),
-                        look.paint(Tone::Dim, &first),
-                        look.paint(tone, line)
+                        style.paint(Emphasis::Context, id),
+                        style.paint(Emphasis::Dim, &first),
+                        style.paint(emphasis, line)
                     )?;
                 }
                 _ => {
                     let indent = " ".repeat(columns(&head) + 2);
-                    writeln!(out, "{indent}{}{}", look.paint(Tone::Dim, &rest), look.paint(tone, line))?;
+                    writeln!(out, "{indent}{}{}", style.paint(Emphasis::Dim, &rest), style.paint(emphasis, line))?;
                 }
             }
         }

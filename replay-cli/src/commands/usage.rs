@@ -1,11 +1,11 @@
 //! `annals usage`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, name, pad};
-use crate::look::{Look, Tone, counted, thousands};
 use crate::pricing::{Cost, Pricing};
+use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, ModelName, Record};
 use annals_projections::{Projection, ToJson, Unpriced, UsageTotals};
@@ -54,24 +54,24 @@ impl ByModel {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let found = desk.target(&args.target).await?;
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let found = cli.target(&args.target).await?;
     let mut usage = ByModel::default();
     found.reader.each(found.session, annals_core::Seq::ZERO, found.until, |record| usage.apply(record)).await?;
     usage.models.retain(|_, totals| totals.attempts > 0 || totals.cost > 0);
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &usage.all.to_json(found.reader.blobs()))?;
         return Ok(Verdict::Fine);
     }
     if usage.all.attempts == 0 && usage.all.cost == 0 {
-        desk.remark("no usage recorded");
+        cli.remark("no usage recorded");
         return Ok(Verdict::Fine);
     }
-    let pricing = Pricing::of(desk);
-    table(&usage, &pricing, &desk.look, out)?;
+    let pricing = Pricing::of(cli);
+    table(&usage, &pricing, &cli.style, out)?;
     let costs = usage.models.keys().map(|model| usage.cost(model, &pricing));
     if let Some(remark) = Cost::remark(costs.chain([pricing.cost(usage.all.cost, &usage.unpriced.tokens)])) {
-        desk.remark(remark);
+        cli.remark(remark);
     }
     Ok(Verdict::Fine)
 }
@@ -91,11 +91,11 @@ fn cells(totals: &UsageTotals, cost: Cost) -> [String; 7] {
     ]
 }
 
-fn table(usage: &ByModel, pricing: &Pricing, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    let mut rows: Vec<(String, [String; 7], Tone)> = Vec::new();
+fn table(usage: &ByModel, pricing: &Pricing, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    let mut rows: Vec<(String, [String; 7], Emphasis)> = Vec::new();
     if usage.models.len() > 1 {
         let of = |(model, totals): (&ModelName, &UsageTotals)| {
-            (name(model.as_str()), cells(totals, usage.cost(model, pricing)), Tone::Plain)
+            (name(model.as_str()), cells(totals, usage.cost(model, pricing)), Emphasis::Plain)
         };
         rows.extend(usage.models.iter().map(of));
     }
@@ -104,7 +104,7 @@ fn table(usage: &ByModel, pricing: &Pricing, look: &Look, out: &mut dyn Write) -
         _ => counted(usage.models.len() as u64, "model"),
     };
     let total = cells(&usage.all, pricing.cost(usage.all.cost, &usage.unpriced.tokens));
-    rows.push((all, total.clone(), Tone::Strong));
+    rows.push((all, total.clone(), Emphasis::Strong));
     let first = rows.iter().map(|(name, ..)| columns(name)).max().unwrap_or_default();
     let mut widths = HEADS.map(columns);
     for (_, cells, _) in &rows {
@@ -119,9 +119,9 @@ fn table(usage: &ByModel, pricing: &Pricing, look: &Look, out: &mut dyn Write) -
         let cells = shown.iter().map(|at| format!("  {:>width$}", cells[*at], width = widths[*at]));
         format!("{}{}", pad(name, first), cells.collect::<String>())
     };
-    writeln!(out, "{}", look.paint(Tone::Dim, &line("", &HEADS.map(str::to_owned))))?;
-    for (name, cells, tone) in &rows {
-        writeln!(out, "{}", look.paint(*tone, &line(name, cells)))?;
+    writeln!(out, "{}", style.paint(Emphasis::Dim, &line("", &HEADS.map(str::to_owned))))?;
+    for (name, cells, emphasis) in &rows {
+        writeln!(out, "{}", style.paint(*emphasis, &line(name, cells)))?;
     }
     Ok(())
 }

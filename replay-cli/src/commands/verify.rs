@@ -1,11 +1,11 @@
 //! `annals verify`
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::look::{Tone, counted, thousands};
 use crate::progress::Bar;
 use crate::reader::Reader;
+use crate::style::{Emphasis, counted, thousands};
 use annals_core::Digest;
 use annals_import::TextFile;
 use annals_inspect::prove::{Proof, Wire, prove_all};
@@ -41,38 +41,38 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such Session or file, or the store refuses. Damage is an answer, not an error.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let bar = Bar::new(desk.shows_progress(), "verifying");
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let bar = Bar::new(cli.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
     let mut requests = Requests::default();
     let (report, subject) = match &args.what {
         None => {
-            let reader = desk.reader().await?;
+            let reader = cli.reader().await?;
             let report = verify_store(&**reader.log(), &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
             (report, "the store".to_owned())
         }
-        Some(what) if desk.file.is_none() && Path::new(what).is_file() => {
+        Some(what) if cli.file.is_none() && Path::new(what).is_file() => {
             let path = Path::new(what);
             let at = |source| CliError::File { path: path.to_owned(), source };
             let mut file = TextFile::open(path).map_err(at)?;
             let report = verify_file(&mut file, args.head, &mut tell).map_err(at)?;
             if args.requests {
-                let reader = desk.read_file(path).await?;
+                let reader = cli.read_file(path).await?;
                 requests.prove(args, &reader, &report).await?;
             }
             (report, what.clone())
         }
         Some(what) => {
-            let (reader, session) = desk.find(what).await?;
+            let (reader, session) = cli.find(what).await?;
             let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
             (report, format!("Session {session}"))
         }
     };
-    let copies = if args.what.is_none() { Copies::compared(desk).await? } else { Copies::met(desk) };
+    let copies = if args.what.is_none() { Copies::compared(cli).await? } else { Copies::met(cli) };
     bar.clear();
-    if desk.look.json {
+    if cli.style.json {
         let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
         if let (true, serde_json::Value::Object(fields)) = (args.requests, &mut value) {
             fields.insert("requests".to_owned(), requests.to_json(args.wire));
@@ -80,10 +80,10 @@ pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Resu
         copies.add_to(&mut value);
         json::object(out, &value)?;
     } else {
-        draw(&report, &subject, args.head, desk, out)?;
-        copies.draw(report.is_sound(), desk, out)?;
+        draw(&report, &subject, args.head, cli, out)?;
+        copies.draw(report.is_sound(), cli, out)?;
         if args.requests {
-            requests.draw(args.wire, desk, out)?;
+            requests.draw(args.wire, cli, out)?;
         }
     }
     let proved = !args.requests || requests.are_proved();
@@ -101,11 +101,11 @@ struct Copies {
 
 impl Copies {
     /// Compares both copies of the store.
-    async fn compared(desk: &Desk) -> Result<Self, CliError> {
-        if desk.file.is_some() {
+    async fn compared(cli: &CommandContext) -> Result<Self, CliError> {
+        if cli.file.is_some() {
             return Ok(Self::default());
         }
-        Ok(match desk.examine().await? {
+        Ok(match cli.examine().await? {
             Some(examination) => {
                 let one_copy = examination.findings.iter().filter(|finding| finding.copy().is_some());
                 Self { damaged: one_copy.count() as u64, unchecked: examination.unchecked }
@@ -115,8 +115,8 @@ impl Copies {
     }
 
     /// What was met while a Session was read.
-    fn met(desk: &Desk) -> Self {
-        Self { damaged: desk.damage_met() as u64, unchecked: None }
+    fn met(cli: &CommandContext) -> Self {
+        Self { damaged: cli.damage_met() as u64, unchecked: None }
     }
 
     fn add_to(&self, value: &mut serde_json::Value) {
@@ -126,14 +126,14 @@ impl Copies {
         }
     }
 
-    fn draw(&self, sound: bool, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
+    fn draw(&self, sound: bool, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
         if self.damaged > 0 && sound {
             let places = counted(self.damaged, "place");
             let line = format!("integrity verified, but one copy is damaged in {places}: annals doctor");
-            writeln!(out, "  {}", desk.look.paint(Tone::Warn, &line))?;
+            writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
         }
         if let Some(reason) = &self.unchecked {
-            desk.remark(&format!("the second copy (sled) was not checked: {reason}"));
+            cli.remark(&format!("the second copy (sled) was not checked: {reason}"));
         }
         Ok(())
     }
@@ -200,50 +200,50 @@ impl Requests {
         json
     }
 
-    fn draw(&self, wire: bool, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
-        let look = &desk.look;
+    fn draw(&self, wire: bool, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+        let style = &cli.style;
         if self.damaged {
-            desk.remark("no request was rebuilt: what a damaged log holds proves nothing");
+            cli.remark("no request was rebuilt: what a damaged log holds proves nothing");
             return Ok(());
         }
         if self.count == 0 {
-            let mark = look.paint(Tone::Bad, "✗");
+            let mark = style.paint(Emphasis::Bad, "✗");
             writeln!(out, "{mark} no request is recorded, so none can be verified")?;
-            desk.remark("other agents do not record their requests; an imported session has none");
+            cli.remark("other agents do not record their requests; an imported session has none");
         } else if self.flaws.is_empty() {
-            let mark = look.paint(Tone::Good, "✓");
+            let mark = style.paint(Emphasis::Good, "✓");
             writeln!(out, "{mark} {} rebuilt from the log, digest by digest", counted(self.count, "request"))?;
         } else {
             let count = counted(self.count, "request");
-            writeln!(out, "{} {} of {count} are not proved", look.paint(Tone::Bad, "✗"), self.flaws.len())?;
+            writeln!(out, "{} {} of {count} are not proved", style.paint(Emphasis::Bad, "✗"), self.flaws.len())?;
             for flaw in &self.flaws {
-                writeln!(out, "  {}", look.paint(Tone::Bad, flaw))?;
+                writeln!(out, "  {}", style.paint(Emphasis::Bad, flaw))?;
             }
         }
         if wire {
-            self.draw_bodies(desk, out)?;
+            self.draw_bodies(cli, out)?;
         }
         Ok(())
     }
 
-    fn draw_bodies(&self, desk: &Desk, out: &mut dyn Write) -> Result<(), CliError> {
-        let look = &desk.look;
+    fn draw_bodies(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+        let style = &cli.style;
         if self.bodies > 0 {
             let bodies =
                 if self.bodies == 1 { "1 body".to_owned() } else { format!("{} bodies", thousands(self.bodies)) };
-            writeln!(out, "{} {bodies} encoded again, byte for byte", look.paint(Tone::Good, "✓"))?;
+            writeln!(out, "{} {bodies} encoded again, byte for byte", style.paint(Emphasis::Good, "✓"))?;
         }
         if !self.unknown.is_empty() {
             let count = thousands(self.unknown.len() as u64);
             let bodies = if self.unknown.len() == 1 { "body is" } else { "bodies are" };
-            writeln!(out, "{} {count} {bodies} not provable by this build", look.paint(Tone::Bad, "?"))?;
+            writeln!(out, "{} {count} {bodies} not provable by this build", style.paint(Emphasis::Bad, "?"))?;
             for why in &self.unknown {
-                writeln!(out, "  {}", look.paint(Tone::Bad, why))?;
+                writeln!(out, "  {}", style.paint(Emphasis::Bad, why))?;
             }
         }
         if self.bodiless > 0 {
             let without = counted(self.bodiless, "request");
-            desk.remark(&format!("{without} without a recorded body: nothing was encoded for the model"));
+            cli.remark(&format!("{without} without a recorded body: nothing was encoded for the model"));
         }
         Ok(())
     }
@@ -253,10 +253,10 @@ fn draw(
     report: &VerifyReport,
     subject: &str,
     head: Option<Digest>,
-    desk: &Desk,
+    cli: &CommandContext,
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
-    let look = &desk.look;
+    let style = &cli.style;
     let facts = [
         (report.sessions.len() as u64, "Session"),
         (report.batches, "Batch"),
@@ -276,26 +276,26 @@ fn draw(
             })
             .collect();
     if report.is_sound() {
-        writeln!(out, "{} {subject} is unaltered: {}", look.paint(Tone::Good, "✓"), facts.join(", "))?;
+        writeln!(out, "{} {subject} is unaltered: {}", style.paint(Emphasis::Good, "✓"), facts.join(", "))?;
     } else {
         let count = report.damage.len() as u64 + report.more;
         writeln!(
             out,
             "{} {subject} is damaged: {} in {}",
-            look.paint(Tone::Bad, "✗"),
+            style.paint(Emphasis::Bad, "✗"),
             counted(count, "place"),
             facts.join(", ")
         )?;
         for damage in &report.damage {
             let told = if Path::new(subject).is_file() { damage.told_in(subject) } else { damage.to_string() };
-            writeln!(out, "  {}", look.paint(Tone::Bad, &told))?;
+            writeln!(out, "  {}", style.paint(Emphasis::Bad, &told))?;
         }
         if report.more > 0 {
             writeln!(out, "  … and {} more", report.more)?;
         }
     }
     for anomaly in report.anomalies.iter().take(ANOMALIES) {
-        writeln!(out, "  {}", look.paint(Tone::Warn, &format!("unusual, not damaged: {anomaly}")))?;
+        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("unusual, not damaged: {anomaly}")))?;
     }
     if let more @ 1.. = report.anomalies.len().saturating_sub(ANOMALIES) {
         writeln!(out, "  … and {more} more such events")?;
@@ -304,19 +304,21 @@ fn draw(
         for proven in &report.sessions {
             let digest = proven.digest.map_or("none".to_owned(), |digest| digest.to_string());
             writeln!(out, "  {} head ({})", proven.session, counted(proven.next.0, "event"))?;
-            writeln!(out, "  {}", look.paint(Tone::Strong, &digest))?;
+            writeln!(out, "  {}", style.paint(Emphasis::Strong, &digest))?;
         }
     }
     match (report.kept, head) {
-        (Some(Kept::Head), _) => writeln!(out, "  {}", look.paint(Tone::Good, "matches the digest that you kept"))?,
+        (Some(Kept::Head), _) => {
+            writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?
+        }
         (Some(Kept::Before(seq)), _) => {
             writeln!(out, "  the digest that you kept is the head before event {seq}; the session has grown since")?;
         }
         (Some(Kept::Missing), _) => {
-            writeln!(out, "  {}", look.paint(Tone::Bad, "the digest that you kept is not in this log"))?;
+            writeln!(out, "  {}", style.paint(Emphasis::Bad, "the digest that you kept is not in this log"))?;
         }
         (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {
-            desk.remark("keep the digest elsewhere; `verify --head DIGEST` then proves that nobody rewrote the log");
+            cli.remark("keep the digest elsewhere; `verify --head DIGEST` then proves that nobody rewrote the log");
         }
         (None, _) => {}
     }

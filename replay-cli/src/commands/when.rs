@@ -1,6 +1,6 @@
 //! `annals when`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
@@ -24,18 +24,18 @@ pub struct Args {
 ///
 /// # Errors
 /// When the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (session, text) = match args.session_and_text.as_slice() {
         [session, text, ..] => (session.clone(), text.as_str()),
         [text] => ("@last".to_owned(), text.as_str()),
         [] => ("@last".to_owned(), ""),
     };
-    let past = SessionAt::from(&desk.target(&Target { session, at: args.at }).await?);
+    let past = SessionAt::from(&cli.target(&Target { session, at: args.at }).await?);
     let answer = when::ask(&past, text).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &answer)?;
     } else {
-        crate::draw::when::draw(&answer, &mut Sheet::new(out, &desk.look))?;
+        crate::draw::when::draw(&answer, &mut Sheet::new(out, &cli.style))?;
     }
     Ok(Verdict::bad_if(answer.sightings.is_empty()))
 }

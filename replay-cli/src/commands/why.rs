@@ -1,6 +1,6 @@
 //! `annals why`
 
-use crate::desk::{Desk, Target};
+use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::Sheet;
@@ -31,17 +31,17 @@ pub struct Args {
 ///
 /// # Errors
 /// When there is no such request, the Session cannot be read or the output refuses.
-pub async fn run(args: &Args, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-    let past = SessionAt::from(&desk.target(&args.target).await?);
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let past = SessionAt::from(&cli.target(&args.target).await?);
     let answer = why::ask(&past, args.step, args.text.as_deref()).await?;
-    if desk.look.json {
+    if cli.style.json {
         json::object(out, &answer)?;
     } else {
-        crate::draw::why::draw(&answer, args.full, &mut Sheet::new(out, &desk.look))?;
+        crate::draw::why::draw(&answer, args.full, &mut Sheet::new(out, &cli.style))?;
     }
     let absent = answer.spans.is_empty() && args.text.is_some();
     if absent {
-        desk.remark(&format!(
+        cli.remark(&format!(
             "request {} does not hold this text; `annals when` tells when one did",
             answer.step.number
         ));

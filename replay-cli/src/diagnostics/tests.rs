@@ -20,7 +20,7 @@ impl Write for Collected {
 
 fn hearing() -> (Diagnostics, Collected) {
     let shown = Collected::default();
-    let look = crate::look::Look {
+    let style = crate::style::Style {
         width: 80,
         colour: false,
         json: false,
@@ -28,7 +28,7 @@ fn hearing() -> (Diagnostics, Collected) {
         now: annals_core::Time(0),
     };
     let state = State {
-        sink: Sink::Remarks(Remarks::new(Box::new(shown.clone()), look, false)),
+        sink: Sink::Remarks(Remarks::new(Box::new(shown.clone()), style, false)),
         redactor: Some(Arc::new(Redactor::default().with_variable("TOKEN", "correct-horse-battery"))),
         file: None,
         waiting: Vec::new(),

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::{columns, pad, wrap};
-use crate::look::{Look, Tone, counted, duration, money, size, thousands};
+use crate::style::{Emphasis, Style, counted, duration, money, size, thousands};
 use annals_inspect::Lack;
 use annals_inspect::cache::{Break, Cached, Cause, Shared};
 use std::collections::BTreeSet;
@@ -14,8 +14,8 @@ const HEADS: [&str; 7] = ["request", "seq", "size", "tokens", "shared", "blocks"
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    lacking(&cached.lacks, look, out)?;
+pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    lacking(&cached.lacks, style, out)?;
     let rows: Vec<[String; 7]> = cached.requests.iter().map(cells).collect();
     let mut widths = HEADS.map(columns);
     for row in &rows {
@@ -27,43 +27,43 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
         let cells = cells.iter().zip(widths).map(|(cell, width)| format!("{cell:>width$}")).collect::<Vec<_>>();
         cells.join("  ")
     };
-    writeln!(out, "{}", look.paint(Tone::Dim, &line(&HEADS.map(str::to_owned))))?;
+    writeln!(out, "{}", style.paint(Emphasis::Dim, &line(&HEADS.map(str::to_owned))))?;
     for (shared, row) in cached.requests.iter().zip(&rows) {
         writeln!(out, "{}", line(row))?;
         if let Some(broken) = &shared.broken {
             let indent = widths[0] + 2;
-            for (at, text) in wrap(&words(broken, shared), look.width.saturating_sub(indent + 7)).iter().enumerate() {
+            for (at, text) in wrap(&words(broken, shared), style.width.saturating_sub(indent + 7)).iter().enumerate() {
                 let label = if at == 0 { "break" } else { "" };
-                let tone = if at == 0 { Tone::Bad } else { Tone::Plain };
-                writeln!(out, "{:indent$}{}  {}", "", look.paint(tone, &pad(label, 5)), text.trim_start())?;
+                let emphasis = if at == 0 { Emphasis::Bad } else { Emphasis::Plain };
+                writeln!(out, "{:indent$}{}  {}", "", style.paint(emphasis, &pad(label, 5)), text.trim_start())?;
             }
         }
         if let Some(anomaly) = &shared.anomaly {
             let indent = widths[0] + 2;
-            for (at, text) in wrap(anomaly, look.width.saturating_sub(indent + 9)).iter().enumerate() {
+            for (at, text) in wrap(anomaly, style.width.saturating_sub(indent + 9)).iter().enumerate() {
                 let label = if at == 0 { "anomaly" } else { "" };
-                writeln!(out, "{:indent$}{}  {}", "", look.paint(Tone::Bad, &pad(label, 7)), text.trim_start())?;
+                writeln!(out, "{:indent$}{}  {}", "", style.paint(Emphasis::Bad, &pad(label, 7)), text.trim_start())?;
             }
         }
         if shared.options_differ {
             let indent = widths[0] + 2;
             let event = shared.options_fact.map(|fact| format!(" · {} at event {}", fact.kind, fact.seq));
             let line = format!("other request options than before{}", event.unwrap_or_default());
-            writeln!(out, "{:indent$}{}", "", look.paint(Tone::Warn, &line))?;
+            writeln!(out, "{:indent$}{}", "", style.paint(Emphasis::Warn, &line))?;
         }
     }
     let price = match cached.price {
         0 => String::new(),
         price => format!(", {} more than with the prefix kept", money(price)),
     };
-    let tone = if cached.breaks == 0 && cached.damaged == 0 { Tone::Good } else { Tone::Bad };
+    let emphasis = if cached.breaks == 0 && cached.damaged == 0 { Emphasis::Good } else { Emphasis::Bad };
     let damaged = match cached.damaged {
         0 => String::new(),
         damaged => format!(", {damaged} of them damaged"),
     };
     let requests = counted(rows.len() as u64, "request");
     let total = format!("{} in {requests}{damaged}{price}", counted(cached.breaks, "break"));
-    writeln!(out, "{}", look.paint(tone, &total))?;
+    writeln!(out, "{}", style.paint(emphasis, &total))?;
     Ok(())
 }
 
@@ -71,9 +71,9 @@ pub fn draw(cached: &Cached, look: &Look, out: &mut dyn Write) -> Result<(), Cli
 ///
 /// # Errors
 /// When the output refuses.
-pub(crate) fn lacking(lacks: &BTreeSet<Lack>, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), look.width)) {
-        writeln!(out, "{}", look.paint(Tone::Warn, &line))?;
+pub(crate) fn lacking(lacks: &BTreeSet<Lack>, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    for line in Lack::told(lacks).iter().flat_map(|told| wrap(&format!("missing: {told}"), style.width)) {
+        writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;
     }
     Ok(())
 }

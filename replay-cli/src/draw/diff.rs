@@ -4,7 +4,7 @@ use crate::draw::cache::lacking;
 use crate::draw::why::heading;
 use crate::error::CliError;
 use crate::layout::{clip, pad, plain};
-use crate::look::{Look, Tone, counted, size};
+use crate::style::{Emphasis, Style, counted, size};
 use annals_inspect::diff::{Entry, Lines, Pair, Part, Requests, Sessions};
 use similar::{Algorithm, ChangeTag, DiffTag, TextDiff, capture_diff_slices};
 use std::io::Write;
@@ -18,14 +18,14 @@ const BRIEF: usize = 4;
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw_requests(found: &Requests, stat: bool, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    for (mark, tone, step) in [("-", Tone::Bad, &found.a), ("+", Tone::Good, &found.b)] {
+pub fn draw_requests(found: &Requests, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    for (mark, emphasis, step) in [("-", Emphasis::Bad, &found.a), ("+", Emphasis::Good, &found.b)] {
         let line = format!("{mark} {} · event {}", heading(step, None), step.seq);
-        writeln!(out, "{}", look.paint(tone, &line))?;
+        writeln!(out, "{}", style.paint(emphasis, &line))?;
     }
-    lacking(&found.lacks, look, out)?;
+    lacking(&found.lacks, style, out)?;
     let Some(first) = &found.first else {
-        writeln!(out, "{}", look.paint(Tone::Good, &format!("equal in all {}", counted(found.same, "part"))))?;
+        writeln!(out, "{}", style.paint(Emphasis::Good, &format!("equal in all {}", counted(found.same, "part"))))?;
         return Ok(());
     };
     let place = match (&first.a, &first.b) {
@@ -36,11 +36,11 @@ pub fn draw_requests(found: &Requests, stat: bool, look: &Look, out: &mut dyn Wr
         (None, None) => String::new(),
     };
     let line = format!("first difference: {place}, after {} of equal parts", size(first.before));
-    writeln!(out, "{}", look.paint(Tone::Strong, &line))?;
+    writeln!(out, "{}", style.paint(Emphasis::Strong, &line))?;
     for part in &found.parts {
-        head(part, look, out)?;
+        head(part, style, out)?;
         if !stat {
-            texts(part.before.as_deref().unwrap_or(""), part.after.as_deref().unwrap_or(""), look, out)?;
+            texts(part.before.as_deref().unwrap_or(""), part.after.as_deref().unwrap_or(""), style, out)?;
         }
     }
     let all = found.parts.iter().fold(Lines::default(), |sum, part| Lines {
@@ -48,11 +48,11 @@ pub fn draw_requests(found: &Requests, stat: bool, look: &Look, out: &mut dyn Wr
         removed: sum.removed + part.lines.removed,
     });
     let differ = counted(found.parts.len() as u64, "part");
-    writeln!(out, "{differ} of {} differ, {}", found.same + found.parts.len() as u64, count(all, look))?;
+    writeln!(out, "{differ} of {} differ, {}", found.same + found.parts.len() as u64, count(all, style))?;
     Ok(())
 }
 
-fn head(part: &Part, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn head(part: &Part, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let name = match (&part.a, &part.b) {
         (Some(a), Some(b)) if a == b => a.clone(),
         (Some(a), Some(b)) => format!("{a} → {b}"),
@@ -60,31 +60,31 @@ fn head(part: &Part, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
         (None, Some(b)) => format!("{b}, added"),
         (None, None) => String::new(),
     };
-    writeln!(out, "{}  {}", look.paint(Tone::Context, &name), count(part.lines, look))?;
+    writeln!(out, "{}  {}", style.paint(Emphasis::Context, &name), count(part.lines, style))?;
     Ok(())
 }
 
-fn count(lines: Lines, look: &Look) -> String {
+fn count(lines: Lines, style: &Style) -> String {
     let (added, removed) = (format!("+{}", lines.added), format!("-{}", lines.removed));
-    format!("{} {}", look.paint(Tone::Good, &added), look.paint(Tone::Bad, &removed))
+    format!("{} {}", style.paint(Emphasis::Good, &added), style.paint(Emphasis::Bad, &removed))
 }
 
 /// Two texts as a person reads a patch.
-fn texts(before: &str, after: &str, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (plain(before), plain(after));
     let diff = TextDiff::from_lines(&before, &after);
     for (at, group) in diff.grouped_ops(AROUND).iter().enumerate() {
         if at > 0 {
-            writeln!(out, "{}", look.paint(Tone::Dim, "    ⋮"))?;
+            writeln!(out, "{}", style.paint(Emphasis::Dim, "    ⋮"))?;
         }
         for change in group.iter().flat_map(|operation| diff.iter_changes(operation)) {
-            let (mark, tone) = match change.tag() {
-                ChangeTag::Equal => (' ', Tone::Dim),
-                ChangeTag::Insert => ('+', Tone::Good),
-                ChangeTag::Delete => ('-', Tone::Bad),
+            let (mark, emphasis) = match change.tag() {
+                ChangeTag::Equal => (' ', Emphasis::Dim),
+                ChangeTag::Insert => ('+', Emphasis::Good),
+                ChangeTag::Delete => ('-', Emphasis::Bad),
             };
             let line = format!("  {mark} {}", change.value().trim_end_matches('\n'));
-            writeln!(out, "{}", look.paint(tone, line.trim_end()))?;
+            writeln!(out, "{}", style.paint(emphasis, line.trim_end()))?;
         }
     }
     Ok(())
@@ -94,21 +94,21 @@ fn texts(before: &str, after: &str, look: &Look, out: &mut dyn Write) -> Result<
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw_sessions(found: &Sessions, stat: bool, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw_sessions(found: &Sessions, stat: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     if found.inherited > 0 {
         let line = format!("they share their first {}", counted(found.inherited, "event"));
-        writeln!(out, "{}", look.paint(Tone::Dim, &line))?;
+        writeln!(out, "{}", style.paint(Emphasis::Dim, &line))?;
     }
     let Some(first) = found.first else {
         let line = format!("no difference in {}", counted(found.same, "turn"));
-        writeln!(out, "{}", look.paint(Tone::Good, &line))?;
+        writeln!(out, "{}", style.paint(Emphasis::Good, &line))?;
         return Ok(());
     };
     let line = match first {
         0 => "they differ before the first turn".to_owned(),
         turn => format!("first difference: turn {turn}"),
     };
-    writeln!(out, "{}", look.paint(Tone::Strong, &line))?;
+    writeln!(out, "{}", style.paint(Emphasis::Strong, &line))?;
     for pair in &found.turns {
         let side = match (&pair.a, &pair.b) {
             (Some(_), None) => ", only in the first",
@@ -116,9 +116,9 @@ pub fn draw_sessions(found: &Sessions, stat: bool, look: &Look, out: &mut dyn Wr
             _ => "",
         };
         let left = format!("turn {}{side}", pair.turn);
-        writeln!(out, "{}  {}", look.paint(Tone::Context, &left), count(pair.lines, look))?;
+        writeln!(out, "{}  {}", style.paint(Emphasis::Context, &left), count(pair.lines, style))?;
         if !stat {
-            columns(pair, look, out)?;
+            columns(pair, style, out)?;
         }
     }
     let differ = found.turns.len() as u64;
@@ -129,7 +129,7 @@ pub fn draw_sessions(found: &Sessions, stat: bool, look: &Look, out: &mut dyn Wr
     Ok(())
 }
 
-fn columns(pair: &Pair, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+fn columns(pair: &Pair, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let none = Vec::new();
     let a = pair.a.as_ref().map_or(&none, |turn| &turn.entries);
     let b = pair.b.as_ref().map_or(&none, |turn| &turn.entries);
@@ -141,14 +141,14 @@ fn columns(pair: &Pair, look: &Look, out: &mut dyn Write) -> Result<(), CliError
         let (old, new) = (a.get(old).unwrap_or_default(), b.get(new).unwrap_or_default());
         let same = operation.tag() == DiffTag::Equal;
         for at in 0..old.len().max(new.len()) {
-            row(old.get(at), new.get(at), same, look, out)?;
+            row(old.get(at), new.get(at), same, style, out)?;
         }
     }
     Ok(())
 }
 
-fn row(a: Option<&Entry>, b: Option<&Entry>, same: bool, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    let width = look.width.saturating_sub(5) / 2;
+fn row(a: Option<&Entry>, b: Option<&Entry>, same: bool, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    let width = style.width.saturating_sub(5) / 2;
     let lines = |entry: Option<&Entry>| -> Vec<String> {
         let Some(entry) = entry else { return Vec::new() };
         let text = plain(&entry.text);
@@ -168,17 +168,20 @@ fn row(a: Option<&Entry>, b: Option<&Entry>, same: bool, look: &Look, out: &mut 
             .collect()
     };
     let (left, right) = (lines(a), lines(b));
-    let (mark, tones) = match (same, a, b) {
-        (true, ..) => (" ", (Tone::Dim, Tone::Dim)),
-        (false, Some(_), Some(_)) => ("≠", (Tone::Bad, Tone::Good)),
-        (false, Some(_), None) => ("<", (Tone::Bad, Tone::Plain)),
-        _ => (">", (Tone::Plain, Tone::Good)),
+    let (mark, emphases) = match (same, a, b) {
+        (true, ..) => (" ", (Emphasis::Dim, Emphasis::Dim)),
+        (false, Some(_), Some(_)) => ("≠", (Emphasis::Bad, Emphasis::Good)),
+        (false, Some(_), None) => ("<", (Emphasis::Bad, Emphasis::Plain)),
+        _ => (">", (Emphasis::Plain, Emphasis::Good)),
     };
     for at in 0..left.len().max(right.len()) {
         let text = |side: &[String]| side.get(at).cloned().unwrap_or_default();
         let mark = if at == 0 { mark } else { " " };
-        let line =
-            format!("{} {mark} {}", look.paint(tones.0, &pad(&text(&left), width)), look.paint(tones.1, &text(&right)));
+        let line = format!(
+            "{} {mark} {}",
+            style.paint(emphases.0, &pad(&text(&left), width)),
+            style.paint(emphases.1, &text(&right))
+        );
         writeln!(out, "{}", line.trim_end())?;
     }
     Ok(())

@@ -1,7 +1,7 @@
 //! Draws a timeline.
 
 use crate::layout::{Sheet, WHOLE, plain};
-use crate::look::{Tone, counted, duration, money, thousands};
+use crate::style::{Emphasis, counted, duration, money, thousands};
 use annals_core::event::{Attachment, Delivery, Finish, ToolOutcome};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
@@ -54,16 +54,16 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
         What::Turn { number } => {
             writeln!(sheet.out)?;
             let time = match undone {
-                Some((_, until)) => format!("undone at event {until} · {}", sheet.look.clock(item.at)),
-                None => sheet.look.clock(item.at),
+                Some((_, until)) => format!("undone at event {until} · {}", sheet.style.clock(item.at)),
+                None => sheet.style.clock(item.at),
             };
-            sheet.rule(&number.to_string(), &time, Tone::Strong)
+            sheet.rule(&number.to_string(), &time, Emphasis::Strong)
         }
         What::Said { who, model, text, attachments, number } => {
-            let tone = if *model { Tone::Model } else { Tone::User };
+            let emphasis = if *model { Emphasis::Model } else { Emphasis::User };
             let text = plain(text.resolve(blobs).trim_end());
             let joins = number.map(|number| format!("({number})")).unwrap_or_default();
-            sheet.row(seq, (who, tone), (&text, Tone::Plain), (&joins, Tone::Dim))?;
+            sheet.row(seq, (who, emphasis), (&text, Emphasis::Plain), (&joins, Emphasis::Dim))?;
             attachments.iter().try_for_each(|attachment| attached(attachment, sheet))
         }
         What::Waits { text, delivery, .. } => {
@@ -71,37 +71,39 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
                 Delivery::Steer => "sent while the model works (steer)",
                 Delivery::Queue => "queued",
             };
-            sheet.row(seq, ("you", Tone::User), (how, Tone::Dim), ("", Tone::Dim))?;
-            sheet.quote_brief(&plain(&text.resolve(blobs)), Tone::Plain, detail.context)
+            sheet.row(seq, ("you", Emphasis::User), (how, Emphasis::Dim), ("", Emphasis::Dim))?;
+            sheet.quote_brief(&plain(&text.resolve(blobs)), Emphasis::Plain, detail.context)
         }
         What::Thought { text } => {
             let text = plain(&text.resolve(blobs));
-            sheet.row_brief(seq, ("thought", Tone::Dim), (&text, Tone::Dim), detail.result)
+            sheet.row_brief(seq, ("thought", Emphasis::Dim), (&text, Emphasis::Dim), detail.result)
         }
         What::Called(called) => call(item, called, sheet, detail, blobs),
         What::Compacted(compacted) => compaction(item, compacted, sheet, detail, blobs),
         What::Note { label, sort, line, more } => {
-            let tone = match sort {
-                Sort::Session => Tone::Strong,
-                Sort::Context => Tone::Context,
-                Sort::Warning => Tone::Warn,
-                Sort::Failure => Tone::Bad,
+            let emphasis = match sort {
+                Sort::Session => Emphasis::Strong,
+                Sort::Context => Emphasis::Context,
+                Sort::Warning => Emphasis::Warn,
+                Sort::Failure => Emphasis::Bad,
             };
             if let (true, Some(more)) = (line.is_empty(), more) {
                 let text = plain(&more.resolve(blobs));
-                return sheet.row_brief(seq, (label, tone), (&text, Tone::Plain), detail.context);
+                return sheet.row_brief(seq, (label, emphasis), (&text, Emphasis::Plain), detail.context);
             }
-            sheet.row(seq, (label, tone), (&plain(line), Tone::Plain), ("", Tone::Dim))?;
+            sheet.row(seq, (label, emphasis), (&plain(line), Emphasis::Plain), ("", Emphasis::Dim))?;
             match more {
                 Some(more) if *label == "shell" => {
-                    sheet.quote_lines(&plain(&more.resolve(blobs)), Tone::Dim, detail.result)
+                    sheet.quote_lines(&plain(&more.resolve(blobs)), Emphasis::Dim, detail.result)
                 }
-                Some(more) => sheet.quote_brief(&plain(&more.resolve(blobs)), Tone::Plain, detail.context),
+                Some(more) => sheet.quote_brief(&plain(&more.resolve(blobs)), Emphasis::Plain, detail.context),
                 None => Ok(()),
             }
         }
         What::Answered(activity) => answered(activity, sheet),
-        What::Impossible { what } => sheet.row(seq, ("anomaly", Tone::Bad), (&plain(what), Tone::Bad), ("", Tone::Dim)),
+        What::Impossible { what } => {
+            sheet.row(seq, ("anomaly", Emphasis::Bad), (&plain(what), Emphasis::Bad), ("", Emphasis::Dim))
+        }
     }
 }
 
@@ -121,8 +123,8 @@ fn took(mark: char, ms: u64) -> String {
 
 fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let name = attachment.name.as_deref().unwrap_or("a file");
-    let line = format!("{} ({}, {})", plain(name), attachment.mime, crate::look::size(attachment.uri.bytes()));
-    sheet.row(None, ("", Tone::Dim), (&line, Tone::Dim), ("attached", Tone::Dim))
+    let line = format!("{} ({}, {})", plain(name), attachment.mime, crate::style::size(attachment.uri.bytes()));
+    sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Dim), ("attached", Emphasis::Dim))
 }
 
 fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
@@ -130,21 +132,21 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
         failed_exit(settled.structured.as_ref(), &text, blobs)
     });
-    let (right, tone) = match &called.settled {
-        None => ("never settled".to_owned(), Tone::Bad),
-        Some(Settled { ms, .. }) if let Some(exit) = exit => (took_to_exit(exit, *ms), Tone::Bad),
-        Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Tone::Good),
-        Some(Settled { ms, .. }) => (took('✗', *ms), Tone::Bad),
+    let (right, emphasis) = match &called.settled {
+        None => ("never settled".to_owned(), Emphasis::Bad),
+        Some(Settled { ms, .. }) if let Some(exit) = exit => (took_to_exit(exit, *ms), Emphasis::Bad),
+        Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Emphasis::Good),
+        Some(Settled { ms, .. }) => (took('✗', *ms), Emphasis::Bad),
     };
     let mut input = plain(&input_in_brief(&called.input, &detail.directory, blobs));
     if !detail.is_full() {
         input = crate::layout::clip(&input, (sheet.room() * 2).saturating_sub(12));
     }
-    sheet.row(Some(item.seq), (&plain(&called.name), Tone::Tool), (&input, Tone::Plain), (&right, tone))?;
+    sheet.row(Some(item.seq), (&plain(&called.name), Emphasis::Tool), (&input, Emphasis::Plain), (&right, emphasis))?;
     if let Some(asked) = &called.asked {
         let answer = asked.answer.as_deref().unwrap_or("no answer");
         let line = format!("asked: {} – {answer}", one_line(&asked.question));
-        sheet.row(None, ("", Tone::Dim), (&plain(&line), Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(None, ("", Emphasis::Dim), (&plain(&line), Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     let Some(settled) = &called.settled else { return Ok(()) };
     match (&settled.error, settled.outcome) {
@@ -152,20 +154,25 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
             let text = error.as_ref().unwrap_or(&settled.output).resolve(blobs);
             let text = output_in_brief(&text);
             let (before, lines) = last_lines(&text, FAILED);
-            sheet.quote_end(before, &plain(&lines.join("\n")), Tone::Bad)?;
+            sheet.quote_end(before, &plain(&lines.join("\n")), Emphasis::Bad)?;
         }
         (Some(error), ToolOutcome::Failed | ToolOutcome::Interrupted | ToolOutcome::Exhausted) => {
-            sheet.quote_lines(&plain(&error.resolve(blobs)), Tone::Bad, detail.result)?;
+            sheet.quote_lines(&plain(&error.resolve(blobs)), Emphasis::Bad, detail.result)?;
         }
         _ => {
             let output = settled.output.resolve(blobs);
             let told = if detail.is_full() { output.into_owned() } else { output_in_brief(&output) };
-            sheet.quote_lines(&plain(&told), Tone::Dim, detail.result)?;
+            sheet.quote_lines(&plain(&told), Emphasis::Dim, detail.result)?;
         }
     }
     if settled.truncated {
         let whole = settled.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
-        sheet.row(None, ("", Tone::Dim), (&plain(&format!("a preview{whole}")), Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(
+            None,
+            ("", Emphasis::Dim),
+            (&plain(&format!("a preview{whole}")), Emphasis::Warn),
+            ("", Emphasis::Dim),
+        )?;
     }
     Ok(())
 }
@@ -194,16 +201,16 @@ fn compaction(
         other => other,
     };
     facts.insert(0, asked.to_owned());
-    let label = ("compact", Tone::Context);
-    let (right, tone) = match &compacted.outcome {
-        None => ("never ended".to_owned(), Tone::Bad),
-        Some(Ok(_)) => (took('✓', compacted.ms), Tone::Good),
-        Some(Err(_)) => (took('✗', compacted.ms), Tone::Bad),
+    let label = ("compact", Emphasis::Context);
+    let (right, emphasis) = match &compacted.outcome {
+        None => ("never ended".to_owned(), Emphasis::Bad),
+        Some(Ok(_)) => (took('✓', compacted.ms), Emphasis::Good),
+        Some(Err(_)) => (took('✗', compacted.ms), Emphasis::Bad),
     };
-    sheet.row(Some(item.seq), label, (&facts.join(", "), Tone::Plain), (&right, tone))?;
+    sheet.row(Some(item.seq), label, (&facts.join(", "), Emphasis::Plain), (&right, emphasis))?;
     match &compacted.outcome {
-        Some(Ok(summary)) => sheet.quote_brief(&plain(&summary.resolve(blobs)), Tone::Plain, detail.context),
-        Some(Err(why)) => sheet.quote_brief(&plain(why), Tone::Bad, detail.context),
+        Some(Ok(summary)) => sheet.quote_brief(&plain(&summary.resolve(blobs)), Emphasis::Plain, detail.context),
+        Some(Err(why)) => sheet.quote_brief(&plain(why), Emphasis::Bad, detail.context),
         None => Ok(()),
     }
 }
@@ -218,7 +225,7 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
         Some(Finish::Error) => facts.push("failed".to_owned()),
         Some(Finish::Other) => facts.push("ended in a way without a name".to_owned()),
     }
-    let tone = if facts.is_empty() { Tone::Dim } else { Tone::Warn };
+    let emphasis = if facts.is_empty() { Emphasis::Dim } else { Emphasis::Warn };
     let ms = activity.ended.millis().saturating_sub(activity.began.millis());
     facts.extend((ms > 0).then(|| duration(ms)));
     if activity.steps > 1 {
@@ -234,7 +241,7 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
     if facts.is_empty() {
         return Ok(());
     }
-    sheet.row(None, ("", Tone::Dim), (&facts.join(" · "), tone), ("", Tone::Dim))
+    sheet.row(None, ("", Emphasis::Dim), (&facts.join(" · "), emphasis), ("", Emphasis::Dim))
 }
 
 fn tokens(activity: &Activity) -> Option<String> {

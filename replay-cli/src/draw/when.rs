@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::Sheet;
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_inspect::when::{Left, LeftBy, Sighting, Stay, Through, When};
 
 /// Draws the answer.
@@ -16,24 +16,34 @@ pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
         (all, 0) => format!("{}, none there now", counted(all as u64, "place")),
         (all, here) => format!("{}, {here} there now", counted(all as u64, "place")),
     };
-    sheet.rule(&format!("{:?}", when.text), &right, Tone::Strong)?;
+    sheet.rule(&format!("{:?}", when.text), &right, Emphasis::Strong)?;
     when.sightings.iter().try_for_each(|sighting| one(sighting, sheet))?;
     for missed in &when.missed {
-        let time = sheet.look.clock(missed.fact.at);
+        let time = sheet.style.clock(missed.fact.at);
         let line = format!("{} · {}", missed.fact.kind, missed.reason.words());
-        sheet.row(Some(missed.fact.seq), ("unseen", Tone::Warn), (&line, Tone::Plain), (&time, Tone::Dim))?;
+        sheet.row(
+            Some(missed.fact.seq),
+            ("unseen", Emphasis::Warn),
+            (&line, Emphasis::Plain),
+            (&time, Emphasis::Dim),
+        )?;
     }
     Ok(())
 }
 
 fn one(sighting: &Sighting, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
-    let (label, tone, name) = label(&sighting.through);
+    let (label, emphasis, name) = label(&sighting.through);
     let turn = if sighting.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", sighting.turn) };
     let mut line: Vec<String> = name.into_iter().collect();
     line.extend([sighting.fact.kind.to_owned(), turn]);
     line.extend(sighting.fact.inherited.map(|session| format!("inherited from {session}")));
-    let time = sheet.look.clock(sighting.fact.at);
-    sheet.row(Some(sighting.fact.seq), (label, tone), (&line.join(" · "), Tone::Plain), (&time, Tone::Dim))?;
+    let time = sheet.style.clock(sighting.fact.at);
+    sheet.row(
+        Some(sighting.fact.seq),
+        (label, emphasis),
+        (&line.join(" · "), Emphasis::Plain),
+        (&time, Emphasis::Dim),
+    )?;
     sighting.stays.iter().try_for_each(|stay| self::stay(sighting, stay, sheet))
 }
 
@@ -44,15 +54,15 @@ fn stay(sighting: &Sighting, stay: &Stay, sheet: &mut Sheet<'_>) -> Result<(), C
         _ => "no request carried it".to_owned(),
     };
     let entered = stay.entered;
-    let time = sheet.look.clock(entered.at);
+    let time = sheet.style.clock(entered.at);
     let line = if entered.seq == sighting.fact.seq { carried } else { format!("{} · {carried}", entered.kind) };
-    sheet.row(Some(entered.seq), ("entered", Tone::Good), (&line, Tone::Dim), (&time, Tone::Dim))?;
+    sheet.row(Some(entered.seq), ("entered", Emphasis::Good), (&line, Emphasis::Dim), (&time, Emphasis::Dim))?;
     match &stay.left {
-        None => sheet.row(None, ("", Tone::Dim), ("still there", Tone::Good), ("", Tone::Dim))?,
+        None => sheet.row(None, ("", Emphasis::Dim), ("still there", Emphasis::Good), ("", Emphasis::Dim))?,
         Some(left) => {
-            let time = sheet.look.clock(left.fact.at);
+            let time = sheet.style.clock(left.fact.at);
             let line = format!("{} · {}", left.fact.kind, words(left));
-            sheet.row(Some(left.fact.seq), ("left", Tone::Warn), (&line, Tone::Dim), (&time, Tone::Dim))?;
+            sheet.row(Some(left.fact.seq), ("left", Emphasis::Warn), (&line, Emphasis::Dim), (&time, Emphasis::Dim))?;
         }
     }
     Ok(())
@@ -71,20 +81,20 @@ fn words(left: &Left) -> String {
     }
 }
 
-fn label(through: &Through) -> (&'static str, Tone, Option<String>) {
+fn label(through: &Through) -> (&'static str, Emphasis, Option<String>) {
     match through {
-        Through::User => ("user", Tone::User, None),
-        Through::System { sources } => ("system", Tone::Context, (!sources.is_empty()).then(|| sources.join(", "))),
-        Through::Baseline { source } => ("baseline", Tone::Context, Some(source.clone())),
-        Through::Synthetic => ("runtime", Tone::Warn, None),
-        Through::Shell => ("shell", Tone::User, None),
-        Through::Summary => ("summary", Tone::Context, None),
-        Through::Recent => ("kept tail", Tone::Context, None),
-        Through::Text => ("text", Tone::Model, None),
-        Through::Reasoning => ("thought", Tone::Model, None),
-        Through::Call { tool } => ("call", Tone::Tool, Some(tool.clone())),
-        Through::Result { tool } => ("result", Tone::Tool, Some(tool.clone())),
-        Through::AgentText { agent } => ("agent", Tone::Strong, Some(agent.clone())),
-        Through::Tool { tool } => ("tool", Tone::Tool, Some(tool.clone())),
+        Through::User => ("user", Emphasis::User, None),
+        Through::System { sources } => ("system", Emphasis::Context, (!sources.is_empty()).then(|| sources.join(", "))),
+        Through::Baseline { source } => ("baseline", Emphasis::Context, Some(source.clone())),
+        Through::Synthetic => ("runtime", Emphasis::Warn, None),
+        Through::Shell => ("shell", Emphasis::User, None),
+        Through::Summary => ("summary", Emphasis::Context, None),
+        Through::Recent => ("kept tail", Emphasis::Context, None),
+        Through::Text => ("text", Emphasis::Model, None),
+        Through::Reasoning => ("thought", Emphasis::Model, None),
+        Through::Call { tool } => ("call", Emphasis::Tool, Some(tool.clone())),
+        Through::Result { tool } => ("result", Emphasis::Tool, Some(tool.clone())),
+        Through::AgentText { agent } => ("agent", Emphasis::Strong, Some(agent.clone())),
+        Through::Tool { tool } => ("tool", Emphasis::Tool, Some(tool.clone())),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::error::CliError;
 use crate::layout::{Sheet, plain};
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_inspect::why::Sort;
 use annals_inspect::why::{Actor, Origin, Why};
 use annals_inspect::{Lack, Step};
@@ -15,23 +15,23 @@ const BRIEF: usize = 3;
 /// # Errors
 /// When the output refuses.
 pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
-    let look = sheet.look;
-    let right = format!("event {} · {}", why.step.seq, look.clock(why.step.at));
-    sheet.rule(&heading(&why.step, Some(why.steps)), &right, Tone::Strong)?;
+    let style = sheet.style;
+    let right = format!("event {} · {}", why.step.seq, style.clock(why.step.at));
+    sheet.rule(&heading(&why.step, Some(why.steps)), &right, Emphasis::Strong)?;
     if let Some(told) = Lack::told(&why.lacks) {
-        sheet.row(None, ("missing", Tone::Warn), (&told, Tone::Plain), ("", Tone::Dim))?;
+        sheet.row(None, ("missing", Emphasis::Warn), (&told, Emphasis::Plain), ("", Emphasis::Dim))?;
     }
     let mut part = "";
     for origin in why.spans.iter().filter(|origin| origin.span.sort != Sort::Blank || why.text.is_some()) {
         if origin.span.part != part {
             part = &origin.span.part;
-            writeln!(sheet.out, "{}", look.paint(Tone::Dim, part))?;
+            writeln!(sheet.out, "{}", style.paint(Emphasis::Dim, part))?;
         }
         row(origin, sheet)?;
         let text = plain(&origin.span.text);
         match &why.text {
-            _ if full => sheet.quote(&text, Tone::Plain)?,
-            None => sheet.quote_brief(&text, Tone::Plain, BRIEF)?,
+            _ if full => sheet.quote(&text, Emphasis::Plain)?,
+            None => sheet.quote_brief(&text, Emphasis::Plain, BRIEF)?,
             Some(wanted) => found(&text, wanted, sheet)?,
         }
     }
@@ -48,7 +48,7 @@ pub(crate) fn heading(step: &Step, of: Option<u64>) -> String {
 
 fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let span = &origin.span;
-    let (label, tone) = label(span.sort);
+    let (label, emphasis) = label(span.sort);
     let mut line = Vec::new();
     if !span.sources.is_empty() {
         line.push(span.sources.join(", "));
@@ -62,9 +62,9 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     line.push(if origin.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", origin.turn) });
     line.push(format!("since request {}", origin.since));
     line.extend(origin.fact.and_then(|fact| fact.inherited).map(|session| format!("inherited from {session}")));
-    let time = origin.fact.map(|fact| sheet.look.clock(fact.at)).unwrap_or_default();
+    let time = origin.fact.map(|fact| sheet.style.clock(fact.at)).unwrap_or_default();
     let seq = origin.fact.map(|fact| fact.seq);
-    sheet.row(seq, (label, tone), (&line.join(" · "), Tone::Dim), (&time, Tone::Dim))?;
+    sheet.row(seq, (label, emphasis), (&line.join(" · "), Emphasis::Dim), (&time, Emphasis::Dim))?;
     Ok(())
 }
 
@@ -72,16 +72,16 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
 fn found(text: &str, wanted: &str, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let wanted = plain(wanted);
     if wanted.contains('\n') {
-        sheet.quote_brief(&wanted, Tone::Found, BRIEF)?;
+        sheet.quote_brief(&wanted, Emphasis::Found, BRIEF)?;
         return Ok(());
     }
     let lines: Vec<&str> = text.lines().filter(|line| line.contains(&wanted)).collect();
     for line in lines.iter().take(BRIEF) {
-        sheet.quote(line.trim(), Tone::Plain)?;
+        sheet.quote(line.trim(), Emphasis::Plain)?;
     }
     if lines.len() > BRIEF {
         let more = format!("… {} with it", counted((lines.len() - BRIEF) as u64, "more line"));
-        sheet.quote(&more, Tone::Dim)?;
+        sheet.quote(&more, Emphasis::Dim)?;
     }
     Ok(())
 }
@@ -98,23 +98,23 @@ pub(crate) fn by(actor: &Actor) -> String {
 }
 
 /// The label of a kind of span, and how it is painted.
-pub(crate) fn label(sort: Sort) -> (&'static str, Tone) {
+pub(crate) fn label(sort: Sort) -> (&'static str, Emphasis) {
     match sort {
-        Sort::AgentText => ("agent", Tone::Strong),
-        Sort::Baseline | Sort::Blank => ("baseline", Tone::Context),
-        Sort::User => ("user", Tone::User),
-        Sort::Attachment => ("attached", Tone::User),
-        Sort::System => ("system", Tone::Context),
-        Sort::Synthetic | Sort::Added => ("runtime", Tone::Warn),
-        Sort::Shell => ("shell", Tone::User),
-        Sort::Compaction => ("compact", Tone::Context),
-        Sort::Text => ("text", Tone::Model),
-        Sort::Reasoning => ("thought", Tone::Model),
-        Sort::Call => ("call", Tone::Tool),
-        Sort::Result => ("result", Tone::Tool),
-        Sort::Pruned => ("pruned", Tone::Warn),
-        Sort::Prompt => ("prompt", Tone::Strong),
-        Sort::Tool => ("tool", Tone::Tool),
-        Sort::Options => ("options", Tone::Strong),
+        Sort::AgentText => ("agent", Emphasis::Strong),
+        Sort::Baseline | Sort::Blank => ("baseline", Emphasis::Context),
+        Sort::User => ("user", Emphasis::User),
+        Sort::Attachment => ("attached", Emphasis::User),
+        Sort::System => ("system", Emphasis::Context),
+        Sort::Synthetic | Sort::Added => ("runtime", Emphasis::Warn),
+        Sort::Shell => ("shell", Emphasis::User),
+        Sort::Compaction => ("compact", Emphasis::Context),
+        Sort::Text => ("text", Emphasis::Model),
+        Sort::Reasoning => ("thought", Emphasis::Model),
+        Sort::Call => ("call", Emphasis::Tool),
+        Sort::Result => ("result", Emphasis::Tool),
+        Sort::Pruned => ("pruned", Emphasis::Warn),
+        Sort::Prompt => ("prompt", Emphasis::Strong),
+        Sort::Tool => ("tool", Emphasis::Tool),
+        Sort::Options => ("options", Emphasis::Strong),
     }
 }

@@ -10,14 +10,14 @@ pub use reading::Reading;
 pub use words::{WORDS, Word};
 
 use super::{
-    Chosen, Ended, Goal, Host, HostError, Line, Manner, Question, Screen, Show, Stage, advice, closing, conduct, idle,
-    leave,
+    ApprovalMode, Chosen, Ended, Frontend, Host, HostError, Interaction, Job, Line, Question, Screen, advice, closing,
+    idle, leave, run_interactive,
 };
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::escape::{EscapingWriter, Form};
-use crate::look::{Tone, counted};
 use crate::remarks::Remarks;
+use crate::style::{Emphasis, counted};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
 use annals_runtime::settings::Definitions;
 use annals_runtime::{NewInput, NewSession, RunError, Session};
@@ -32,7 +32,7 @@ pub struct Chat<'a> {
     chosen: Chosen,
     /// `None` before the first prompt.
     session: Option<Session>,
-    stage: Stage,
+    interaction: Interaction,
     remarks: Remarks,
     ids: SeededIds,
     printer: Option<Printer>,
@@ -52,32 +52,32 @@ impl<'a> Chat<'a> {
     /// When the system gives no signals, or no entropy.
     #[expect(clippy::too_many_arguments, reason = "a conversation is where all of these meet")]
     pub fn new(
-        desk: &Desk,
+        cli: &CommandContext,
         host: &'a Host,
         definitions: Arc<dyn Definitions>,
         chosen: Chosen,
         session: Option<Session>,
         questions: mpsc::UnboundedReceiver<Question>,
-        manner: Manner,
+        approval: ApprovalMode,
         reading: Reading,
     ) -> Result<Self, CliError> {
         let Reading { lines, printer } = reading;
-        let printer = printer.map(|printer| printer.wide(desk.look.width));
+        let printer = printer.map(|printer| printer.wide(cli.style.width));
         let remarks = match &printer {
-            Some(printer) => Remarks::new(Box::new(printer.clone()), desk.remarks.look().clone(), true),
-            None => desk.remarks.clone(),
+            Some(printer) => Remarks::new(Box::new(printer.clone()), cli.remarks.style().clone(), true),
+            None => cli.remarks.clone(),
         };
-        let screen = Screen::new(remarks.clone(), desk.look.clone(), desk.watched);
+        let screen = Screen::new(remarks.clone(), cli.style.clone(), cli.watched);
         let screen = match &printer {
             Some(printer) => screen.above_a_prompt(printer.clone()),
             None => screen,
         };
-        let mut stage = Stage::new(host, questions, Show::Screen(Box::new(screen)), manner, lines)?;
-        stage.steers = printer.is_some();
+        let mut interaction = Interaction::new(host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
+        interaction.steers = printer.is_some();
         // At a prompt one goes on meanwhile; a pipe ends with its last answer.
-        stage.waits = printer.is_none();
+        interaction.waits = printer.is_none();
         let ids = SeededIds::from_entropy()?;
-        Ok(Self { host, definitions, chosen, session, stage, remarks, ids, printer })
+        Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer })
     }
 
     /// Talks until a person leaves.
@@ -93,10 +93,10 @@ impl<'a> Chat<'a> {
         let Chosen { agent, model, directory } = &self.chosen;
         self.aside(&format!("{agent} on {model} in {directory} · /help tells what can be said"));
         if let Some(session) = &self.session {
-            self.stage.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
+            self.interaction.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
         }
         loop {
-            let then = match idle(self.host, self.session.as_ref(), &mut self.stage, out).await? {
+            let then = match idle(self.host, self.session.as_ref(), &mut self.interaction, out).await? {
                 Line::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
                 Line::Text { text, .. } => match Word::of(&text) {
                     Some(word) => self.word(word, out).await?,
@@ -113,8 +113,8 @@ impl<'a> Chat<'a> {
             }
         }
         if let Some(session) = &self.session {
-            leave(self.host, session, &mut self.stage, out).await?;
-            self.stage.await_title(session).await;
+            leave(self.host, session, &mut self.interaction, out).await?;
+            self.interaction.await_title(session).await;
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
             self.aside(&format!("Session {id} · {}", closing::used(&view)));
@@ -124,11 +124,11 @@ impl<'a> Chat<'a> {
     }
 
     fn aside(&self, text: &str) {
-        self.remarks.write(&format!("{}\n", self.remarks.look().paint(Tone::Dim, text)));
+        self.remarks.write(&format!("{}\n", self.remarks.style().paint(Emphasis::Dim, text)));
     }
 
     fn warn(&self, text: &str) {
-        self.remarks.write(&format!("{}\n", self.remarks.look().paint(Tone::Warn, text)));
+        self.remarks.write(&format!("{}\n", self.remarks.style().paint(Emphasis::Warn, text)));
     }
 
     /// Ctrl-C while no prompt is answered: what runs by itself ends.
@@ -152,30 +152,30 @@ impl<'a> Chat<'a> {
                 let new = NewSession::at(directory, agent, model);
                 self.host.prepare(&new.location).await?;
                 let session = self.host.runtime.create(new).await.map_err(HostError::from)?;
-                self.stage.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
+                self.interaction.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
                 self.session.insert(session).clone()
             }
         };
         let input = self.ids.input(SystemClock::local().now());
-        self.stage.show.typed(input.clone());
+        self.interaction.show.typed(input.clone());
         session.admit(NewInput::steer(text).named(input.as_str())).await.map_err(HostError::from)?;
-        self.run(&session, Goal::Answer, out).await
+        self.run(&session, Job::Answer, out).await
     }
 
-    async fn run(&mut self, session: &Session, goal: Goal, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn run(&mut self, session: &Session, goal: Job, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
         let mut goal = goal;
         loop {
-            let ended = conduct(self.host, session, goal, &mut self.stage, out).await?;
+            let ended = run_interactive(self.host, session, goal, &mut self.interaction, out).await?;
             match &ended {
                 Ended::Idle | Ended::Elsewhere => {
                     // What was typed in the last moment is pending.
                     let view = session.view().await.map_err(HostError::from)?;
                     if !view.inbox.pending.is_empty() {
-                        goal = Goal::Answer;
+                        goal = Job::Answer;
                         continue;
                     }
                 }
-                Ended::Silent(silence) => self.warn(silence.sentence()),
+                Ended::Empty(silence) => self.warn(silence.sentence()),
                 Ended::Interrupted => self.warn("interrupted; say what is to be done instead"),
                 Ended::Stopped => self.warn("the turn ended: a permission was declined"),
                 Ended::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
@@ -221,7 +221,7 @@ impl<'a> Chat<'a> {
             },
             (Word::New, session) => {
                 if let Some(session) = session {
-                    leave(self.host, &session, &mut self.stage, out).await?;
+                    leave(self.host, &session, &mut self.interaction, out).await?;
                     let id = closing::short(session.id());
                     self.aside(&format!("session {id} is kept; to continue: annals chat -s {id}"));
                 }
@@ -234,7 +234,7 @@ impl<'a> Chat<'a> {
             (_, None) => self.aside("nothing was said yet"),
             (Word::Undo, Some(session)) => self.undo(&session).await?,
             (Word::Redo, Some(session)) => self.redo(&session).await?,
-            (Word::Compact, Some(session)) => return self.run(&session, Goal::Compaction, out).await,
+            (Word::Compact, Some(session)) => return self.run(&session, Job::Compaction, out).await,
             (Word::Cost, Some(session)) => {
                 let view = session.view().await.map_err(HostError::from)?;
                 self.aside(&closing::used(&view));

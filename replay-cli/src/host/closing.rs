@@ -1,9 +1,9 @@
 //! The last words of a run: what it was, what it took, how to go on.
 
 use super::{Ended, JsonLines, advice};
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::look::{Tone, money, thousands};
+use crate::style::{Emphasis, money, thousands};
 use annals_core::SessionId;
 use annals_projections::SessionView;
 use std::io::Write;
@@ -17,24 +17,24 @@ pub fn short(session: SessionId) -> String {
 }
 
 /// Says it to a person, beside the answer.
-pub fn say(view: &SessionView, ended: &Ended, desk: &Desk) {
+pub fn say(view: &SessionView, ended: &Ended, cli: &CommandContext) {
     let Some(session) = view.session.id else { return };
     let id = short(session);
     let told = match ended {
         Ended::Idle | Ended::Elsewhere | Ended::Failed(_) => None,
         Ended::Interrupted => Some("interrupted; the Session keeps what there was".to_owned()),
         Ended::Stopped => Some("the turn ended without an answer: a permission was declined".to_owned()),
-        Ended::Silent(silence) => Some(silence.sentence().to_owned()),
+        Ended::Empty(silence) => Some(silence.sentence().to_owned()),
         Ended::Left => Some("left; what was under way is settled as interrupted when the Session goes on".to_owned()),
     };
     if let Some(told) = told {
-        desk.remarks.say(Tone::Warn, &told);
+        cli.remarks.say(Emphasis::Warn, &told);
     }
-    let dim = |text: &str| desk.remarks.write(&format!("{}\n", desk.remarks.look().paint(Tone::Dim, text)));
-    let blank = if desk.shows_progress() { "\n" } else { "" };
-    desk.remarks.write(blank);
+    let dim = |text: &str| cli.remarks.write(&format!("{}\n", cli.remarks.style().paint(Emphasis::Dim, text)));
+    let blank = if cli.shows_progress() { "\n" } else { "" };
+    cli.remarks.write(blank);
     dim(&format!("Session {id} · {}", used(view)));
-    if desk.shows_progress() {
+    if cli.shows_progress() {
         dim(&format!("to continue: annals run -s {id} \"…\" · to verify: annals verify {id} --requests --wire"));
     }
 }
@@ -60,7 +60,7 @@ pub fn in_json(view: &SessionView, ended: &Ended, out: &mut dyn Write) -> Result
     let outcome = match ended {
         Ended::Idle => "idle",
         Ended::Elsewhere => "elsewhere",
-        Ended::Silent(_) => "empty",
+        Ended::Empty(_) => "empty",
         Ended::Interrupted => "interrupted",
         Ended::Stopped => "stopped",
         Ended::Failed(_) => "failed",
@@ -72,7 +72,7 @@ pub fn in_json(view: &SessionView, ended: &Ended, out: &mut dyn Write) -> Result
             told = advice(error, view);
             Some((error.kind(), told.as_str()))
         }
-        Ended::Silent(silence) => Some((silence.kind(), silence.sentence())),
+        Ended::Empty(silence) => Some((silence.kind(), silence.sentence())),
         _ => None,
     };
     Ok(JsonLines::end(view, outcome, error, out)?)

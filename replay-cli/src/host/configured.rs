@@ -2,9 +2,9 @@
 
 use super::opening::{Found, place};
 use super::server;
-use super::{Equipment, HostError, RealPlace};
+use super::{HostError, HostParts, LocalServices};
+use crate::command_context::CommandContext;
 use crate::config::Config;
-use crate::desk::Desk;
 use crate::error::CliError;
 use annals_core::{AgentName, ModelName};
 use annals_providers::http::{Endpoints, HttpProvider, KeySource};
@@ -51,12 +51,16 @@ pub struct Chosen {
 ///
 /// # Errors
 /// When the configuration is wrong, there is no such agent or model, or the model cannot be asked.
-pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Result<(Equipment, Chosen), CliError> {
+pub fn configured(
+    cli: &CommandContext,
+    options: &Options,
+    found: Option<&Found>,
+) -> Result<(HostParts, Chosen), CliError> {
     let directory = match found {
         Some(found) => found.directory.clone(),
-        None => place(desk, options.directory.as_deref())?,
+        None => place(cli, options.directory.as_deref())?,
     };
-    let config = desk.environment.config(Path::new(&directory))?;
+    let config = cli.environment.config(Path::new(&directory))?;
     let agent = agent(&config, options, found)?;
     let model = model(&config, &agent, options, found)?;
     let provider = provider(&config, &model, options)?;
@@ -73,14 +77,14 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         Some(KeySource::Env(name)) => Some(name),
         Some(KeySource::Command(_)) | None => None,
     });
-    let place = RealPlace {
+    let place = LocalServices {
         instructions: config.instructions(),
         skills: config.skills(),
         hidden: hidden.collect(),
         output: config.output(),
     };
     let redactor = config.redactor();
-    desk.diagnostics.redact(redactor.clone());
+    cli.diagnostics.redact(redactor.clone());
     let title = config.titles().then(|| TitleSettings { agent: None, model: small(&config) });
     let settings = Settings {
         compaction: config.compaction(),
@@ -90,14 +94,14 @@ pub fn configured(desk: &Desk, options: &Options, found: Option<&Found>) -> Resu
         repeat_limit: config.repeat_limit(),
         ..Settings::default()
     };
-    let equipment = Equipment {
+    let parts = HostParts {
         provider,
         definitions: config.clone(),
         settings,
-        at_place: Arc::new(place),
+        services_at: Arc::new(place),
         subagents: subagents.collect(),
     };
-    Ok((equipment, Chosen { agent, model, directory }))
+    Ok((parts, Chosen { agent, model, directory }))
 }
 
 /// The model for small work, if it can be asked: a missing key of another provider's is no reason to fail.

@@ -1,7 +1,7 @@
 //! Runs a Session here, or waits while another process does.
 
-use super::conduct::{Ended, Goal};
-use super::silence::Silence;
+use super::empty_answer::EmptyAnswer;
+use super::run_loop::{Ended, Job};
 use super::{Host, HostError, Lease};
 use crate::error::CliError;
 use annals_runtime::{Outcome, RunError, Session};
@@ -40,13 +40,13 @@ impl Elsewhere {
 pub(super) async fn run(
     host: &Host,
     session: &Session,
-    goal: Goal,
+    goal: Job,
     waits: bool,
     elsewhere: &Elsewhere,
 ) -> Result<(Ended, Option<Arc<Lease>>), CliError> {
     loop {
         if let Some(lease) = host.lease(session.id())? {
-            if elsewhere.is_so() && goal == Goal::Answer {
+            if elsewhere.is_so() && goal == Job::Answer {
                 elsewhere.set(false);
                 let view = session.view().await.map_err(HostError::from)?;
                 if view.inbox.pending.is_empty() && !view.session.running {
@@ -54,15 +54,15 @@ pub(super) async fn run(
                 }
             }
             let mut done = match goal {
-                Goal::Answer => session.run().await,
-                Goal::Compaction => session.compact().await,
+                Job::Answer => session.run().await,
+                Job::Compaction => session.compact().await,
             };
             if waits {
                 done = with_background(session, done, elsewhere).await;
             }
             let lease = Some(lease).filter(|_| !session.background().is_empty());
             let ended = match done {
-                Ok(Outcome::Idle) if goal == Goal::Answer => answered(session, Ended::Idle).await?,
+                Ok(Outcome::Idle) if goal == Job::Answer => answered(session, Ended::Idle).await?,
                 Ok(Outcome::Idle) => Ended::Idle,
                 Ok(Outcome::Interrupted) => Ended::Stopped,
                 Err(error) => Ended::Failed(error),
@@ -101,8 +101,8 @@ async fn with_background(
 /// An idle Session whose last answer holds no text has not answered.
 async fn answered(session: &Session, ended: Ended) -> Result<Ended, CliError> {
     let view = session.view().await.map_err(HostError::from)?;
-    Ok(match Silence::of(&view, &*session.blobs()) {
-        Some(silence) => Ended::Silent(silence),
+    Ok(match EmptyAnswer::of(&view, &*session.blobs()) {
+        Some(silence) => Ended::Empty(silence),
         None => ended,
     })
 }

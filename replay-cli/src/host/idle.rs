@@ -1,8 +1,8 @@
 //! A Session between its runs: what wakes by itself is shown, and its questions are asked at once.
 
-use super::conduct::{Happened, Scene};
 use super::elsewhere::Elsewhere;
-use super::{Host, HostError, Line, Signal, Stage, Word, advice};
+use super::run_loop::{ActiveRun, Happened};
+use super::{Host, HostError, Interaction, Line, Signal, Word, advice};
 use crate::error::CliError;
 use annals_runtime::bus::Notice;
 use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};
@@ -22,43 +22,43 @@ const SETTLED: Duration = Duration::from_secs(5);
 pub async fn idle(
     host: &Host,
     session: Option<&Session>,
-    stage: &mut Stage,
+    interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
 ) -> Result<Line, CliError> {
-    if let Some(line) = stage.later.pop_front() {
+    if let Some(line) = interaction.later.pop_front() {
         return Ok(line);
     }
-    let Some(session) = session else { return Ok(stage.typed().await) };
+    let Some(session) = session else { return Ok(interaction.typed().await) };
     let elsewhere = Elsewhere::default();
-    let mut scene = Scene::idle(host, session, stage, out, &elsewhere);
+    let mut active = ActiveRun::idle(host, session, interaction, out, &elsewhere);
     let mut ended: Option<Boxed<'_, Option<BackgroundEnded>>> = None;
     loop {
         if session.background().is_empty() && !session.is_running() {
-            scene.stage.lease = None;
+            active.interaction.lease = None;
         } else if ended.is_none() {
             ended = Some(Box::pin(session.background_ended()));
         }
         let happened = tokio::select! {
             biased;
-            happened = scene.next() => happened,
+            happened = active.next() => happened,
             how = background(&mut ended) => {
                 ended = None;
-                scene.tell_background(how).await?;
+                active.tell_background(how).await?;
                 continue;
             }
         };
         match happened {
             Happened::Signal(Signal::Interrupt) => return Ok(Line::Interrupt),
             Happened::Signal(Signal::End) => return Ok(Line::End),
-            Happened::Typed(line) => match scene.is_answered_by(line)? {
+            Happened::Typed(line) => match active.is_answered_by(line)? {
                 None => {}
                 Some(line) => return Ok(line),
             },
             Happened::Notice(notice @ Notice::Idle { .. }) => {
-                scene.takes_in(Happened::Notice(notice)).await?;
-                scene.stage.show.finish(scene.out)?;
+                active.takes_in(Happened::Notice(notice)).await?;
+                active.interaction.show.finish(active.out)?;
             }
-            happened => scene.takes_in(happened).await?,
+            happened => active.takes_in(happened).await?,
         }
     }
 }
@@ -70,7 +70,7 @@ pub async fn idle(
 pub async fn leave(
     host: &Host,
     session: &Session,
-    stage: &mut Stage,
+    interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
 ) -> Result<(), CliError> {
     if session.cancel_background().is_empty() && !session.is_running() {
@@ -78,7 +78,7 @@ pub async fn leave(
     }
     session.interrupt();
     // A question of what ends is of no use any more.
-    stage.open = None;
+    interaction.open = None;
     let settled = async {
         while session.background_ended().await.is_some() {}
         session.idle().await;
@@ -86,9 +86,9 @@ pub async fn leave(
     if tokio::time::timeout(SETTLED, settled).await.is_err() {
         host.runtime.halt().await;
     }
-    stage.lease = None;
+    interaction.lease = None;
     let elsewhere = Elsewhere::default();
-    Scene::idle(host, session, stage, out, &elsewhere).flush()
+    ActiveRun::idle(host, session, interaction, out, &elsewhere).flush()
 }
 
 async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> Option<BackgroundEnded> {
@@ -98,7 +98,7 @@ async fn background(ended: &mut Option<Boxed<'_, Option<BackgroundEnded>>>) -> O
     }
 }
 
-impl Scene<'_> {
+impl ActiveRun<'_> {
     /// A turn that a result led to has failed, or was stopped: nobody else says so.
     async fn tell_background(&mut self, ended: Option<BackgroundEnded>) -> Result<(), CliError> {
         self.flush()?;
@@ -107,7 +107,7 @@ impl Scene<'_> {
             Some(Ok(Outcome::Interrupted)) => "the turn was interrupted".to_owned(),
             Some(Err(error)) => advice(&error, &*self.session.view().await.map_err(HostError::from)?),
         };
-        Ok(self.stage.show.warning(&text, self.out)?)
+        Ok(self.interaction.show.warning(&text, self.out)?)
     }
 
     /// Takes a line for the answer to the open question; gives it back when it is not meant for it.

@@ -1,10 +1,10 @@
 //! Which Session a run is of: a new one here, the last one here, or one that is named.
 
 use super::{Chosen, Host, HostError};
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::CliError;
+use crate::offline;
 use crate::reader::Reader;
-use crate::undoing;
 use annals_core::event::{Location, SessionEvent};
 use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
 use annals_projections::CatalogueEntry;
@@ -35,9 +35,9 @@ impl Found {
     ///
     /// # Errors
     /// When there is no such directory.
-    pub fn in_directory(mut self, directory: Option<&Path>, desk: &Desk) -> Result<Self, HostError> {
+    pub fn in_directory(mut self, directory: Option<&Path>, cli: &CommandContext) -> Result<Self, HostError> {
         if let Some(directory) = directory {
-            let there = place(desk, Some(directory))?;
+            let there = place(cli, Some(directory))?;
             if there != self.directory {
                 self.moves_from = Some(std::mem::replace(&mut self.directory, there));
             }
@@ -54,16 +54,16 @@ impl Found {
 ///
 /// # Errors
 /// When it is gone, or its name is no text.
-pub fn here(desk: &Desk) -> Result<String, HostError> {
-    place(desk, None)
+pub fn here(cli: &CommandContext) -> Result<String, HostError> {
+    place(cli, None)
 }
 
 /// A directory, relative to the current one, as a log names it; without one, the current one.
 ///
 /// # Errors
 /// When there is none, or its name is no text.
-pub fn place(desk: &Desk, directory: Option<&Path>) -> Result<String, HostError> {
-    let wanted = directory.map_or_else(|| desk.environment.directory.clone(), |it| desk.environment.directory.join(it));
+pub fn place(cli: &CommandContext, directory: Option<&Path>) -> Result<String, HostError> {
+    let wanted = directory.map_or_else(|| cli.environment.directory.clone(), |it| cli.environment.directory.join(it));
     let bad = |why: String| HostError::BadDirectory { directory: wanted.clone(), why };
     let found = std::fs::canonicalize(&wanted).map_err(|error| bad(error.to_string()))?;
     if !found.is_dir() {
@@ -80,15 +80,15 @@ pub async fn find(
     go_on: bool,
     name: Option<&str>,
     directory: Option<&Path>,
-    desk: &Desk,
+    cli: &CommandContext,
 ) -> Result<Option<Found>, CliError> {
     let (reader, session) = match (go_on, name) {
         (false, None) => return Ok(None),
-        (_, Some(name)) => desk.change(name).await?,
+        (_, Some(name)) => cli.change(name).await?,
         (true, None) => {
-            let directory = place(desk, directory)?;
+            let directory = place(cli, directory)?;
             let nothing = || HostError::NothingToContinue { directory: directory.clone().into() };
-            let reader = match desk.store(OpenMode::Existing).await {
+            let reader = match cli.store(OpenMode::Existing).await {
                 Err(CliError::NoStore { .. }) => return Err(nothing().into()),
                 reader => reader?,
             };
@@ -110,7 +110,7 @@ pub async fn find(
 /// # Errors
 /// When the log cannot be read.
 pub async fn continued(found: Found) -> Result<Found, CliError> {
-    match undoing::local_fork(&found.reader, found.session).await? {
+    match offline::local_fork(&found.reader, found.session).await? {
         Some(fork) => described(found.reader, fork).await,
         None => Ok(found),
     }
@@ -118,7 +118,7 @@ pub async fn continued(found: Found) -> Result<Found, CliError> {
 
 async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError> {
     let until = reader.until(session, None).await?;
-    let info = reader.look(session, until).await?.session;
+    let info = reader.bounded(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
     let first = reader.log().read(session, Seq::ZERO, 1).await?;
     let created = first.first().and_then(|slice| slice.batch.events.first());

@@ -1,7 +1,7 @@
 //! Permission questions on their way from a call to whoever answers.
 
 use crate::layout::{clip, plain, wrap};
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_runtime::Boxed;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
 use serde_json::Value;
@@ -18,7 +18,7 @@ const THOUGHT: Duration = Duration::from_millis(500);
 
 /// Who answers permission questions that no rule answers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Manner {
+pub enum ApprovalMode {
     /// The person at the terminal.
     Person,
     /// `--yes`: each is allowed.
@@ -37,7 +37,7 @@ const NOBODY: &str = "Not permitted: nobody is there to be asked. Go on without 
 /// Who answers where nothing runs.
 pub(super) const RECORDED: &str = "rerun";
 
-impl Manner {
+impl ApprovalMode {
     /// The answer that needs nobody; `None` when a person is asked.
     pub fn answer(self) -> Option<Answered> {
         let rejected = || PermissionAnswer::Reject { feedback: Some(NOBODY.into()) };
@@ -126,25 +126,25 @@ pub fn reply(line: &str) -> Option<PermissionAnswer> {
 
 /// What a question is about, in lines of at most `width` columns. What is asked for stands whole, wrapped: nothing of a
 /// command is allowed unseen. What is beside it is clipped.
-pub(super) fn shown(question: &PermissionQuestion, directory: &str, width: usize) -> Vec<(Tone, String)> {
-    let lines = told(question, directory).into_iter().flat_map(|(tone, text)| {
+pub(super) fn shown(question: &PermissionQuestion, directory: &str, width: usize) -> Vec<(Emphasis, String)> {
+    let lines = told(question, directory).into_iter().flat_map(|(emphasis, text)| {
         let text = plain(&text);
-        let lines = if tone == Tone::Strong { wrap(&text, width) } else { vec![clip(&text, width)] };
-        lines.into_iter().map(move |line| (tone, line))
+        let lines = if emphasis == Emphasis::Strong { wrap(&text, width) } else { vec![clip(&text, width)] };
+        lines.into_iter().map(move |line| (emphasis, line))
     });
     lines.collect()
 }
 
 /// What a question is about, line by line: the command, the change, or the resources.
-fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Tone, String)> {
+fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Emphasis, String)> {
     let input: Value = serde_json::from_str(&question.input).unwrap_or(Value::Null);
     let field = |name: &str| input.get(name).and_then(Value::as_str);
     if let Some(command) = field("command") {
         // Where it would run, if that is what is asked.
         let of_place = question.resources.iter().filter(|_| question.action != question.tool);
-        let mut lines: Vec<(Tone, String)> = of_place.map(|place| (Tone::Strong, place.clone())).collect();
-        lines.extend(command.lines().map(|line| (Tone::Strong, line.to_owned())));
-        lines.extend(field("description").map(|why| (Tone::Dim, why.to_owned())));
+        let mut lines: Vec<(Emphasis, String)> = of_place.map(|place| (Emphasis::Strong, place.clone())).collect();
+        lines.extend(command.lines().map(|line| (Emphasis::Strong, line.to_owned())));
+        lines.extend(field("description").map(|why| (Emphasis::Dim, why.to_owned())));
         return lines;
     }
     let below = |path: &str| match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
@@ -152,18 +152,18 @@ fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Tone, String)> {
         _ => path.to_owned(),
     };
     let named = question.resources.iter().filter(|resource| *resource != "*");
-    let mut lines: Vec<(Tone, String)> = named.map(|resource| (Tone::Strong, below(resource))).collect();
+    let mut lines: Vec<(Emphasis, String)> = named.map(|resource| (Emphasis::Strong, below(resource))).collect();
     let change = change(&input);
     if change.is_empty() && !question.input.is_empty() {
         // Whatever it is about: what the model gave, as it is.
-        lines.push((Tone::Dim, question.input.clone()));
+        lines.push((Emphasis::Dim, question.input.clone()));
     }
     lines.extend(change);
     lines
 }
 
 /// What an edit would change, or what would be written.
-fn change(input: &Value) -> Vec<(Tone, String)> {
+fn change(input: &Value) -> Vec<(Emphasis, String)> {
     let field = |names: &[&str]| names.iter().find_map(|name| input.get(*name)?.as_str());
     let (old, new) = match (field(&["old", "old_string", "oldString"]), field(&["new", "new_string", "newString"])) {
         (Some(old), Some(new)) => (old, new),
@@ -178,15 +178,15 @@ fn change(input: &Value) -> Vec<(Tone, String)> {
     let shown = changes.by_ref().take(SHOWN).map(|change| {
         let text = change.value().trim_end_matches('\n');
         match change.tag() {
-            ChangeTag::Insert => (Tone::Good, format!("+ {text}")),
-            ChangeTag::Delete => (Tone::Bad, format!("- {text}")),
-            ChangeTag::Equal => (Tone::Dim, format!("  {text}")),
+            ChangeTag::Insert => (Emphasis::Good, format!("+ {text}")),
+            ChangeTag::Delete => (Emphasis::Bad, format!("- {text}")),
+            ChangeTag::Equal => (Emphasis::Dim, format!("  {text}")),
         }
     });
-    let mut lines: Vec<(Tone, String)> = shown.collect();
+    let mut lines: Vec<(Emphasis, String)> = shown.collect();
     let more = changes.count();
     if more > 0 {
-        lines.push((Tone::Dim, format!("… {}", counted(more as u64, "more line"))));
+        lines.push((Emphasis::Dim, format!("… {}", counted(more as u64, "more line"))));
     }
     lines
 }
@@ -212,7 +212,7 @@ mod tests {
     fn nothing_of_a_command_is_asked_for_unseen() {
         let command = format!("ls {}; rm -r .", "a ".repeat(60));
         let lines = shown(&asked("bash", &serde_json::json!({"command": command})), "/project", 40);
-        assert!(lines.len() > 2 && lines.iter().all(|(tone, _)| *tone == Tone::Strong), "{lines:?}");
+        assert!(lines.len() > 2 && lines.iter().all(|(emphasis, _)| *emphasis == Emphasis::Strong), "{lines:?}");
         let told: Vec<&str> = lines.iter().flat_map(|(_, line)| line.split_whitespace()).collect();
         assert_eq!(told, command.split_whitespace().collect::<Vec<_>>());
     }
@@ -231,6 +231,6 @@ mod tests {
     #[test]
     fn a_question_about_a_place_names_it_beside_the_command() {
         let lines = shown(&asked("external_directory", &serde_json::json!({"command": "ls"})), "/project", 40);
-        assert_eq!(lines, [(Tone::Strong, "/etc".to_owned()), (Tone::Strong, "ls".to_owned())]);
+        assert_eq!(lines, [(Emphasis::Strong, "/etc".to_owned()), (Emphasis::Strong, "ls".to_owned())]);
     }
 }

@@ -2,12 +2,12 @@
 //!
 //! What a person did after that point is done again, in order: inputs are given, agents and models switched, compactions
 //! asked for. Inputs that joined together are given together; one that joined in the middle of a turn is given when that
-//! turn is done. In a recorded [`World`] no tool runs and nothing is looked at: calls give their recorded results, and
+//! turn is done. In a recorded [`RecordedWorld`] no tool runs and nothing is looked at: calls give their recorded results, and
 //! each boundary finds the context that was recorded there.
 
 mod world;
 
-pub use world::{UNBOUNDED, World};
+pub use world::{RecordedWorld, UNBOUNDED};
 
 use super::HostError;
 use crate::error::CliError;
@@ -23,7 +23,7 @@ use std::collections::BTreeMap;
 
 /// One thing that a person did.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Deed {
+pub enum UserAction {
     /// Gave inputs that joined together.
     Gave(Vec<NewInput>),
     /// Selected an agent.
@@ -40,7 +40,7 @@ pub struct Recorded {
     /// The first Seq that is not inherited by a fork that does it again.
     pub cut: Seq,
     /// What a person did, in order.
-    pub deeds: Vec<Deed>,
+    pub actions: Vec<UserAction>,
     /// The Context Snapshot at each boundary, in order.
     pub snapshots: Vec<Snapshot>,
     /// The tools that were offered last.
@@ -70,7 +70,7 @@ pub async fn recorded(reader: &Reader, session: SessionId, from: Option<Seq>) ->
     };
     reader.each(session, Seq::ZERO, until, |record| reading.take(record, &stands)).await?;
     let found = reading.found;
-    if !found.deeds.iter().any(|deed| matches!(deed, Deed::Gave(_))) {
+    if !found.actions.iter().any(|action| matches!(action, UserAction::Gave(_))) {
         return Err(HostError::NothingToRerun { session, from: wanted }.into());
     }
     Ok(found)
@@ -118,9 +118,9 @@ impl Reading<'_> {
         let text = text.resolve(self.blobs).into_owned();
         let input = NewInput { id: None, text, attachments, delivery };
         let together = self.joined.is_some_and(|joined| joined.plus(1) == seq);
-        match self.found.deeds.last_mut() {
-            Some(Deed::Gave(inputs)) if together => inputs.push(input),
-            _ => self.found.deeds.push(Deed::Gave(vec![input])),
+        match self.found.actions.last_mut() {
+            Some(UserAction::Gave(inputs)) if together => inputs.push(input),
+            _ => self.found.actions.push(UserAction::Gave(vec![input])),
         }
         self.joined = Some(seq);
     }
@@ -128,13 +128,13 @@ impl Reading<'_> {
     fn later(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
-                self.found.deeds.push(Deed::Agent(switched.agent.clone()));
+                self.found.actions.push(UserAction::Agent(switched.agent.clone()));
             }
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
-                self.found.deeds.push(Deed::Model(switched.model.clone()));
+                self.found.actions.push(UserAction::Model(switched.model.clone()));
             }
             Event::Compaction(CompactionEvent::Started(started)) if started.reason == CompactionReason::Manual => {
-                self.found.deeds.push(Deed::Compaction);
+                self.found.actions.push(UserAction::Compaction);
             }
             // A boundary that ended in a compaction or in pruning was followed by another one.
             Event::Compaction(CompactionEvent::Started(started)) if started.reason == CompactionReason::Auto => {

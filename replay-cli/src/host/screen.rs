@@ -9,8 +9,8 @@ use super::meter::Meter;
 use super::screen_tasks::Tasks;
 use super::screen_tools::Calls;
 use crate::layout::plain;
-use crate::look::{Look, Tone, counted, duration};
 use crate::remarks::Remarks;
+use crate::style::{Emphasis, Style, counted, duration};
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, Finish, InputEvent, MessageEvent, PermissionEvent,
     Purpose, SessionEvent, StepEvent, ToolEvent,
@@ -37,7 +37,7 @@ enum Live {
 /// What a person sees.
 pub struct Screen {
     pub(super) remarks: Remarks,
-    pub(super) look: Look,
+    pub(super) style: Style,
     live: Live,
     session: Option<SessionId>,
     pub(super) directory: String,
@@ -67,8 +67,8 @@ pub struct Screen {
 }
 
 impl Screen {
-    /// A screen; `watched` says whether the answer goes to a terminal, and `look` how it looks there.
-    pub fn new(remarks: Remarks, look: Look, watched: bool) -> Self {
+    /// A screen; `watched` says whether the answer goes to a terminal, and `style` how it looks there.
+    pub fn new(remarks: Remarks, style: Style, watched: bool) -> Self {
         let live = match (watched, remarks.are_watched()) {
             (true, _) => Live::Answer,
             (false, true) => Live::Aside,
@@ -76,7 +76,7 @@ impl Screen {
         };
         Self {
             remarks,
-            look,
+            style,
             live,
             session: None,
             directory: String::new(),
@@ -168,25 +168,25 @@ impl Screen {
 
     /// Writes a piece of an answer where it is shown live.
     fn piece(&mut self, text: &str, reasoning: bool, out: &mut dyn Write) -> io::Result<()> {
-        let tone = if reasoning { Tone::Dim } else { Tone::Plain };
+        let emphasis = if reasoning { Emphasis::Dim } else { Emphasis::Plain };
         self.open_line = !text.ends_with('\n');
         // Above a prompt whoever prints breaks lines.
         let text = if self.above_a_prompt { text.to_owned() } else { self.edge.broken(text, self.width()) };
-        self.streamed(tone, &text, out)
+        self.streamed(emphasis, &text, out)
     }
 
     /// Columns of what streams.
     fn width(&self) -> usize {
-        if self.live == Live::Answer { self.look.width } else { self.remarks.look().width }
+        if self.live == Live::Answer { self.style.width } else { self.remarks.style().width }
     }
 
-    fn streamed(&mut self, tone: Tone, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    fn streamed(&mut self, emphasis: Emphasis, text: &str, out: &mut dyn Write) -> io::Result<()> {
         match self.live {
             Live::Answer => {
-                out.write_all(self.look.paint(tone, text).as_bytes())?;
+                out.write_all(self.style.paint(emphasis, text).as_bytes())?;
                 out.flush()?;
             }
-            Live::Aside => self.remarks.write(&self.remarks.look().paint(tone, text)),
+            Live::Aside => self.remarks.write(&self.remarks.style().paint(emphasis, text)),
             Live::Nowhere => {}
         }
         Ok(())
@@ -196,12 +196,12 @@ impl Screen {
     pub(super) fn fresh_line(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let reasoning = matches!(self.streaming.take(), Some(Fragment::Reasoning(_)));
         let rest = self.edge.rest(self.width());
-        let tone = if reasoning { Tone::Dim } else { Tone::Plain };
+        let emphasis = if reasoning { Emphasis::Dim } else { Emphasis::Plain };
         if !rest.is_empty() {
-            self.streamed(tone, &rest, out)?;
+            self.streamed(emphasis, &rest, out)?;
         }
         if std::mem::take(&mut self.open_line) {
-            self.streamed(Tone::Plain, "\n", out)?;
+            self.streamed(Emphasis::Plain, "\n", out)?;
         }
         Ok(())
     }
@@ -220,23 +220,23 @@ impl Screen {
     }
 
     /// A line beside the answer.
-    pub(super) fn line(&mut self, tone: Tone, text: &str, out: &mut dyn Write) -> io::Result<()> {
+    pub(super) fn line(&mut self, emphasis: Emphasis, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.fresh_line(out)?;
         self.gap(false, out)?;
         self.calls.newest_line_is_no_call();
-        let painted = self.remarks.look().paint(tone, text);
+        let painted = self.remarks.style().paint(emphasis, text);
         self.remarks.write(&format!("{painted}\n"));
         Ok(())
     }
 
     pub(super) fn warning(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.meter.clear();
-        self.line(Tone::Warn, text, out)
+        self.line(Emphasis::Warn, text, out)
     }
 
     pub(super) fn aside(&mut self, text: &str, out: &mut dyn Write) -> io::Result<()> {
         self.meter.clear();
-        self.line(Tone::Dim, text, out)
+        self.line(Emphasis::Dim, text, out)
     }
 
     /// Where stdout is no terminal, the answer, whole.
@@ -288,7 +288,7 @@ impl Screen {
                     if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
                 }
                 Some(text) if !self.typed.remove(&promoted.input) => {
-                    self.line(Tone::User, &format!("› {}", brief(&text)), out)
+                    self.line(Emphasis::User, &format!("› {}", brief(&text)), out)
                 }
                 _ => Ok(()),
             },
@@ -299,7 +299,7 @@ impl Screen {
             }
             Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => {
                 let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
-                self.line(Tone::Warn, &format!("the baseline cannot be replaced yet: {}", keys.join(", ")), out)
+                self.line(Emphasis::Warn, &format!("the baseline cannot be replaced yet: {}", keys.join(", ")), out)
             }
             Event::Context(ContextEvent::Admitted(told)) => {
                 let keys: Vec<&str> = told.keys.iter().map(|key| key.as_str()).collect();
@@ -329,8 +329,10 @@ impl Screen {
             Event::Step(StepEvent::Ended(ended)) => {
                 self.asked = None;
                 match ended.finish {
-                    Finish::Length => self.line(Tone::Warn, "the answer reached the model's output limit", out),
-                    Finish::ContentFilter => self.line(Tone::Warn, "a filter of the provider cut the answer off", out),
+                    Finish::Length => self.line(Emphasis::Warn, "the answer reached the model's output limit", out),
+                    Finish::ContentFilter => {
+                        self.line(Emphasis::Warn, "a filter of the provider cut the answer off", out)
+                    }
                     Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other | Finish::Paused => Ok(()),
                 }
             }
@@ -338,7 +340,7 @@ impl Screen {
                 self.asked = None;
                 let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));
                 let Failure { message, .. } = &retry.error;
-                self.line(Tone::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
+                self.line(Emphasis::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
             }
             Event::Permission(PermissionEvent::Asked(_)) | Event::Permission(PermissionEvent::Replied(_)) => {
                 self.about_permissions(record, out)
@@ -350,7 +352,7 @@ impl Screen {
                 self.aside("the history was compacted; the log keeps all of it", out)
             }
             Event::Compaction(CompactionEvent::Failed(failed)) => {
-                self.line(Tone::Warn, &format!("the compaction failed: {}", brief(&failed.error.message)), out)
+                self.line(Emphasis::Warn, &format!("the compaction failed: {}", brief(&failed.error.message)), out)
             }
             Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
                 let count = counted(pruned.calls.len() as u64, "old tool output");
@@ -359,7 +361,7 @@ impl Screen {
             Event::Message(MessageEvent::RedactionApplied(applied)) => {
                 let counts: Vec<String> =
                     applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
-                self.line(Tone::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
+                self.line(Emphasis::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
             }
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
                 self.aside(&format!("agent {}", switched.agent), out)
@@ -392,7 +394,7 @@ impl Screen {
     fn said_before_tools(&mut self, out: &mut dyn Write) -> io::Result<()> {
         let said = std::mem::take(&mut self.answer);
         match self.live {
-            Live::Nowhere if !said.is_empty() => self.line(Tone::Plain, plain(said.trim_end()).as_str(), out),
+            Live::Nowhere if !said.is_empty() => self.line(Emphasis::Plain, plain(said.trim_end()).as_str(), out),
             _ => Ok(()),
         }
     }

@@ -2,7 +2,7 @@
 
 use super::Screen;
 use crate::layout::{clip, plain};
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_core::event::{PermissionEvent, PermissionReplied, Reply};
 use annals_core::{Event, Record};
 use annals_runtime::permission::PermissionQuestion;
@@ -25,15 +25,15 @@ impl Screen {
 
     fn replied(&mut self, replied: &PermissionReplied, out: &mut dyn Write) -> io::Result<()> {
         let about = self.questions.remove(&replied.permission).map(|about| format!(" {}", about.trim()));
-        let about = clip(&about.unwrap_or_default(), self.remarks.look().width.saturating_sub(24).max(24));
+        let about = clip(&about.unwrap_or_default(), self.remarks.style().width.saturating_sub(24).max(24));
         match (replied.by.as_str(), replied.reply) {
             ("user" | super::question::RECORDED, _) => Ok(()),
             ("no terminal", Reply::Reject) => {
                 let text = "rejected, since nobody is there to be asked: `--yes` allows everything that no rule denies, a \
                             permission rule allows it for good (docs/configuration.md)";
-                self.line(Tone::Warn, text, out)
+                self.line(Emphasis::Warn, text, out)
             }
-            (by, Reply::Reject) => self.line(Tone::Warn, &format!("rejected ({by}){about}"), out),
+            (by, Reply::Reject) => self.line(Emphasis::Warn, &format!("rejected ({by}){about}"), out),
             (by, Reply::Once | Reply::Always) => self.aside(&format!("allowed ({by}){about}"), out),
         }
     }
@@ -49,17 +49,17 @@ impl Screen {
             true => String::new(),
             false => format!(" ({})", question.action),
         };
-        self.line(Tone::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
-        let width = self.remarks.look().width.saturating_sub(4);
-        for (tone, line) in super::question::shown(question, &self.directory, width) {
-            self.line(tone, &format!("    {line}"), out)?;
+        self.line(Emphasis::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
+        let width = self.remarks.style().width.saturating_sub(4);
+        for (emphasis, line) in super::question::shown(question, &self.directory, width) {
+            self.line(emphasis, &format!("    {line}"), out)?;
         }
         let mut beside = self.calls.others(question.session, &question.call);
         if waiting > 0 {
             beside.push(format!("{} after this one", counted(waiting as u64, "more question")));
         }
         if !beside.is_empty() {
-            let width = self.remarks.look().width;
+            let width = self.remarks.style().width;
             self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
         }
         self.ask_for_reply();
@@ -69,6 +69,6 @@ impl Screen {
     pub(super) fn ask_for_reply(&mut self) {
         let choices = "  y once · a always in this Session · n no · n WHY no, and the model is told why › ";
         let end = if self.above_a_prompt { "\n" } else { "" };
-        self.remarks.write(&(self.remarks.look().paint(Tone::Strong, choices) + end));
+        self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
     }
 }

@@ -2,7 +2,7 @@
 
 use super::Screen;
 use crate::layout::plain;
-use crate::look::{Tone, counted};
+use crate::style::{Emphasis, counted};
 use annals_core::event::{ChildOutcome, ChildSettled, ChildStarted};
 use annals_core::{Blobs, SessionId};
 use annals_inspect::timeline::one_line;
@@ -59,11 +59,11 @@ impl Screen {
         self.tasks.gives_input = known.is_some();
         let agent = known.map_or_else(|| "a subagent".to_owned(), |(agent, _)| plain(&agent));
         let result = one_line(&plain(&settled.result.resolve(blobs)));
-        let (mark, tone, end) = match settled.outcome {
-            ChildOutcome::Completed => ('✓', Tone::Tool, "done"),
-            ChildOutcome::Failed => ('✗', Tone::Bad, "failed"),
-            ChildOutcome::Cancelled => ('✗', Tone::Bad, "cancelled"),
+        let (mark, emphasis, end) = match settled.outcome {
+            ChildOutcome::Completed => ('✓', Emphasis::Tool, "done"),
+            ChildOutcome::Failed => ('✗', Emphasis::Bad, "failed"),
+            ChildOutcome::Cancelled => ('✗', Emphasis::Bad, "cancelled"),
         };
-        self.line(tone, &format!("{mark} background task of {agent} {end}: {result}"), out)
+        self.line(emphasis, &format!("{mark} background task of {agent} {end}: {result}"), out)
     }
 }

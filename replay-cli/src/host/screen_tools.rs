@@ -4,7 +4,7 @@
 use super::Screen;
 use crate::escape::control;
 use crate::layout::{clip, plain};
-use crate::look::{Tone, counted, duration};
+use crate::style::{Emphasis, counted, duration};
 use annals_core::event::{ToolEvent, ToolOutcome, ToolProgressed, ToolSettled};
 use annals_core::{Blobs, CallId, Event, Record, SessionId, Time};
 use annals_inspect::timeline::{failed_exit, input_in_brief, last_lines, one_line, output_in_brief};
@@ -117,8 +117,8 @@ impl Screen {
                 let running = Running { told: told.clone(), since: record.at, seen, newest };
                 self.calls.running.insert(key.clone(), running);
                 if self.remarks.are_watched() {
-                    let line = clip(&format!("· {told}"), self.remarks.look().width);
-                    self.line(Tone::Tool, &line, out)?;
+                    let line = clip(&format!("· {told}"), self.remarks.style().width);
+                    self.line(Emphasis::Tool, &line, out)?;
                     self.calls.newest = Some(key).filter(|_| !self.above_a_prompt);
                 }
                 Ok(())
@@ -146,21 +146,21 @@ impl Screen {
         let failed = settled.outcome != ToolOutcome::Completed;
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
         let exit = failed_exit(settled.structured.as_ref(), &text, blobs);
-        let (mark, tone, rest) = match (exit, failed) {
+        let (mark, emphasis, rest) = match (exit, failed) {
             (Some(exit), _) => {
-                ('✗', Tone::Bad, [format!("exit {exit}"), self.summary(settled, took, blobs)].join(" · "))
+                ('✗', Emphasis::Bad, [format!("exit {exit}"), self.summary(settled, took, blobs)].join(" · "))
             }
-            (None, true) => ('✗', Tone::Bad, one_line(&plain(&text))),
-            (None, false) => ('✓', Tone::Tool, self.summary(settled, took, blobs)),
+            (None, true) => ('✗', Emphasis::Bad, one_line(&plain(&text))),
+            (None, false) => ('✓', Emphasis::Tool, self.summary(settled, took, blobs)),
         };
         if self.calls.newest.as_ref() == Some(&key) {
             // The line above begins this call, and nothing came between.
             self.remarks.write(&[control("1A"), control("2K"), control("1G")].concat());
         }
         let line = format!("{mark} {told}{}{rest}", if rest.is_empty() { "" } else { "  " });
-        let width = self.remarks.look().width;
+        let width = self.remarks.style().width;
         let line = if self.remarks.are_watched() { clip(&line, width) } else { line };
-        self.line(tone, &line, out)?;
+        self.line(emphasis, &line, out)?;
         match (exit, failed) {
             (Some(_), _) => self.end_of(&text, out),
             (None, true) => Ok(()),
@@ -173,10 +173,10 @@ impl Screen {
         let text = output_in_brief(text);
         let (before, lines) = last_lines(&text, FAILED);
         if before > 0 {
-            self.line(Tone::Dim, &format!("    … {}", counted(before as u64, "earlier line")), out)?;
+            self.line(Emphasis::Dim, &format!("    … {}", counted(before as u64, "earlier line")), out)?;
         }
-        let width = self.remarks.look().width;
-        lines.iter().try_for_each(|line| self.line(Tone::Plain, &clip(&format!("    {}", plain(line)), width), out))
+        let width = self.remarks.style().width;
+        lines.iter().try_for_each(|line| self.line(Emphasis::Plain, &clip(&format!("    {}", plain(line)), width), out))
     }
 
     fn summary(&self, settled: &ToolSettled, took: u64, blobs: &dyn Blobs) -> String {
@@ -204,16 +204,16 @@ impl Screen {
         let Some(diff) = fields.get("diff").and_then(Value::as_str).filter(|_| self.remarks.are_watched()) else {
             return Ok(());
         };
-        let width = self.remarks.look().width;
+        let width = self.remarks.style().width;
         let changed = |line: &&str| !line.starts_with("---") && !line.starts_with("+++") && !line.starts_with("@@");
         let lines: Vec<&str> = diff.lines().filter(changed).collect();
         for line in lines.iter().take(DIFF) {
-            let tone = match line.as_bytes().first() {
-                Some(b'+') => Tone::Good,
-                Some(b'-') => Tone::Bad,
-                _ => Tone::Dim,
+            let emphasis = match line.as_bytes().first() {
+                Some(b'+') => Emphasis::Good,
+                Some(b'-') => Emphasis::Bad,
+                _ => Emphasis::Dim,
             };
-            self.line(tone, &clip(&format!("    {}", plain(line)), width), out)?;
+            self.line(emphasis, &clip(&format!("    {}", plain(line)), width), out)?;
         }
         match lines.len().checked_sub(DIFF) {
             Some(more @ 1..) => self.aside(&format!("    … {}", counted(more as u64, "more line")), out),

@@ -31,10 +31,10 @@ impl Held {
 
 impl Pace for Held {
     fn begins(&self, work: Beside) -> Boxed<'static, Pass> {
-        let (go, let_go) = oneshot::channel();
+        let (go, evict) = oneshot::channel();
         self.waiting().push((work, go));
         Box::pin(async move {
-            match let_go.await {
+            match evict.await {
                 Ok(pass) => Box::new(pass) as Pass,
                 // The process is gone.
                 Err(_) => std::future::pending().await,

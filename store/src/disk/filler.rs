@@ -38,7 +38,7 @@ pub struct Filler {
     /// Whether sled was written to since it was opened.
     pub written: bool,
     /// The position behind what was let go of: sled gets it from the journal.
-    let_go: u64,
+    evict: u64,
     /// What came after that, and how many bytes it is.
     waiting: VecDeque<Fill>,
     bytes: u64,
@@ -57,7 +57,7 @@ impl Filler {
     pub fn new(shared: Arc<Shared>, taken: u64, written: bool, unread: Option<u64>) -> Self {
         let (waiting, gone) = (VecDeque::new(), VecDeque::new());
         let mend_at = taken.saturating_add(shared.tuning.checkpoint_every);
-        Self { shared, taken, written, let_go: taken, waiting, bytes: 0, gone, lag: 0, unread, mend_at }
+        Self { shared, taken, written, evict: taken, waiting, bytes: 0, gone, lag: 0, unread, mend_at }
     }
 
     /// Works until the committer is gone. Gives whether sled was written to.
@@ -122,7 +122,7 @@ impl Filler {
             && let Some(oldest) = self.waiting.pop_front()
         {
             self.bytes -= oldest.frames.len() as u64;
-            self.let_go = oldest.next;
+            self.evict = oldest.next;
             let first = oldest.next - oldest.places.len() as u64;
             self.gone.extend((first..).zip(oldest.places.iter().map(|(_, place)| *place)));
             self.shared.forget(&oldest);
@@ -131,7 +131,7 @@ impl Filler {
 
     /// Gives sled a part of what waits. False when nothing does.
     fn take_some(&mut self) -> bool {
-        let bytes = if self.taken < self.let_go {
+        let bytes = if self.taken < self.evict {
             self.take_back()
         } else if let Some(fill) = self.waiting.pop_front() {
             self.bytes -= fill.frames.len() as u64;
@@ -148,7 +148,7 @@ impl Filler {
         self.lag = self.lag.saturating_sub(bytes);
         let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
         *lag = lag.saturating_sub(bytes);
-        if self.taken >= self.let_go && self.waiting.is_empty() {
+        if self.taken >= self.evict && self.waiting.is_empty() {
             (*lag, self.lag) = (lag.saturating_sub(self.lag), 0);
         }
         drop(lag);
@@ -183,7 +183,7 @@ impl Filler {
             Err(error) => {
                 shared.unread(self.taken, &error);
                 self.unread.get_or_insert(self.taken);
-                let to = shared.journal.end_of(self.taken).min(self.let_go);
+                let to = shared.journal.end_of(self.taken).min(self.evict);
                 while self.gone.front().is_some_and(|(position, _)| *position < to) {
                     self.gone.pop_front();
                 }
@@ -191,7 +191,7 @@ impl Filler {
                 return 0;
             }
         };
-        let to = to.min(self.let_go);
+        let to = to.min(self.evict);
         while let Some(&(position, whose)) = self.gone.front().filter(|(position, _)| *position < to) {
             self.gone.pop_front();
             // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.

@@ -84,14 +84,14 @@ async fn a_view_for_looking_that_let_go_too_much_is_folded_again() {
     let id = session(1);
     let users = long(&log, id).await;
     let views = Views::new(log.clone(), Some(Arc::new(ViewCache::in_memory())));
-    views.look(id, Seq(u64::MAX)).await.unwrap();
-    let (look, folded) = views.look(id, Seq(u64::MAX)).await.unwrap();
+    views.bounded(id, Seq(u64::MAX)).await.unwrap();
+    let (view, folded) = views.bounded(id, Seq(u64::MAX)).await.unwrap();
     assert_eq!(folded.records, 0, "the saved view is the answer");
-    assert_eq!(look.history.selected().count(), 1 + 499);
+    assert_eq!(view.history.selected().count(), 1 + 499);
     add(&log, id, vec![RevertCommitted { first_removed: users[600] }.into()]).await;
-    let (look, folded) = views.look(id, Seq(u64::MAX)).await.unwrap();
+    let (view, folded) = views.bounded(id, Seq(u64::MAX)).await.unwrap();
     assert_eq!(folded.from, Seq::ZERO, "the revert reaches behind the compaction");
-    assert_eq!(look.history.selected().count(), 600);
+    assert_eq!(view.history.selected().count(), 600);
 }
 
 #[tokio::test]
@@ -171,11 +171,11 @@ async fn two_hundred_thousand_events_with_twelve_compactions_answer_without_read
     }
     add(&log, id, said("last")).await;
     let views = Views::new(log.clone(), Some(Arc::new(ViewCache::in_memory())));
-    let (_, first) = views.look(id, Seq(u64::MAX)).await.unwrap();
+    let (_, first) = views.bounded(id, Seq(u64::MAX)).await.unwrap();
     assert!(first.records > 200_000, "{first:?}");
     add(&log, id, said("new")).await;
     counting.read.store(0, std::sync::atomic::Ordering::Relaxed);
-    let (view, folded) = views.look(id, Seq(u64::MAX)).await.unwrap();
+    let (view, folded) = views.bounded(id, Seq(u64::MAX)).await.unwrap();
     assert_eq!(folded.records, 2);
     let read = counting.read.load(std::sync::atomic::Ordering::Relaxed);
     assert!(read <= 5, "{read} events were read for two new ones: the last Batch, to check the view, and the new one");

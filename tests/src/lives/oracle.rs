@@ -7,7 +7,7 @@ use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderErrorKind, 
 use futures_util::StreamExt;
 use futures_util::stream;
 
-/// `say X` answers X; `look N` calls `look` N times, one after the other; `both N` calls it N times at once,
+/// `say X` answers X; `style N` calls `style` N times, one after the other; `both N` calls it N times at once,
 /// or as often as is left after an answer that was cut off; `retry X` fails in passing at the first attempt. A summary
 /// is always the same.
 pub struct Oracle;

@@ -2,8 +2,8 @@
 
 use annals_cli::app::{Surroundings, run};
 use annals_cli::config::{Environment, Variables};
-use annals_cli::look::Look;
 use annals_cli::remarks::Remarks;
+use annals_cli::style::Style;
 use annals_core::Time;
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
@@ -80,11 +80,11 @@ impl Annals {
     /// Runs a command.
     pub fn run(&self, args: &[&str]) -> Answer {
         let remarks = Collected::default();
-        let look = Look { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: self.now };
+        let style = Style { width: self.width, colour: false, json: false, zone: TimeZone::UTC, now: self.now };
         let surroundings = Surroundings {
             store: Some(self.store().into_os_string()),
-            look: look.clone(),
-            remarks: Remarks::new(Box::new(remarks.clone()), look, false),
+            style: style.clone(),
+            remarks: Remarks::new(Box::new(remarks.clone()), style, false),
             paged: false,
             environment: self.environment.clone(),
             reports: false,

@@ -61,7 +61,7 @@ impl Story {
         traces::collect();
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
         let services = LocationServices::default();
-        services.tools.register([look()])?.detach();
+        services.tools.register([style()])?.detach();
         let ports = Ports {
             log: log.clone(),
             provider,
@@ -111,7 +111,7 @@ impl Story {
             .collect())
     }
 
-    /// What the model would see: `user hello`, `assistant stop: hi | look=completed(seen)`.
+    /// What the model would see: `user hello`, `assistant stop: hi | style=completed(seen)`.
     pub async fn history(&self) -> Result<Vec<String>, Box<dyn std::error::Error>> {
         let (view, blobs) = (self.session.view().await?, self.session.blobs());
         let line = |body: &Body| match body {
@@ -194,7 +194,7 @@ pub fn model(protocol: Protocol) -> ModelProfile {
     }
 }
 
-fn look() -> Arc<dyn Tool> {
+fn style() -> Arc<dyn Tool> {
     let schema = serde_json::json!({"type": "object"});
     Arc::new(FunctionTool::new("look", "Looks.", &schema, |_: serde_json::Value, _| async move {
         Ok(ToolOutput::text("seen"))

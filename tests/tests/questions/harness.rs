@@ -1,9 +1,9 @@
 //! What the stories of questions share: imported Sessions, one of our own with recorded requests, and how answers look.
 #![allow(dead_code, reason = "each story file uses its part")]
 
-use annals_cli::bring::bring;
-use annals_cli::look::Look;
+use annals_cli::import_into::bring;
 use annals_cli::progress::Bar;
+use annals_cli::style::Style;
 use annals_core::event::*;
 use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
 use annals_import::{Options, recognise};
@@ -39,14 +39,14 @@ pub async fn past(log: &Arc<dyn EventLog>, session: SessionId) -> SessionAt {
     SessionAt::new(Arc::clone(log), None, session, head.next)
 }
 
-pub fn look() -> Look {
-    Look { width: 100, colour: false, json: false, zone: jiff::tz::TimeZone::UTC, now: Time(1_780_488_000_000) }
+pub fn style() -> Style {
+    Style { width: 100, colour: false, json: false, zone: jiff::tz::TimeZone::UTC, now: Time(1_780_488_000_000) }
 }
 
 /// What something draws.
-pub fn drawn<E: std::fmt::Debug>(draw: impl FnOnce(&mut Vec<u8>, &Look) -> Result<(), E>) -> String {
+pub fn drawn<E: std::fmt::Debug>(draw: impl FnOnce(&mut Vec<u8>, &Style) -> Result<(), E>) -> String {
     let mut out = Vec::new();
-    draw(&mut out, &look()).unwrap();
+    draw(&mut out, &style()).unwrap();
     String::from_utf8(out).unwrap()
 }
 

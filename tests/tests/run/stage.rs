@@ -1,14 +1,14 @@
 //! A host over a log in memory, with a scripted model and one tool that needs permission, and what it showed.
 
-use annals_cli::desk::Desk;
+use annals_cli::command_context::CommandContext;
 use annals_cli::host::{
-    AtPlace, Ended, Equipment, Goal, Host, JsonLines, Lease, Line, Lines, Manner, Questions, Screen, Show, Stage,
-    conduct,
+    ApprovalMode, Ended, Frontend, Host, HostParts, Interaction, Job, JsonLines, Lease, Line, Lines, Questions, Screen,
+    ServicesAt, run_interactive,
 };
-use annals_cli::look::Look;
-use annals_cli::place::Place;
 use annals_cli::reader::Reader;
 use annals_cli::remarks::Remarks;
+use annals_cli::store_path::Place;
+use annals_cli::style::Style;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
 use annals_projections::SessionView;
@@ -58,12 +58,12 @@ impl Write for Collected {
 /// One tool at every Location.
 struct Looking;
 
-impl AtPlace for Looking {
+impl ServicesAt for Looking {
     fn services(&self, _: &Location, tools: ToolRegistry, _: &Path) -> LocationServices {
-        let look = FunctionTool::new("look", "Looks.", &json!({"type": "object"}), |_: Value, _| async {
+        let style = FunctionTool::new("look", "Looks.", &json!({"type": "object"}), |_: Value, _| async {
             Ok(ToolOutput::text("one\ntwo\nthree"))
         });
-        tools.register([Arc::new(look) as Arc<dyn Tool>]).expect("one tool").detach();
+        tools.register([Arc::new(style) as Arc<dyn Tool>]).expect("one tool").detach();
         LocationServices { tools, ..LocationServices::default() }
     }
 }
@@ -74,7 +74,7 @@ pub struct Theatre {
     folder: Arc<tempfile::TempDir>,
     host: Host,
     session: Session,
-    stage: Stage,
+    stage: Interaction,
     typed: mpsc::UnboundedSender<Line>,
     out: Collected,
     remarks: Collected,
@@ -82,7 +82,7 @@ pub struct Theatre {
 
 impl Theatre {
     /// A Session of its own.
-    pub async fn new(script: Vec<Attempt>, watching: Watching, manner: Manner) -> Self {
+    pub async fn new(script: Vec<Attempt>, watching: Watching, manner: ApprovalMode) -> Self {
         let (log, folder) = (Arc::new(MemoryLog::new()), Arc::new(tempfile::tempdir().expect("a folder")));
         let host = |equipment| equipment;
         let new = NewSession::at("/", "build", "demo/one");
@@ -94,19 +94,19 @@ impl Theatre {
         folder: Arc<tempfile::TempDir>,
         script: Vec<Attempt>,
         watching: Watching,
-        manner: Manner,
-        adapt: impl FnOnce(Equipment) -> Equipment,
+        manner: ApprovalMode,
+        adapt: impl FnOnce(HostParts) -> HostParts,
         new: Option<NewSession>,
     ) -> Self {
         let (out, remarks) = (Collected::default(), Collected::default());
-        let look = Look { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(0) };
+        let style = Style { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(0) };
         let watched = watching == Watching::Terminal;
         // On a terminal both are seen as one.
         let beside = if watched { out.clone() } else { remarks.clone() };
-        let told = Remarks::new(Box::new(beside), look.clone(), watched);
+        let told = Remarks::new(Box::new(beside), style.clone(), watched);
         let place = Place::of(Some(folder.path()), None).expect("a place");
-        let desk = Desk::new(place, None, None, look.clone(), told.clone());
-        let equipment = adapt(Equipment {
+        let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
+        let equipment = adapt(HostParts {
             provider: Arc::new(ScriptedProvider::new(script)),
             definitions: Arc::new(FixedDefinitions::default().model(scripted_model(
                 &"demo/one".into(),
@@ -114,12 +114,12 @@ impl Theatre {
                 4_000,
             ))),
             settings: Settings::default(),
-            at_place: Arc::new(Looking),
+            services_at: Arc::new(Looking),
             subagents: Vec::new(),
         });
         let (put, questions) = Questions::channel();
         let reader = Reader::new(log.clone(), None, folder.path().to_owned());
-        let host = Host::open(&desk, reader, equipment, put).expect("a host");
+        let host = Host::open(&cli, reader, equipment, put).expect("a host");
         let session = match new {
             Some(new) => host.runtime.create(new).await.expect("a Session"),
             None => {
@@ -128,11 +128,11 @@ impl Theatre {
             }
         };
         let show = match watching {
-            Watching::Program => Show::Json(JsonLines::default()),
-            Watching::Terminal | Watching::Nobody => Show::Screen(Box::new(Screen::new(told, look, watched))),
+            Watching::Program => Frontend::Json(JsonLines::default()),
+            Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(told, style, watched))),
         };
         let (typed, lines) = mpsc::unbounded_channel();
-        let mut stage = Stage::new(&host, questions, show, manner, Lines::arriving(lines)).expect("a stage");
+        let mut stage = Interaction::new(&host, questions, show, manner, Lines::arriving(lines)).expect("a stage");
         let view = session.view().await.expect("a view");
         stage.show.begin(&view, &mut out.clone()).expect("a beginning");
         Self { log, folder, host, session, stage, typed, out, remarks }
@@ -159,7 +159,9 @@ impl Theatre {
     pub async fn play(&mut self, prompt: &str) -> Ended {
         self.stage.show.typed("typed".into());
         self.session.admit(NewInput::steer(prompt).named("typed")).await.expect("admitted");
-        conduct(&self.host, &self.session, Goal::Answer, &mut self.stage, &mut self.out.clone()).await.expect("shown")
+        run_interactive(&self.host, &self.session, Job::Answer, &mut self.stage, &mut self.out.clone())
+            .await
+            .expect("shown")
     }
 
     /// Runs the Session and shows nothing.
@@ -209,7 +211,7 @@ impl Guest {
         let script = std::mem::take(&mut self.script);
         let (log, folder) = (self.log.clone(), self.folder.clone());
         let theatre =
-            Theatre::at(log, folder, script, Watching::Nobody, Manner::Deny, |equipment| equipment, None).await;
+            Theatre::at(log, folder, script, Watching::Nobody, ApprovalMode::Deny, |equipment| equipment, None).await;
         theatre.session.admit(NewInput::steer(prompt).named("from elsewhere")).await.expect("admitted");
         self.theatre = Some(theatre);
         "from elsewhere".into()
@@ -218,7 +220,7 @@ impl Guest {
     /// Shows the Session until what was admitted is done.
     pub async fn follow(&mut self) -> Ended {
         let theatre = self.theatre.as_mut().expect("something was admitted");
-        conduct(&theatre.host, &theatre.session, Goal::Answer, &mut theatre.stage, &mut theatre.out.clone())
+        run_interactive(&theatre.host, &theatre.session, Job::Answer, &mut theatre.stage, &mut theatre.out.clone())
             .await
             .expect("shown")
     }

@@ -2,8 +2,8 @@
 
 use crate::error::CliError;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::look::{Look, Tone, counted, thousands};
 use crate::reader::short_ids;
+use crate::style::{Emphasis, Style, counted, thousands};
 use annals_import::{ImportReport, Loss, Outcome, SessionReport};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
@@ -13,17 +13,17 @@ use std::io::Write;
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw(report: &ImportReport, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let ids = short_ids(&report.sessions.iter().map(|session| session.session).collect::<Vec<_>>());
     for session in report.sessions.iter().filter(|session| is_shown(session)) {
         let id = ids.get(&session.session).cloned().unwrap_or_default();
-        one(session, &id, look, out)?;
+        one(session, &id, style, out)?;
     }
     for ((path, what), loss) in &report.damage {
         let line = format!("{}{}: {what}", plain(&path.to_string_lossy()), places(loss));
-        writeln!(out, "{}", look.paint(Tone::Warn, &line))?;
+        writeln!(out, "{}", style.paint(Emphasis::Warn, &line))?;
     }
-    writeln!(out, "{}", look.paint(Tone::Strong, &total(report)))?;
+    writeln!(out, "{}", style.paint(Emphasis::Strong, &total(report)))?;
     Ok(())
 }
 
@@ -63,12 +63,12 @@ fn plural(count: u64, one: &str, many: &str) -> String {
     format!("{} {}", thousands(count), if count == 1 { one } else { many })
 }
 
-fn one(session: &SessionReport, id: &str, look: &Look, out: &mut dyn Write) -> Result<(), CliError> {
-    let (mark, tone) = match session.outcome {
-        Outcome::Diverged { other_form: Some(_), .. } => ("=", Tone::Dim),
-        Outcome::Diverged { .. } | Outcome::Failed { .. } | Outcome::ChangedHere { .. } => ("✗", Tone::Bad),
-        Outcome::Imported if session.is_damaged() => ("!", Tone::Warn),
-        Outcome::Imported => ("✓", Tone::Good),
+fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+    let (mark, emphasis) = match session.outcome {
+        Outcome::Diverged { other_form: Some(_), .. } => ("=", Emphasis::Dim),
+        Outcome::Diverged { .. } | Outcome::Failed { .. } | Outcome::ChangedHere { .. } => ("✗", Emphasis::Bad),
+        Outcome::Imported if session.is_damaged() => ("!", Emphasis::Warn),
+        Outcome::Imported => ("✓", Emphasis::Good),
     };
     let much = match (session.new, session.events, session.known) {
         (0, ..) => "nothing new".to_owned(),
@@ -78,53 +78,53 @@ fn one(session: &SessionReport, id: &str, look: &Look, out: &mut dyn Write) -> R
     };
     let head = format!("{id}  {}  ", pad(&much, 16));
     let title = plain(session.title.as_deref().unwrap_or(&session.foreign));
-    for (at, line) in wrap(&title, look.width.saturating_sub(columns(&head) + 2)).iter().enumerate() {
+    for (at, line) in wrap(&title, style.width.saturating_sub(columns(&head) + 2)).iter().enumerate() {
         match at {
             0 => {
                 let (id, much) = head.split_at(id.len());
-                let (id, much) = (look.paint(Tone::Context, id), look.paint(Tone::Dim, much));
-                writeln!(out, "{} {id}{much}{line}", look.paint(tone, mark))?;
+                let (id, much) = (style.paint(Emphasis::Context, id), style.paint(Emphasis::Dim, much));
+                writeln!(out, "{} {id}{much}{line}", style.paint(emphasis, mark))?;
             }
             _ => writeln!(out, "{:width$}{line}", "", width = columns(&head) + 2)?,
         }
     }
-    for (tone, remark) in remarks(session) {
-        writeln!(out, "{}", look.paint(tone, &format!("  {remark}")))?;
+    for (emphasis, remark) in remarks(session) {
+        writeln!(out, "{}", style.paint(emphasis, &format!("  {remark}")))?;
     }
     Ok(())
 }
 
 /// What is shown below a session, each on one line.
-fn remarks(session: &SessionReport) -> Vec<(Tone, String)> {
+fn remarks(session: &SessionReport) -> Vec<(Emphasis, String)> {
     let mut remarks = Vec::new();
     match &session.outcome {
         Outcome::Imported => {}
         Outcome::Diverged { line, other_form: None } => remarks.push((
-            Tone::Bad,
+            Emphasis::Bad,
             format!(
                 "differs from the earlier import at line {line}; not imported. --as-new imports it as a second session"
             ),
         )),
         Outcome::Diverged { other_form: Some(form), .. } => remarks.push((
-            Tone::Dim,
+            Emphasis::Dim,
             format!("already here (imported from {form}); --as-new imports this form as a second session"),
         )),
         Outcome::ChangedHere { seq } => {
             remarks.push((
-                Tone::Bad,
+                Emphasis::Bad,
                 format!("you changed this session here at event {seq}; its source continued; not imported"),
             ));
         }
         Outcome::Failed { line, reason } => {
-            remarks.push((Tone::Bad, format!("stopped at line {line}: {}", plain(reason))));
+            remarks.push((Emphasis::Bad, format!("stopped at line {line}: {}", plain(reason))));
         }
     }
     if let (Some((changed, seq)), 1..) = (session.instead_of, session.new) {
         let what = "imported as a second session, which later imports continue";
-        remarks.push((Tone::Warn, format!("you changed {changed} here at event {seq}; its source continued:")));
-        remarks.push((Tone::Warn, what.to_owned()));
+        remarks.push((Emphasis::Warn, format!("you changed {changed} here at event {seq}; its source continued:")));
+        remarks.push((Emphasis::Warn, what.to_owned()));
     }
-    remarks.extend(session.damage.iter().map(|(what, loss)| (Tone::Warn, format!("{what}{}", places(loss)))));
+    remarks.extend(session.damage.iter().map(|(what, loss)| (Emphasis::Warn, format!("{what}{}", places(loss)))));
     remarks
 }
 

@@ -1,8 +1,8 @@
 //! Secrets in what is imported: replaced, or counted.
 
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::look::{counted, thousands};
+use crate::style::{counted, thousands};
 use annals_core::{Seq, SessionId};
 use annals_import::{Form, ImportReport, Outcome, Source};
 use annals_runtime::redaction::{RedactingLog, Redactor};
@@ -23,8 +23,13 @@ impl Secrets {
     ///
     /// # Errors
     /// When the configuration cannot be read, or an export of ours is to be redacted.
-    pub fn of(redact: bool, log: &Arc<dyn EventLog>, sources: &[Source], desk: &Desk) -> Result<Self, CliError> {
-        let config = desk.environment.config(&desk.environment.directory);
+    pub fn of(
+        redact: bool,
+        log: &Arc<dyn EventLog>,
+        sources: &[Source],
+        cli: &CommandContext,
+    ) -> Result<Self, CliError> {
+        let config = cli.environment.config(&cli.environment.directory);
         if !redact {
             // A broken configuration keeps nobody from importing.
             let redactor = config.ok().and_then(|config| config.redactor()).unwrap_or_default();
@@ -87,13 +92,13 @@ impl Secrets {
             }),
             Self::Counted(log) => {
                 let counts = log.counter.counts();
-                let look = |count| if count == 1 { "looks like a key" } else { "look like keys" };
+                let style = |count| if count == 1 { "looks like a key" } else { "look like keys" };
                 match counts.values().sum() {
                     0 => None,
                     count => Some(format!(
                         "{} {}: {}; --redact replaces them",
                         counted(count, "text"),
-                        look(count),
+                        style(count),
                         kinds(&counts)
                     )),
                 }

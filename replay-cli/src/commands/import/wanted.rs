@@ -1,14 +1,14 @@
 //! What is to be imported: files that were named, or what agents keep on this machine.
 
 use super::Args;
-use crate::bring::bring;
+use crate::command_context::CommandContext;
 use crate::config::Variables;
-use crate::desk::Desk;
 use crate::error::CliError;
+use crate::import_into::bring;
 use crate::json;
 use crate::layout::plain;
-use crate::look::{Tone, counted, size, thousands};
 use crate::progress::Bar;
+use crate::style::{Emphasis, counted, size, thousands};
 use annals_core::Time;
 use annals_import::{Homes, Listed, Options, Selection, Source, discover, list, sources};
 use annals_store::{EventLog, MemoryLog};
@@ -33,9 +33,9 @@ pub struct Wanted {
 
 impl Wanted {
     /// The files that were named; without any, what agents keep on this machine, as far as it is chosen.
-    pub fn of(args: &Args, selection: &Selection, desk: &Desk) -> Self {
+    pub fn of(args: &Args, selection: &Selection, cli: &CommandContext) -> Self {
         if args.files.is_empty() {
-            return Self::discovered(selection, desk);
+            return Self::discovered(selection, cli);
         }
         let (mut found, mut refused) = (Vec::new(), Vec::new());
         for path in &args.files {
@@ -53,8 +53,8 @@ impl Wanted {
         Self { sources: found, refused, listed: Vec::new(), homes: Homes::default(), named: true }
     }
 
-    fn discovered(selection: &Selection, desk: &Desk) -> Self {
-        let homes = match &desk.environment.variables {
+    fn discovered(selection: &Selection, cli: &CommandContext) -> Self {
+        let homes = match &cli.environment.variables {
             Variables::OfProcess => Homes::from_env(),
             fixed => Homes::of(|name| fixed.get(name).map(PathBuf::from)),
         };
@@ -68,11 +68,11 @@ impl Wanted {
     ///
     /// # Errors
     /// See above.
-    pub fn say_refused(&mut self, desk: &Desk) -> Result<(), CliError> {
+    pub fn say_refused(&mut self, cli: &CommandContext) -> Result<(), CliError> {
         let nothing = self.named && self.sources.is_empty() && self.listed.is_empty();
         let last = if nothing { self.refused.pop() } else { None };
         for (_, error) in &self.refused {
-            desk.remarks.say(Tone::Bad, &error.to_string());
+            cli.remarks.say(Emphasis::Bad, &error.to_string());
         }
         last.map_or(Ok(()), |(_, error)| Err(error))
     }
@@ -87,9 +87,9 @@ impl Wanted {
     ///
     /// # Errors
     /// When a source cannot be read, or the output refuses.
-    pub async fn list(&mut self, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    pub async fn list(&mut self, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
         if self.named {
-            let bar = Bar::new(desk.shows_progress(), "reading");
+            let bar = Bar::new(cli.shows_progress(), "reading");
             for source in std::mem::take(&mut self.sources) {
                 match sessions_of(&source, &bar).await {
                     Ok(listed) => self.listed.extend(listed),
@@ -99,7 +99,7 @@ impl Wanted {
             bar.clear();
         }
         self.listed.sort_by_key(|one| std::cmp::Reverse(one.updated));
-        if desk.look.json {
+        if cli.style.json {
             return self.in_json(out);
         }
         for one in &self.listed {
@@ -109,16 +109,16 @@ impl Wanted {
                 (None, None) => String::new(),
             };
             let title = plain(one.title.as_deref().unwrap_or("(no title)"));
-            let head = format!("{:<11}  {:<15}  {much:>13}  ", one.agent, desk.look.age(one.updated));
-            writeln!(out, "{}{title}", desk.look.paint(Tone::Dim, &head))?;
+            let head = format!("{:<11}  {:<15}  {much:>13}  ", one.agent, cli.style.age(one.updated));
+            writeln!(out, "{}{title}", cli.style.paint(Emphasis::Dim, &head))?;
         }
         let count = counted(self.listed.len() as u64, "session");
         match (self.listed.is_empty(), self.named) {
             (true, true) => {}
-            (true, false) => desk.remark(NOTHING),
-            (false, true) => desk.remark(&format!("{count}; nothing was imported (--dry-run)")),
+            (true, false) => cli.remark(NOTHING),
+            (false, true) => cli.remark(&format!("{count}; nothing was imported (--dry-run)")),
             (false, false) => {
-                desk.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"));
+                cli.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"));
             }
         }
         Ok(())

@@ -1,11 +1,11 @@
 //! Walking through a Session event by event, in the terminal.
 
+use crate::command_context::{CommandContext, Found};
 use crate::commands::{diff, log, show};
-use crate::desk::{Desk, Found};
 use crate::error::CliError;
 use crate::escape::{EscapingWriter, Form};
 use crate::layout::clip;
-use crate::look::{Look, Tone};
+use crate::style::{Emphasis, Style};
 use annals_core::event::InputEvent;
 use annals_core::{Record, Seq};
 use annals_inspect::timeline::brief;
@@ -26,7 +26,7 @@ const FRAME: usize = 2 * AROUND as usize + 5;
 ///
 /// # Errors
 /// When this is no terminal, or the Session cannot be read.
-pub async fn run(found: &Found, desk: &Desk) -> Result<(), CliError> {
+pub async fn run(found: &Found, cli: &CommandContext) -> Result<(), CliError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CliError::NoTerminal);
     }
@@ -35,9 +35,9 @@ pub async fn run(found: &Found, desk: &Desk) -> Result<(), CliError> {
     let mut screen = Screen::enter()?;
     loop {
         let (width, height) = terminal::size()?;
-        let look = Look { width: usize::from(width), ..desk.look.clone() };
-        let page = walker.page(&look).await?;
-        screen.show(&page, &mut walker, &look, usize::from(height)).await?;
+        let style = Style { width: usize::from(width), ..cli.style.clone() };
+        let page = walker.page(&style).await?;
+        screen.show(&page, &mut walker, &style, usize::from(height)).await?;
         let Input::Key(key) = read()? else { continue };
         if key.kind == KeyEventKind::Release {
             continue;
@@ -120,29 +120,29 @@ impl Walker<'_> {
     }
 
     /// What the current event says and what it changes.
-    async fn page(&mut self, look: &Look) -> Result<Vec<String>, CliError> {
+    async fn page(&mut self, style: &Style) -> Result<Vec<String>, CliError> {
         let mut out = Vec::new();
         if let Some(slice) = self.batch(self.seq).await?
             && let Some(record) = slice.records().find(|record| record.seq == self.seq)
         {
             let blobs = self.found.reader.blobs();
-            show::draw(&record, &slice.batch, self.found.session, look, blobs, &mut out)?;
+            show::draw(&record, &slice.batch, self.found.session, style, blobs, &mut out)?;
             let mut after = self.view.clone();
             after.apply(&record);
             let changes = changes(&self.view, &after, blobs);
             writeln!(out)?;
             if changes.is_empty() {
-                writeln!(out, "{}", look.paint(Tone::Dim, "changes no view"))?;
+                writeln!(out, "{}", style.paint(Emphasis::Dim, "changes no view"))?;
             } else {
-                writeln!(out, "{}", look.paint(Tone::Dim, "changes in the views:"))?;
-                diff::draw(&changes, look, &mut out)?;
+                writeln!(out, "{}", style.paint(Emphasis::Dim, "changes in the views:"))?;
+                diff::draw(&changes, style, &mut out)?;
             }
         }
         Ok(String::from_utf8_lossy(&out).lines().map(str::to_owned).collect())
     }
 
     /// The events around the current one, one a line.
-    async fn list(&self, look: &Look) -> Result<Vec<String>, CliError> {
+    async fn list(&self, style: &Style) -> Result<Vec<String>, CliError> {
         let from = Seq(self.seq.0.saturating_sub(AROUND));
         let until = Seq(from.0 + 2 * AROUND + 1).min(self.found.until);
         let mut lines = Vec::new();
@@ -151,14 +151,14 @@ impl Walker<'_> {
             .reader
             .each(self.found.session, from, until, |record| {
                 let name = record.event.kind().name();
-                let head = format!("{:>6}  {}  ", record.seq, look.clock(record.at));
+                let head = format!("{:>6}  {}  ", record.seq, style.clock(record.at));
                 let told = brief(record.event, &self.directory, blobs);
-                let room = look.width.saturating_sub(head.len() + 20 + 2);
+                let room = style.width.saturating_sub(head.len() + 20 + 2);
                 let line = format!("{head}{name:<18}  {}", clip(&told, room));
                 let here = record.seq == self.seq;
-                let mark = if here { look.paint(Tone::Good, "▸") } else { " ".to_owned() };
-                let tone = if here { Tone::Strong } else { Tone::Dim };
-                lines.push(format!("{mark}{}", look.paint(tone, &line)));
+                let mark = if here { style.paint(Emphasis::Good, "▸") } else { " ".to_owned() };
+                let emphasis = if here { Emphasis::Strong } else { Emphasis::Dim };
+                lines.push(format!("{mark}{}", style.paint(emphasis, &line)));
             })
             .await?;
         lines.resize(2 * AROUND as usize + 1, String::new());
@@ -183,7 +183,7 @@ impl Screen {
         &mut self,
         page: &[String],
         walker: &mut Walker<'_>,
-        look: &Look,
+        style: &Style,
         height: usize,
     ) -> Result<(), CliError> {
         let room = height.saturating_sub(FRAME).max(1);
@@ -193,18 +193,18 @@ impl Screen {
             Some(number) => format!("go to {number}"),
             None => format!("{} of {}", walker.seq, walker.last()),
         };
-        let title = clip(&crate::layout::plain(&title), look.width.saturating_sub(place.len() + 2));
-        let gap = " ".repeat(look.width.saturating_sub(crate::layout::columns(&title) + place.len()));
-        let rule = look.paint(Tone::Dim, &"─".repeat(look.width));
-        let mut lines = vec![format!("{}{gap}{place}", look.paint(Tone::Strong, &title)), rule.clone()];
-        lines.extend(walker.list(look).await?);
+        let title = clip(&crate::layout::plain(&title), style.width.saturating_sub(place.len() + 2));
+        let gap = " ".repeat(style.width.saturating_sub(crate::layout::columns(&title) + place.len()));
+        let rule = style.paint(Emphasis::Dim, &"─".repeat(style.width));
+        let mut lines = vec![format!("{}{gap}{place}", style.paint(Emphasis::Strong, &title)), rule.clone()];
+        lines.extend(walker.list(style).await?);
         lines.push(rule);
         lines.extend(page.iter().skip(walker.scroll).take(room).cloned());
         lines.resize(height.saturating_sub(1), String::new());
         let more = page.len().saturating_sub(walker.scroll + room);
         let more = if more > 0 { format!("  ({more} more lines: ↓)") } else { String::new() };
         let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q leave{more}");
-        lines.push(look.paint(Tone::Dim, &clip(&keys, look.width)));
+        lines.push(style.paint(Emphasis::Dim, &clip(&keys, style.width)));
         queue!(self.out.inner(), cursor::MoveTo(0, 0))?;
         for (at, line) in lines.iter().take(height).enumerate() {
             let row = u16::try_from(at).unwrap_or(u16::MAX);

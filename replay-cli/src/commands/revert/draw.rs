@@ -1,10 +1,10 @@
 //! What an undo takes away and puts back, for people.
 
 use super::{Files, Going, Place};
-use crate::desk::Desk;
+use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{Sheet, plain};
-use crate::look::{Look, Tone, counted};
+use crate::style::{Emphasis, Style, counted};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{input_in_brief, one_line};
 use annals_projections::{Body, Content, Message};
@@ -13,11 +13,16 @@ use std::io::Write;
 
 impl Place {
     /// Shows what goes, and what becomes of files.
-    pub(super) async fn draw(&self, going: &Going, desk: &Desk, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    pub(super) async fn draw(
+        &self,
+        going: &Going,
+        cli: &CommandContext,
+        out: &mut (dyn Write + Send),
+    ) -> Result<(), CliError> {
         let count = counted(going.messages.items.len() as u64, "message");
         writeln!(out, "what goes: {count}, from event {} on", going.first_removed)?;
         let blobs = self.reader.blobs();
-        let mut sheet = Sheet::new(out, &desk.look);
+        let mut sheet = Sheet::new(out, &cli.style);
         let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
                 in_brief(message, &mut sheet, blobs)?;
@@ -25,14 +30,16 @@ impl Place {
             Ok(())
         };
         self.reader.transcript(self.session, self.head.next, &going.messages, draw).await?;
-        let mut sheet = Sheet::new(out, &desk.look);
+        let mut sheet = Sheet::new(out, &cli.style);
         for input in &going.inputs {
             let line = format!("waits: {}", plain(input.as_str()));
-            sheet.row(None, ("input", Tone::User), (&line, Tone::Plain), ("", Tone::Dim))?;
+            sheet.row(None, ("input", Emphasis::User), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
         }
         match &going.files {
-            Files::Change(plan) => files(&going.files, plan, &desk.look, out),
-            stay => Ok(sheet.row(None, ("files", Tone::Warn), (&stay.told(), Tone::Plain), ("", Tone::Dim))?),
+            Files::Change(plan) => files(&going.files, plan, &cli.style, out),
+            stay => {
+                Ok(sheet.row(None, ("files", Emphasis::Warn), (&stay.told(), Emphasis::Plain), ("", Emphasis::Dim))?)
+            }
         }
     }
 }
@@ -41,36 +48,36 @@ impl Place {
 ///
 /// # Errors
 /// When the output refuses.
-pub(super) fn files(going: &Files, plan: &Plan, look: &Look, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
-    let mut sheet = Sheet::new(out, look);
+pub(super) fn files(going: &Files, plan: &Plan, style: &Style, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    let mut sheet = Sheet::new(out, style);
     let count = going.told();
-    sheet.row(None, ("files", Tone::Warn), (&count, Tone::Plain), ("", Tone::Dim))?;
+    sheet.row(None, ("files", Emphasis::Warn), (&count, Emphasis::Plain), ("", Emphasis::Dim))?;
     for file in &plan.now.files {
         let line = format!("{:<8} {}", file.status, plain(&file.path));
         let lines = format!("+{} -{}", file.additions, file.deletions);
-        sheet.row(None, ("", Tone::Dim), (&line, Tone::Plain), (&lines, Tone::Dim))?;
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Plain), (&lines, Emphasis::Dim))?;
     }
     for left in &plan.left {
         let line = format!("{} stays: {}", plain(&left.path), left.why);
-        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     for path in &plan.mixed {
         let line = format!("{}: what others changed in it between the steps goes, too", plain(path));
-        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     if plan.unknown_steps > 0 {
         let line = format!("what {} changed is unknown and stays", counted(plan.unknown_steps as u64, "step"));
-        sheet.row(None, ("", Tone::Dim), (&line, Tone::Warn), ("", Tone::Dim))?;
+        sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     for line in plan.now.diff.text.lines() {
-        let tone = match line.bytes().next() {
-            _ if line.starts_with("diff ") || line.starts_with("+++ ") || line.starts_with("--- ") => Tone::Strong,
-            Some(b'+') => Tone::Good,
-            Some(b'-') => Tone::Bad,
-            Some(b'@') => Tone::Context,
-            _ => Tone::Plain,
+        let emphasis = match line.bytes().next() {
+            _ if line.starts_with("diff ") || line.starts_with("+++ ") || line.starts_with("--- ") => Emphasis::Strong,
+            Some(b'+') => Emphasis::Good,
+            Some(b'-') => Emphasis::Bad,
+            Some(b'@') => Emphasis::Context,
+            _ => Emphasis::Plain,
         };
-        writeln!(out, "{}", look.paint(tone, &plain(line)))?;
+        writeln!(out, "{}", style.paint(emphasis, &plain(line)))?;
     }
     Ok(())
 }
@@ -78,8 +85,8 @@ pub(super) fn files(going: &Files, plan: &Plan, look: &Look, out: &mut (dyn Writ
 /// A message in one row.
 fn in_brief(message: &Message, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Result<(), CliError> {
     let line = |text: &annals_core::Text| one_line(&text.resolve(blobs));
-    let (label, tone, text) = match &message.body {
-        Body::User { text, .. } => ("user", Tone::User, line(text)),
+    let (label, emphasis, text) = match &message.body {
+        Body::User { text, .. } => ("user", Emphasis::User, line(text)),
         Body::Assistant(answer) => {
             let said = answer.content.iter().map(|content| match content {
                 Content::Text { text, .. } => line(text),
@@ -87,14 +94,14 @@ fn in_brief(message: &Message, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Resu
                 Content::Tool(call) => format!("{} {}", call.name, input_in_brief(&call.input, "", blobs)),
             });
             let said: Vec<String> = said.filter(|said| !said.is_empty()).collect();
-            ("assistant", Tone::Model, said.join(" · "))
+            ("assistant", Emphasis::Model, said.join(" · "))
         }
-        Body::System { text, .. } => ("system", Tone::Context, line(text)),
-        Body::Synthetic { text } => ("runtime", Tone::Warn, line(text)),
-        Body::Shell { command, .. } => ("shell", Tone::User, format!("$ {}", line(command))),
-        Body::Compaction { .. } => ("compact", Tone::Context, "a summary of what came before it".to_owned()),
-        Body::AgentSwitched { agent } => ("agent", Tone::Strong, agent.to_string()),
-        Body::ModelSwitched { model } => ("model", Tone::Strong, model.to_string()),
+        Body::System { text, .. } => ("system", Emphasis::Context, line(text)),
+        Body::Synthetic { text } => ("runtime", Emphasis::Warn, line(text)),
+        Body::Shell { command, .. } => ("shell", Emphasis::User, format!("$ {}", line(command))),
+        Body::Compaction { .. } => ("compact", Emphasis::Context, "a summary of what came before it".to_owned()),
+        Body::AgentSwitched { agent } => ("agent", Emphasis::Strong, agent.to_string()),
+        Body::ModelSwitched { model } => ("model", Emphasis::Strong, model.to_string()),
     };
-    Ok(sheet.row_brief(Some(message.seq), (label, tone), (&plain(&text), Tone::Plain), 1)?)
+    Ok(sheet.row_brief(Some(message.seq), (label, emphasis), (&plain(&text), Emphasis::Plain), 1)?)
 }

@@ -3,7 +3,7 @@
 use super::Chat;
 use crate::error::CliError;
 use crate::host::HostError;
-use crate::look::counted;
+use crate::style::counted;
 use annals_core::Seq;
 use annals_inspect::timeline::one_line;
 use annals_projections::{Body, SessionView};

@@ -1,7 +1,7 @@
 //! A world that is as it was recorded: tools give their recorded results, and each boundary finds its recorded context.
 
 use super::Recorded;
-use crate::host::AtPlace;
+use crate::host::ServicesAt;
 use annals_core::bound::Limits;
 use annals_core::event::{Location, ToolDefinition, ToolOutcome, ToolSettled};
 use annals_core::{Blobs, Json, Key, Snapshot};
@@ -31,8 +31,8 @@ const SKILLS: &str = "core/skill-guidance";
 pub const UNBOUNDED: Limits = Limits { lines: usize::MAX, bytes: usize::MAX };
 
 /// A recorded world.
-pub struct World {
-    told: Arc<Told>,
+pub struct RecordedWorld {
+    told: Arc<RecordedContext>,
     tools: Vec<ToolDefinition>,
     results: Arc<Results>,
 }
@@ -41,9 +41,9 @@ pub struct World {
 type Values = BTreeMap<Key, Value>;
 
 /// What each boundary found, in order. The last one goes on for ever.
-struct Told(Vec<Values>);
+struct RecordedContext(Vec<Values>);
 
-impl Told {
+impl RecordedContext {
     fn at(&self, boundary: usize, key: &str) -> Option<Value> {
         let values = self.0.get(boundary).or(self.0.last())?;
         values.iter().find(|(known, _)| known.as_str() == key).map(|(_, value)| value.clone())
@@ -56,7 +56,7 @@ struct Results(Mutex<BTreeMap<(String, String), VecDeque<Settled>>>);
 /// What a call gave.
 type Settled = Result<ToolOutput, ToolError>;
 
-impl World {
+impl RecordedWorld {
     /// The world that a recorded Session met.
     pub fn of(recorded: &Recorded, blobs: &dyn Blobs) -> Self {
         let values = |snapshot: &Snapshot| -> Values {
@@ -67,7 +67,7 @@ impl World {
             results.entry((name.clone(), input.clone())).or_default().push_back(result(settled, blobs));
         }
         Self {
-            told: Arc::new(Told(recorded.snapshots.iter().map(values).collect())),
+            told: Arc::new(RecordedContext(recorded.snapshots.iter().map(values).collect())),
             tools: recorded.tools.clone(),
             results: Arc::new(Results(Mutex::new(results))),
         }
@@ -89,7 +89,7 @@ fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Settled {
     })
 }
 
-impl AtPlace for World {
+impl ServicesAt for RecordedWorld {
     fn services(&self, _: &Location, tools: ToolRegistry, _: &Path) -> LocationServices {
         let skills = RecordedSkills { told: self.told.clone(), asked: AtomicUsize::new(0) };
         // Without a catalogue no guidance was told.
@@ -116,9 +116,9 @@ impl AtPlace for World {
     }
 }
 
-type Telling = fn(&Told, usize, Boundary) -> Boxed<'static, Result<SystemContext, Fault>>;
+type Telling = fn(&RecordedContext, usize, Boundary) -> Boxed<'static, Result<SystemContext, Fault>>;
 
-impl World {
+impl RecordedWorld {
     fn told_by(&self, telling: Telling) -> Teller {
         Teller { told: self.told.clone(), asked: AtomicUsize::new(0), telling }
     }
@@ -126,7 +126,7 @@ impl World {
 
 /// Tells at each boundary what was recorded there.
 struct Teller {
-    told: Arc<Told>,
+    told: Arc<RecordedContext>,
     asked: AtomicUsize,
     telling: Telling,
 }
@@ -138,7 +138,7 @@ impl Producer for Teller {
     }
 }
 
-fn builtins(told: &Told, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
+fn builtins(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
     let environment = environment(Arc::new(MemoryFilesystem::default()), boundary.location.directory, String::new());
     let sources = [environment, date(Arc::new(SystemClock::local()))];
     let recorded = sources.into_iter().filter_map(|source| {
@@ -155,7 +155,7 @@ struct File {
     content: String,
 }
 
-fn instructions(told: &Told, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
+fn instructions(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'static, Result<SystemContext, Fault>> {
     let value = told.at(n, Instructions::key().as_str());
     Box::pin(async move {
         let Some(value) = value else { return Ok(SystemContext::default()) };
@@ -197,7 +197,7 @@ impl ContextSource for RecordedSource {
 
 /// The skills that were told at each boundary. Their bodies come as recorded results.
 struct RecordedSkills {
-    told: Arc<Told>,
+    told: Arc<RecordedContext>,
     asked: AtomicUsize,
 }
 

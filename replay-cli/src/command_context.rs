@@ -1,15 +1,15 @@
 //! What every command is given: where Sessions are, and how answers look.
 
-use crate::bring::{bring, sources};
 use crate::config::Environment;
-use crate::damaged::DamagedLog;
 use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
-use crate::look::{Look, Tone};
-use crate::place::Place;
+use crate::import_into::{bring, sources};
 use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
+use crate::salvage::DamagedLog;
+use crate::store_path::Place;
+use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_import::Options;
 use annals_inspect::SessionAt;
@@ -26,7 +26,7 @@ const LONG: Duration = Duration::from_millis(500);
 
 /// What every command is given.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct CommandContext {
     /// The store.
     pub place: Place,
     /// The store's folder, if it was named on the command line.
@@ -34,7 +34,7 @@ pub struct Desk {
     /// A file that is read instead of the store.
     pub file: Option<PathBuf>,
     /// How answers look.
-    pub look: Look,
+    pub style: Style,
     /// Where remarks go.
     pub remarks: Remarks,
     /// Whether the answer goes to a terminal.
@@ -91,12 +91,12 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
     }
 }
 
-impl Desk {
+impl CommandContext {
     /// A desk where nothing is open yet.
-    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, look: Look, remarks: Remarks) -> Self {
+    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, style: Style, remarks: Remarks) -> Self {
         let environment = Environment::of_process();
         let (diagnostics, opened) = (Diagnostics::default(), Arc::default());
-        Self { place, named, file, look, remarks, watched: false, environment, diagnostics, opened }
+        Self { place, named, file, style, remarks, watched: false, environment, diagnostics, opened }
     }
 
     /// The same in another environment.
@@ -255,7 +255,7 @@ impl Desk {
     /// Finds a Session of the store, to append to it.
     ///
     /// # Errors
-    /// See [`Desk::stored`].
+    /// See [`CommandContext::stored`].
     pub async fn change(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let found = self.stored(name).await?;
         self.diagnostics.keep_in(self.place.dir());
@@ -265,7 +265,7 @@ impl Desk {
     /// Finds a Session of the store.
     ///
     /// # Errors
-    /// See [`Desk::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
+    /// See [`CommandContext::find`]; [`CliError::OnlyInTheStore`] when a file is named instead.
     pub async fn stored(&self, name: &str) -> Result<(Reader, SessionId), CliError> {
         let path = Path::new(name);
         let file = self.file.clone().or_else(|| path.exists().then(|| path.to_owned()));
@@ -283,7 +283,7 @@ impl Desk {
     /// Finds a Session and the Cut that a view of it is wanted at.
     ///
     /// # Errors
-    /// See [`Desk::find`]; [`CliError::PastTheEnd`].
+    /// See [`CommandContext::find`]; [`CliError::PastTheEnd`].
     pub async fn target(&self, target: &Target) -> Result<Found, CliError> {
         let (reader, session) = self.find(&target.session).await?;
         let until = reader.until(session, target.at.map(Seq)).await?;
@@ -292,7 +292,7 @@ impl Desk {
 
     /// Says something beside the answer.
     pub fn remark(&self, text: &str) {
-        self.remarks.say(Tone::Dim, text);
+        self.remarks.say(Emphasis::Dim, text);
     }
 
     /// Tells what opening a store found.

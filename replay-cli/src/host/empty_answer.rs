@@ -6,7 +6,7 @@ use annals_projections::{Body, Content, SessionView};
 
 /// Why the last answer holds no text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Silence {
+pub enum EmptyAnswer {
     /// The model ended its answer without any.
     Empty,
     /// The model, or a filter of the provider, refused.
@@ -15,7 +15,7 @@ pub enum Silence {
     Limit,
 }
 
-impl Silence {
+impl EmptyAnswer {
     /// Of a Session that is idle; `None` when its last answer holds text, or there is no answer at all.
     pub fn of(view: &SessionView, blobs: &dyn Blobs) -> Option<Self> {
         let answers = view.history.selected().filter_map(|message| match &message.body {

@@ -8,14 +8,14 @@ use annals_runtime::permission::PermissionQuestion;
 use std::io::{self, Write};
 
 /// What is shown while a Session runs.
-pub enum Show {
+pub enum Frontend {
     /// To a person.
     Screen(Box<Screen>),
     /// To a program.
     Json(JsonLines),
 }
 
-impl Show {
+impl Frontend {
     /// A Session begins to be shown as it stands.
     ///
     /// # Errors

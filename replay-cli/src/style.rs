@@ -8,7 +8,7 @@ use jiff::tz::TimeZone;
 
 /// How answers look.
 #[derive(Clone, Debug)]
-pub struct Look {
+pub struct Style {
     /// Columns of a line.
     pub width: usize,
     /// Whether colours are used.
@@ -23,7 +23,7 @@ pub struct Look {
 
 /// What a piece of text is: how it is painted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tone {
+pub enum Emphasis {
     /// As it is.
     Plain,
     /// Aside: numbers of lines, times, rules.
@@ -48,7 +48,7 @@ pub enum Tone {
     Found,
 }
 
-impl Tone {
+impl Emphasis {
     const fn code(self) -> &'static str {
         match self {
             Self::Plain => "",
@@ -66,10 +66,10 @@ impl Tone {
     }
 }
 
-impl Look {
+impl Style {
     /// The text, painted.
-    pub fn paint(&self, tone: Tone, text: &str) -> String {
-        match (self.colour && !text.is_empty(), tone.code()) {
+    pub fn paint(&self, emphasis: Emphasis, text: &str) -> String {
+        match (self.colour && !text.is_empty(), emphasis.code()) {
             (true, code) if !code.is_empty() => format!("{}{text}{}", control(&format!("{code}m")), control("0m")),
             _ => text.to_owned(),
         }
@@ -118,7 +118,7 @@ impl Look {
     }
 }
 
-impl Look {
+impl Style {
     /// How long ago, for a column: `12s`, `5m`, `3h`, `6d`; a date when it is long ago or ahead.
     pub fn short_age(&self, at: Time) -> String {
         match self.now.millis().checked_sub(at.millis()).map(|ms| ms / 1000) {
@@ -137,12 +137,12 @@ mod tests {
 
     #[test]
     fn ages_are_counted_from_now() {
-        let look = Look { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(1_780_488_000_000) };
-        let ago = |ms| look.age(Time(look.now.0 - ms));
+        let style = Style { width: 80, colour: false, json: false, zone: TimeZone::UTC, now: Time(1_780_488_000_000) };
+        let ago = |ms| style.age(Time(style.now.0 - ms));
         assert_eq!(
             [ago(0), ago(61_000), ago(7_200_000), ago(90_000_000)].join(" | "),
             "now | 1 minute ago | 2 hours ago | 1 day ago"
         );
-        assert_eq!(look.moment(look.now), "Wed 3 Jun 2026, 12:00:00 UTC");
+        assert_eq!(style.moment(style.now), "Wed 3 Jun 2026, 12:00:00 UTC");
     }
 }

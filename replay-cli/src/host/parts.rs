@@ -10,7 +10,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 /// What a host is made of beside the store.
-pub struct Equipment {
+pub struct HostParts {
     /// Where models answer.
     pub provider: Arc<dyn Provider>,
     /// What agents and models are.
@@ -18,13 +18,13 @@ pub struct Equipment {
     /// Limits and manners.
     pub settings: Settings,
     /// What is there at a Location.
-    pub at_place: Arc<dyn AtPlace>,
+    pub services_at: Arc<dyn ServicesAt>,
     /// Agents that tasks may be given to.
     pub subagents: Vec<Subagent>,
 }
 
 /// Says what is there at a Location. Asked once for each.
-pub trait AtPlace: Send + Sync {
+pub trait ServicesAt: Send + Sync {
     /// The services of a Location; its own tools are registered in `tools`. `store` is where captures of files lie. May
     /// block.
     fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices;

@@ -1,7 +1,7 @@
 //! Where runs are shown, and where people take part in them.
 
-use super::held::Held;
-use super::{Host, Lease, Line, Lines, Manner, Question, Show, Signal, Signals};
+use super::pending::Pending;
+use super::{ApprovalMode, Frontend, Host, Lease, Line, Lines, Question, Signal, Signals};
 use crate::diagnostics::Redirected;
 use crate::error::CliError;
 use annals_runtime::Session;
@@ -15,11 +15,11 @@ use tokio::sync::mpsc;
 const TITLE: Duration = Duration::from_secs(15);
 
 /// Where a run is shown, and where people take part in it.
-pub struct Stage {
+pub struct Interaction {
     /// What is shown.
-    pub show: Show,
+    pub show: Frontend,
     /// Who answers questions.
-    pub manner: Manner,
+    pub approval: ApprovalMode,
     /// What a person types.
     pub lines: Lines,
     /// Whether what is typed meanwhile joins the turn.
@@ -32,7 +32,7 @@ pub struct Stage {
     /// The question that waits for its answer.
     pub(super) open: Option<Asked>,
     /// What a person is not shown meanwhile: it would push the question away.
-    pub(super) held: Held,
+    pub(super) held: Pending,
     /// Words to the chat that were typed while a turn ran: they are for the time after it.
     pub(super) later: VecDeque<Line>,
     /// The right to run the Session, kept while tasks of it run in the background.
@@ -60,7 +60,7 @@ impl Asked {
     }
 }
 
-impl Stage {
+impl Interaction {
     /// A stage for the runs of a host, whose questions arrive at `questions`. Ctrl-C comes here from now on.
     ///
     /// # Errors
@@ -68,8 +68,8 @@ impl Stage {
     pub fn new(
         host: &Host,
         questions: mpsc::UnboundedReceiver<Question>,
-        show: Show,
-        manner: Manner,
+        show: Frontend,
+        approval: ApprovalMode,
         lines: Lines,
     ) -> Result<Self, CliError> {
         let (tell, notices) = mpsc::unbounded_channel();
@@ -88,7 +88,7 @@ impl Stage {
         };
         Ok(Self {
             show,
-            manner,
+            approval,
             lines,
             steers: false,
             waits: true,
@@ -96,7 +96,7 @@ impl Stage {
             questions,
             signals,
             open: None,
-            held: Held::default(),
+            held: Pending::default(),
             later: VecDeque::new(),
             lease: None,
             reports,

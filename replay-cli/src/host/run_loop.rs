@@ -1,13 +1,13 @@
 //! A run in front of a person: notices are shown, questions answered, signals obeyed, until the Session is idle.
 
 use super::elsewhere::{Elsewhere, run};
+use super::empty_answer::EmptyAnswer;
+use super::interaction::Asked;
 use super::question::reply;
-use super::silence::Silence;
-use super::stage::Asked;
-use super::{Host, HostError, Line, Manner, Question, Signal, Stage, Word};
+use super::{ApprovalMode, Host, HostError, Interaction, Line, Question, Signal, Word};
 use crate::error::CliError;
 use crate::layout::plain;
-use crate::look::counted;
+use crate::style::counted;
 use annals_runtime::bus::Notice;
 use annals_runtime::permission::Answered;
 use annals_runtime::{NewInput, RunError, Session};
@@ -19,7 +19,7 @@ const PUT_AWAY: Duration = Duration::from_secs(5);
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Goal {
+pub enum Job {
     /// An answer to what waits.
     Answer,
     /// A summary in the place of the history.
@@ -34,7 +34,7 @@ pub enum Ended {
     /// Another process ran the Session, and what was asked for here with it.
     Elsewhere,
     /// With an answer that holds no text.
-    Silent(Silence),
+    Empty(EmptyAnswer),
     /// The person interrupted it.
     Interrupted,
     /// A permission was declined, or the Session moved.
@@ -63,42 +63,42 @@ pub(super) enum Happened {
 ///
 /// # Errors
 /// When the output refuses, or the store's folder cannot be written. A run that fails is an answer.
-pub async fn conduct(
+pub async fn run_interactive(
     host: &Host,
     session: &Session,
-    goal: Goal,
-    stage: &mut Stage,
+    goal: Job,
+    interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
 ) -> Result<Ended, CliError> {
     let elsewhere = Elsewhere::default();
-    let running = run(host, session, goal, stage.waits, &elsewhere);
+    let running = run(host, session, goal, interaction.waits, &elsewhere);
     tokio::pin!(running);
-    let mut scene = Scene { is_idle: false, ..Scene::idle(host, session, stage, out, &elsewhere) };
-    scene.ask_again()?;
+    let mut active = ActiveRun { is_idle: false, ..ActiveRun::idle(host, session, interaction, out, &elsewhere) };
+    active.ask_again()?;
     let mut ended = None;
-    while ended.is_none() && !scene.left {
+    while ended.is_none() && !active.left {
         let happened = tokio::select! {
             biased;
-            happened = scene.next() => happened,
+            happened = active.next() => happened,
             ended = &mut running => {
                 let (ended, lease) = ended?;
-                scene.stage.lease = lease;
+                active.interaction.lease = lease;
                 Happened::Ended(ended)
             }
         };
         match happened {
             Happened::Ended(how) => ended = Some(how),
-            happened => scene.takes_in(happened).await?,
+            happened => active.takes_in(happened).await?,
         }
     }
-    scene.end(ended)
+    active.end(ended)
 }
 
 /// A run as it is shown.
-pub(super) struct Scene<'a> {
+pub(super) struct ActiveRun<'a> {
     host: &'a Host,
     pub(super) session: &'a Session,
-    pub(super) stage: &'a mut Stage,
+    pub(super) interaction: &'a mut Interaction,
     pub(super) out: &'a mut (dyn Write + Send),
     elsewhere: &'a Elsewhere,
     /// Whether it is shown between runs: then whoever shows it takes every line.
@@ -109,20 +109,21 @@ pub(super) struct Scene<'a> {
     left: bool,
 }
 
-impl<'a> Scene<'a> {
+impl<'a> ActiveRun<'a> {
     /// A Session between its runs.
     pub(super) fn idle(
         host: &'a Host,
         session: &'a Session,
-        stage: &'a mut Stage,
+        interaction: &'a mut Interaction,
         out: &'a mut (dyn Write + Send),
         elsewhere: &'a Elsewhere,
     ) -> Self {
-        Self { host, session, stage, out, elsewhere, is_idle: true, interrupted: false, left: false }
+        Self { host, session, interaction, out, elsewhere, is_idle: true, interrupted: false, left: false }
     }
 
     pub(super) async fn next(&mut self) -> Happened {
-        let Stage { notices, questions, lines, signals, steers, open, held, reports, .. } = &mut *self.stage;
+        let Interaction { notices, questions, lines, signals, steers, open, held, reports, .. } =
+            &mut *self.interaction;
         let (listens, types) = (open.is_none(), open.is_some() || *steers || self.is_idle);
         tokio::select! {
             biased;
@@ -142,26 +143,28 @@ impl<'a> Scene<'a> {
         match happened {
             Happened::Signal(signal) => self.obey(signal).await?,
             Happened::Withdrawn => {
-                self.stage.open = None;
-                self.stage.show.aside("the question was withdrawn", self.out)?;
+                self.interaction.open = None;
+                self.interaction.show.aside("the question was withdrawn", self.out)?;
             }
-            Happened::Notice(notice) if self.stage.open.is_some() && self.stage.show.waits_for_answers() => {
-                self.stage.held.keep(notice);
+            Happened::Notice(notice)
+                if self.interaction.open.is_some() && self.interaction.show.waits_for_answers() =>
+            {
+                self.interaction.held.keep(notice);
             }
-            Happened::Notice(notice) => self.stage.show.notice(&notice, &*self.session.blobs(), self.out)?,
-            Happened::Asked(question) => match self.stage.manner.answer() {
+            Happened::Notice(notice) => self.interaction.show.notice(&notice, &*self.session.blobs(), self.out)?,
+            Happened::Asked(question) => match self.interaction.approval.answer() {
                 Some(answered) => question.answer(answered),
                 None => {
-                    self.stage.show.question(&question.asked, self.stage.questions.len(), self.out)?;
-                    self.stage.open = Some(Asked::now(question));
+                    self.interaction.show.question(&question.asked, self.interaction.questions.len(), self.out)?;
+                    self.interaction.open = Some(Asked::now(question));
                 }
             },
             Happened::RunsElsewhere => {
                 let text =
                     "another process runs this Session: the prompt joins there, and what it records is shown here";
-                self.stage.show.aside(text, self.out)?;
+                self.interaction.show.aside(text, self.out)?;
             }
-            Happened::Reported(report) => self.stage.show.warning(&report, self.out)?,
+            Happened::Reported(report) => self.interaction.show.warning(&report, self.out)?,
             Happened::Waits => self.tell_of_background().await?,
             Happened::Typed(line) => self.typed(line).await?,
             Happened::Ended(_) => {}
@@ -175,20 +178,20 @@ impl<'a> Scene<'a> {
             // A word is for the chat, never for the model.
             Line::Text { text, begun } if Word::of(&text).is_some() => {
                 let told = format!("{}: once the turn is over; Ctrl-C interrupts it", plain(text.trim()));
-                self.stage.later.push_back(Line::Text { text, begun });
-                self.stage.show.aside(&told, self.out)?;
+                self.interaction.later.push_back(Line::Text { text, begun });
+                self.interaction.show.aside(&told, self.out)?;
             }
             Line::Text { text, .. } => {
                 self.steer(text.trim()).await?;
-                if self.stage.open.is_some() {
-                    self.stage.show.not_understood()?;
+                if self.interaction.open.is_some() {
+                    self.interaction.show.not_understood()?;
                 }
             }
             Line::Interrupt => self.obey(Signal::Interrupt).await?,
             // Nobody is there any more to be asked, but the turn was asked for.
-            Line::End if self.stage.open.is_some() && !self.stage.steers => {
-                self.stage.manner = Manner::Nobody;
-                if let (Some(asked), Some(answered)) = (self.stage.open.take(), Manner::Nobody.answer()) {
+            Line::End if self.interaction.open.is_some() && !self.interaction.steers => {
+                self.interaction.approval = ApprovalMode::Nobody;
+                if let (Some(asked), Some(answered)) = (self.interaction.open.take(), ApprovalMode::Nobody.answer()) {
                     asked.question.answer(answered);
                 }
             }
@@ -199,14 +202,14 @@ impl<'a> Scene<'a> {
 
     /// Whether a line that was begun then answers the open question.
     pub(super) fn is_meant_for_question(&self, begun: Option<Instant>) -> bool {
-        self.stage.open.as_ref().is_some_and(|asked| asked.is_meant_by(begun))
+        self.interaction.open.as_ref().is_some_and(|asked| asked.is_meant_by(begun))
     }
 
     /// Something else was typed than the answer to the open question: it is shown once more.
     fn ask_again(&mut self) -> Result<(), CliError> {
-        if let Some(asked) = &self.stage.open {
-            let waiting = self.stage.questions.len();
-            self.stage.show.question(&asked.question.asked, waiting, self.out)?;
+        if let Some(asked) = &self.interaction.open {
+            let waiting = self.interaction.questions.len();
+            self.interaction.show.question(&asked.question.asked, waiting, self.out)?;
         }
         Ok(())
     }
@@ -215,11 +218,11 @@ impl<'a> Scene<'a> {
     pub(super) fn reply(&mut self, text: &str) -> Result<(), CliError> {
         match reply(text) {
             Some(answer) => {
-                if let Some(asked) = self.stage.open.take() {
+                if let Some(asked) = self.interaction.open.take() {
                     asked.question.answer(Answered::by_user(answer));
                 }
             }
-            None => self.stage.show.not_understood()?,
+            None => self.interaction.show.not_understood()?,
         }
         Ok(())
     }
@@ -233,7 +236,7 @@ impl<'a> Scene<'a> {
         }
         let count = counted(names.len() as u64, "background task");
         let text = format!("waiting for {count}: {} · Ctrl-C cancels", names.join(", "));
-        Ok(self.stage.show.aside(&plain(&text), self.out)?)
+        Ok(self.interaction.show.aside(&plain(&text), self.out)?)
     }
 
     /// What is typed while the Session runs joins at the next boundary.
@@ -242,7 +245,7 @@ impl<'a> Scene<'a> {
             return Ok(());
         }
         self.session.admit(NewInput::steer(text)).await.map_err(HostError::from)?;
-        Ok(self.stage.show.aside("joins at the next boundary", self.out)?)
+        Ok(self.interaction.show.aside("joins at the next boundary", self.out)?)
     }
 
     async fn obey(&mut self, signal: Signal) -> Result<(), CliError> {
@@ -254,10 +257,10 @@ impl<'a> Scene<'a> {
             Signal::Interrupt if again => self.host.runtime.halt().await,
             Signal::Interrupt => {
                 self.session.interrupt();
-                if self.stage.waits {
+                if self.interaction.waits {
                     self.session.cancel_background();
                 }
-                self.stage.show.aside("interrupting; once more leaves at once", self.out)?;
+                self.interaction.show.aside("interrupting; once more leaves at once", self.out)?;
             }
             Signal::End => {
                 // Put away in order, unless something does not let itself be put away.
@@ -271,18 +274,18 @@ impl<'a> Scene<'a> {
 
     /// Shows what waits to be shown, unless it would push a question away.
     pub(super) fn flush(&mut self) -> Result<(), CliError> {
-        if self.stage.open.is_some() && self.stage.show.waits_for_answers() {
+        if self.interaction.open.is_some() && self.interaction.show.waits_for_answers() {
             return Ok(());
         }
         let blobs = self.session.blobs();
-        while let Some(notice) = self.stage.held.next() {
-            self.stage.show.notice(&notice, &*blobs, self.out)?;
+        while let Some(notice) = self.interaction.held.next() {
+            self.interaction.show.notice(&notice, &*blobs, self.out)?;
         }
-        while let Ok(notice) = self.stage.notices.try_recv() {
-            self.stage.show.notice(&notice, &*blobs, self.out)?;
+        while let Ok(notice) = self.interaction.notices.try_recv() {
+            self.interaction.show.notice(&notice, &*blobs, self.out)?;
         }
-        while let Ok(report) = self.stage.reports.try_recv() {
-            self.stage.show.warning(&report, self.out)?;
+        while let Ok(report) = self.interaction.reports.try_recv() {
+            self.interaction.show.warning(&report, self.out)?;
         }
         Ok(())
     }
@@ -290,12 +293,12 @@ impl<'a> Scene<'a> {
     /// Shows what is left to be shown.
     fn end(mut self, ended: Option<Ended>) -> Result<Ended, CliError> {
         if self.left {
-            self.stage.open = None;
+            self.interaction.open = None;
         }
         self.flush()?;
-        self.stage.show.finish(self.out)?;
+        self.interaction.show.finish(self.out)?;
         Ok(match ended {
-            Some(Ended::Stopped | Ended::Idle | Ended::Silent(_)) if self.interrupted => Ended::Interrupted,
+            Some(Ended::Stopped | Ended::Idle | Ended::Empty(_)) if self.interrupted => Ended::Interrupted,
             Some(ended) => ended,
             None => Ended::Left,
         })

@@ -1,6 +1,6 @@
 //! What is there at a Location: Context Sources, tools, skills, files.
 
-use super::equipment::AtPlace;
+use super::parts::ServicesAt;
 use annals_core::event::Location;
 use annals_runtime::settings::{LocationServices, Locations};
 use annals_runtime::tools::ToolRegistry;
@@ -9,23 +9,23 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The Locations of a host. Each is looked at once; what is there is the same afterwards.
-pub struct Places {
+pub struct LocationCache {
     /// The tools that are there everywhere.
     application: ToolRegistry,
-    at_place: Arc<dyn AtPlace>,
+    services_at: Arc<dyn ServicesAt>,
     store: PathBuf,
     known: Mutex<BTreeMap<String, LocationServices>>,
 }
 
-impl Places {
-    /// Places whose tools stand over those of `application`.
-    pub fn new(application: ToolRegistry, at_place: Arc<dyn AtPlace>, store: PathBuf) -> Self {
-        Self { application, at_place, store, known: Mutex::default() }
+impl LocationCache {
+    /// LocationCache whose tools stand over those of `application`.
+    pub fn new(application: ToolRegistry, services_at: Arc<dyn ServicesAt>, store: PathBuf) -> Self {
+        Self { application, services_at, store, known: Mutex::default() }
     }
 
     /// What a person should know of a Location before anything runs there.
     pub(super) async fn remarks(&self, location: &Location) -> Vec<String> {
-        self.at_place.remarks(location).await
+        self.services_at.remarks(location).await
     }
 
     /// Looks at a Location on a thread where that may take its time.
@@ -36,14 +36,14 @@ impl Places {
     }
 }
 
-impl Locations for Places {
+impl Locations for LocationCache {
     fn at(&self, location: &Location) -> LocationServices {
         let known = |directory: &str| self.known.lock().unwrap_or_else(PoisonError::into_inner).get(directory).cloned();
         if let Some(services) = known(&location.directory) {
             return services;
         }
         let tools = ToolRegistry::over(&self.application);
-        let services = self.at_place.services(location, tools, &self.store);
+        let services = self.services_at.services(location, tools, &self.store);
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         // The same Location gives the same registries, whoever was first.
         known.entry(location.directory.clone()).or_insert(services).clone()

@@ -1,6 +1,6 @@
 //! A Location on this machine: its Context Sources, its tools, its skills, its files.
 
-use super::AtPlace;
+use super::ServicesAt;
 use crate::layout::plain;
 use annals_core::bound::Limits;
 use annals_core::event::Location;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 
 /// What every Location on this machine has.
 #[derive(Clone, Debug)]
-pub struct RealPlace {
+pub struct LocalServices {
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
     /// Folders with skills, the first to name one winning.
@@ -29,7 +29,7 @@ pub struct RealPlace {
     pub output: Limits,
 }
 
-impl AtPlace for RealPlace {
+impl ServicesAt for LocalServices {
     fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices {
         let files = Arc::new(RealFilesystem);
         let mut services = LocationServices { tools, ..LocationServices::default() };
@@ -83,7 +83,7 @@ impl AtPlace for RealPlace {
     }
 }
 
-impl RealPlace {
+impl LocalServices {
     fn catalogue(&self) -> skills::Folder {
         skills::Folder::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
     }
