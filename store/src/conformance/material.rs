@@ -6,9 +6,12 @@ use crate::placing::fork_at;
 use annals_core::event::{
     Delivery, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, SessionForked, SyntheticAdded,
 };
-use annals_core::{Batch, Digest, Event, InputId, Seq, SessionId, Text, Time};
+use annals_core::{Batch, Digest, Event, InputId, Seq, SessionId, SessionKey, Text, Time};
 use futures_util::StreamExt;
 use std::time::Duration;
+
+/// The key of every Session here.
+pub const KEY: SessionKey = SessionKey([0x0f; 32]);
 
 /// A Session id; `n` orders them.
 pub fn session(n: u64) -> SessionId {
@@ -25,13 +28,14 @@ pub fn created() -> Event {
         title: None,
         parent: None,
         origin: None,
+        key: KEY.into(),
     }
     .into()
 }
 
 /// `session.forked`.
 pub fn forked(parent: SessionId, cut: Seq, parent_digest: Digest) -> Event {
-    SessionForked { parent, cut, parent_digest, title: None, origin: None }.into()
+    SessionForked { parent, cut, parent_digest, title: None, origin: None, key: KEY.into() }.into()
 }
 
 /// `input.admitted` with a text.
@@ -88,7 +92,7 @@ pub async fn two(log: &dyn EventLog, session: SessionId, at: Seq) -> Result<Comm
 /// # Errors
 /// When it cannot be read or the append fails.
 pub async fn fork(log: &dyn EventLog, from: SessionId, cut: Seq, session: SessionId) -> Result<Committed, Violation> {
-    let begins = fork_at(log, from, cut).await?;
+    let begins = fork_at(log, from, cut, KEY).await?;
     Ok(log.append(draft(session, cut, vec![begins.into()])).await?)
 }
 
@@ -116,7 +120,7 @@ pub async fn whole(log: &dyn EventLog, session: SessionId) -> Result<Vec<Slice>,
         let Batch { session: of, first, prev, digest, .. } = **batch;
         hold!(from < until, "session {of}, seq {first}: a slice shows nothing");
         hold!(
-            batch.compute_digest().ok() == Some(digest),
+            batch.compute_digest(&KEY, &*log.blobs()).ok() == Some(digest),
             "session {of}, seq {first}: the digest is of something else"
         );
         hold!(prev == before.map(|before| before.digest), "session {of}, seq {first}: the chain is broken");

@@ -15,7 +15,7 @@ use crate::store_id::StoreId;
 use std::io;
 
 /// The number of the store's format.
-pub const FORMAT: u32 = 4;
+pub const FORMAT: u32 = 5;
 
 /// How many former ids are kept.
 pub(super) const FORMER: usize = 64;

@@ -13,7 +13,7 @@ use super::sessions::{Own, Sessions};
 use super::sled_tree::SledTree;
 use crate::log::{AppendError, Position};
 use crate::store_id::StoreId;
-use annals_core::{Seq, SessionId};
+use annals_core::{Seq, SessionId, SessionKey};
 use std::collections::hash_map::{Entry, HashMap};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -93,6 +93,8 @@ pub struct Shared {
     pub(super) tuning: Tuning,
     pub(super) journal: Journal,
     pub(super) blobs: Arc<BlobFiles>,
+    /// The keys of the Sessions that were appended to.
+    pub(super) keys: Mutex<HashMap<SessionId, SessionKey>>,
     /// `None` while sled is out of order: then the journal serves.
     pub(super) sled: RwLock<Option<SledTree>>,
     /// Every Batch below this is durable in sled.
