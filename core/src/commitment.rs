@@ -110,6 +110,11 @@ pub struct StoredKey {
     pub key: Option<SessionKey>,
 }
 
+impl StoredKey {
+    /// No key yet: whoever appends the event sets one ([`Event::set_key`]).
+    pub const NONE: Self = Self { hash: Digest([0; 32]), key: None };
+}
+
 impl From<SessionKey> for StoredKey {
     fn from(key: SessionKey) -> Self {
         Self { hash: key.hash(), key: Some(key) }

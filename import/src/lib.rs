@@ -36,7 +36,7 @@ pub use report::{ImportReport, Loss, Outcome, PLACES_MAX, SessionReport};
 pub use text::TextFile;
 pub use whole::import;
 
-use annals_core::SessionId;
+use annals_core::{ImportSecret, SessionId};
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
@@ -52,6 +52,9 @@ pub struct Options {
     /// Also imports a Claude Code transcript that holds a prompt and no answer yet. It is created with the model
     /// `anthropic/unknown`, and the first answer's model is a switch.
     pub prompts: bool,
+    /// What the keys of Sessions that are new to the log are derived from. With the same secret a source has the same digests in
+    /// every store.
+    pub secret: ImportSecret,
 }
 
 /// What an import is doing, for a progress display.

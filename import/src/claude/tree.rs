@@ -10,7 +10,7 @@ use crate::foreign::Object;
 use crate::identity::IMPORTER;
 use crate::reading::{Cut, Desk, Item, Script, Stopped};
 use annals_core::event::*;
-use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, Time};
+use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, StoredKey, Time};
 use std::collections::HashMap;
 
 /// A line's uuid, shortened.
@@ -85,6 +85,7 @@ impl Tree {
             title: None,
             parent: parent.map(|session| Parent { session, call: None }),
             origin: Some(origin),
+            key: StoredKey::NONE,
         };
         branch.append(desk, 1, Time(header.created), vec![created.into()])?;
         Ok(Self {
@@ -221,6 +222,7 @@ impl Tree {
             parent_digest: Digest([0; 32]),
             title: None,
             origin: Some(origin.clone()),
+            key: StoredKey::NONE,
         };
         (desk.send)(Item::Began { session, title: None, origin })?;
         forked.append(desk, line, at, vec![event.into()])?;
@@ -262,6 +264,7 @@ impl Tree {
             title: None,
             parent,
             origin: Some(origin),
+            key: StoredKey::NONE,
         };
         branch.append(desk, line, at, vec![created.into()])?;
         self.branches.push(branch);

@@ -21,7 +21,7 @@ use super::meta::Meta;
 use super::step::{Step, tokens};
 use super::{AGENT, created};
 use annals_core::event::*;
-use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, Time};
+use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, StoredKey, Time};
 use std::collections::HashMap;
 
 /// A Batch to append: line, time, facts.
@@ -131,6 +131,7 @@ impl State {
             title: None,
             parent,
             origin: Some(self.origin.clone()),
+            key: StoredKey::NONE,
         };
         let at = Time(self.meta.created);
         self.gathered = (line, at);

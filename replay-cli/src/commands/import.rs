@@ -7,6 +7,7 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
 use crate::import_into::bring;
+use crate::import_secret;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
@@ -117,8 +118,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         return Ok(Verdict::bad_if(report.has_bad_news()));
     }
-    let options =
-        Options { as_new: args.as_new, keep_originals: args.keep_originals, prompts: true, ..Options::default() };
+    let secret = import_secret::obtain(&cli.environment)?;
+    let (as_new, keep_originals) = (args.as_new, args.keep_originals);
+    let options = Options { as_new, keep_originals, prompts: true, secret, ..Options::default() };
     let reader = cli.store(OpenMode::Create).await?;
     let secrets = Secrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();

@@ -38,7 +38,8 @@ impl Session {
             return Ok(Local { session: self.runtime.handle(found), fork_of, made: false });
         }
         let (ports, cut) = (&self.shared().ports, view.cut().next);
-        let inherited = placing::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
+        let key = ports.ids.session_key();
+        let inherited = placing::fork_at(&*ports.log, self.id(), cut, key).await.map_err(LogError::from)?;
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let mut events: Vec<Event> = vec![forked.into()];
         if let Some(staged) = &view.session.revert {

@@ -4,7 +4,7 @@ use super::committer::{Durable, Order, Request};
 use super::shared::{Reservation, Shared};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use crate::placing::{self, Place};
-use annals_core::{Batch, BlobHash, Blobs, Digest, Sealed, Seq, SessionKey};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Sealed, Seq, SessionId, SessionKey};
 use std::sync::{Arc, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 

@@ -10,7 +10,7 @@ use crate::log::{
 };
 use crate::silence::Silence;
 use crate::store_id::StoreId;
-use annals_core::{Batch, BlobHash, Blobs, Seq, SessionId};
+use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
 use futures_core::Stream;
 use futures_util::{SinkExt, StreamExt, stream};
 use std::io::{self, Read, Write};

@@ -1,6 +1,7 @@
 use super::{Folded, Views};
 use crate::cache::ViewCache;
 use crate::{Boxed, Draft, EventLog, LogLayer, MemoryLog, ReadError, Slice};
+use crate::conformance::material::KEY;
 use annals_core::event::*;
 use annals_core::{Event, Seq, SessionId, Time};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ fn created() -> Event {
         title: None,
         parent: None,
         origin: None,
+        key: KEY.into(),
     }
     .into()
 }
