@@ -50,10 +50,10 @@ pub struct CommandContext {
 /// A Session, and a Cut of it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION", default_value = "@last")]
     pub session: String,
-    /// Show the state right after event EVENT (and what was written together with it).
+    /// Show the state right after EVENT (and the events written with it).
     #[arg(long, value_name = "EVENT")]
     pub at: Option<u64>,
 }

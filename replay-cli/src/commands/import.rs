@@ -23,15 +23,15 @@ use std::sync::Arc;
 use std::time::Duration;
 use wanted::{NOTHING, Wanted};
 
-/// Import sessions of OpenCode, Codex CLI and Claude Code, or exports of annals.
+/// Import sessions of OpenCode, Codex CLI and Claude Code.
 ///
-/// Without FILE, imports everything that these agents keep on this machine. A file is recognised by its content. Importing again
-/// adds what is new and nothing else; a session whose source changed is not imported, and the answer says where it differs.
-/// Creates the store if there is none.
+/// Without FILE, imports everything that these agents keep on this machine. A file is recognised by its content.
+/// Importing again adds only what is new. A session whose source was rewritten is not imported; the first different
+/// line is shown. Creates the store if there is none.
 #[derive(Clone, Debug, clap::Args)]
 #[command(override_usage = "annals import [OPTIONS] [FILE]...")]
 pub struct Args {
-    /// Files to import, and folders with such files.
+    /// Files to import (exports too), or folders with such files.
     #[arg(value_name = "FILE", conflicts_with_all = ["discover", "since", "agent"])]
     files: Vec<PathBuf>,
     /// List what the agents keep on this machine; import nothing.
@@ -55,11 +55,11 @@ pub struct Args {
     /// Import a session whose source differs from the earlier import as a second session.
     #[arg(long)]
     as_new: bool,
-    /// Keep every record that could not be imported whole.
+    /// Store the original of every record that could not be imported completely.
     #[arg(long)]
     keep_originals: bool,
-    /// Replace keys and other secrets by placeholders such as [redacted:jwt]. Imported so, a session differs from its source,
-    /// and signatures in it prove nothing.
+    /// Replace keys and other secrets by placeholders such as [redacted:jwt]. The imported session then differs from
+    /// its source, and signatures in it are no longer valid.
     #[arg(long)]
     redact: bool,
     /// Write everything that could not be imported to FILE, as JSON.
