@@ -10,7 +10,7 @@ use annals_scenario::Scenario;
 use annals_store::conformance::material;
 use annals_store::disk::fuzzing::{packed, packed_of, segment, segment_of};
 use annals_store::exchange::{export as write_export, import as import_export, verify_file};
-use annals_store::shared::fuzzing::{messages, messages_of};
+use annals_store::ipc::fuzzing::{messages, messages_of};
 use annals_store::{EventLog, MemoryLog};
 use std::io;
 use std::path::Path;
