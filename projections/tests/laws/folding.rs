@@ -69,8 +69,8 @@ proptest! {
         let forked = SessionForked {
             parent: last.session, cut: last.next(), parent_digest: last.digest, title: None, origin: None, key: KEY.into(),
         };
-        let (next, at, prev) = (last.next(), Time(last.at.0 + 1), Some(last.digest));
-        let first = Batch::seal(&KEY, &NoBlobs, child_id, next, at, prev, vec![forked.into()]);
+        let (next, time, prev) = (last.next(), Time(last.at.0 + 1), Some(last.digest));
+        let first = Batch::seal(&KEY, &NoBlobs, child_id, next, time, prev, vec![forked.into()]);
         let mut child = fold(&log[..at]);
         feed(&mut child, [&first.unwrap().batch]);
         // A fork ends an open answer as interrupted.
