@@ -62,8 +62,7 @@ fn main() {
     events.iter_mut().for_each(|event| event.set_key(KEY));
     let blobs = Large("x".repeat(9_000));
     let count = events.len();
-    let seal =
-        |events: &[Event]| Batch::seal(&KEY, &blobs, SessionId([7; 16]), Seq(0), Time(1), None, events.to_vec());
+    let seal = |events: &[Event]| Batch::seal(&KEY, &blobs, SessionId([7; 16]), Seq(0), Time(1), None, events.to_vec());
     let sealed = seal(&events).expect("the fixture fits a batch");
     let (batch, encoded) = (sealed.batch, sealed.encoded);
     let line = batch.to_canonical().expect("the fixture has small numbers");
@@ -116,10 +115,7 @@ fn main() {
         race(
             event.kind().name(),
             1,
-            vec![
-                contestant("Batch::seal", || seal(one)),
-                contestant("canonical JSON, hash", || former(one)),
-            ],
+            vec![contestant("Batch::seal", || seal(one)), contestant("canonical JSON, hash", || former(one))],
         );
     }
     for bytes in [100, 1_000, 8_000, 30_000] {
@@ -128,10 +124,7 @@ fn main() {
         race(
             &format!("a text of {bytes} bytes"),
             1,
-            vec![
-                contestant("Batch::seal", || seal(&events)),
-                contestant("canonical JSON, hash", || former(&events)),
-            ],
+            vec![contestant("Batch::seal", || seal(&events)), contestant("canonical JSON, hash", || former(&events))],
         );
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::batch::{Batch, RECORD_MAX};
 use crate::canonical::CanonicalError;
-use crate::commitment::SessionKey;
 use crate::codec::{self, EncodeError};
+use crate::commitment::SessionKey;
 use crate::digest::{BlobHash, Digest};
 use crate::event::Event;
 use crate::id::SessionId;

@@ -263,7 +263,11 @@ impl AsText for String {
 
 impl AsText for BlobHash {
     fn write_text<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        if serializer.is_human_readable() { serializer.serialize_newtype_struct(TEXT, self) } else { self.serialize(serializer) }
+        if serializer.is_human_readable() {
+            serializer.serialize_newtype_struct(TEXT, self)
+        } else {
+            self.serialize(serializer)
+        }
     }
 }
 

@@ -65,7 +65,8 @@ fn read(path: &Path) -> io::Result<Option<ImportSecret>> {
     };
     let mut text = String::new();
     file.take(FILE_MAX).read_to_string(&mut text)?;
-    let refused = || io::Error::new(io::ErrorKind::InvalidData, "not an import secret: expected 64 lower-case hex digits");
+    let refused =
+        || io::Error::new(io::ErrorKind::InvalidData, "not an import secret: expected 64 lower-case hex digits");
     text.trim().parse().map(Some).map_err(|_| refused())
 }
 

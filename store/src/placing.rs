@@ -168,12 +168,7 @@ pub fn stands_already(
 ///
 /// # Errors
 /// [`AppendError::Seal`], [`AppendError::MissingBlob`], [`AppendError::Diverged`].
-pub fn seal(
-    draft: Draft,
-    prev: Option<Digest>,
-    key: &SessionKey,
-    blobs: &dyn Blobs,
-) -> Result<Sealed, AppendError> {
+pub fn seal(draft: Draft, prev: Option<Digest>, key: &SessionKey, blobs: &dyn Blobs) -> Result<Sealed, AppendError> {
     let Draft { session, expected: seq, at, events, digest } = draft;
     let sealed = Batch::seal(key, blobs, session, seq, at, prev, events).map_err(|source| match source {
         SealError::Canonical(CanonicalError::MissingBlob(blob)) => AppendError::MissingBlob { session, seq, blob },

@@ -223,7 +223,15 @@ async fn a_sound_store_verifies_whole() {
 #[tokio::test]
 async fn a_first_event_other_than_a_beginning_is_told() {
     let key = annals_store::conformance::material::KEY;
-    let batch = annals_core::Batch::seal(&key, &annals_core::NoBlobs, session(1), Seq(0), annals_core::Time(1), None, vec![admitted("a", "b")]);
+    let batch = annals_core::Batch::seal(
+        &key,
+        &annals_core::NoBlobs,
+        session(1),
+        Seq(0),
+        annals_core::Time(1),
+        None,
+        vec![admitted("a", "b")],
+    );
     let line = batch.unwrap().batch.to_canonical().unwrap();
     let report = verified(line.as_bytes(), None);
     let words: Vec<_> = report.damage.iter().map(|damage| damage.flaw.word()).collect();

@@ -1,7 +1,7 @@
 //! `verify_log.py`, which follows `fixtures/FORMAT.md` alone, and the Rust code tell the same damage at the same lines.
 
-use annals_core::text::BlobRef;
 use annals_core::exported::{ExportedText, visit_texts};
+use annals_core::text::BlobRef;
 use annals_core::{Digest, Seq, Text};
 use annals_store::conformance::material::{KEY, draft, fork, promoted, session, story, synthetic, two, whole};
 use annals_store::exchange::{VerifyReport, export, verify_file};

@@ -12,9 +12,9 @@ use annals_import::{
     ImportOptions, ImportOutcome, ImportReport, RecogniseError, SourceForm, SourceImportError, import, recognise,
     sources,
 };
-use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
 use annals_store::disk::DiskLog;
 use annals_store::{EventLog, OpenMode};
+use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -37,7 +37,14 @@ pub(super) struct Committed<'w> {
 
 impl<'w> Form<'w> {
     pub(super) fn committed(first: Seq, key: &'w SessionKey, blobs: &'w dyn Blobs) -> Self {
-        Self::Committed(Committed { key, blobs, seq: first, next: first, place: String::with_capacity(64), text: false })
+        Self::Committed(Committed {
+            key,
+            blobs,
+            seq: first,
+            next: first,
+            place: String::with_capacity(64),
+            text: false,
+        })
     }
 
     pub(super) fn keeps_places(&self) -> bool {

@@ -1,8 +1,8 @@
 //! The writer behind canonical JSON: one output, fields put in order where they stand.
 
 use super::CanonicalError;
-use super::form::Form;
 use super::escape::{escape, first_escaped};
+use super::form::Form;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;

@@ -5,7 +5,7 @@ use super::{DecodeError, Event, payload, words};
 use crate::context::{Entry, InvalidKey, Key, Part};
 use crate::event::ContextEvent;
 use crate::id::{AgentName, CallId};
-use crate::text::{as_text, Text};
+use crate::text::{Text, as_text};
 use alloc::collections::BTreeMap;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;

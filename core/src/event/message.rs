@@ -2,7 +2,7 @@
 
 use super::{FileChange, payload};
 use crate::Seq;
-use crate::text::{as_text, Text};
+use crate::text::{Text, as_text};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;

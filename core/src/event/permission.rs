@@ -2,7 +2,7 @@
 
 use super::{payload, words};
 use crate::id::{AgentName, CallId, PermissionId};
-use crate::text::{as_text, Text};
+use crate::text::{Text, as_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 

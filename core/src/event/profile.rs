@@ -7,7 +7,7 @@ use super::{payload, words};
 use crate::canonical::{self, CanonicalError};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName};
-use crate::text::{as_text, Json, Text, Texts};
+use crate::text::{Json, Text, Texts, as_text};
 use alloc::collections::BTreeMap;
 use alloc::string::String;
 use alloc::vec::Vec;

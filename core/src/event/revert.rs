@@ -2,7 +2,7 @@
 
 use super::{Failure, Location, payload};
 use crate::Seq;
-use crate::text::{as_text, Text};
+use crate::text::{Text, as_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -3,7 +3,7 @@
 use super::{payload, words};
 use crate::digest::Digest;
 use crate::id::{AgentName, ModelName, RequestId};
-use crate::text::{as_text, Json, Text};
+use crate::text::{Json, Text, as_text};
 use crate::time::Time;
 use alloc::string::String;
 use alloc::vec::Vec;

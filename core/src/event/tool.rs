@@ -3,7 +3,7 @@
 use super::input::Attachment;
 use super::{payload, words};
 use crate::id::CallId;
-use crate::text::{as_text, Json, Text};
+use crate::text::{Json, Text, as_text};
 use alloc::string::String;
 use alloc::vec::Vec;
 

@@ -104,7 +104,8 @@ impl Writer {
         }
         let prev = self.batches.last().map(|batch| batch.digest);
         self.at = self.at.plus(1_000);
-        let sealed = Batch::seal(&KEY, &NoBlobs, self.session, first, self.at, prev, events).expect("a legal batch seals");
+        let sealed =
+            Batch::seal(&KEY, &NoBlobs, self.session, first, self.at, prev, events).expect("a legal batch seals");
         self.next = sealed.batch.next();
         self.batches.push(sealed.batch);
         first

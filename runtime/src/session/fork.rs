@@ -33,7 +33,8 @@ impl Session {
         }
         let ports = &self.shared().ports;
         // The parent is whoever wrote what lies before the cut: this Session, or the one it inherits that from.
-        let inherited = placing::fork_at(&*ports.log, self.id(), cut, ports.ids.session_key()).await.map_err(LogError::from)?;
+        let inherited =
+            placing::fork_at(&*ports.log, self.id(), cut, ports.ids.session_key()).await.map_err(LogError::from)?;
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);

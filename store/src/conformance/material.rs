@@ -122,7 +122,9 @@ pub async fn whole(log: &dyn EventLog, session: SessionId) -> Result<Vec<Slice>,
         hold!(from < until, "session {of}, seq {first}: a slice shows nothing");
         keys.extend(batch.session_key().map(|key| (of, key)));
         let Some(key) = keys.get(&of) else {
-            return Err(Violation(format!("session {of}, seq {first}: the key of the session is not in its first batch")));
+            return Err(Violation(format!(
+                "session {of}, seq {first}: the key of the session is not in its first batch"
+            )));
         };
         hold!(
             batch.compute_digest(key, &*log.blobs()).ok() == Some(digest),

@@ -155,13 +155,12 @@ impl Line {
         is_canonical(text, Ok(canonical::value(&value)))?;
         let expected = if filled == value { text.to_owned() } else { canonical::value(&filled) };
         let envelope = Envelope::deserialize(&value);
-        let read = Batch::from_json(filled).map_err(|error| error.to_string()).and_then(|batch| {
-            match batch.to_canonical() {
+        let read =
+            Batch::from_json(filled).map_err(|error| error.to_string()).and_then(|batch| match batch.to_canonical() {
                 Ok(canonical) if canonical == expected => Ok(batch),
                 Ok(_) => Err("an event does not have the members of its type".into()),
                 Err(error) => Err(error.to_string()),
-            }
-        });
+            });
         match (read, envelope) {
             (Ok(batch), _) => Ok(Self::Batch { batch, value, named, withheld }),
             (Err(reason), Ok(envelope)) => Ok(Self::Opaque { envelope, reason }),
@@ -238,18 +237,13 @@ mod tests {
         let events = vec![created()];
         let batch = Batch::seal(&KEY, &NoBlobs, session(1), Seq(0), Time(5), None, events).unwrap().batch;
         let line = batch.to_canonical().unwrap();
-        for other in [
-            line.replacen(':', ": ", 1),
-            format!("{line} "),
-            line.replace("\"at\":5", "\"at\":5,\"at\":5"),
-        ] {
+        for other in [line.replacen(':', ": ", 1), format!("{line} "), line.replace("\"at\":5", "\"at\":5,\"at\":5")] {
             assert!(Line::read(other.as_bytes()).is_err(), "{other}");
         }
         // Canonical, but with other members than events of this type have.
-        for other in [
-            line.replace("{\"text\":\"/work/project\"}", "\"/work/project\""),
-            line.replace("\"title\":null,", ""),
-        ] {
+        for other in
+            [line.replace("{\"text\":\"/work/project\"}", "\"/work/project\""), line.replace("\"title\":null,", "")]
+        {
             assert!(other != line && matches!(Line::read(other.as_bytes()), Ok(Line::Opaque { .. })), "{other}");
         }
     }

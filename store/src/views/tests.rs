@@ -1,7 +1,7 @@
 use super::{Folded, Views};
 use crate::cache::ViewCache;
-use crate::{Boxed, Draft, EventLog, LogLayer, MemoryLog, ReadError, Slice};
 use crate::conformance::material::KEY;
+use crate::{Boxed, Draft, EventLog, LogLayer, MemoryLog, ReadError, Slice};
 use annals_core::event::*;
 use annals_core::{Event, Seq, SessionId, Time};
 use std::sync::Arc;

@@ -30,7 +30,9 @@ pub extern "C" fn annals_without_std() -> i32 {
     let session = SessionId::from_parts(1_780_488_000_000, 1);
     let key = SessionKey([0x0f; 32]);
     events.iter_mut().for_each(|event| event.set_key(key));
-    let Ok(sealed) = Batch::seal(&key, &Anything, session, Seq::ZERO, Time(1_780_488_000_000), None, events) else { return 2 };
+    let Ok(sealed) = Batch::seal(&key, &Anything, session, Seq::ZERO, Time(1_780_488_000_000), None, events) else {
+        return 2;
+    };
     let Ok(batch) = codec::decode(&sealed.encoded) else { return 3 };
     if batch != sealed.batch || batch.compute_digest(&key, &Anything) != Ok(batch.digest) {
         return 4;

@@ -56,7 +56,10 @@ fn a_batch_that_does_not_fit_even_then_is_too_large() {
 #[test]
 fn small_texts_never_move_since_a_reference_would_be_larger() {
     let events = (0..2_000).map(|_| said("x".repeat(64))).collect();
-    assert!(matches!(Batch::seal(&KEY, &Anything, SESSION, Seq(0), Time(0), None, events), Err(SealError::TooLarge { .. })));
+    assert!(matches!(
+        Batch::seal(&KEY, &Anything, SESSION, Seq(0), Time(0), None, events),
+        Err(SealError::TooLarge { .. })
+    ));
 }
 
 #[test]

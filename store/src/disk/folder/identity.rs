@@ -141,7 +141,7 @@ mod tests {
         folder 2049 1310735
         copied-from 02020202020202020202020202020202
         copied-from 03030303030303030303030303030303
-        checksum 3a1eba96
+        checksum f53d1186
         ");
         assert_eq!(Identity::decode(identity().encode().as_bytes()), Ok(identity()));
     }

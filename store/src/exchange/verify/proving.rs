@@ -61,9 +61,10 @@ impl Given {
             Ok(Line::Batch { batch, named, .. }) => {
                 job.tells = self.has_header && self.keys.is_none();
                 if let Some(keys) = &self.keys {
-                    let fit = self.fit.entry(batch.session).or_insert_with(|| {
-                        key_for(batch, keys).map_err(|flaw| job.found.flaw = Some(flaw)).ok()
-                    });
+                    let fit = self
+                        .fit
+                        .entry(batch.session)
+                        .or_insert_with(|| key_for(batch, keys).map_err(|flaw| job.found.flaw = Some(flaw)).ok());
                     job.key = *fit;
                 }
                 for blob in named.iter().map(|named| named.blob).collect::<BTreeSet<_>>() {

@@ -1,8 +1,8 @@
 use super::super::frame::{self, Kind};
 use super::super::segment;
 use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
-use crate::store_id::StoreId;
 use crate::conformance::material::KEY;
+use crate::store_id::StoreId;
 use annals_core::event::SyntheticAdded;
 use annals_core::{Batch, NoBlobs, Seq, SessionId, Text, Time};
 
