@@ -43,6 +43,7 @@ mod segment;
 mod sessions;
 mod shared;
 mod sled_tree;
+mod store_path;
 mod trail;
 
 pub mod files;
@@ -65,6 +66,7 @@ pub use read_only::ReadOnlyLog;
 pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark, summary};
 pub use restore::Restoring;
 pub use shared::Tuning;
+pub use store_path::StorePath;
 
 use crate::following::following;
 use crate::log::{
