@@ -309,7 +309,7 @@ fn draw(
     }
     match (report.kept, head) {
         (Some(Kept::Head), _) => {
-            writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?
+            writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?;
         }
         (Some(Kept::Before(seq)), _) => {
             writeln!(out, "  the digest that you kept is the head before event {seq}; the session has grown since")?;
