@@ -1,6 +1,6 @@
 //! Paths of files in the folder of a store that are no part of the log: tool outputs, file captures, records of edits.
 
-use super::folder::Folder;
+use super::Folder;
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -30,7 +30,7 @@ impl StorePath {
     /// A path that leads there now, for calls to the system by this process; valid while the `StorePath` lives.
     ///
     /// # Errors
-    /// [`Displaced`](super::Displaced) when the store was removed or replaced.
+    /// [`Displaced`](crate::disk::Displaced) when the store was removed or replaced.
     pub fn reach(&self) -> io::Result<PathBuf> {
         let Some(folder) = &self.folder else { return Ok(self.path.clone()) };
         folder.check().map_err(crate::displaced::Displaced::error)?;
