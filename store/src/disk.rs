@@ -33,6 +33,7 @@ pub use folder::folder_disk::FolderDisk;
 pub use folder::identity::{FORMAT, Identity, Inode, NoIdentity};
 pub use folder::layout::Layout;
 pub use folder::relative::Unexpected;
+pub use folder::store_path::StorePath;
 pub use folder::{Folder, NotOwned, StoreLock, fault_injection, files};
 pub use journal::frame::{Gap, GapCause};
 pub use maintenance::doctor::{CollectError, Examination, Finding, UnusedBlobs};

@@ -1,11 +1,11 @@
 //! The header of a rollout.
 
-use super::super::foreign::Object;
+use super::super::foreign::JsonObject;
 use super::created;
 
 /// The header of a rollout.
 #[derive(Clone, Debug, Default)]
-pub struct Meta {
+pub struct RolloutHeader {
     /// The thread's id.
     pub id: String,
     /// When it was created (ms).
@@ -18,9 +18,9 @@ pub struct Meta {
     pub(super) parent: Option<String>,
 }
 
-impl Meta {
+impl RolloutHeader {
     /// Reads `session_meta`, recorded at a time (ms).
-    pub fn read(payload: &Object<'_>, at: u64) -> Self {
+    pub fn read(payload: &JsonObject<'_>, at: u64) -> Self {
         let recorded = payload.text("timestamp").as_deref().and_then(super::moment).unwrap_or(at);
         let id = payload.text("id").or_else(|| payload.text("session_id")).unwrap_or_default();
         let spawn = payload.object("source").and_then(|source| source.object("subagent"));

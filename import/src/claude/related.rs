@@ -1,23 +1,23 @@
 //! Which transcripts belong together: a Session's subagents lie in `SESSION/subagents/`, or beside it.
 
-use super::{Header, header};
+use super::{TranscriptHeader, header};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 /// The kin of one transcript. Folders are looked at when they are first asked for.
-pub struct Family {
+pub struct RelatedTranscripts {
     path: PathBuf,
-    seen: HashMap<PathBuf, Vec<Header>>,
+    seen: HashMap<PathBuf, Vec<TranscriptHeader>>,
 }
 
-impl Family {
+impl RelatedTranscripts {
     /// Of a transcript.
     pub fn of(path: &Path) -> Self {
         Self { path: path.to_owned(), seen: HashMap::new() }
     }
 
     /// Headers of the transcripts in a folder. One that cannot be read is no kin.
-    fn folder(&mut self, folder: &Path) -> &[Header] {
+    fn folder(&mut self, folder: &Path) -> &[TranscriptHeader] {
         self.seen.entry(folder.to_owned()).or_insert_with(|| {
             let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
                 .map(|entries| entries.flatten().map(|entry| entry.path()).collect())
@@ -55,7 +55,9 @@ impl Family {
         let folder = self.path.parent()?.to_owned();
         let own = folder.join(self.path.file_stem()?).join("subagents");
         [own, folder].iter().find_map(|folder| {
-            let is_it = |kin: &&Header| kin.sidechain && kin.session == session && kin.agent.as_deref() == Some(agent);
+            let is_it = |kin: &&TranscriptHeader| {
+                kin.sidechain && kin.session == session && kin.agent.as_deref() == Some(agent)
+            };
             self.folder(folder).iter().find(is_it).map(|kin| (kin.created, kin.kind.clone()))
         })
     }

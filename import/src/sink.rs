@@ -1,8 +1,8 @@
 //! What a reader of foreign Sessions gives: Batches, losses and damage, in order, one at a time.
 
-use super::foreign::{Notes, Object};
+use super::foreign::{JsonObject, Notes};
 use super::identity::Editions;
-use super::lines::{Line, Lines, TORN};
+use super::lines::{LineReader, SourceLine, TORN};
 use annals_core::event::{EpochStarted, Origin, SnapshotAdvanced};
 use annals_core::{Event, ModelName, Seq, SessionId, Time};
 use annals_store::Draft;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// Where a Batch goes that only the log can finish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub struct ForkPoint {
     /// The Session that is continued.
     pub parent: SessionId,
     /// The first Seq that is not inherited.
@@ -21,9 +21,9 @@ pub struct Cut {
 
 /// One item of a source.
 #[derive(Debug)]
-pub enum Item {
+pub enum SourceItem {
     /// A foreign Session begins; its Batches follow, possibly between those of others.
-    Began {
+    Started {
         /// Its id here.
         session: SessionId,
         /// Its title, or its first prompt in brief.
@@ -38,7 +38,7 @@ pub enum Item {
         /// The Batch.
         draft: Draft,
         /// Set when its `session.forked` still lacks the parent's digest.
-        fork: Option<Cut>,
+        fork: Option<ForkPoint>,
     },
     /// Something that no event says.
     Lost {
@@ -72,7 +72,7 @@ pub enum Item {
 /// Whoever receives the items went away: stop reading.
 #[derive(Debug, thiserror::Error)]
 #[error("nobody receives what is read")]
-pub struct Stopped;
+pub struct ReceiverGone;
 
 /// A source cannot be read at all.
 #[derive(Debug, thiserror::Error)]
@@ -97,13 +97,13 @@ pub enum ReadSourceError {
     },
     /// The receiver went away.
     #[error(transparent)]
-    Stopped(#[from] Stopped),
+    ReceiverGone(#[from] ReceiverGone),
 }
 
 /// What the log already says of things that OpenCode keeps beside its own log, where the last state replaces the one
 /// before: what was seen once is not unlearned.
 #[derive(Clone, Debug, Default)]
-pub struct Recalled {
+pub struct KnownContext {
     /// The Seq after the last event here.
     pub head: Seq,
     /// Epochs that stand alone in a Batch, with its time.
@@ -113,13 +113,13 @@ pub struct Recalled {
 }
 
 /// What every reader needs: where items go, who is who, what is known.
-pub struct Desk<'a> {
+pub struct ImportSink<'a> {
     /// Receives items; blocks while the log is behind.
-    pub send: &'a mut dyn FnMut(Item) -> Result<(), Stopped>,
+    pub send: &'a mut dyn FnMut(SourceItem) -> Result<(), ReceiverGone>,
     /// The model that a session of the log was created with; `None` if it is new.
     pub first_model: &'a dyn Fn(SessionId) -> Option<ModelName>,
     /// What the log holds of a Session.
-    pub recall: &'a dyn Fn(SessionId) -> Recalled,
+    pub recall: &'a dyn Fn(SessionId) -> KnownContext,
     /// Who is who.
     pub editions: &'a Editions,
     /// Whether records that lose something are kept.
@@ -128,19 +128,24 @@ pub struct Desk<'a> {
     pub prompts: bool,
 }
 
-impl Desk<'_> {
+impl ImportSink<'_> {
     /// Tells everything that was noted while a record was mapped.
-    pub fn lost(&mut self, session: SessionId, line: u64, notes: &Notes, record: &str) -> Result<(), Stopped> {
+    pub fn lost(&mut self, session: SessionId, line: u64, notes: &Notes, record: &str) -> Result<(), ReceiverGone> {
         for what in notes.take() {
             let original = self.keep_originals.then(|| record.to_owned());
-            (self.send)(Item::Lost { session, line, what, original })?;
+            (self.send)(SourceItem::Lost { session, line, what, original })?;
         }
         Ok(())
     }
 
     /// Tells damage.
-    pub fn damaged(&mut self, session: Option<SessionId>, line: u64, what: impl Into<String>) -> Result<(), Stopped> {
-        (self.send)(Item::Damaged { session, line, what: what.into() })
+    pub fn damaged(
+        &mut self,
+        session: Option<SessionId>,
+        line: u64,
+        what: impl Into<String>,
+    ) -> Result<(), ReceiverGone> {
+        (self.send)(SourceItem::Damaged { session, line, what: what.into() })
     }
 
     /// The next line of a transcript that can be read, with its number. Damage on the way is told; a torn last line is the end.
@@ -149,23 +154,23 @@ impl Desk<'_> {
     /// When the file at `path` cannot be read, or nobody receives what is told.
     pub fn next_line<R: BufRead>(
         &mut self,
-        lines: &mut Lines<R>,
+        lines: &mut LineReader<R>,
         session: SessionId,
         path: &Path,
     ) -> Result<Option<(u64, String)>, ReadSourceError> {
         let session = Some(session);
         while let Some(line) = lines.next().map_err(|source| ReadSourceError::Io { path: path.to_owned(), source })? {
             let (number, text, lossy, last) = match line {
-                Line::TooLong { number, bytes } => {
+                SourceLine::TooLong { number, bytes } => {
                     self.damaged(session, number, format!("a line of {bytes} bytes, longer than is read"))?;
                     continue;
                 }
-                Line::Text { number, text, lossy, last } => (number, text, lossy, last),
+                SourceLine::Text { number, text, lossy, last } => (number, text, lossy, last),
             };
             if lossy {
                 self.damaged(session, number, "bytes that are no UTF-8, replaced")?;
             }
-            if last && Object::parse(&text, "", &Notes::default()).is_err() {
+            if last && JsonObject::parse(&text, "", &Notes::default()).is_err() {
                 self.damaged(session, number, TORN)?;
                 break;
             }
@@ -175,23 +180,26 @@ impl Desk<'_> {
     }
 }
 
+/// The events of one foreign record, to be appended as one batch: line or row (from 1), time, events.
+pub type MappedBatch = (u64, Time, Vec<Event>);
+
 /// The log of one foreign Session as it grows: gives every Batch its place.
 #[derive(Debug)]
-pub struct Script {
+pub struct BatchWriter {
     /// Its id here.
     pub session: SessionId,
     next: Seq,
-    fork: Option<Cut>,
+    fork: Option<ForkPoint>,
 }
 
-impl Script {
+impl BatchWriter {
     /// A Session that begins at Seq 0.
     pub fn new(session: SessionId) -> Self {
         Self { session, next: Seq::ZERO, fork: None }
     }
 
     /// A Session that continues another one.
-    pub fn forked(session: SessionId, cut: Cut) -> Self {
+    pub fn forked(session: SessionId, cut: ForkPoint) -> Self {
         Self { session, next: cut.cut, fork: Some(cut) }
     }
 
@@ -201,14 +209,20 @@ impl Script {
     }
 
     /// Appends the facts of one foreign record; gives the Seq of the first. No facts, no Batch.
-    pub fn batch(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, events: Vec<Event>) -> Result<Seq, Stopped> {
+    pub fn batch(
+        &mut self,
+        sink: &mut ImportSink<'_>,
+        line: u64,
+        at: Time,
+        events: Vec<Event>,
+    ) -> Result<Seq, ReceiverGone> {
         let first = self.next;
         if events.is_empty() {
             return Ok(first);
         }
         self.next = first.plus(events.len() as u64);
         let draft = Draft { session: self.session, expected: first, at, events, digest: None };
-        (desk.send)(Item::Batch { line, draft, fork: self.fork.take() })?;
+        (sink.send)(SourceItem::Batch { line, draft, fork: self.fork.take() })?;
         Ok(first)
     }
 }
