@@ -8,7 +8,6 @@
 //! can guess it. Whether a text is stored inline or as a blob makes no difference.
 
 use crate::digest::{Digest, NotADigest};
-use crate::event::{Event, SessionEvent};
 use crate::seq::Seq;
 use alloc::string::String;
 use core::fmt;
@@ -111,7 +110,7 @@ pub struct StoredKey {
 }
 
 impl StoredKey {
-    /// No key yet: whoever appends the event sets one ([`Event::set_key`]).
+    /// No key yet: whoever appends the event sets one ([`crate::Event::set_key`]).
     pub const NONE: Self = Self { hash: Digest([0; 32]), key: None };
 }
 
@@ -144,26 +143,6 @@ impl<'de> Deserialize<'de> for StoredKey {
         match deserializer.is_human_readable() {
             true => Digest::deserialize(deserializer).map(|hash| Self { hash, key: None }),
             false => <(Digest, Option<SessionKey>)>::deserialize(deserializer).map(|(hash, key)| Self { hash, key }),
-        }
-    }
-}
-
-impl Event {
-    /// The key that the event begins a Session with; `None` for an event that begins none.
-    pub fn stored_key(&self) -> Option<&StoredKey> {
-        match self {
-            Self::Session(SessionEvent::Created(created)) => Some(&created.key),
-            Self::Session(SessionEvent::Forked(forked)) => Some(&forked.key),
-            _ => None,
-        }
-    }
-
-    /// Puts a key into an event that begins a Session; any other event stays as it is.
-    pub fn set_key(&mut self, key: SessionKey) {
-        match self {
-            Self::Session(SessionEvent::Created(created)) => created.key = key.into(),
-            Self::Session(SessionEvent::Forked(forked)) => forked.key = key.into(),
-            _ => {}
         }
     }
 }

@@ -1,8 +1,8 @@
 //! What a Session is: where, with whom, under which policy, from what.
 
-use super::{Failure, Usage, payload, words};
+use super::{Event, Failure, SessionEvent, Usage, payload, words};
 use crate::Seq;
-use crate::commitment::StoredKey;
+use crate::commitment::{SessionKey, StoredKey};
 use crate::digest::Digest;
 use crate::id::{AgentName, CallId, ModelName, RequestId, SessionId};
 use crate::text::as_text;
@@ -178,4 +178,24 @@ payload! {
         /// The model of the next turn.
         model: ModelName,
     } texts {}
+}
+
+impl Event {
+    /// The key that the event begins a Session with; `None` for an event that begins none.
+    pub fn stored_key(&self) -> Option<&StoredKey> {
+        match self {
+            Self::Session(SessionEvent::Created(created)) => Some(&created.key),
+            Self::Session(SessionEvent::Forked(forked)) => Some(&forked.key),
+            _ => None,
+        }
+    }
+
+    /// Puts a key into an event that begins a Session; any other event stays as it is.
+    pub fn set_key(&mut self, key: SessionKey) {
+        match self {
+            Self::Session(SessionEvent::Created(created)) => created.key = key.into(),
+            Self::Session(SessionEvent::Forked(forked)) => forked.key = key.into(),
+            _ => {}
+        }
+    }
 }

@@ -2,8 +2,8 @@
 
 use super::material::{admitted, begin, created, draft, forked, session, story, two, whole};
 use super::{Outcome, hold};
+use crate::append_rules::fork_at;
 use crate::log::{AppendError, Draft, EventLog};
-use crate::placing::fork_at;
 use annals_core::event::{SessionCreated, SessionEvent};
 use annals_core::{Digest, Event, Seq, SessionKey, StoredKey};
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 use super::line::{Ancestor, Header, Line, key_for};
 use super::verify::{Flaw, VerifyReport, verify_file};
-use super::{Progress, Tell};
+use super::{OnProgress, Progress};
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::exported::{Unprovable, digest_of_line};
 use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
@@ -99,7 +99,7 @@ pub enum ImportError {
 ///
 /// # Errors
 /// [`ImportError::Unsound`] with every damage; see [`ImportError`].
-pub async fn import_file(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported, ImportError> {
+pub async fn import_file(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) -> Result<Imported, ImportError> {
     let report = verify_file(&mut BufReader::new(std::fs::File::open(path)?), None, tell)?;
     if !report.is_sound() {
         return Err(ImportError::Unsound(Box::new(report)));
@@ -115,7 +115,7 @@ pub async fn import_file(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Res
 pub async fn import(
     log: &dyn EventLog,
     source: &mut (dyn BufRead + Send),
-    tell: Tell<'_>,
+    tell: OnProgress<'_>,
 ) -> Result<Imported, ImportError> {
     let mut import = Import { log, imported: Imported::default(), section: None, gathered: Vec::new() };
     let (mut progress, mut bytes, mut line) = (Progress::default(), Vec::new(), 0);
@@ -253,9 +253,9 @@ impl<'a> Import<'a> {
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
         let (session, seq, found) = (draft.session, draft.expected, draft.digest.unwrap_or(Digest([0; 32])));
-        let standing = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
-        let standing = standing.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
-        ImportError::Diverged { line, session, seq, expected: standing.map(|slice| slice.batch.digest), found }
+        let ownership = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
+        let ownership = ownership.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
+        ImportError::Diverged { line, session, seq, expected: ownership.map(|slice| slice.batch.digest), found }
     }
 
     /// Ends an export: everything landed, and the head was reached.
