@@ -77,9 +77,9 @@ pub(super) async fn list(past: &SessionAt, until: Seq, name: &str) -> Result<Vec
 /// give back stands there with the reason.
 async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
     let steps = past.steps().await?;
-    let before = steps.steps.partition_point(|step| step.seq < until);
+    let before = steps.requests.partition_point(|step| step.seq < until);
     let mut requests = Vec::new();
-    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+    each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
         let (mut json, lacks) = match built {
             Ok((request, lacks)) => (request.to_json(), lacks),
             Err(error) => (json!({ "error": error.to_string() }), BTreeSet::new()),
@@ -104,8 +104,8 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
 /// When the log cannot be read.
 pub async fn bodies(past: &SessionAt, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
     let steps = past.steps().await?;
-    let before = steps.steps.partition_point(|step| step.seq < until);
-    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+    let before = steps.requests.partition_point(|step| step.seq < until);
+    each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
         let body = match built {
             Ok((request, lacks)) => json!({
                 "seq": step.seq, "purpose": step.purpose, "agent": request.agent, "lacks": lacks,

@@ -9,7 +9,7 @@ mod words;
 
 pub use holds::{Missed, Reason, Through};
 
-use super::{AskError, Fact, SessionAt, Step, Steps};
+use super::{AskError, Fact, IndexedRequest, RequestIndex, SessionAt};
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, Purpose, SessionEvent, StepEvent,
 };
@@ -106,7 +106,7 @@ fn changes(event: &Event) -> Option<LeftBy> {
 
 struct Fold<'a> {
     past: &'a SessionAt,
-    steps: &'a Steps,
+    steps: &'a RequestIndex,
     holds: Holds<'a>,
     history: History,
     epochs: Epochs,
@@ -156,12 +156,12 @@ async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> R
 }
 
 /// Which requests carried it: the turn requests between entering and leaving.
-fn carried(stay: &mut Stay, steps: &Steps, until: Seq) {
+fn carried(stay: &mut Stay, steps: &RequestIndex, until: Seq) {
     let from = stay.entered.seq;
     let until = stay.left.as_ref().map_or(until, |left| left.fact.seq);
-    let within = |step: &&Step| step.seq >= from && step.seq < until;
+    let within = |step: &&IndexedRequest| step.seq >= from && step.seq < until;
     // A configuration enters with the request that names it, so that this one is within.
-    let entering = steps.steps.iter().find(|step| step.seq == from);
+    let entering = steps.requests.iter().find(|step| step.seq == from);
     let first = entering.or(steps.first_after(from)).filter(within);
     stay.first = first.map(|step| step.number);
     stay.last = first.and_then(|_| steps.last_before(until)).filter(within).map(|step| step.number).or(stay.first);

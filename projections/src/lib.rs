@@ -24,8 +24,11 @@ mod messages;
 mod permissions;
 mod profiles;
 mod request;
+mod request_index;
 mod requests;
 mod session;
+mod statistics;
+mod timeline;
 mod transcript;
 mod usage;
 mod view;
@@ -48,8 +51,14 @@ pub use request::{
     Block, BuildError, LAST_STEP, PRUNED, Request, RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult,
     rebuild, wrapped,
 };
+pub use request_index::{IndexedRequest, RequestEnd, RequestIndex};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
+pub use statistics::{Statistics, StatisticsSummary, ToolCount};
+pub use timeline::{
+    CallQuestion, CallResult, CompactionOutcome, EntryKind, Timeline, TimelineCall, TimelineCompaction, TimelineEntry,
+    TimelineNote, TurnSummary,
+};
 pub use transcript::{Transcript, TranscriptItem};
 pub use usage::{Unpriced, UsageTotals};
 pub use view::SessionView;

@@ -1,6 +1,6 @@
 //! The spans of a request, each with the event that put it there.
 
-use crate::{Step, Steps};
+use crate::{IndexedRequest, RequestIndex};
 use annals_core::event::{Purpose, ToolDefinition};
 use annals_core::{AgentName, Blobs, Digest, ModelName, NoBlobs, Seq, canonical};
 use annals_projections::{Block, Body, Content, PRUNED, Request, Role, SessionView};
@@ -173,7 +173,7 @@ fn makers(view: &SessionView) -> BTreeMap<Seq, Maker> {
 }
 
 /// Every span of a request, in the order in which it is sent.
-pub(super) fn spans(request: &Request, view: &SessionView, step: &Step, steps: &Steps) -> Vec<Span> {
+pub(super) fn spans(request: &Request, view: &SessionView, step: &IndexedRequest, steps: &RequestIndex) -> Vec<Span> {
     let mut spans = system(request, step, steps);
     let makers = makers(view);
     for (number, message) in request.messages.iter().enumerate() {
@@ -214,7 +214,7 @@ pub(super) fn spans(request: &Request, view: &SessionView, step: &Step, steps: &
     spans
 }
 
-fn system(request: &Request, step: &Step, steps: &Steps) -> Vec<Span> {
+fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec<Span> {
     let mut spans = Vec::new();
     for (number, system) in request.system.iter().enumerate() {
         let mut from = 0;
@@ -251,7 +251,7 @@ fn of_block(
     role: Role,
     makers: &BTreeMap<Seq, Maker>,
     purpose: Purpose,
-    step: &Step,
+    step: &IndexedRequest,
     (number, piece): (usize, usize),
 ) -> Span {
     let seq = block.seq();
