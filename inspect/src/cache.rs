@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 
 /// What a provider's cache could keep of a Session's requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cached {
     /// Every turn request, oldest first.
     pub requests: Vec<Shared>,
@@ -33,6 +34,7 @@ pub struct Cached {
 
 /// One request beside the one before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shared {
     /// Which request.
     pub step: IndexedRequest,
@@ -62,6 +64,7 @@ pub struct Shared {
 
 /// How much of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measure {
     /// Bytes of the blocks' canonical JSON.
     pub bytes: u64,
@@ -73,6 +76,7 @@ pub struct Measure {
 
 /// A prefix that could have been kept and was not.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Break {
     /// Why.
     pub cause: Cause,

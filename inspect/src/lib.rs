@@ -16,6 +16,8 @@ pub mod goldens;
 pub mod prove;
 mod questions;
 mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod session_at;
 pub mod timeline;
 pub mod view_diff;

@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 /// A fact that an answer needs and the log does not hold: the agent that it was imported from did not record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Lack {
     /// The request itself.

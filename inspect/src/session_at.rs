@@ -34,6 +34,7 @@ pub struct SessionAt {
 
 /// Where and when something became a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fact {
     /// Its place.
     pub seq: Seq,

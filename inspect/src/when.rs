@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 /// Where and when a text was in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct When {
     /// The text.
     pub text: String,
@@ -32,6 +33,7 @@ pub struct When {
 
 /// A place that held the text in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sighting {
     /// The event whose text it is.
     pub fact: Fact,
@@ -45,6 +47,7 @@ pub struct Sighting {
 
 /// A time in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stay {
     /// The event with which it entered.
     pub entered: Fact,
@@ -58,6 +61,7 @@ pub struct Stay {
 
 /// How something left the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
     /// The event.
     #[serde(flatten)]
@@ -68,6 +72,7 @@ pub struct Left {
 
 /// What took something out of the model's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftBy {
     /// A compaction covered it.

@@ -16,6 +16,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The provenance of one request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
     /// Which request.
     pub step: IndexedRequest,
@@ -33,6 +34,7 @@ pub struct Why {
 
 /// A span of a request and where it came from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin {
     /// What is sent.
     #[serde(flatten)]

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Files changed, with lines added and removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileTotals {
     /// How many files differ.
     pub files: u64,

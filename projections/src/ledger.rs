@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a compaction ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum LedgerOutcome {
     /// It began and did not end.
@@ -38,6 +39,7 @@ pub enum LedgerOutcome {
 
 /// One compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LedgerEntry {
     /// The Seq of its start; of its end when an import recorded no start.
     pub seq: Seq,

@@ -17,7 +17,7 @@ mod compaction;
 mod epochs;
 mod history;
 mod inbox;
-mod json;
+pub mod json;
 mod ledger;
 mod message;
 mod messages;

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a request ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RequestEnd {
     /// The event that ended the answer or the attempt.
     pub seq: Seq,
@@ -24,6 +25,7 @@ pub struct RequestEnd {
 
 /// One request: recorded as `request.sent`, or, where an import lacks that, the one before a `step.started`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct IndexedRequest {
     /// From 1.
     pub number: u64,

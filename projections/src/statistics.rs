@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// How often a tool was called.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolCount {
     /// All calls.
     pub calls: u64,
@@ -70,6 +71,7 @@ pub struct Statistics {
 
 /// The counts of [`Statistics`] as `annals replay --json` shows them.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct StatisticsSummary {
     /// Number of events.
     pub events: u64,

@@ -10,6 +10,7 @@ use std::collections::BTreeSet;
 
 /// How two requests differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// The first.
     pub a: IndexedRequest,
@@ -27,6 +28,7 @@ pub struct Requests {
 
 /// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct First {
     /// The part of the first request; `None` where it has ended.
     pub a: Option<String>,
@@ -40,6 +42,7 @@ pub struct First {
 
 /// A part that is not the same in both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// Its name in the first: `system 0`, `message 3`, `tools`; `None` when it is not there.
     pub a: Option<String>,

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 /// Who acted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum Actor {
     /// The user.
@@ -33,6 +34,7 @@ pub enum Actor {
 
 /// What kind of thing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sort {
     /// The agent's own system text.
@@ -83,6 +85,7 @@ pub(super) enum Set {
 
 /// A stretch of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// The part of the request, as its digests name them: `system 0`, `message 3`, `tools`, `options`.
     pub part: String,

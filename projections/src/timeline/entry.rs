@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// One entry of a timeline.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelineEntry {
     /// The event that it begins with.
     pub seq: Seq,
@@ -27,6 +28,7 @@ pub struct TimelineEntry {
 
 /// The kinds of entries.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EntryKind {
     /// An input was promoted while the model was idle: what follows answers it.
@@ -81,6 +83,7 @@ pub enum EntryKind {
 
 /// A tool call and its result.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelineCall {
     /// Its id.
     pub call: CallId,
@@ -96,6 +99,7 @@ pub struct TimelineCall {
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallResult {
     /// Completed, failed, interrupted or exhausted.
     pub outcome: ToolOutcome,
@@ -115,6 +119,7 @@ pub struct CallResult {
 
 /// A permission question about a call.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CallQuestion {
     /// Its id.
     pub permission: PermissionId,
@@ -128,6 +133,7 @@ pub struct CallQuestion {
 
 /// A compaction and its outcome.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimelineCompaction {
     /// Who asked for it.
     pub reason: CompactionReason,
@@ -145,6 +151,7 @@ pub struct TimelineCompaction {
 
 /// How a compaction ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum CompactionOutcome {
     /// A summary replaced older history.
@@ -155,6 +162,7 @@ pub enum CompactionOutcome {
 
 /// What the model did since a turn began.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnSummary {
     /// When the turn began.
     pub began: Time,

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 /// A fact that a timeline shows in a line.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum TimelineNote {
     /// The session continues another one.

@@ -3,23 +3,24 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::schema::{VIEWS, named};
 use annals_core::Kind;
+use annals_inspect::schema::{ANSWERS, named};
+use annals_inspect::views;
 use std::io::Write;
 
-/// Prints the JSON Schema of a view (`history`), of a kind of event (`tool.called`), or of all views (`all`).
+/// Print the JSON Schema of a view (`history`), of an answer (`why`), of a kind of event (`tool.called`), or of all views (`all`).
 ///
-/// Without NAME, lists the names.
+/// Without NAME, list the names.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// A view, a kind of event, or `all`.
+    /// A view, an answer, a kind of event, or `all`.
     #[arg(value_name = "NAME", value_parser = name)]
     name: Option<String>,
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
     let kinds = Kind::ALL.iter().map(|kind| kind.name());
-    VIEWS.iter().copied().chain(std::iter::once("all")).chain(kinds)
+    views::NAMES.iter().chain(&ANSWERS).copied().chain(std::iter::once("all")).chain(kinds)
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -13,7 +13,11 @@ pub fn wrong(schema: &Value, value: &Value) -> Option<String> {
         "$schema" | "title" | "description" => None,
         "const" => (rule != value).then(|| format!("{value} is not {rule}")),
         "enum" => (!rule.as_array()?.contains(value)).then(|| format!("{value} is none of {rule}")),
-        "type" => (!is(rule.as_str()?, value)).then(|| format!("{value} is no {rule}")),
+        "type" => {
+            let kinds = rule.as_array().map_or_else(|| vec![rule], |kinds| kinds.iter().collect());
+            (!kinds.iter().any(|kind| is(kind.as_str().unwrap_or_default(), value)))
+                .then(|| format!("{value} is no {rule}"))
+        }
         "minimum" => value
             .as_f64()
             .filter(|number| *number < rule.as_f64().unwrap_or(f64::MIN))
