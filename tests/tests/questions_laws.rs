@@ -260,7 +260,7 @@ async fn a_certificate_names_the_request_whose_body_differs() {
     let own = eventful().await;
     let log: Arc<dyn EventLog> = own.log.clone();
     let found = Report::new(certify(&log, "own.jsonl").await.unwrap());
-    assert_eq!(found.sessions[0].bodies.len(), own.past().await.steps().await.unwrap().steps.len());
+    assert_eq!(found.sessions[0].bodies.len(), own.past().await.steps().await.unwrap().requests.len());
     let mut other = found.clone();
     other.sessions[0].bodies[2] = found.sessions[0].head;
     let whats = |differences: Vec<annals_inspect::certify::Difference>| -> Vec<String> {
@@ -302,7 +302,7 @@ async fn the_index_of_requests_resumes_from_a_saved_one_and_is_the_same() {
     let until = log.head(session).await.unwrap().unwrap().next;
     let with = |until| SessionAt::new(Arc::clone(&log), Some(cache.clone()), session, until);
     let scratch = SessionAt::new(Arc::clone(&log), None, session, until).steps().await.unwrap();
-    assert_eq!(scratch.steps.len(), 700);
+    assert_eq!(scratch.requests.len(), 700);
     assert_eq!(with(until).steps().await.unwrap(), scratch);
     let saved = cache.nearest(session, Fold { name: "steps", version: 1 }, until);
     assert_eq!(saved.map(|saved| saved.seq), Some(until));
