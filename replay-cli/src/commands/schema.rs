@@ -8,9 +8,10 @@ use annals_inspect::schema::{ANSWERS, named};
 use annals_inspect::views;
 use std::io::Write;
 
-/// Print the JSON Schema of a view (`history`), of an answer (`why`), of a kind of event (`tool.called`), or of all views (`all`).
+/// Print the JSON Schema of a view, an answer or a kind of event.
 ///
-/// Without NAME, list the names.
+/// NAME is a view (`history`), an answer (`why`), a kind of event (`tool.called`), or `all` for all views. Without NAME,
+/// lists the names.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// A view, an answer, a kind of event, or `all`.
