@@ -290,7 +290,7 @@ fn answers_are_json_of_their_schemas() {
             serde_json::from_str(&answer.out).unwrap_or_else(|_| panic!("{arguments:?}: {}", answer.remarks))
         };
         of_its_schema("why", log, &json(&["why", &file]));
-        of_its_schema("when", log, &json(&["when", "the", &file]));
+        of_its_schema("when", log, &json(&["when", &file, "the"]));
         of_its_schema("cache", log, &json(&["cache", &file]));
         of_its_schema("diff", log, &json(&["diff", &file, &fixture(LOGS[0])]));
         of_its_schema("diff-requests", log, &json(&["diff", &file, "--steps", "1", "2"]));
