@@ -221,3 +221,6 @@ impl Projection for History {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

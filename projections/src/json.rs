@@ -14,7 +14,7 @@ pub use session::{
     UsageJson,
 };
 
-use crate::message::Message;
+use crate::message::{Content, Message};
 use crate::messages::Messages;
 use crate::{Epochs, History, Inbox, Request, SessionInfo, Transcript, UsageTotals};
 use alloc::borrow::{Cow, ToOwned};
@@ -80,6 +80,12 @@ fn value(json: impl Serialize) -> Value {
 impl ToJson for Message {
     fn to_json(&self, blobs: &dyn Blobs) -> Value {
         value(MessageJson::of(self, false, false, blobs))
+    }
+}
+
+impl ToJson for Content {
+    fn to_json(&self, blobs: &dyn Blobs) -> Value {
+        value(ContentJson::of(self, blobs))
     }
 }
 

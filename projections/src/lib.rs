@@ -15,6 +15,8 @@ mod catalogue;
 mod changed;
 mod compaction;
 mod epochs;
+#[cfg(test)]
+mod facts;
 mod history;
 mod inbox;
 pub mod json;

@@ -214,7 +214,8 @@ impl<'a> MessageJson<'a> {
 }
 
 impl<'a> ContentJson<'a> {
-    fn of(content: &'a Content, blobs: &dyn Blobs) -> Self {
+    /// A piece of an answer.
+    pub fn of(content: &'a Content, blobs: &dyn Blobs) -> Self {
         let whole = |text: &'a Text| text.resolve(blobs);
         match content {
             Content::Text { text, .. } => Self::Text { text: whole(text) },
