@@ -2,13 +2,14 @@
 
 use super::changed::{changed_here, is_of};
 use super::recalled::{first_model, first_prompt, recall};
+use super::recognise::RecogniseError;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::sink::{ForkPoint, ImportSink, ReadSourceError, ReceiverGone, SourceItem};
 use super::{ImportOptions, ImportProgress, ImportSource};
 use annals_core::event::SessionEvent;
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
-use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError};
+use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError, exchange};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::hash_map::Entry;
@@ -27,27 +28,44 @@ const TOGETHER: usize = 256;
 /// How much text may be on its way from the reader to the log, in KiB.
 const TEXT_MAX: u32 = 64 * 1024;
 
-/// An import could not go on. What was appended before stands; import again to continue.
+/// An import stopped. What was appended before it remains; import again to continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceImportError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] ReadSourceError),
-    /// It is an export of ours: append its Batches with `annals_store::exchange::import`, which proves each.
-    #[error("{}: an export of annals, whose batches are appended as they are", path.display())]
-    Own {
-        /// Which.
+    /// The file is not recognised, or its sessions cannot be listed.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// An export of Annals cannot be imported: it cannot be read, does not verify (nothing was appended), or the log refused it.
+    #[error("{}: {source}", path.display())]
+    Export {
+        /// The export.
         path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<exchange::ImportError>,
     },
     /// The log cannot be read.
     #[error("the log could not be read: {0}")]
     Log(#[from] ReadError),
-    /// A blob could not be kept.
-    #[error("an original could not be kept: {0}")]
+    /// A record that loses something could not be stored as a blob.
+    #[error("an original could not be stored: {0}")]
     Keep(#[source] AppendError),
-    /// The reading thread ended unexpectedly.
+    /// The thread that reads the source panicked.
     #[error("reading the source ended unexpectedly: {0}")]
     Reader(String),
+}
+
+impl SourceImportError {
+    /// Whether only this source is at fault, so that others can still be imported.
+    pub fn is_of_source(&self) -> bool {
+        match self {
+            Self::Source(_) | Self::Recognise(_) => true,
+            Self::Export { source, .. } => !matches!(**source, exchange::ImportError::Append { .. }),
+            Self::Log(_) | Self::Keep(_) | Self::Reader(_) => false,
+        }
+    }
 }
 
 /// Reads a source once; `only` chooses sessions of it, with their branches.
@@ -229,7 +247,7 @@ impl<'a> Driver<'a> {
                 }
                 .at(line, None);
             }
-            SourceItem::Progress { done, total } => progress(ImportProgress::Bytes { done, total }),
+            SourceItem::Progress { done, total } => progress(ImportProgress::Bytes { done, total: Some(total) }),
         }
         Ok(())
     }

@@ -12,10 +12,12 @@ mod claude;
 mod codex;
 mod discover;
 mod drive;
+mod exports;
 mod follow;
 mod foreign;
 mod identity;
 mod lines;
+mod listing;
 mod opencode;
 mod recalled;
 mod recognise;
@@ -30,6 +32,7 @@ pub use drive::SourceImportError;
 pub use follow::ImportFollower;
 pub use identity::{Editions, IMPORTER};
 pub use lines::{LINE_MAX, TORN};
+pub use listing::list_sessions;
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 pub use report::{ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
 pub use sink::ReadSourceError;
@@ -70,9 +73,9 @@ pub enum ImportProgress<'a> {
     },
     /// How far reading the source is: in bytes of a file, in Sessions of a database.
     Bytes {
-        /// What was read.
+        /// What was read so far.
         done: u64,
-        /// All of it.
-        total: u64,
+        /// What `done` will be in the end, if known.
+        total: Option<u64>,
     },
 }

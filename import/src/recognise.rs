@@ -23,7 +23,7 @@ pub enum SourceForm {
     CodexRollout,
     /// A Claude Code transcript.
     ClaudeTranscript,
-    /// An export of our own: its Batches are appended as they are, which the store does (`annals_store::exchange`).
+    /// An export of Annals: verified, then its batches are appended unchanged.
     Annals,
 }
 

@@ -135,6 +135,22 @@ impl ImportReport {
             || self.sessions.iter().any(SessionReport::is_bad_news)
     }
 
+    /// Replaces every text that comes from a source: titles, reasons, names of losses and damage. For redaction.
+    pub fn map_texts(&mut self, map: &mut dyn FnMut(&str) -> String) {
+        for session in &mut self.sessions {
+            session.title = session.title.as_deref().map(&mut *map);
+            if let ImportOutcome::Failed { reason, .. } = &mut session.outcome {
+                *reason = map(reason);
+            }
+            for losses in [&mut session.losses, &mut session.damage] {
+                let before = std::mem::take(losses);
+                *losses = before.into_iter().map(|(what, loss)| (map(&what), loss)).collect();
+            }
+        }
+        let damage = std::mem::take(&mut self.damage);
+        self.damage = damage.into_iter().map(|((path, what), loss)| ((path, map(&what)), loss)).collect();
+    }
+
     /// Adds another import to this one.
     pub fn extend(&mut self, other: Self) {
         self.sessions.extend(other.sessions);

@@ -2,6 +2,7 @@
 
 use super::changed::is_of;
 use super::drive::{SourceImportError, once};
+use super::exports::import_export;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::{ImportOptions, ImportProgress, ImportSource, SourceForm};
 use annals_store::EventLog;
@@ -22,7 +23,7 @@ pub async fn import(
     progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
 ) -> Result<ImportReport, SourceImportError> {
     if source.form == SourceForm::Annals {
-        return Err(SourceImportError::Own { path: source.path.clone() });
+        return import_export(&**log, &source.path, progress).await;
     }
     let mut editions = options.editions.clone();
     let mut report = ImportReport::default();
