@@ -6,23 +6,23 @@ mod provider;
 mod source;
 mod tool;
 
-pub use argument::{Aside, CrashPoint, Input, Revert, Skill};
-pub use provider::{Answer, Attempt, Call, Failing};
-pub use source::{Codec, Source};
-pub use tool::{Given, Reply, Tool};
+pub use argument::{CrashPoint, DeclaredSkill, InputScript, RevertAction, SettleTarget};
+pub use provider::{AnswerScript, AttemptScript, CallScript, FailureScript};
+pub use source::{DeclaredCodec, DeclaredSource};
+pub use tool::{CallResult, DeclaredTool, ReplyScript};
 
-use super::reader::{At, unknown};
-use super::{Invalid, Pattern};
+use super::reader::{JsonAt, unknown};
+use super::{Invalid, ViewPattern};
 use crate::names::model_name;
 use annals_core::{AgentName, InputId, Key, ModelName};
-use nested::Within;
+use nested::Nesting;
 use serde_json::Value;
 
 /// One thing that happens.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Declares a Context Source, or redefines the one with that key.
-    Source(Box<Source>),
+    Source(Box<DeclaredSource>),
     /// The source now loads this value.
     Set {
         /// Which source.
@@ -35,7 +35,7 @@ pub enum Action {
     /// The contribution's scope closes.
     Unregister(Key),
     /// A skill of the Location, new or changed.
-    Skill(Skill),
+    Skill(DeclaredSkill),
     /// A skill goes.
     Unskill(String),
     /// A file of the scenario's own tree, new or changed.
@@ -59,25 +59,25 @@ pub enum Action {
     /// The Session moves to another directory.
     Move(String),
     /// An input is admitted; nothing runs.
-    Admit(Input),
+    Admit(InputScript),
     /// A pending input is withdrawn.
     Cancel(InputId),
     /// What the provider answers next, after what it already has to answer.
-    Provider(Vec<Attempt>),
+    Provider(Vec<AttemptScript>),
     /// A tool is declared, or replaced.
-    Tool(Box<Tool>),
+    Tool(Box<DeclaredTool>),
     /// A tool's registration closes.
     Untool(String),
     /// What the user answers to the next permission questions.
-    Replies(Vec<Reply>),
+    Replies(Vec<ReplyScript>),
     /// The Session is resumed and runs until it is idle.
     Run,
     /// An input is admitted, then the Session runs until it is idle.
-    Prompt(Input),
+    Prompt(InputScript),
     /// Compaction is asked for and run.
     Compact,
     /// A revert is staged, cleared or committed.
-    Revert(Revert),
+    Revert(RevertAction),
     /// A user message is pinned, or its pin ends.
     Pin {
         /// The n-th one.
@@ -102,7 +102,7 @@ pub enum Action {
     /// Later actions go to this Session.
     Session(String),
     /// Work beside the turns begins, and comes to its end; an addition to `fixtures/scenarios/FORMAT.md`.
-    Settle(Aside),
+    Settle(SettleTarget),
     /// What runs is interrupted.
     Interrupt,
     /// Every process-local object is dropped, and the store opened again.
@@ -116,13 +116,13 @@ pub enum Action {
         /// The index in the script of the action that holds it.
         action: usize,
         /// What is asked of each view, by the name of the view.
-        views: Vec<(View, Pattern)>,
+        views: Vec<(ViewName, ViewPattern)>,
     },
 }
 
 /// A view that `expect` can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum View {
+pub enum ViewName {
     /// Agent, model, Location, title, status, revert.
     Session,
     /// What the model would see next.
@@ -149,21 +149,21 @@ pub enum View {
     Files,
 }
 
-impl View {
+impl ViewName {
     /// Every view, in the order of `fixtures/scenarios/FORMAT.md`.
-    pub const ALL: &'static [(&'static str, View)] = &[
-        ("session", View::Session),
-        ("history", View::History),
-        ("transcript", View::Transcript),
-        ("baseline", View::Baseline),
-        ("snapshot", View::Snapshot),
-        ("pending", View::Pending),
-        ("epochs", View::Epochs),
-        ("requests", View::Requests),
-        ("usage", View::Usage),
-        ("runs", View::Runs),
-        ("events", View::Events),
-        ("files", View::Files),
+    pub const ALL: &'static [(&'static str, ViewName)] = &[
+        ("session", ViewName::Session),
+        ("history", ViewName::History),
+        ("transcript", ViewName::Transcript),
+        ("baseline", ViewName::Baseline),
+        ("snapshot", ViewName::Snapshot),
+        ("pending", ViewName::Pending),
+        ("epochs", ViewName::Epochs),
+        ("requests", ViewName::Requests),
+        ("usage", ViewName::Usage),
+        ("runs", ViewName::Runs),
+        ("events", ViewName::Events),
+        ("files", ViewName::Files),
     ];
 
     /// Its name.
@@ -210,12 +210,12 @@ pub const ACTIONS: &[&str] = &[
 ];
 
 /// Reads the script.
-pub(super) fn list(at: &At<'_>) -> Result<Vec<Action>, Invalid> {
-    at.items()?.iter().enumerate().map(|(index, at)| Action::read(at, Within::script(index))).collect()
+pub(super) fn list(at: &JsonAt<'_>) -> Result<Vec<Action>, Invalid> {
+    at.items()?.iter().enumerate().map(|(index, at)| Action::read(at, Nesting::script(index))).collect()
 }
 
 impl Action {
-    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+    fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.object()?;
         let (name, argument) = match fields.iter().collect::<Vec<_>>().as_slice() {
             [(name, value)] => (name.as_str(), at.child(name, value)),
@@ -232,17 +232,17 @@ impl Action {
         Self::argument(name, &argument, within)
     }
 
-    fn argument(name: &str, at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+    fn argument(name: &str, at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let text = |what: &str| at.name(what).map(str::to_owned);
         Ok(match name {
-            "source" => Self::Source(Box::new(Source::read(at, within)?)),
+            "source" => Self::Source(Box::new(DeclaredSource::read(at, within)?)),
             "set" => {
                 let fields = at.fields(&["key", "value"])?;
                 Self::Set { key: fields.need("key")?.parsed()?, value: fields.need("value")?.value.clone() }
             }
             "unavailable" => Self::Unavailable(at.parsed()?),
             "unregister" => Self::Unregister(at.parsed()?),
-            "skill" => Self::Skill(Skill::read(at)?),
+            "skill" => Self::Skill(DeclaredSkill::read(at)?),
             "unskill" => Self::Unskill(text("the name of a skill")?),
             "file" => {
                 let fields = at.fields(&["path", "content"])?;
@@ -254,18 +254,18 @@ impl Action {
             "agent" => Self::Agent(AgentName(text("an agent")?)),
             "model" => Self::Model(model_name(at.text()?).map_err(|reason| at.invalid(reason))?),
             "move" => Self::Move(at.absolute()?),
-            "admit" => Self::Admit(Input::read(at)?),
+            "admit" => Self::Admit(InputScript::read(at)?),
             "cancel" => Self::Cancel(InputId(text("an input id")?)),
             "provider" => {
-                Self::Provider(at.items()?.iter().map(|at| Attempt::read(at, within)).collect::<Result<_, _>>()?)
+                Self::Provider(at.items()?.iter().map(|at| AttemptScript::read(at, within)).collect::<Result<_, _>>()?)
             }
-            "tool" => Self::Tool(Box::new(Tool::read(at, within)?)),
+            "tool" => Self::Tool(Box::new(DeclaredTool::read(at, within)?)),
             "untool" => Self::Untool(text("the name of a tool")?),
-            "replies" => Self::Replies(at.items()?.iter().map(Reply::read).collect::<Result<_, _>>()?),
+            "replies" => Self::Replies(at.items()?.iter().map(ReplyScript::read).collect::<Result<_, _>>()?),
             "run" => at.word(&[("idle", Self::Run)].map(|(word, _)| (word, ()))).map(|()| Self::Run)?,
-            "prompt" => Self::Prompt(Input::read(at)?),
+            "prompt" => Self::Prompt(InputScript::read(at)?),
             "compact" => at.nothing().map(|()| Self::Compact)?,
-            "revert" => Self::Revert(Revert::read(at)?),
+            "revert" => Self::Revert(RevertAction::read(at)?),
             "pin" | "unpin" => Self::Pin { user: argument::user(at)?, pinned: name == "pin" },
             "fork" => {
                 let fields = at.fields(&["at", "as"])?;
@@ -278,7 +278,7 @@ impl Action {
                 Self::Child { number, name: fields.need("as")?.name("the name of a Session")?.to_owned() }
             }
             "session" => Self::Session(text("the name of a Session")?),
-            "settle" => Self::Settle(Aside::read(at)?),
+            "settle" => Self::Settle(SettleTarget::read(at)?),
             "interrupt" => at.nothing().map(|()| Self::Interrupt)?,
             "restart" => at.nothing().map(|()| Self::Restart)?,
             "crash" => Self::Crash(at.fields(&["at"])?.need("at")?.word(CrashPoint::WORDS)?),

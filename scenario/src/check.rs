@@ -47,7 +47,7 @@ fn visit(
     path: &str,
     see: &mut dyn FnMut(&str, &Action) -> Result<(), Invalid>,
 ) -> Result<(), Invalid> {
-    use super::action::Attempt;
+    use super::action::AttemptScript;
     for (index, action) in actions.iter().enumerate() {
         let path = format!("{path}[{index}]");
         see(&path, action)?;
@@ -56,7 +56,7 @@ fn visit(
             Action::Tool(tool) => visit(&tool.during, &format!("{path}.tool.during"), see)?,
             Action::Provider(attempts) => {
                 for (at, attempt) in attempts.iter().enumerate() {
-                    if let Attempt::Answer(answer) = attempt {
+                    if let AttemptScript::Answer(answer) = attempt {
                         visit(&answer.during, &format!("{path}.provider[{at}].during"), see)?;
                     }
                 }

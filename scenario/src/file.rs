@@ -13,15 +13,15 @@ pub struct Scenario {
     /// A sentence: what it shows.
     pub name: String,
     /// Where the first Session begins, and with whom.
-    pub session: Start,
+    pub session: InitialSession,
     /// What switches do to the Context Epoch.
     pub policy: Policy,
     /// The declared agents; any other one exists without system text, rules and step limit.
-    pub agents: BTreeMap<AgentName, Agent>,
-    /// The declared models; any other one has [`Model::default`].
-    pub models: BTreeMap<ModelName, Model>,
+    pub agents: BTreeMap<AgentName, DeclaredAgent>,
+    /// The declared models; any other one has [`DeclaredModel::default`].
+    pub models: BTreeMap<ModelName, DeclaredModel>,
     /// The settings of compaction.
-    pub compaction: Compaction,
+    pub compaction: CompactionSpec,
     /// The built-in Context Sources that are on.
     pub builtins: BTreeSet<Builtin>,
     /// Whether the files of steps are captured, so that a revert can put them back; an addition to
@@ -37,7 +37,7 @@ pub struct Scenario {
 
 /// How the first Session begins.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
+pub struct InitialSession {
     /// Absolute path of its Location.
     pub location: String,
     /// The selected agent.
@@ -48,7 +48,7 @@ pub struct Start {
 
 /// A declared agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agent {
+pub struct DeclaredAgent {
     /// Its own system text.
     pub system: Option<String>,
     /// How many steps one activity may take.
@@ -59,7 +59,7 @@ pub struct Agent {
 
 /// A declared model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct DeclaredModel {
     /// Context limit in tokens.
     pub context: u64,
     /// Output limit in tokens.
@@ -70,7 +70,7 @@ pub struct Model {
 
 /// The settings of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compaction {
+pub struct CompactionSpec {
     /// Whether a request that is too large is compacted.
     pub auto: bool,
     /// Whether old tool outputs are cleared before a summary is made.
@@ -102,19 +102,19 @@ pub const BUILTINS: &[(&str, Builtin)] = &[
     ("skills", Builtin::Skills),
 ];
 
-impl Default for Start {
+impl Default for InitialSession {
     fn default() -> Self {
         Self { location: "/project".to_owned(), agent: "build".into(), model: "test/alpha".into() }
     }
 }
 
-impl Default for Model {
+impl Default for DeclaredModel {
     fn default() -> Self {
         Self { context: 200_000, output: 32_000, system_messages: SystemMessages::Native }
     }
 }
 
-impl Default for Compaction {
+impl Default for CompactionSpec {
     fn default() -> Self {
         Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000 }
     }

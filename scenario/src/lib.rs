@@ -6,8 +6,8 @@
 
 pub mod action;
 mod check;
-mod death;
-mod dying;
+mod crash;
+mod crashing_log;
 pub mod file;
 mod json;
 mod load;
@@ -25,11 +25,11 @@ mod world;
 
 pub use action::Action;
 pub use file::Scenario;
-pub use pattern::{Captures, Mismatch, Pattern, judge};
+pub use pattern::{CapturedViews, Mismatch, ViewPattern, judge};
 pub use player::{Backend, PlayError, play};
 pub use record::{RecordError, record};
-pub use report::{Failure, Outcome, Report};
-pub use start::START;
+pub use report::{FailedExpectation, ScenarioOutcome, ScenarioReport};
+pub use start::STARTER;
 pub use template::Template;
 
 use std::path::PathBuf;

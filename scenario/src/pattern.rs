@@ -6,39 +6,39 @@ mod same;
 mod tests;
 
 use super::Invalid;
-use super::reader::{At, unknown};
+use super::reader::{JsonAt, unknown};
 use annals_core::canonical;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 pub use judge::judge;
-pub use same::Same;
+pub use same::SameAs;
 
 /// What was captured so far: all views, by label.
-pub type Captures = BTreeMap<String, Value>;
+pub type CapturedViews = BTreeMap<String, Value>;
 
 /// A pattern as `fixtures/scenarios/FORMAT.md` defines it: a partial object, a list item by item, a value, or one of
 /// the special objects.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pattern {
+pub enum ViewPattern {
     /// `{"$any": true}`: any value.
     Any,
     /// `{"$contains": p}`: a text that holds the text `p`, or a list with an item that matches `p`.
-    Contains(Box<Pattern>),
+    Contains(Box<ViewPattern>),
     /// `{"$length": n}`: so many items, fields or characters.
     Length(u64),
     /// `{"$absent": true}`: the field must not exist.
     Absent,
     /// `{"$not": p}`: does not match `p`, or does not exist.
-    Not(Box<Pattern>),
+    Not(Box<ViewPattern>),
     /// `{"$same": "label.path"}`: equal to what was captured.
-    Same(Same),
+    Same(SameAs),
     /// `{"$only": [p, ...]}`: of a list, the items with the `type` of one of these patterns are exactly these, in order.
-    Only(Vec<Pattern>),
+    Only(Vec<ViewPattern>),
     /// An object with at least these fields.
-    Fields(BTreeMap<String, Pattern>),
+    Fields(BTreeMap<String, ViewPattern>),
     /// A list of exactly these items.
-    Items(Vec<Pattern>),
+    Items(Vec<ViewPattern>),
     /// Exactly this text, number, boolean or `null`; numbers by value.
     Value(Value),
 }
@@ -56,24 +56,24 @@ pub struct Mismatch {
 
 const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same", "$only"];
 
-impl Pattern {
+impl ViewPattern {
     /// Reads a pattern that stands alone, as strictly as in a scenario file.
     ///
     /// # Errors
     /// What is wrong in it, and where.
     pub fn parse(value: &Value) -> Result<Self, Invalid> {
-        Self::read(&At::root(value))
+        Self::read(&JsonAt::root(value))
     }
 
     /// Reads a pattern, strictly: an unknown operator, or one with further fields beside it, is an error.
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         match at.value {
             Value::Array(_) => at.items()?.iter().map(Self::read).collect::<Result<_, _>>().map(Self::Items),
             Value::Object(fields) => match fields.keys().find(|name| name.starts_with('$')) {
                 Some(operator) => Self::operator(at, operator, fields),
                 None => {
                     let fields = at.entries()?.into_iter();
-                    let read = |(name, at): (&str, At<'_>)| Ok((name.to_owned(), Self::read(&at)?));
+                    let read = |(name, at): (&str, JsonAt<'_>)| Ok((name.to_owned(), Self::read(&at)?));
                     fields.map(read).collect::<Result<_, _>>().map(Self::Fields)
                 }
             },
@@ -81,7 +81,7 @@ impl Pattern {
         }
     }
 
-    fn operator(at: &At<'_>, name: &str, fields: &Map<String, Value>) -> Result<Self, Invalid> {
+    fn operator(at: &JsonAt<'_>, name: &str, fields: &Map<String, Value>) -> Result<Self, Invalid> {
         if !OPERATORS.contains(&name) {
             return Err(at.invalid(unknown("pattern", name, OPERATORS)));
         }
@@ -103,11 +103,11 @@ impl Pattern {
             "$not" => Ok(Self::Not(Box::new(Self::read(&argument)?))),
             "$only" => Self::only(&argument),
             "$length" => argument.whole().map(Self::Length),
-            _ => argument.name("what `$same` names").map(|path| Self::Same(Same::new(path))),
+            _ => argument.name("what `$same` names").map(|path| Self::Same(SameAs::new(path))),
         }
     }
 
-    fn only(at: &At<'_>) -> Result<Self, Invalid> {
+    fn only(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let items: Vec<Self> = at.items()?.iter().map(Self::read).collect::<Result<_, _>>()?;
         match items.iter().all(|item| item.type_of().is_some()) && !items.is_empty() {
             true => Ok(Self::Only(items)),
@@ -143,7 +143,7 @@ impl Pattern {
     }
 
     /// Every place where `found` is not what the pattern says; empty when it matches. `path` is where `found` stands.
-    pub fn check(&self, path: &str, found: Option<&Value>, captures: &Captures) -> Vec<Mismatch> {
+    pub fn check(&self, path: &str, found: Option<&Value>, captures: &CapturedViews) -> Vec<Mismatch> {
         let mut mismatches = Vec::new();
         // A `$same` that names nothing would turn a `$not` around it true: it is a failure wherever it stands.
         self.unresolved(path, captures, &mut mismatches);
@@ -153,7 +153,7 @@ impl Pattern {
         mismatches
     }
 
-    fn compare(&self, path: &str, found: Option<&Value>, captures: &Captures, out: &mut Vec<Mismatch>) {
+    fn compare(&self, path: &str, found: Option<&Value>, captures: &CapturedViews, out: &mut Vec<Mismatch>) {
         let mismatch = || Mismatch {
             path: path.to_owned(),
             expected: self.to_json(),
@@ -187,14 +187,14 @@ impl Pattern {
         }
     }
 
-    fn matches(&self, found: Option<&Value>, captures: &Captures) -> bool {
+    fn matches(&self, found: Option<&Value>, captures: &CapturedViews) -> bool {
         let mut mismatches = Vec::new();
         self.compare("", found, captures, &mut mismatches);
         mismatches.is_empty()
     }
 
     /// Whether a pattern without places of its own holds.
-    fn holds(&self, value: &Value, captures: &Captures) -> bool {
+    fn holds(&self, value: &Value, captures: &CapturedViews) -> bool {
         match self {
             Self::Any => true,
             Self::Contains(pattern) => match (value, &**pattern) {
@@ -223,7 +223,7 @@ impl Pattern {
         }
     }
 
-    fn unresolved(&self, path: &str, captures: &Captures, out: &mut Vec<Mismatch>) {
+    fn unresolved(&self, path: &str, captures: &CapturedViews, out: &mut Vec<Mismatch>) {
         match self {
             Self::Same(same) if same.resolve(captures).is_none() => {
                 out.push(Mismatch { path: path.to_owned(), expected: self.to_json(), found: same.lacking(captures) });

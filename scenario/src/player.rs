@@ -3,8 +3,8 @@
 use super::action::Action;
 use super::file::Scenario;
 use super::process::Process;
-use super::report::Outcome;
-use super::world::World;
+use super::report::ScenarioOutcome;
+use super::world::ScriptedWorld;
 use annals_runtime::{LogError, Refusal};
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenError, OpenMode};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ pub enum PlayError {
 ///
 /// # Errors
 /// When the store or the system refuses. A failed `expect` is no error but a part of the outcome.
-pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<Outcome, PlayError> {
+pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<ScenarioOutcome, PlayError> {
     if let Backend::Sled(folder) = backend
         && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
     {
@@ -64,46 +64,50 @@ pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<Outcom
 }
 
 struct Player {
-    world: Arc<World>,
+    world: Arc<ScriptedWorld>,
     backend: Backend,
     memory: MemoryLog,
 }
 
 /// A process, and what ends after it.
-struct Life {
+struct RunningProcess {
     process: Arc<Process>,
     events: tokio::runtime::Runtime,
 }
 
 impl Player {
     fn new(scenario: &Scenario, backend: &Backend) -> Self {
-        Self { world: Arc::new(World::new(scenario.clone())), backend: backend.clone(), memory: MemoryLog::new() }
+        Self {
+            world: Arc::new(ScriptedWorld::new(scenario.clone())),
+            backend: backend.clone(),
+            memory: MemoryLog::new(),
+        }
     }
 
-    fn play(self, file: &str) -> Result<Outcome, PlayError> {
-        let mut life = Some(self.begin()?);
+    fn play(self, file: &str) -> Result<ScenarioOutcome, PlayError> {
+        let mut running = Some(self.begin()?);
         for action in &self.world.scenario.script {
-            let mut living = match life.take() {
-                Some(living) => living,
+            let mut running = match running.take() {
+                Some(running) => running,
                 None => self.begin()?,
             };
             match action {
-                Action::Restart => living.end(),
-                _ if living.perform(action) => life = Some(living),
+                Action::Restart => running.end(),
+                _ if running.perform(action) => running = Some(running),
                 _ => {
                     self.world.state().runs.push(json!({ "outcome": "crashed" }));
-                    living.end();
+                    running.end();
                 }
             }
         }
-        let living = match life.take() {
-            Some(living) => living,
+        let running = match running.take() {
+            Some(running) => running,
             None => self.begin()?,
         };
-        let last = living.last_views()?;
-        living.end();
+        let last = running.last_views()?;
+        running.end();
         let mut state = self.world.state();
-        Ok(Outcome {
+        Ok(ScenarioOutcome {
             file: file.to_owned(),
             name: self.world.scenario.name.clone(),
             failures: std::mem::take(&mut state.failures),
@@ -113,7 +117,7 @@ impl Player {
     }
 
     /// Opens the store, and the first time creates the first Session.
-    fn begin(&self) -> Result<Life, PlayError> {
+    fn begin(&self) -> Result<RunningProcess, PlayError> {
         let log: Arc<dyn EventLog> = match &self.backend {
             Backend::Memory => Arc::new(self.memory.clone()),
             Backend::Sled(folder) => Arc::new(DiskLog::open(folder, OpenMode::Create)?.0),
@@ -124,18 +128,18 @@ impl Player {
             let session = events.block_on(process.create())?;
             self.world.state().sessions.insert("main".to_owned(), session);
         }
-        Ok(Life { process, events })
+        Ok(RunningProcess { process, events })
     }
 }
 
-impl Life {
+impl RunningProcess {
     /// Performs an action; false when the process died of it.
     fn perform(&mut self, action: &Action) -> bool {
-        let (process, death) = (self.process.clone(), self.process.death());
+        let (process, crash) = (self.process.clone(), self.process.crash());
         self.events.block_on(async {
             tokio::select! {
                 biased;
-                () = death.wait() => false,
+                () = crash.wait() => false,
                 () = process.act(action) => true,
             }
         })

@@ -6,18 +6,18 @@ use std::str::FromStr;
 
 /// A value and where it stands, as a JSON path such as `$.script[3].prompt.text`.
 #[derive(Clone, Debug)]
-pub(super) struct At<'a> {
+pub(super) struct JsonAt<'a> {
     pub value: &'a Value,
     pub path: String,
 }
 
 /// An object whose fields are all known.
-pub(super) struct Fields<'a> {
-    at: At<'a>,
+pub(super) struct KnownFields<'a> {
+    at: JsonAt<'a>,
     map: &'a Map<String, Value>,
 }
 
-impl<'a> At<'a> {
+impl<'a> JsonAt<'a> {
     pub fn root(value: &'a Value) -> Self {
         Self { value, path: "$".to_owned() }
     }
@@ -30,21 +30,21 @@ impl<'a> At<'a> {
         self.invalid(format!("expected {what}, found {}", kind(self.value)))
     }
 
-    pub fn child(&self, name: &str, value: &'a Value) -> At<'a> {
+    pub fn child(&self, name: &str, value: &'a Value) -> JsonAt<'a> {
         let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$');
         let path = if plain { format!("{}.{name}", self.path) } else { format!("{}[{name:?}]", self.path) };
-        At { value, path }
+        JsonAt { value, path }
     }
 
     /// The fields of an object, every one of them among `known`.
-    pub fn fields(&self, known: &[&str]) -> Result<Fields<'a>, Invalid> {
+    pub fn fields(&self, known: &[&str]) -> Result<KnownFields<'a>, Invalid> {
         let map = self.object()?;
         for (name, value) in map {
             if !known.contains(&name.as_str()) {
                 return Err(self.child(name, value).invalid(unknown("field", name, known)));
             }
         }
-        Ok(Fields { at: self.clone(), map })
+        Ok(KnownFields { at: self.clone(), map })
     }
 
     pub fn object(&self) -> Result<&'a Map<String, Value>, Invalid> {
@@ -52,13 +52,13 @@ impl<'a> At<'a> {
     }
 
     /// The named values of an object whose names are free.
-    pub fn entries(&self) -> Result<Vec<(&'a str, At<'a>)>, Invalid> {
+    pub fn entries(&self) -> Result<Vec<(&'a str, JsonAt<'a>)>, Invalid> {
         Ok(self.object()?.iter().map(|(name, value)| (name.as_str(), self.child(name, value))).collect())
     }
 
-    pub fn items(&self) -> Result<Vec<At<'a>>, Invalid> {
+    pub fn items(&self) -> Result<Vec<JsonAt<'a>>, Invalid> {
         let items = self.value.as_array().ok_or_else(|| self.expected("a list"))?;
-        Ok(items.iter().enumerate().map(|(n, value)| At { value, path: format!("{}[{n}]", self.path) }).collect())
+        Ok(items.iter().enumerate().map(|(n, value)| JsonAt { value, path: format!("{}[{n}]", self.path) }).collect())
     }
 
     pub fn text(&self) -> Result<&'a str, Invalid> {
@@ -122,21 +122,25 @@ impl<'a> At<'a> {
     }
 }
 
-impl<'a> Fields<'a> {
-    pub fn get(&self, name: &str) -> Option<At<'a>> {
+impl<'a> KnownFields<'a> {
+    pub fn get(&self, name: &str) -> Option<JsonAt<'a>> {
         self.map.get(name).map(|value| self.at.child(name, value))
     }
 
-    pub fn need(&self, name: &str) -> Result<At<'a>, Invalid> {
+    pub fn need(&self, name: &str) -> Result<JsonAt<'a>, Invalid> {
         self.get(name).ok_or_else(|| self.at.invalid(format!("the field `{name}` is missing")))
     }
 
     /// Reads a field if it is there.
-    pub fn read<T>(&self, name: &str, read: impl FnOnce(At<'a>) -> Result<T, Invalid>) -> Result<Option<T>, Invalid> {
+    pub fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(JsonAt<'a>) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Invalid> {
         self.get(name).map(read).transpose()
     }
 
-    pub fn at(&self) -> &At<'a> {
+    pub fn at(&self) -> &JsonAt<'a> {
         &self.at
     }
 }

@@ -36,7 +36,7 @@ pub enum RecordError {
 }
 
 /// A fact with its place, its texts resolved.
-struct Fact {
+struct RecordedEvent {
     seq: Seq,
     at: Time,
     event: Event,
@@ -50,32 +50,32 @@ pub async fn record(log: &dyn EventLog, session: SessionId) -> Result<String, Re
     let blobs = log.blobs();
     let mut facts = Vec::new();
     each(log, session, |record| {
-        facts.push(Fact { seq: record.seq, at: record.at, event: record.event.clone() });
+        facts.push(RecordedEvent { seq: record.seq, at: record.at, event: record.event.clone() });
     })
     .await?;
-    let document = Recording { session, blobs }.document(&facts)?;
+    let document = RecordedSession { session, blobs }.document(&facts)?;
     Ok(text::write(&document))
 }
 
-struct Recording {
+struct RecordedSession {
     session: SessionId,
     blobs: Arc<dyn Blobs + Send + Sync>,
 }
 
-impl Recording {
+impl RecordedSession {
     fn untold(&self, seq: Seq, what: impl Into<String>) -> RecordError {
         RecordError::Untold { session: self.session, seq, what: what.into() }
     }
 
-    fn document(&self, facts: &[Fact]) -> Result<Vec<(&'static str, Value)>, RecordError> {
-        let Some(Fact { event: Event::Session(SessionEvent::Created(created)), .. }) = facts.first() else {
+    fn document(&self, facts: &[RecordedEvent]) -> Result<Vec<(&'static str, Value)>, RecordError> {
+        let Some(RecordedEvent { event: Event::Session(SessionEvent::Created(created)), .. }) = facts.first() else {
             return Err(self.untold(Seq::ZERO, "a Session that does not begin with its creation"));
         };
-        let mut walk = walk::Walk::new(self, facts);
+        let mut walk = walk::ScriptBuilder::new(self, facts);
         facts.iter().try_for_each(|fact| walk.take(fact))?;
         let told = walk.finish()?;
         let mut script = told.script;
-        script.push(json!({ "expect": expectation::of(self, facts, &told.loose) }));
+        script.push(json!({ "expect": expectation::of(self, facts, &told.tolerances) }));
 
         let word = |switch: Switch| switch.as_str();
         let name = format!("the Session {} plays again", self.session);
@@ -102,7 +102,7 @@ impl Recording {
 
     /// Agents and models as they were first recorded. What was ever asked is asked again, the rest is allowed: who was
     /// asked what stands in the log, why does not.
-    fn profiles(&self, facts: &[Fact], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
+    fn profiles(&self, facts: &[RecordedEvent], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
         let (mut agents, mut models) = (Map::new(), Map::new());
         let mut rules = vec![json!(["*", "*", "allow"])];
         rules.extend(asked.iter().map(|action| json!([action, "*", "ask"])));
@@ -134,14 +134,14 @@ impl Recording {
         (agents, models)
     }
 
-    fn view(&self, facts: &[Fact]) -> SessionView {
+    fn view(&self, facts: &[RecordedEvent]) -> SessionView {
         let mut view = SessionView::default();
         facts.iter().for_each(|fact| view.apply(&fact.record(self.session)));
         view
     }
 }
 
-impl Fact {
+impl RecordedEvent {
     fn record(&self, session: SessionId) -> annals_core::Record<'_> {
         annals_core::Record { session, seq: self.seq, at: self.at, event: &self.event }
     }

@@ -6,11 +6,11 @@ use serde_json::Value;
 /// Text with `{value}` and `{previous}` in it. Any other brace stands for itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Value,
     Previous,
@@ -22,18 +22,18 @@ impl Template {
         let mut pieces = Vec::new();
         let mut rest = text;
         loop {
-            let value = rest.find("{value}").map(|at| (at, Piece::Value, "{value}".len()));
-            let previous = rest.find("{previous}").map(|at| (at, Piece::Previous, "{previous}".len()));
+            let value = rest.find("{value}").map(|at| (at, TemplatePart::Value, "{value}".len()));
+            let previous = rest.find("{previous}").map(|at| (at, TemplatePart::Previous, "{previous}".len()));
             let Some((at, piece, length)) = value.into_iter().chain(previous).min_by_key(|(at, ..)| *at) else { break };
             let (before, after) = rest.split_at(at);
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(TemplatePart::Text(before.to_owned()));
             }
             pieces.push(piece);
             rest = after.get(length..).unwrap_or_default();
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(TemplatePart::Text(rest.to_owned()));
         }
         Self { pieces }
     }
@@ -45,9 +45,9 @@ impl Template {
         self.pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Text(text) => text.clone(),
-                Piece::Value => shown(value),
-                Piece::Previous => previous.map(shown).unwrap_or_default(),
+                TemplatePart::Text(text) => text.clone(),
+                TemplatePart::Value => shown(value),
+                TemplatePart::Previous => previous.map(shown).unwrap_or_default(),
             })
             .collect()
     }
@@ -56,7 +56,7 @@ impl Template {
 impl Default for Template {
     /// `{value}`.
     fn default() -> Self {
-        Self { pieces: vec![Piece::Value] }
+        Self { pieces: vec![TemplatePart::Value] }
     }
 }
 

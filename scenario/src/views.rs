@@ -1,6 +1,6 @@
 //! The views of a Session, folded from its log: what `expect`, `capture` and the report show.
 
-use super::action::View;
+use super::action::ViewName;
 use annals_core::{Blobs, Record, Seq, SessionId};
 use annals_projections::{Messages, Projection, SessionView, ToJson, Transcript};
 use annals_store::{EventLog, ReadError};
@@ -10,14 +10,14 @@ use serde_json::{Map, Value};
 const PAGE: usize = 256;
 
 /// A Session as its log tells it.
-pub(super) struct Folded {
+pub(super) struct FoldedSession {
     /// All folds.
     pub view: SessionView,
     messages: Messages,
     events: Vec<Value>,
 }
 
-impl Folded {
+impl FoldedSession {
     /// Reads and folds a whole log, inherited facts included.
     ///
     /// # Errors
@@ -37,22 +37,22 @@ impl Folded {
     /// Every view by name. `requests` and `runs` are of the whole scenario, so they come from the player.
     pub fn json(&self, running: bool, requests: &[Value], runs: &[Value], blobs: &dyn Blobs) -> Value {
         let view = &self.view;
-        let one = |name: View| match name {
-            View::Session => only(SESSION, view.session.to_json(Some(running), blobs)),
-            View::History => view.history.to_json(blobs),
-            View::Transcript => self.transcript(&view.transcript, blobs),
-            View::Baseline => only(BASELINE, view.epochs.baseline_json(blobs)),
-            View::Snapshot => view.epochs.snapshot_json(blobs),
-            View::Pending => view.inbox.to_json(blobs),
-            View::Epochs => view.epochs.marks_json(),
-            View::Requests => Value::Array(requests.to_vec()),
-            View::Usage => view.usage.to_json(blobs),
-            View::Runs => Value::Array(runs.to_vec()),
-            View::Events => Value::Array(self.events.clone()),
-            View::Files => Value::Null,
+        let one = |name: ViewName| match name {
+            ViewName::Session => only(SESSION, view.session.to_json(Some(running), blobs)),
+            ViewName::History => view.history.to_json(blobs),
+            ViewName::Transcript => self.transcript(&view.transcript, blobs),
+            ViewName::Baseline => only(BASELINE, view.epochs.baseline_json(blobs)),
+            ViewName::Snapshot => view.epochs.snapshot_json(blobs),
+            ViewName::Pending => view.inbox.to_json(blobs),
+            ViewName::Epochs => view.epochs.marks_json(),
+            ViewName::Requests => Value::Array(requests.to_vec()),
+            ViewName::Usage => view.usage.to_json(blobs),
+            ViewName::Runs => Value::Array(runs.to_vec()),
+            ViewName::Events => Value::Array(self.events.clone()),
+            ViewName::Files => Value::Null,
         };
         // The world adds its files, where they are captured.
-        let views = View::ALL.iter().filter(|(_, view)| *view != View::Files);
+        let views = ViewName::ALL.iter().filter(|(_, view)| *view != ViewName::Files);
         let named: Map<String, Value> = views.map(|(name, view)| ((*name).to_owned(), one(*view))).collect();
         Value::Object(named)
     }

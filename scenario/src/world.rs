@@ -5,15 +5,15 @@ mod declared;
 mod provider;
 mod tool;
 
-pub(super) use captures::Captured;
-pub(super) use declared::{Declared, Perform};
-pub(super) use provider::Answering;
-pub(super) use tool::ScriptedTool;
+pub(super) use captures::MemoryCaptures;
+pub(super) use declared::{PerformActions, ScenarioSource};
+pub(super) use provider::ScenarioProvider;
+pub(super) use tool::ScenarioTool;
 
-use super::action::{Action, Attempt, CrashPoint, Reply, Skill, Source, Tool};
-use super::death::Death;
+use super::action::{Action, AttemptScript, CrashPoint, DeclaredSkill, DeclaredSource, DeclaredTool, ReplyScript};
+use super::crash::CrashSwitch;
 use super::file::{Builtin, Scenario};
-use super::{Captures, report::Failure};
+use super::{CapturedViews, report::FailedExpectation};
 use annals_core::{Key, SessionId};
 use annals_projections::SessionView;
 use annals_runtime::context::{Builtins, Instructions};
@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// What stands outside the process.
-pub(super) struct World {
+pub(super) struct ScriptedWorld {
     /// What the file says around its script.
     pub scenario: Scenario,
     /// Starts at noon of 2026-06-03, UTC, and moves only when the script or a wait moves it.
@@ -33,37 +33,37 @@ pub(super) struct World {
     /// The scenario's own file tree.
     pub files: Arc<MemoryFilesystem>,
     /// The captures of its worktree, if steps are captured.
-    pub captures: Option<Arc<Captured>>,
+    pub captures: Option<Arc<MemoryCaptures>>,
     /// Managed Tool Output Files, under `/outputs`.
     pub outputs: Arc<MemoryOutputs>,
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
 }
 
 /// What changes while the script runs.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct WorldState {
     /// Declared sources, in order of declaration.
-    pub sources: Vec<Source>,
+    pub sources: Vec<DeclaredSource>,
     /// Built-in contributions whose scope closed.
     pub closed: BTreeSet<Key>,
     /// The skills of the Location.
-    pub skills: BTreeMap<String, Skill>,
+    pub skills: BTreeMap<String, DeclaredSkill>,
     /// Declared tools, each with a number that tells a later declaration of its name from an earlier one.
-    pub tools: BTreeMap<String, (u64, Arc<Tool>)>,
+    pub tools: BTreeMap<String, (u64, Arc<DeclaredTool>)>,
     /// How often a declared tool was called, by the number of its declaration.
     called: BTreeMap<u64, usize>,
     /// What the provider answers next.
-    pub attempts: VecDeque<Attempt>,
+    pub attempts: VecDeque<AttemptScript>,
     /// What the user answers next.
-    pub replies: VecDeque<Reply>,
+    pub replies: VecDeque<ReplyScript>,
     /// Every attempt that reached the provider.
     pub requests: Vec<Value>,
     /// What became of each action that can fail.
     pub runs: Vec<Value>,
     /// What was captured.
-    pub captures: Captures,
+    pub captures: CapturedViews,
     /// Where an `expect` did not hold.
-    pub failures: Vec<Failure>,
+    pub failures: Vec<FailedExpectation>,
     /// The Sessions by the names that the script gave them.
     pub sessions: BTreeMap<String, SessionId>,
     /// The Session that actions go to.
@@ -75,39 +75,39 @@ pub(super) struct State {
     pub ran: Vec<annals_core::CallId>,
     /// The attempt that the provider answered with last.
     #[cfg(test)]
-    pub answering: Option<Attempt>,
+    pub answering: Option<AttemptScript>,
     declared: u64,
 }
 
 /// What a change of the world names does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} {name}")]
-pub(super) struct Missing {
+pub(super) struct UnknownName {
     /// Such as `skill`.
     pub what: &'static str,
     /// The name.
     pub name: String,
 }
 
-impl World {
+impl ScriptedWorld {
     /// The world as a scenario finds it.
     pub fn new(scenario: Scenario) -> Self {
         let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
         let files = Arc::new(MemoryFilesystem::default());
         files.worktree("/project");
         Self {
-            captures: scenario.worktree.then(|| Arc::new(Captured::new(files.clone(), "/project"))),
+            captures: scenario.worktree.then(|| Arc::new(MemoryCaptures::new(files.clone(), "/project"))),
             scenario,
             ids: Arc::new(SeededIds::scripted(0)),
             files,
             outputs: Arc::new(MemoryOutputs::new(clock.clone())),
             clock,
-            state: Mutex::new(State { current: "main".to_owned(), ..State::default() }),
+            state: Mutex::new(WorldState { current: "main".to_owned(), ..WorldState::default() }),
         }
     }
 
     /// The state; never held across an await.
-    pub fn state(&self) -> MutexGuard<'_, State> {
+    pub fn state(&self) -> MutexGuard<'_, WorldState> {
         // Every change is made whole in one step, so a panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -125,9 +125,9 @@ impl World {
     }
 
     /// Ends the process if a crash is armed for this point.
-    pub async fn crash_at(&self, point: CrashPoint, death: &Death) {
+    pub async fn crash_at(&self, point: CrashPoint, crash: &CrashSwitch) {
         if self.take_crash(point) {
-            death.die::<()>().await;
+            crash.trigger::<()>().await;
         }
     }
 
@@ -185,8 +185,8 @@ impl World {
     }
 
     /// Makes a change that concerns nothing but the world; `None` when the action is of another kind.
-    pub fn change(&self, action: &Action) -> Option<Result<(), Missing>> {
-        let lost = |what, name: &str| Err(Missing { what, name: name.to_owned() });
+    pub fn change(&self, action: &Action) -> Option<Result<(), UnknownName>> {
+        let lost = |what, name: &str| Err(UnknownName { what, name: name.to_owned() });
         let done = |found: bool, what, name: &str| if found { Ok(()) } else { lost(what, name) };
         let mut state = self.state();
         Some(match action {
@@ -249,7 +249,7 @@ impl World {
     ///
     /// # Errors
     /// When there is no such contribution.
-    pub fn unregister(&self, key: &Key) -> Result<(), Missing> {
+    pub fn unregister(&self, key: &Key) -> Result<(), UnknownName> {
         let builtin = self.builtins().contains(key);
         let mut state = self.state();
         if builtin {
@@ -258,22 +258,22 @@ impl World {
         let before = state.sources.len();
         state.sources.retain(|source| source.contribution != *key);
         match !builtin && state.sources.len() == before {
-            true => Err(Missing { what: "contribution", name: key.as_str().to_owned() }),
+            true => Err(UnknownName { what: "contribution", name: key.as_str().to_owned() }),
             false => Ok(()),
         }
     }
 }
 
-impl State {
+impl WorldState {
     /// A redefined source keeps its place and none of its former fields.
-    fn declare(&mut self, source: Source) {
+    fn declare(&mut self, source: DeclaredSource) {
         match self.source(&source.key) {
             Some(former) => *former = source,
             None => self.sources.push(source),
         }
     }
 
-    fn source(&mut self, key: &Key) -> Option<&mut Source> {
+    fn source(&mut self, key: &Key) -> Option<&mut DeclaredSource> {
         self.sources.iter_mut().find(|source| source.key == *key)
     }
 }

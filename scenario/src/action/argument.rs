@@ -1,14 +1,14 @@
 //! Small arguments of actions.
 
-use super::View;
-use crate::reader::{At, unknown};
-use crate::{Invalid, Pattern};
+use super::ViewName;
+use crate::reader::{JsonAt, unknown};
+use crate::{Invalid, ViewPattern};
 use annals_core::InputId;
 use annals_core::event::Delivery;
 
 /// An input that the user gives.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
+pub struct InputScript {
     /// Its id; without one the id port chooses.
     pub id: Option<InputId>,
     /// What the user writes.
@@ -17,8 +17,8 @@ pub struct Input {
     pub delivery: Delivery,
 }
 
-impl Input {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl InputScript {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if let Some(text) = at.value.as_str() {
             return Ok(Self { id: None, text: text.to_owned(), delivery: Delivery::Steer });
         }
@@ -37,7 +37,7 @@ impl Input {
 
 /// A skill of the Location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skill {
+pub struct DeclaredSkill {
     /// Its name.
     pub name: String,
     /// What it is for; without one it is not listed.
@@ -46,8 +46,8 @@ pub struct Skill {
     pub body: Option<String>,
 }
 
-impl Skill {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl DeclaredSkill {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let fields = at.fields(&["name", "description", "body"])?;
         Ok(Self {
             name: fields.need("name")?.name("the name of a skill")?.to_owned(),
@@ -59,15 +59,15 @@ impl Skill {
 
 /// Work beside the turns that a script lets begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aside {
+pub enum SettleTarget {
     /// The request for the Session's title.
     Title,
     /// The n-th child that the Session began, from 1: its task in the background.
     Child(u64),
 }
 
-impl Aside {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl SettleTarget {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
             return ordinal(&at.fields(&["child"])?.need("child")?, "children").map(Self::Child);
         }
@@ -77,7 +77,7 @@ impl Aside {
 
 /// What is done with a revert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revert {
+pub enum RevertAction {
     /// Staged, so that a message and what follows is undone.
     To {
         /// The n-th user message, from 1.
@@ -91,8 +91,8 @@ pub enum Revert {
     Commit,
 }
 
-impl Revert {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl RevertAction {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
             let fields = at.fields(&["to", "files"])?;
             let files = fields.read("files", |at| at.boolean())?.unwrap_or(false);
@@ -126,12 +126,12 @@ impl CrashPoint {
 }
 
 /// `{user: N}`, counted from 1.
-pub(super) fn user(at: &At<'_>) -> Result<u64, Invalid> {
+pub(super) fn user(at: &JsonAt<'_>) -> Result<u64, Invalid> {
     ordinal(&at.fields(&["user"])?.need("user")?, "user messages")
 }
 
 /// A number counted from 1.
-pub(super) fn ordinal(at: &At<'_>, what: &str) -> Result<u64, Invalid> {
+pub(super) fn ordinal(at: &JsonAt<'_>, what: &str) -> Result<u64, Invalid> {
     match at.whole()? {
         0 => Err(at.invalid(format!("{what} are counted from 1"))),
         n => Ok(n),
@@ -139,7 +139,7 @@ pub(super) fn ordinal(at: &At<'_>, what: &str) -> Result<u64, Invalid> {
 }
 
 /// A duration such as `90s`, in milliseconds.
-pub(super) fn duration(at: &At<'_>) -> Result<u64, Invalid> {
+pub(super) fn duration(at: &JsonAt<'_>) -> Result<u64, Invalid> {
     let text = at.text()?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -160,7 +160,7 @@ pub(super) fn duration(at: &At<'_>) -> Result<u64, Invalid> {
 }
 
 /// The label of a capture: `$same` ends it at its first dot.
-pub(super) fn label(at: &At<'_>) -> Result<String, Invalid> {
+pub(super) fn label(at: &JsonAt<'_>) -> Result<String, Invalid> {
     let label = at.name("a label")?;
     if label.contains('.') {
         return Err(at.invalid(format!("the label {label:?} has a dot, which would end it in `$same`")));
@@ -169,13 +169,13 @@ pub(super) fn label(at: &At<'_>) -> Result<String, Invalid> {
 }
 
 /// What an `expect` asks, by view.
-pub(super) fn views(at: &At<'_>) -> Result<Vec<(View, Pattern)>, Invalid> {
-    let names: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+pub(super) fn views(at: &JsonAt<'_>) -> Result<Vec<(ViewName, ViewPattern)>, Invalid> {
+    let names: Vec<&str> = ViewName::ALL.iter().map(|(name, _)| *name).collect();
     let entries = at.entries()?;
-    let read = |(name, pattern): &(&str, At<'_>)| {
-        let view = View::ALL.iter().find_map(|(known, view)| (known == name).then_some(*view));
+    let read = |(name, pattern): &(&str, JsonAt<'_>)| {
+        let view = ViewName::ALL.iter().find_map(|(known, view)| (known == name).then_some(*view));
         let view = view.ok_or_else(|| pattern.invalid(unknown("view", name, &names)))?;
-        Ok((view, Pattern::read(pattern)?))
+        Ok((view, ViewPattern::read(pattern)?))
     };
     let mut views = entries.iter().map(read).collect::<Result<Vec<_>, Invalid>>()?;
     views.sort_by_key(|(view, _)| *view);

@@ -1,21 +1,21 @@
 //! Declared Context Sources.
 
 use super::Action;
-use super::nested::Within;
-use crate::reader::At;
+use super::nested::Nesting;
+use crate::reader::JsonAt;
 use crate::{Invalid, Template};
 use annals_core::Key;
 use serde_json::Value;
 
 /// A declared Context Source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct DeclaredSource {
     /// Its key.
     pub key: Key,
     /// The registry's contribution that it belongs to.
     pub contribution: Key,
     /// Which values it understands.
-    pub codec: Codec,
+    pub codec: DeclaredCodec,
     /// What it loads; `None` while it is unavailable.
     pub value: Option<Value>,
     /// The text that opens an epoch.
@@ -30,7 +30,7 @@ pub struct Source {
 
 /// The typed values of a declared source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Codec {
+pub enum DeclaredCodec {
     /// Any JSON.
     #[default]
     Json,
@@ -40,9 +40,9 @@ pub enum Codec {
     Number,
 }
 
-impl Codec {
-    const WORDS: &'static [(&'static str, Codec)] =
-        &[("json", Codec::Json), ("string", Codec::String), ("number", Codec::Number)];
+impl DeclaredCodec {
+    const WORDS: &'static [(&'static str, DeclaredCodec)] =
+        &[("json", DeclaredCodec::Json), ("string", DeclaredCodec::String), ("number", DeclaredCodec::Number)];
 
     /// Whether a value is one of this codec.
     pub fn holds(self, value: &Value) -> bool {
@@ -59,8 +59,8 @@ impl Codec {
     }
 }
 
-impl Source {
-    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl DeclaredSource {
+    pub(super) fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&[
             "key",
             "contribution",
@@ -73,7 +73,7 @@ impl Source {
             "on_load",
         ])?;
         let key: Key = fields.need("key")?.parsed()?;
-        let codec = fields.read("codec", |at| at.word(Codec::WORDS))?.unwrap_or_default();
+        let codec = fields.read("codec", |at| at.word(DeclaredCodec::WORDS))?.unwrap_or_default();
         let unavailable = fields.read("unavailable", |at| at.boolean())?.unwrap_or(false);
         let value = fields.read("value", |at| match codec.holds(at.value) {
             true => Ok(at.value.clone()),

@@ -1,9 +1,9 @@
 //! Declared tools, and what the user answers to their permission questions.
 
 use super::Action;
-use super::nested::Within;
+use super::nested::Nesting;
 use crate::Invalid;
-use crate::reader::At;
+use crate::reader::JsonAt;
 use serde_json::Value;
 
 /// The most lines that a declared tool makes: far above what is ever shown, far below what fills a memory.
@@ -11,7 +11,7 @@ const LINES_MAX: u32 = 1_000_000;
 
 /// A declared tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
+pub struct DeclaredTool {
     /// Its name.
     pub name: String,
     /// Its text; `None` when it gives only a structured value.
@@ -30,12 +30,12 @@ pub struct Tool {
     pub during: Vec<Action>,
     /// What its first calls give, one after the other, in the place of all that; an addition to
     /// `fixtures/scenarios/FORMAT.md` for recordings.
-    pub results: Vec<Given>,
+    pub results: Vec<CallResult>,
 }
 
 /// What one call of a tool gives.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given {
+pub struct CallResult {
     /// Its text.
     pub output: Option<String>,
     /// Its structured value.
@@ -48,8 +48,8 @@ pub struct Given {
     pub during: Vec<Action>,
 }
 
-impl Tool {
-    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl DeclaredTool {
+    pub(super) fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&[
             "name",
             "output",
@@ -62,7 +62,7 @@ impl Tool {
             "during",
             "results",
         ])?;
-        let texts = |at: At<'_>| -> Result<Vec<String>, Invalid> {
+        let texts = |at: JsonAt<'_>| -> Result<Vec<String>, Invalid> {
             at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect()
         };
         let lines = fields.read("lines", |at| match at.whole::<u32>()? {
@@ -83,14 +83,14 @@ impl Tool {
             permission: fields.read("permission", |at| at.name("a permission").map(str::to_owned))?,
             during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
             results: fields
-                .read("results", |at| at.items()?.iter().map(|at| Given::read(at, within)).collect())?
+                .read("results", |at| at.items()?.iter().map(|at| CallResult::read(at, within)).collect())?
                 .unwrap_or_default(),
         })
     }
 
     /// What the call after `calls` others gives.
-    pub fn given(&self, calls: usize) -> Given {
-        self.results.get(calls).cloned().unwrap_or_else(|| Given {
+    pub fn given(&self, calls: usize) -> CallResult {
+        self.results.get(calls).cloned().unwrap_or_else(|| CallResult {
             output: self.output.clone(),
             structured: self.structured.clone(),
             error: self.error.clone(),
@@ -100,11 +100,11 @@ impl Tool {
     }
 }
 
-impl Given {
-    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl CallResult {
+    fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&["output", "structured", "error", "paths", "during"])?;
         let text = |name: &str| fields.read(name, |at| at.text().map(str::to_owned));
-        let texts = |at: At<'_>| at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect();
+        let texts = |at: JsonAt<'_>| at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect();
         Ok(Self {
             output: text("output")?,
             structured: fields.get("structured").map(|at| at.value.clone()),
@@ -122,7 +122,7 @@ fn numbered(lines: u32) -> String {
 
 /// What the user answers to a permission question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
+pub enum ReplyScript {
     /// This time.
     Once,
     /// For the rest of the Session.
@@ -131,8 +131,8 @@ pub enum Reply {
     Reject(Option<String>),
 }
 
-impl Reply {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl ReplyScript {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
             let feedback = at.fields(&["reject"])?.need("reject")?;
             return feedback.text().map(|text| Self::Reject(Some(text.to_owned())));

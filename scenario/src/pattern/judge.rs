@@ -1,6 +1,6 @@
 //! A pattern as the predicate of a bisection.
 
-use super::{Captures, Pattern};
+use super::{CapturedViews, ViewPattern};
 use annals_inspect::AskError;
 use annals_inspect::bisect::Judge;
 use annals_inspect::views;
@@ -25,8 +25,8 @@ pub fn judge(text: &str) -> Result<Judge, AskError> {
         let what = "`$same` compares with what a scenario captured; in a log nothing was captured".to_owned();
         return Err(AskError::Ends { what });
     }
-    let pattern = Pattern::parse(&value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
-    let holds = move |views: &Value| pattern.check("", Some(views), &Captures::new()).is_empty();
+    let pattern = ViewPattern::parse(&value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
+    let holds = move |views: &Value| pattern.check("", Some(views), &CapturedViews::new()).is_empty();
     Ok(Judge::Where { holds: Box::new(holds), views })
 }
 

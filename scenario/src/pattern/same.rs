@@ -1,17 +1,17 @@
 //! `$same`: a captured value, and how another one differs from it.
 
-use super::{Captures, Mismatch, absent, join};
+use super::{CapturedViews, Mismatch, absent, join};
 use annals_core::canonical;
 use serde_json::{Value, json};
 use std::fmt;
 
 /// A captured value's name: a label, then fields and indices, joined by dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Same {
+pub struct SameAs {
     path: String,
 }
 
-impl Same {
+impl SameAs {
     /// A name; whether it was captured shows when it is used.
     pub fn new(path: &str) -> Self {
         Self { path: path.to_owned() }
@@ -22,13 +22,13 @@ impl Same {
     }
 
     /// The captured value, if there is one.
-    pub fn resolve<'a>(&self, captures: &'a Captures) -> Option<&'a Value> {
+    pub fn resolve<'a>(&self, captures: &'a CapturedViews) -> Option<&'a Value> {
         let (label, rest) = self.label();
         descend(captures.get(label)?, rest)
     }
 
     /// What there is instead of the value that it names.
-    pub(super) fn lacking(&self, captures: &Captures) -> Value {
+    pub(super) fn lacking(&self, captures: &CapturedViews) -> Value {
         let (label, _) = self.label();
         if captures.contains_key(label) {
             json!({ "captured": label, "at this path": absent() })
@@ -38,7 +38,7 @@ impl Same {
     }
 }
 
-impl fmt::Display for Same {
+impl fmt::Display for SameAs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.path)
     }

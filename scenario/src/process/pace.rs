@@ -7,9 +7,9 @@ use tokio::sync::oneshot::{self, Sender};
 
 /// The work of one process that waits for its script.
 #[derive(Default)]
-pub(super) struct Held(Mutex<Vec<(Beside, Sender<Sender<()>>)>>);
+pub(super) struct WaitingWork(Mutex<Vec<(Beside, Sender<Sender<()>>)>>);
 
-impl Held {
+impl WaitingWork {
     /// Lets work begin, and gives what resolves when it has ended; `None` when none such waits.
     pub fn lets_begin(&self, work: Beside) -> Option<impl Future<Output = ()> + Send + use<>> {
         let mut waiting = self.waiting();
@@ -29,7 +29,7 @@ impl Held {
     }
 }
 
-impl Pace for Held {
+impl Pace for WaitingWork {
     fn begins(&self, work: Beside) -> Boxed<'static, Pass> {
         let (go, evict) = oneshot::channel();
         self.waiting().push((work, go));

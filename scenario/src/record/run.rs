@@ -6,11 +6,11 @@ use serde_json::{Map, Value, json};
 
 /// From a resumption to the idle moment after it.
 #[derive(Default)]
-pub(super) struct Run {
+pub(super) struct RecordedActivity {
     /// What is declared before it.
     pub before: Vec<Value>,
     /// What the provider answered.
-    pub attempts: Vec<Attempt>,
+    pub attempts: Vec<RecordedAttempt>,
     /// What the user answered.
     pub replies: Vec<Value>,
     /// What happened since the last attempt ended.
@@ -25,10 +25,10 @@ pub(super) struct Run {
 
 /// One attempt as it is put together.
 #[derive(Default)]
-pub(super) struct Attempt {
+pub(super) struct RecordedAttempt {
     pub text: Option<String>,
     pub reasoning: Option<String>,
-    pub calls: Vec<Made>,
+    pub calls: Vec<RecordedCall>,
     pub usage: Option<Usage>,
     pub finish: Option<Finish>,
     pub error: Option<Map<String, Value>>,
@@ -40,20 +40,20 @@ pub(super) struct Attempt {
 }
 
 /// A call of an attempt.
-pub(super) struct Made {
+pub(super) struct RecordedCall {
     pub call: CallId,
     pub tool: String,
     pub input: Value,
     /// The declaration of its tool, if there is one.
     pub declared: Option<usize>,
-    pub ending: Ending,
+    pub ending: CallEnding,
     /// What happened while it ran.
     pub during: Vec<Value>,
 }
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ending {
+pub(super) enum CallEnding {
     /// It did not, as far as the log goes.
     Open,
     /// Its tool did not run.
@@ -66,21 +66,21 @@ pub(super) enum Ending {
     Gave(Map<String, Value>),
 }
 
-impl Made {
+impl RecordedCall {
     /// What the `results` of its tool hold for it; `None` when its tool did not run.
     pub fn given(&self) -> Option<Value> {
         let mut during = self.during.clone();
         let mut given = match &self.ending {
-            Ending::Never | Ending::Declined => return None,
-            Ending::Open => {
+            CallEnding::Never | CallEnding::Declined => return None,
+            CallEnding::Open => {
                 during.push(json!({ "crash": { "at": "during-tool" } }));
                 Map::new()
             }
-            Ending::Interrupted => {
+            CallEnding::Interrupted => {
                 during.push(json!({ "interrupt": {} }));
                 Map::new()
             }
-            Ending::Gave(given) => given.clone(),
+            CallEnding::Gave(given) => given.clone(),
         };
         if !during.is_empty() {
             given.insert("during".to_owned(), json!(during));
@@ -90,13 +90,13 @@ impl Made {
 
     /// Whether its tool ran to its end.
     fn ended(&self) -> bool {
-        matches!(self.ending, Ending::Gave(_))
+        matches!(self.ending, CallEnding::Gave(_))
     }
 }
 
-impl Run {
+impl RecordedActivity {
     /// The attempt that goes on.
-    pub fn open(&mut self) -> Option<&mut Attempt> {
+    pub fn open(&mut self) -> Option<&mut RecordedAttempt> {
         self.attempts.last_mut().filter(|attempt| attempt.open)
     }
 
@@ -114,7 +114,7 @@ impl Run {
     /// What a person did just now.
     pub fn external(&mut self, action: Value) {
         match self.open() {
-            Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == Ending::Open) {
+            Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == CallEnding::Open) {
                 Some(made) => made.during.push(action),
                 None => attempt.during.push(action),
             },
@@ -126,7 +126,7 @@ impl Run {
     pub fn actions(self, last: Value) -> Vec<Value> {
         let mut actions = self.before;
         if !self.attempts.is_empty() {
-            let attempts: Vec<Value> = self.attempts.into_iter().map(Attempt::written).collect();
+            let attempts: Vec<Value> = self.attempts.into_iter().map(RecordedAttempt::written).collect();
             actions.push(json!({ "provider": attempts }));
         }
         if !self.replies.is_empty() {
@@ -138,7 +138,7 @@ impl Run {
     }
 }
 
-impl Attempt {
+impl RecordedAttempt {
     pub fn new() -> Self {
         Self { open: true, ..Self::default() }
     }
@@ -180,18 +180,18 @@ impl Attempt {
 }
 
 /// How a settled call ended.
-pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> Ending {
+pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> CallEnding {
     let mut given = Map::new();
     if let Some(error) = &settled.error {
         let error = error.resolve(blobs);
         if error.starts_with("Unknown tool: ") || error == "Tools are disabled after the maximum agent steps" {
-            return Ending::Never;
+            return CallEnding::Never;
         }
         if error == annals_projections::INTERRUPTED {
-            return Ending::Interrupted;
+            return CallEnding::Interrupted;
         }
         given.insert("error".to_owned(), json!(error));
-        return Ending::Gave(given);
+        return CallEnding::Gave(given);
     }
     given.insert("output".to_owned(), json!(settled.output.resolve(blobs)));
     if let Some(structured) = &settled.structured {
@@ -200,5 +200,5 @@ pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blob
     if !settled.paths.is_empty() {
         given.insert("paths".to_owned(), json!(settled.paths));
     }
-    Ending::Gave(given)
+    CallEnding::Gave(given)
 }

@@ -3,10 +3,10 @@
 mod tools;
 mod turn;
 
-use super::context::{Sources, order};
-use super::expectation::Loose;
-use super::run::{Ending, Run};
-use super::{Fact, RecordError, Recording};
+use super::context::{RecordedSources, order};
+use super::expectation::Tolerances;
+use super::run::{CallEnding, RecordedActivity};
+use super::{RecordError, RecordedEvent, RecordedSession};
 use annals_core::event::{
     ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
     ProfileEvent, SessionEvent, ToolEvent,
@@ -15,29 +15,29 @@ use annals_core::{CallId, Seq};
 use annals_projections::{Projection, SessionView};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tools::Tools;
+use tools::RecordedTools;
 
 /// Where the walk is.
-pub(super) struct Walk<'a> {
-    recording: &'a Recording,
+pub(super) struct ScriptBuilder<'a> {
+    recording: &'a RecordedSession,
     /// Everything before the fact that is taken next.
     view: SessionView,
-    sources: Sources,
-    tools: Tools,
+    sources: RecordedSources,
+    tools: RecordedTools,
     script: Vec<Value>,
-    run: Option<Run>,
+    run: Option<RecordedActivity>,
     told: Option<ContextAdmitted>,
     /// Calls that the user rejected.
     rejected: BTreeSet<CallId>,
-    loose: Loose,
-    limits: Limits,
+    tolerances: Tolerances,
+    limits: CompactionEvidence,
     /// The view before a prune, until the request that made it due is sent.
     unpruned: Option<SessionView>,
 }
 
 /// What the log shows of the settings of compaction.
 #[derive(Default)]
-struct Limits {
+struct CompactionEvidence {
     automatic: bool,
     overflow: bool,
     pruned: bool,
@@ -48,40 +48,40 @@ struct Limits {
 }
 
 /// What the walk found.
-pub(super) struct Told {
+pub(super) struct BuiltScript {
     pub script: Vec<Value>,
-    pub loose: Loose,
+    pub tolerances: Tolerances,
     /// Permission actions that were ever asked.
     pub asked: Vec<String>,
     /// The settings of compaction that lead to the same compactions.
     pub compaction: Value,
 }
 
-impl<'a> Walk<'a> {
-    pub fn new(recording: &'a Recording, facts: &[Fact]) -> Self {
+impl<'a> ScriptBuilder<'a> {
+    pub fn new(recording: &'a RecordedSession, facts: &[RecordedEvent]) -> Self {
         Self {
             recording,
             view: SessionView::default(),
-            sources: Sources::new(order(facts)),
-            tools: Tools::of(facts),
+            sources: RecordedSources::new(order(facts)),
+            tools: RecordedTools::of(facts),
             script: Vec::new(),
             run: None,
             told: None,
             rejected: BTreeSet::new(),
-            loose: Loose::default(),
-            limits: Limits::default(),
+            tolerances: Tolerances::default(),
+            limits: CompactionEvidence::default(),
             unpruned: None,
         }
     }
 
     /// Takes in the next fact.
-    pub fn take(&mut self, fact: &Fact) -> Result<(), RecordError> {
+    pub fn take(&mut self, fact: &RecordedEvent) -> Result<(), RecordError> {
         self.fact(fact)?;
         self.view.apply(&fact.record(self.recording.session));
         Ok(())
     }
 
-    fn fact(&mut self, fact: &Fact) -> Result<(), RecordError> {
+    fn fact(&mut self, fact: &RecordedEvent) -> Result<(), RecordError> {
         let blobs = self.recording.blobs.clone();
         match &fact.event {
             Event::Input(InputEvent::Admitted(admitted)) if admitted.attachments.is_empty() => {
@@ -186,7 +186,7 @@ impl<'a> Walk<'a> {
     fn close(&mut self) {
         let Some(mut run) = self.run.take() else { return };
         if let Some(attempt) = run.open() {
-            if !attempt.calls.iter().any(|made| made.ending == Ending::Open) {
+            if !attempt.calls.iter().any(|made| made.ending == CallEnding::Open) {
                 attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
             }
             attempt.open = false;
@@ -196,12 +196,12 @@ impl<'a> Walk<'a> {
     }
 
     /// What the tools gave to the calls of an activity, in the order of the calls.
-    fn results(&mut self, run: &Run) {
+    fn results(&mut self, run: &RecordedActivity) {
         for made in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
             if let (Some(declared), Some(given)) = (made.declared, made.given()) {
                 self.tools.gave(declared, given);
             }
-            if made.ending == Ending::Open {
+            if made.ending == CallEnding::Open {
                 // The process died in it: those after it never ran.
                 break;
             }
@@ -209,17 +209,17 @@ impl<'a> Walk<'a> {
     }
 
     /// The whole script, and what was found on the way.
-    pub fn finish(mut self) -> Result<Told, RecordError> {
+    pub fn finish(mut self) -> Result<BuiltScript, RecordError> {
         self.close();
-        self.loose.values.append(&mut self.sources.loose);
+        self.tolerances.values.append(&mut self.sources.tolerances);
         let compaction = self.limits.settings();
         let asked = self.tools.asked();
         let script = self.script.into_iter().map(|action| self.tools.resolve(action)).collect();
-        Ok(Told { script, loose: self.loose, asked, compaction })
+        Ok(BuiltScript { script, tolerances: self.tolerances, asked, compaction })
     }
 }
 
-impl Limits {
+impl CompactionEvidence {
     /// Settings under which the same requests are sent and the same ones compacted.
     fn settings(&self) -> Value {
         let buffer = match self.due {

@@ -11,21 +11,21 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Captures of what lies below a directory. They outlive a restart, as those on a disk do.
-pub(crate) struct Captured {
+pub(crate) struct MemoryCaptures {
     files: Arc<MemoryFilesystem>,
     root: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<CaptureStore>,
 }
 
 #[derive(Default)]
-struct Kept {
+struct CaptureStore {
     /// What each capture holds.
     trees: BTreeMap<Tree, Entries>,
     /// Contents by id.
     contents: BTreeMap<String, String>,
 }
 
-impl Captured {
+impl MemoryCaptures {
     /// Of what lies below `root`.
     pub fn new(files: Arc<MemoryFilesystem>, root: &str) -> Self {
         Self { files, root: format!("{root}/"), kept: Mutex::default() }
@@ -37,7 +37,7 @@ impl Captured {
         self.files.everything().into_iter().filter_map(below).collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CaptureStore> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,7 +69,7 @@ impl Captured {
     }
 }
 
-impl Captures for Captured {
+impl Captures for MemoryCaptures {
     fn now(&self) -> Result<Tree, FilesError> {
         let mut entries = Entries::new();
         for (path, content) in self.tree() {
@@ -130,7 +130,7 @@ impl Captures for Captured {
     }
 }
 
-impl Files for Captured {
+impl Files for MemoryCaptures {
     fn talk_only(&self) -> Option<&str> {
         None
     }

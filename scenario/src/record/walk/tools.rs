@@ -1,13 +1,13 @@
 //! The tools of a recorded Session: which were offered when, what they were judged as, and what they gave.
 
-use super::super::Fact;
+use super::super::RecordedEvent;
 use annals_core::Event;
 use annals_core::event::{PermissionEvent, ToolEvent};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
-pub(super) struct Tools {
+pub(super) struct RecordedTools {
     /// The permission action of each tool that was ever asked about.
     actions: BTreeMap<String, String>,
     /// The declaration that stands for each tool.
@@ -16,8 +16,8 @@ pub(super) struct Tools {
     gave: Vec<Vec<Value>>,
 }
 
-impl Tools {
-    pub fn of(facts: &[Fact]) -> Self {
+impl RecordedTools {
+    pub fn of(facts: &[RecordedEvent]) -> Self {
         let mut names = BTreeMap::new();
         let mut tools = Self::default();
         for fact in facts {

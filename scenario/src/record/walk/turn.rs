@@ -1,8 +1,8 @@
 //! Facts of turns: boundaries, answers, calls, compactions.
 
-use super::super::run::{Attempt, Ending, Made, Run, ending};
-use super::super::{Fact, RecordError};
-use super::Walk;
+use super::super::run::{CallEnding, RecordedActivity, RecordedAttempt, RecordedCall, ending};
+use super::super::{RecordError, RecordedEvent};
+use super::ScriptBuilder;
 use annals_core::event::{
     CompactionEnded, CompactionEvent, CompactionReason, ContextEvent, EpochCause, Event, Failure, InputEvent,
     MessageEvent, PermissionEvent, Purpose, Reply, RequestSent, StepEvent, ToolEvent, ToolSettled,
@@ -12,9 +12,9 @@ use annals_projections::{SessionView, estimate, plan, rebuild};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-impl Walk<'_> {
+impl ScriptBuilder<'_> {
     /// Takes in a fact of a turn; false when it is none.
-    pub(super) fn turn_fact(&mut self, fact: &Fact) -> Result<bool, RecordError> {
+    pub(super) fn turn_fact(&mut self, fact: &RecordedEvent) -> Result<bool, RecordError> {
         let recording = self.recording;
         let untold = |what: &'static str| recording.untold(fact.seq, what);
         match &fact.event {
@@ -59,7 +59,7 @@ impl Walk<'_> {
                 let input = called.input.value(recording.blobs.as_ref());
                 let (call, tool) = (called.call.clone(), called.name.clone());
                 let declared = self.tools.declared(&tool);
-                let made = Made { call, tool, input, declared, ending: Ending::Open, during: Vec::new() };
+                let made = RecordedCall { call, tool, input, declared, ending: CallEnding::Open, during: Vec::new() };
                 self.attempt(|attempt| attempt.calls.push(made));
             }
             Event::Permission(PermissionEvent::Replied(replied)) => {
@@ -166,7 +166,7 @@ impl Walk<'_> {
                 self.due(tokens);
             }
         }
-        self.run.get_or_insert_default().attempts.push(Attempt::new());
+        self.run.get_or_insert_default().attempts.push(RecordedAttempt::new());
         Ok(())
     }
 
@@ -175,19 +175,19 @@ impl Walk<'_> {
         rebuild(view, sent, self.recording.blobs.as_ref()).map_or(0, |request| estimate(request.chars()))
     }
 
-    fn attempt(&mut self, change: impl FnOnce(&mut Attempt)) {
-        if let Some(attempt) = self.run.as_mut().and_then(Run::open) {
+    fn attempt(&mut self, change: impl FnOnce(&mut RecordedAttempt)) {
+        if let Some(attempt) = self.run.as_mut().and_then(RecordedActivity::open) {
             change(attempt);
         }
     }
 
     fn fragment(&mut self, text: String, reasoning: bool) {
-        let loose = &mut self.loose.content;
-        let Some(attempt) = self.run.as_mut().and_then(Run::open) else { return };
+        let tolerances = &mut self.tolerances.content;
+        let Some(attempt) = self.run.as_mut().and_then(RecordedActivity::open) else { return };
         let late = reasoning && attempt.text.is_some() || !attempt.calls.is_empty();
         let place = if reasoning { &mut attempt.reasoning } else { &mut attempt.text };
         if late || place.is_some() {
-            loose.extend(attempt.message);
+            tolerances.extend(attempt.message);
         }
         place.get_or_insert_default().push_str(&text);
     }
@@ -196,21 +196,21 @@ impl Walk<'_> {
         let ending = ending(settled, self.recording.blobs.as_ref());
         let run = self.run.iter_mut();
         let made = run.flat_map(|run| &mut run.attempts).flat_map(|attempt| &mut attempt.calls);
-        let Some(made) = made.filter(|made| made.call == settled.call && made.ending == Ending::Open).last() else {
+        let Some(made) = made.filter(|made| made.call == settled.call && made.ending == CallEnding::Open).last() else {
             return;
         };
         made.ending = match (self.rejected.contains(&settled.call), ending) {
-            (true, Ending::Interrupted) => Ending::Declined,
-            (true, _) => Ending::Never,
+            (true, CallEnding::Interrupted) => CallEnding::Declined,
+            (true, _) => CallEnding::Never,
             (false, ending) => ending,
         };
-        let ran = !matches!(made.ending, Ending::Declined | Ending::Never);
+        let ran = !matches!(made.ending, CallEnding::Declined | CallEnding::Never);
         if ran && self.tools.is_asked(&made.tool) {
             self.run.iter_mut().for_each(|run| run.replies.push(json!("once")));
         }
     }
 
-    fn end(&mut self, continues: impl FnOnce(&Run) -> bool) {
+    fn end(&mut self, continues: impl FnOnce(&RecordedActivity) -> bool) {
         let Some(run) = &mut self.run else { return };
         run.attempts.iter_mut().for_each(|attempt| attempt.open = false);
         run.continues = continues(run) && !run.moved;
@@ -283,14 +283,14 @@ impl Walk<'_> {
 }
 
 /// An attempt whose step did not end: it was interrupted, or its process died and the next run said so.
-fn cut_off(attempt: &mut Attempt) {
+fn cut_off(attempt: &mut RecordedAttempt) {
     let died = |at: &str| json!({ "crash": { "at": at } });
-    let interrupted = attempt.calls.iter().position(|made| made.ending == Ending::Interrupted);
+    let interrupted = attempt.calls.iter().position(|made| made.ending == CallEnding::Interrupted);
     match (interrupted, attempt.calls.last_mut()) {
         (Some(first), _) => {
-            let mut open = Ending::Open;
+            let mut open = CallEnding::Open;
             for made in attempt.calls.iter_mut().skip(first) {
-                made.ending = std::mem::replace(&mut open, Ending::Never);
+                made.ending = std::mem::replace(&mut open, CallEnding::Never);
             }
         }
         (None, Some(last)) => last.during.push(died("after-append")),
@@ -303,13 +303,13 @@ fn cut_off(attempt: &mut Attempt) {
 }
 
 /// Whether the activity ended with its last attempt, whatever was pending.
-fn stopped(run: &Run) -> bool {
+fn stopped(run: &RecordedActivity) -> bool {
     let calls = run.attempts.last().into_iter().flat_map(|attempt| &attempt.calls);
-    calls.into_iter().any(|made| matches!(made.ending, Ending::Declined | Ending::Interrupted))
+    calls.into_iter().any(|made| matches!(made.ending, CallEnding::Declined | CallEnding::Interrupted))
 }
 
 /// Whether the last attempt broke off, so that the runtime tells the model to go on.
-fn broke_off(run: &Run) -> bool {
+fn broke_off(run: &RecordedActivity) -> bool {
     let error = run.attempts.last().and_then(|attempt| attempt.error.as_ref());
     error.is_some_and(|error| error.get("kind").is_some_and(|kind| kind == "incomplete-stream"))
 }

@@ -6,24 +6,24 @@ use tokio::sync::watch;
 
 /// Whether this process died. Nothing that belongs to it goes on afterwards.
 #[derive(Clone, Debug)]
-pub(crate) struct Death {
+pub(crate) struct CrashSwitch {
     died: Arc<watch::Sender<bool>>,
 }
 
-impl Death {
+impl CrashSwitch {
     /// A process that lives.
     pub fn new() -> Self {
         Self { died: Arc::new(watch::Sender::new(false)) }
     }
 
     /// The process dies here: this never returns.
-    pub async fn die<T>(&self) -> T {
+    pub async fn trigger<T>(&self) -> T {
         self.died.send_replace(true);
         pending().await
     }
 
     /// Whether it died.
-    pub fn is(&self) -> bool {
+    pub fn has_happened(&self) -> bool {
         *self.died.borrow()
     }
 
