@@ -85,22 +85,22 @@ impl Player {
     }
 
     fn play(self, file: &str) -> Result<ScenarioOutcome, PlayError> {
-        let mut running = Some(self.begin()?);
+        let mut idle = Some(self.begin()?);
         for action in &self.world.scenario.script {
-            let mut running = match running.take() {
+            let mut running = match idle.take() {
                 Some(running) => running,
                 None => self.begin()?,
             };
             match action {
                 Action::Restart => running.end(),
-                _ if running.perform(action) => running = Some(running),
+                _ if running.perform(action) => idle = Some(running),
                 _ => {
                     self.world.state().runs.push(json!({ "outcome": "crashed" }));
                     running.end();
                 }
             }
         }
-        let running = match running.take() {
+        let running = match idle.take() {
             Some(running) => running,
             None => self.begin()?,
         };

@@ -234,7 +234,7 @@ impl Process {
             }
             let (world, crash) = (self.world.clone(), self.crash.clone());
             let scripted = ScenarioTool::new((number, tool), world, crash, self.perform.clone());
-            match self.tools.register([Arc::new(scripted) as Arc<dyn annals_runtime::tools::DeclaredTool>]) {
+            match self.tools.register([Arc::new(scripted) as Arc<dyn annals_runtime::tools::Tool>]) {
                 Ok(layer) => {
                     scopes.tools.insert(name, (number, layer));
                 }
@@ -253,7 +253,7 @@ impl Process {
         let mut scopes = self.scopes();
         if scopes.task.is_none() {
             let task = TaskTool::of(&self.runtime, subagents.clone());
-            scopes.task = Some(self.tools.register([Arc::new(task) as Arc<dyn annals_runtime::tools::DeclaredTool>])?);
+            scopes.task = Some(self.tools.register([Arc::new(task) as Arc<dyn annals_runtime::tools::Tool>])?);
         }
         Ok(())
     }

@@ -31,7 +31,7 @@ struct WorldPorts(Arc<ScriptedWorld>);
 
 impl SkillCatalogue for WorldPorts {
     fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
-        let skill = |skill: &crate::action::Skill| Skill {
+        let skill = |skill: &crate::action::DeclaredSkill| Skill {
             name: skill.name.clone(),
             description: skill.description.clone(),
             body: skill.body.clone().unwrap_or_default(),
