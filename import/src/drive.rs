@@ -1,4 +1,4 @@
-//! Appends what a reader gives, and accounts for it.
+//! Appends the batches of a reader and reports what happened to them.
 
 use super::changed::{changed_here, is_of};
 use super::recalled::{first_model, first_prompt, recall};
@@ -19,13 +19,13 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many Batches may wait for the log: enough for the Sessions of a database to be appended side by side.
+/// How many batches may wait for the log: enough to append the sessions of a database concurrently.
 const WAITING: usize = 4096;
 
-/// How many Batches of one Session are sent together, to become durable together.
+/// The most batches of one session in one append.
 const TOGETHER: usize = 256;
 
-/// How much text may be on its way from the reader to the log, in KiB.
+/// The most text between the reader and the log, in KiB.
 const TEXT_MAX: u32 = 64 * 1024;
 
 /// An import stopped. What was appended before it remains; import again to continue.
@@ -102,7 +102,7 @@ pub(super) async fn once(
     });
     let mut driver = Driver::new(log, source, only);
     loop {
-        // Both at once: the reader waits for room that only Batches on their way give back.
+        // Both at once: the reader waits for permits that only finished appends release.
         tokio::select! {
             received = items.recv(), if driver.waiting < WAITING => match received {
                 Some((item, held)) => driver.take(item, held, progress).await?,
@@ -121,10 +121,10 @@ pub(super) async fn once(
     }
 }
 
-/// Room for the text of an item, given back when the log has it.
+/// The share of `TEXT_MAX` that an item takes; dropped when the item is appended.
 type TextPermit = OwnedSemaphorePermit;
 
-/// How much room an item takes, in KiB; one that is larger than all room takes all of it.
+/// The share of `TEXT_MAX` that an item takes, in KiB; a larger item takes all of it.
 fn weight(item: &mut SourceItem) -> u32 {
     let mut bytes = 0;
     match item {
@@ -142,11 +142,11 @@ fn weight(item: &mut SourceItem) -> u32 {
 
 struct RunningSession {
     report: SessionReport,
-    /// Where the log ended when the import began: below it, Batches are compared.
+    /// The end of the log when the import started: batches below it are compared, not appended.
     head: Seq,
-    /// How far the source was read: the Seq after the last Batch.
+    /// The sequence number after the last batch of the source.
     reached: Seq,
-    /// What waits for the Batch that is on its way, in order.
+    /// Batches that wait until the current append finishes, in order.
     queue: VecDeque<WaitingBatch>,
     busy: bool,
 }
@@ -159,7 +159,7 @@ struct WaitingBatch {
 
 struct SentBatches {
     session: SessionId,
-    /// The line and the Seq of each Batch that was sent.
+    /// The line and the first sequence number of each batch.
     lines: Vec<(u64, Seq)>,
     appended: Appended,
 }
@@ -172,7 +172,7 @@ struct Driver<'a> {
     running: HashMap<SessionId, RunningSession>,
     order: Vec<SessionId>,
     in_flight: FuturesUnordered<Boxed<'a, SentBatches>>,
-    /// Batches that wait or are on their way.
+    /// Batches that are queued or being appended.
     waiting: usize,
     report: ImportReport,
 }
@@ -262,7 +262,7 @@ impl<'a> Driver<'a> {
     ) {
         let session = draft.session;
         if let Some(cut) = fork {
-            // The parent must hold what is inherited.
+            // The inherited batches must be appended first.
             self.settle_all(progress).await;
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
@@ -270,7 +270,7 @@ impl<'a> Driver<'a> {
                     forked.parent_digest = slice.batch.digest;
                 }
                 _ => {
-                    let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);
+                    let reason = format!("its parent {} is not imported up to event {}", cut.parent, cut.cut);
                     self.end(session, ImportOutcome::Failed { line, reason });
                 }
             }
@@ -287,7 +287,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sends the next Batch of a Session on its way, unless one is.
+    /// Starts to append the queued batches of a session, unless an append is running.
     fn start(&mut self, session: SessionId) {
         let Some(running) = self.running.get_mut(&session) else { return };
         if running.busy {
@@ -352,7 +352,7 @@ impl<'a> Driver<'a> {
         self.start(session);
     }
 
-    /// Why a source is not a continuation of what the log holds from `seq` on.
+    /// Why a source does not continue the log from `seq` on.
     async fn differs(&self, session: SessionId, line: u64, seq: Seq) -> ImportOutcome {
         let other_form = self.other_form(session).await;
         if other_form.is_some() {
@@ -367,7 +367,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The form that a Session was imported from before, if it is not this one.
+    /// The form of the earlier import, if it is another one.
     async fn other_form(&self, session: SessionId) -> Option<String> {
         let slices = self.log.read(session, Seq::ZERO, 1).await.ok()?;
         let Some(Event::Session(SessionEvent::Created(created))) = slices.first()?.batch.events.first() else {
@@ -382,7 +382,7 @@ impl<'a> Driver<'a> {
             && running.report.outcome == ImportOutcome::Imported
         {
             running.report.outcome = outcome;
-            // Nothing is appended behind what does not fit.
+            // Nothing may follow a batch that was refused.
             self.waiting -= running.queue.len();
             running.queue.clear();
         }

@@ -1,4 +1,4 @@
-//! Actions: what a script is made of.
+//! Actions, the elements of a script.
 
 mod argument;
 mod nested;
@@ -18,104 +18,104 @@ use annals_core::{AgentName, InputId, Key, ModelName};
 use nested::Nesting;
 use serde_json::Value;
 
-/// One thing that happens.
+/// One action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Declares a Context Source, or redefines the one with that key.
+    /// Declares a context source, or redefines the one with that key.
     Source(Box<DeclaredSource>),
     /// The source now loads this value.
     Set {
-        /// Which source.
+        /// The key of the source.
         key: Key,
-        /// What it loads.
+        /// The new value.
         value: Value,
     },
     /// The source now loads as unavailable.
     Unavailable(Key),
-    /// The contribution's scope closes.
+    /// Closes the scope of a contribution.
     Unregister(Key),
-    /// A skill of the Location, new or changed.
+    /// Adds or changes a skill of the location.
     Skill(DeclaredSkill),
-    /// A skill goes.
+    /// Removes a skill.
     Unskill(String),
-    /// A file of the scenario's own tree, new or changed.
+    /// Adds or changes a file of the scenario's file tree.
     File {
         /// Absolute path.
         path: String,
-        /// All of it.
+        /// Its full content.
         content: String,
     },
-    /// A file goes.
+    /// Removes a file.
     Unfile(String),
-    /// The clock moves on.
+    /// Advances the clock.
     Advance {
-        /// By so many milliseconds.
+        /// Milliseconds.
         ms: u64,
     },
-    /// Another agent is selected.
+    /// Selects another agent.
     Agent(AgentName),
-    /// Another model is selected.
+    /// Selects another model.
     Model(ModelName),
-    /// The Session moves to another directory.
+    /// Moves the session to another directory.
     Move(String),
-    /// An input is admitted; nothing runs.
+    /// Admits an input; nothing runs.
     Admit(InputScript),
-    /// A pending input is withdrawn.
+    /// Withdraws a pending input.
     Cancel(InputId),
-    /// What the provider answers next, after what it already has to answer.
+    /// Queues answers of the provider.
     Provider(Vec<AttemptScript>),
-    /// A tool is declared, or replaced.
+    /// Declares or replaces a tool.
     Tool(Box<DeclaredTool>),
-    /// A tool's registration closes.
+    /// Closes the registration of a tool.
     Untool(String),
-    /// What the user answers to the next permission questions.
+    /// Sets the user's answers to the next permission questions.
     Replies(Vec<ReplyScript>),
-    /// The Session is resumed and runs until it is idle.
+    /// Resumes the session and runs it until it is idle.
     Run,
-    /// An input is admitted, then the Session runs until it is idle.
+    /// Admits an input, then runs the session until it is idle.
     Prompt(InputScript),
-    /// Compaction is asked for and run.
+    /// Requests and runs a compaction.
     Compact,
-    /// A revert is staged, cleared or committed.
+    /// Stages, clears or commits a revert.
     Revert(RevertAction),
-    /// A user message is pinned, or its pin ends.
+    /// Pins or unpins a user message.
     Pin {
-        /// The n-th one.
+        /// The n-th user message, from 1.
         user: u64,
-        /// Whether it is pinned.
+        /// Whether to pin it.
         pinned: bool,
     },
-    /// A fork begins; later actions go to it.
+    /// Creates a fork; later actions apply to it.
     Fork {
-        /// Before the n-th user message; at the end without.
+        /// The fork starts before the n-th user message; `None` for the end.
         at: Option<u64>,
-        /// The name by which `session` finds it.
+        /// Its name for `session`.
         name: String,
     },
-    /// Later actions go to a child of the Session; an addition to `fixtures/scenarios/FORMAT.md`.
+    /// Later actions apply to a child of the session; an addition to `fixtures/scenarios/FORMAT.md`.
     Child {
-        /// The n-th one that it began, from 1.
+        /// The n-th child, from 1.
         number: u64,
-        /// The name by which `session` finds it.
+        /// Its name for `session`.
         name: String,
     },
-    /// Later actions go to this Session.
+    /// Later actions apply to this session.
     Session(String),
-    /// Work beside the turns begins, and comes to its end; an addition to `fixtures/scenarios/FORMAT.md`.
+    /// Starts background work and waits for its end; an addition to `fixtures/scenarios/FORMAT.md`.
     Settle(SettleTarget),
-    /// What runs is interrupted.
+    /// Interrupts what is running.
     Interrupt,
-    /// Every process-local object is dropped, and the store opened again.
+    /// Drops all objects of the process and opens the store again.
     Restart,
-    /// One crash is armed.
+    /// Arms one crash.
     Crash(CrashPoint),
-    /// All views are copied into the report.
+    /// Copies all views into the report.
     Capture(String),
-    /// Views are checked.
+    /// Checks views.
     Expect {
-        /// The index in the script of the action that holds it.
+        /// The index of this action in the script.
         action: usize,
-        /// What is asked of each view, by the name of the view.
+        /// The expected pattern of each view.
         views: Vec<(ViewName, ViewPattern)>,
     },
 }
@@ -123,25 +123,25 @@ pub enum Action {
 /// A view that `expect` can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ViewName {
-    /// Agent, model, Location, title, status, revert.
+    /// Agent, model, location, title, status, revert.
     Session,
-    /// What the model would see next.
+    /// The messages of the next request.
     History,
     /// Every message ever shown to a person.
     Transcript,
-    /// The Baseline System Context of the epoch.
+    /// The baseline of the epoch.
     Baseline,
-    /// The Context Snapshot of the epoch.
+    /// The context snapshot of the epoch.
     Snapshot,
-    /// Inputs that were admitted and not promoted.
+    /// Inputs that are admitted and not promoted.
     Pending,
-    /// The Context Epochs.
+    /// The context epochs.
     Epochs,
-    /// Every attempt that reached the provider, of the whole scenario.
+    /// Every request to the provider in the whole scenario.
     Requests,
     /// Token totals.
     Usage,
-    /// What became of each action that can fail, of the whole scenario.
+    /// The outcome of each action that can fail, in the whole scenario.
     Runs,
     /// The log.
     Events,
@@ -166,7 +166,7 @@ impl ViewName {
         ("files", ViewName::Files),
     ];
 
-    /// Its name.
+    /// Its name in scenario files.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find_map(|(name, view)| (*view == self).then_some(*name)).unwrap_or("?")
     }

@@ -1,37 +1,37 @@
-//! Whether the process of a scenario died.
+//! Simulated crashes of the process of a scenario.
 
 use std::future::pending;
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Whether this process died. Nothing that belongs to it goes on afterwards.
+/// Ends a process. Nothing that belongs to it continues afterwards.
 #[derive(Clone, Debug)]
 pub(crate) struct CrashSwitch {
-    died: Arc<watch::Sender<bool>>,
+    crashed: Arc<watch::Sender<bool>>,
 }
 
 impl CrashSwitch {
-    /// A process that lives.
+    /// The switch of a new process.
     pub fn new() -> Self {
-        Self { died: Arc::new(watch::Sender::new(false)) }
+        Self { crashed: Arc::new(watch::Sender::new(false)) }
     }
 
-    /// The process dies here: this never returns.
+    /// Crashes the process; never returns.
     pub async fn trigger<T>(&self) -> T {
-        self.died.send_replace(true);
+        self.crashed.send_replace(true);
         pending().await
     }
 
-    /// Whether it died.
+    /// Whether the process crashed.
     pub fn has_happened(&self) -> bool {
-        *self.died.borrow()
+        *self.crashed.borrow()
     }
 
-    /// Waits until it dies.
+    /// Waits until the process crashes.
     pub async fn wait(&self) {
-        let mut died = self.died.subscribe();
-        // The sender lives as long as `self`, so the wait ends only by a death.
-        if died.wait_for(|died| *died).await.is_err() {
+        let mut crashed = self.crashed.subscribe();
+        // The sender is as old as `self`, so the wait only ends when the process crashes.
+        if crashed.wait_for(|crashed| *crashed).await.is_err() {
             pending::<()>().await;
         }
     }

@@ -1,4 +1,4 @@
-//! The process of a scenario, and how it dies.
+//! A log whose process can crash around an append.
 
 use super::action::CrashPoint;
 use super::crash::CrashSwitch;
@@ -7,7 +7,7 @@ use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer};
 use std::future::pending;
 use std::sync::Arc;
 
-/// The log as a process sees it that may die around an append.
+/// A log layer that crashes its process before or after an append.
 pub(super) struct CrashingLog {
     inner: Arc<dyn EventLog>,
     world: Arc<ScriptedWorld>,
@@ -15,7 +15,7 @@ pub(super) struct CrashingLog {
 }
 
 impl CrashingLog {
-    /// The log `inner`, seen by a process of `world` that dies with `crash`.
+    /// Wraps `inner` for a process of `world` that `crash` ends.
     pub fn new(inner: Arc<dyn EventLog>, world: Arc<ScriptedWorld>, crash: CrashSwitch) -> Self {
         Self { inner, world, crash }
     }

@@ -1,4 +1,4 @@
-//! Patterns: what an `expect` asks of a view, and where a view differs from it.
+//! Patterns: what an `expect` requires of a view, and where a view differs.
 
 mod judge;
 mod same;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 pub use judge::judge;
 pub use same::SameAs;
 
-/// What was captured so far: all views, by label.
+/// The captured views, by label.
 pub type CapturedViews = BTreeMap<String, Value>;
 
 /// A pattern as `fixtures/scenarios/FORMAT.md` defines it: a partial object, a list item by item, a value, or one of
@@ -23,15 +23,15 @@ pub type CapturedViews = BTreeMap<String, Value>;
 pub enum ViewPattern {
     /// `{"$any": true}`: any value.
     Any,
-    /// `{"$contains": p}`: a text that holds the text `p`, or a list with an item that matches `p`.
+    /// `{"$contains": p}`: a text that contains the text `p`, or a list with an item that matches `p`.
     Contains(Box<ViewPattern>),
-    /// `{"$length": n}`: so many items, fields or characters.
+    /// `{"$length": n}`: `n` items, fields or characters.
     Length(u64),
     /// `{"$absent": true}`: the field must not exist.
     Absent,
     /// `{"$not": p}`: does not match `p`, or does not exist.
     Not(Box<ViewPattern>),
-    /// `{"$same": "label.path"}`: equal to what was captured.
+    /// `{"$same": "label.path"}`: equal to the captured value.
     Same(SameAs),
     /// `{"$only": [p, ...]}`: of a list, the items with the `type` of one of these patterns are exactly these, in order.
     Only(Vec<ViewPattern>),
@@ -43,29 +43,29 @@ pub enum ViewPattern {
     Value(Value),
 }
 
-/// Where a view is not what a pattern says.
+/// A place where a view does not match a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
-    /// Fields and indices joined by dots, from the view on: the deepest place that differs.
+    /// Fields and indices from the view to the deepest difference, joined by dots.
     pub path: String,
-    /// What the pattern says there.
+    /// The pattern at this place.
     pub expected: Value,
-    /// What is there; `{"$absent": true}` when nothing is.
+    /// The value at this place; `{"$absent": true}` if there is none.
     pub found: Value,
 }
 
 const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same", "$only"];
 
 impl ViewPattern {
-    /// Reads a pattern that stands alone, as strictly as in a scenario file.
+    /// Reads a pattern outside of a scenario file, by the same rules.
     ///
     /// # Errors
-    /// What is wrong in it, and where.
+    /// The first error in it, with its path.
     pub fn parse(value: &Value) -> Result<Self, Invalid> {
         Self::read(&JsonAt::root(value))
     }
 
-    /// Reads a pattern, strictly: an unknown operator, or one with further fields beside it, is an error.
+    /// Reads a pattern. Unknown operators, and operators with further fields, are errors.
     pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         match at.value {
             Value::Array(_) => at.items()?.iter().map(Self::read).collect::<Result<_, _>>().map(Self::Items),
@@ -87,9 +87,10 @@ impl ViewPattern {
         }
         if fields.len() != 1 {
             let others: Vec<&str> = fields.keys().map(String::as_str).filter(|other| *other != name).collect();
-            return Err(
-                at.invalid(format!("`{name}` stands alone in its object, but here is also `{}`", others.join("`, `")))
-            );
+            return Err(at.invalid(format!(
+                "`{name}` must be the only field of its object, but found also `{}`",
+                others.join("`, `")
+            )));
         }
         let argument = at.fields(&[name])?.need(name)?;
         let only_true = |pattern: Self| match argument.boolean()? {
@@ -142,10 +143,10 @@ impl ViewPattern {
         }
     }
 
-    /// Every place where `found` is not what the pattern says; empty when it matches. `path` is where `found` stands.
+    /// Every place where `found` does not match; empty if it matches. `path` is the path of `found`.
     pub fn check(&self, path: &str, found: Option<&Value>, captures: &CapturedViews) -> Vec<Mismatch> {
         let mut mismatches = Vec::new();
-        // A `$same` that names nothing would turn a `$not` around it true: it is a failure wherever it stands.
+        // A `$same` without a captured value would make a `$not` around it true: it always fails.
         self.unresolved(path, captures, &mut mismatches);
         if mismatches.is_empty() {
             self.compare(path, found, captures, &mut mismatches);
@@ -193,7 +194,7 @@ impl ViewPattern {
         mismatches.is_empty()
     }
 
-    /// Whether a pattern without places of its own holds.
+    /// Whether a pattern matches that has no nested fields or items.
     fn holds(&self, value: &Value, captures: &CapturedViews) -> bool {
         match self {
             Self::Any => true,
@@ -226,7 +227,7 @@ impl ViewPattern {
     fn unresolved(&self, path: &str, captures: &CapturedViews, out: &mut Vec<Mismatch>) {
         match self {
             Self::Same(same) if same.resolve(captures).is_none() => {
-                out.push(Mismatch { path: path.to_owned(), expected: self.to_json(), found: same.lacking(captures) });
+                out.push(Mismatch { path: path.to_owned(), expected: self.to_json(), found: same.missing(captures) });
             }
             Self::Contains(pattern) | Self::Not(pattern) => pattern.unresolved(path, captures, out),
             Self::Fields(fields) => {

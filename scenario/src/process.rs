@@ -1,4 +1,4 @@
-//! One process of a scenario: the real runtime over the scripted world, from an opening of the store to its end.
+//! One process of a scenario: the real runtime in the scripted world, from opening the store to its end.
 
 mod act;
 mod pace;
@@ -26,10 +26,10 @@ use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The runtime, and everything else that ends with the process.
+/// The runtime, and everything else that belongs to one process.
 pub(super) struct Process {
     world: Arc<ScriptedWorld>,
-    /// The store as it is, for looking.
+    /// The store without the crash layer, for reading views.
     log: Arc<dyn EventLog>,
     crash: CrashSwitch,
     runtime: annals_runtime::Runtime,
@@ -40,7 +40,7 @@ pub(super) struct Process {
     pace: Arc<WaitingWork>,
 }
 
-/// What is registered in this process.
+/// The registrations of this process.
 #[derive(Default)]
 struct Registrations {
     contributions: BTreeMap<Key, Registration>,
@@ -48,7 +48,7 @@ struct Registrations {
     task: Option<Layer>,
 }
 
-/// What the world declares cannot be registered.
+/// A declaration cannot be registered.
 #[derive(Debug, thiserror::Error)]
 enum RegisterError {
     #[error(transparent)]
@@ -58,7 +58,7 @@ enum RegisterError {
 }
 
 impl Process {
-    /// A process over the store `log`, with everything registered that the world declares.
+    /// Starts a process over the store `log` and registers all declarations of the world.
     pub fn begin(world: &Arc<ScriptedWorld>, log: Arc<dyn EventLog>) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
             let crash = CrashSwitch::new();
@@ -96,7 +96,7 @@ impl Process {
                 perform,
                 pace,
             };
-            // What the world holds was accepted when it was declared.
+            // The declarations were accepted when they were made.
             if let Err(unfit) = process.register() {
                 tracing::error!(%unfit, "a declaration of the scenario was refused after a restart");
             }
@@ -104,12 +104,12 @@ impl Process {
         })
     }
 
-    /// How this process dies.
+    /// The switch that ends this process.
     pub fn crash(&self) -> CrashSwitch {
         self.crash.clone()
     }
 
-    /// The Session that actions go to.
+    /// The session that actions apply to.
     #[cfg(test)]
     pub fn session(&self) -> Option<annals_core::SessionId> {
         self.world.session()
@@ -130,7 +130,7 @@ impl Process {
         Ok(views)
     }
 
-    /// Every view of the Session that actions go to.
+    /// Every view of the session that actions apply to.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -145,9 +145,9 @@ impl Process {
         Arc::new(move |actions| {
             let this = this.clone();
             Box::pin(async move {
-                // A process that is gone performs nothing.
+                // A process that has ended performs nothing.
                 let Some(process) = this.upgrade() else { return };
-                // An interrupt comes into force after the whole list: what it interrupts is what performs the list.
+                // Interrupts last: they interrupt what performs the list.
                 let (interrupts, others): (Vec<_>, Vec<_>) =
                     actions.iter().partition(|action| matches!(action, Action::Interrupt));
                 for action in others.into_iter().chain(interrupts) {
@@ -157,7 +157,7 @@ impl Process {
         })
     }
 
-    /// Registers what the world declares and is not registered, and closes what it declares no more.
+    /// Registers new declarations of the world, and closes the registrations of removed ones.
     fn register(&self) -> Result<(), RegisterError> {
         self.register_contributions()?;
         self.register_tools()?;
@@ -166,7 +166,7 @@ impl Process {
 
     fn register_contributions(&self) -> Result<(), RegisterError> {
         let (builtins, declared) = (self.world.builtins(), self.world.contributions());
-        // Declared sources that share a built-in contribution stand right after what is built in.
+        // Declared sources of a built-in contribution follow directly after the built-in sources.
         let place = |key: &Key| match builtins.contains(key) {
             true => format!("{key}-").parse().unwrap_or_else(|_| key.clone()),
             false => key.clone(),
@@ -206,7 +206,7 @@ impl Process {
         self.registry.register(key.clone(), builtins)
     }
 
-    /// Produces the declared sources of a contribution, as they are declared at each boundary.
+    /// Produces the sources of a contribution as they are declared at each boundary.
     fn producer(
         &self,
         contribution: Key,
@@ -273,12 +273,12 @@ fn settings(world: &ScriptedWorld, pace: Arc<WaitingWork>) -> Settings {
             keep_tokens: compaction.keep_tokens,
             ..CompactionSettings::default()
         },
-        // Settlements stand in the order of the calls, however long an append takes.
+        // Settlements are in the order of the calls, however long an append takes.
         calls: CallOrder::InOrder,
         sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
         pace: Some(pace),
-        // Scenarios say themselves what is replaced and what ends.
+        // Scenarios test redaction and repeat limits nowhere: neither may change a run.
         redactor: None,
         repeat_limit: 0,
         ..Settings::default()

@@ -1,10 +1,10 @@
-//! Strict reading of one JSON value after another, each with the path that an error names.
+//! Strict reading of JSON values; errors name the path of the value.
 
 use super::Invalid;
 use serde_json::{Map, Value};
 use std::str::FromStr;
 
-/// A value and where it stands, as a JSON path such as `$.script[3].prompt.text`.
+/// A value and its JSON path, such as `$.script[3].prompt.text`.
 #[derive(Clone, Debug)]
 pub(super) struct JsonAt<'a> {
     pub value: &'a Value,
@@ -51,7 +51,7 @@ impl<'a> JsonAt<'a> {
         self.value.as_object().ok_or_else(|| self.expected("an object"))
     }
 
-    /// The named values of an object whose names are free.
+    /// The fields of an object with any names.
     pub fn entries(&self) -> Result<Vec<(&'a str, JsonAt<'a>)>, Invalid> {
         Ok(self.object()?.iter().map(|(name, value)| (name.as_str(), self.child(name, value))).collect())
     }
@@ -65,7 +65,7 @@ impl<'a> JsonAt<'a> {
         self.value.as_str().ok_or_else(|| self.expected("text"))
     }
 
-    /// A text of at least one character; `what` says what it names.
+    /// A text of at least one character; `what` describes it in the error.
     pub fn name(&self, what: &str) -> Result<&'a str, Invalid> {
         match self.text()? {
             "" => Err(self.invalid(format!("{what} must not be empty"))),
@@ -77,7 +77,7 @@ impl<'a> JsonAt<'a> {
         self.value.as_bool().ok_or_else(|| self.expected("true or false"))
     }
 
-    /// A whole number from 0 that fits `T`. `2.0` is one: numbers count by value.
+    /// A whole number from 0 in the range of `T`. `2.0` is one.
     pub fn whole<T: TryFrom<u64>>(&self) -> Result<T, Invalid> {
         let number = self.value.as_u64().or_else(|| {
             let float = self.value.as_f64()?;
@@ -98,7 +98,7 @@ impl<'a> JsonAt<'a> {
             .ok_or_else(|| self.invalid(unknown("word", text, &names)))
     }
 
-    /// A text with a form of its own, such as a key.
+    /// A text that `FromStr` parses, such as a key.
     pub fn parsed<T: FromStr<Err: std::fmt::Display>>(&self) -> Result<T, Invalid> {
         self.text()?.parse().map_err(|error| self.invalid(format!("{error}")))
     }
@@ -107,7 +107,7 @@ impl<'a> JsonAt<'a> {
     pub fn absolute(&self) -> Result<String, Invalid> {
         let text = self.text()?;
         if !text.starts_with('/') {
-            return Err(self.invalid(format!("{text:?} is no absolute path: start it with `/`")));
+            return Err(self.invalid(format!("{text:?} is not an absolute path: start it with `/`")));
         }
         if text.split('/').any(|part| part == "." || part == "..") {
             return Err(self.invalid(format!("{text:?}: write the path without `.` and `..`")));
@@ -145,7 +145,7 @@ impl<'a> KnownFields<'a> {
     }
 }
 
-/// What a value is, for people.
+/// The kind of a value, for error messages.
 fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -23,14 +23,14 @@ pub enum RecordError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The Session holds something that no scenario can make happen: record one without it.
-    #[error("session {session}, seq {seq}: a scenario cannot tell {what}")]
+    /// The session contains something that a scenario cannot express: record another session.
+    #[error("session {session}, event {seq}: a scenario cannot express {what}")]
     Untold {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// Where.
         seq: Seq,
-        /// What.
+        /// The event or behaviour.
         what: String,
     },
 }
@@ -45,7 +45,7 @@ struct RecordedEvent {
 /// The text of a scenario that plays a Session of `log` again and expects its present views.
 ///
 /// # Errors
-/// When the log cannot be read, or holds what a scenario cannot tell.
+/// When the log cannot be read, or contains something that a scenario cannot express.
 pub async fn record(log: &dyn EventLog, session: SessionId) -> Result<String, RecordError> {
     let blobs = log.blobs();
     let mut facts = Vec::new();
@@ -63,13 +63,13 @@ struct RecordedSession {
 }
 
 impl RecordedSession {
-    fn untold(&self, seq: Seq, what: impl Into<String>) -> RecordError {
+    fn inexpressible(&self, seq: Seq, what: impl Into<String>) -> RecordError {
         RecordError::Untold { session: self.session, seq, what: what.into() }
     }
 
     fn document(&self, facts: &[RecordedEvent]) -> Result<Vec<(&'static str, Value)>, RecordError> {
         let Some(RecordedEvent { event: Event::Session(SessionEvent::Created(created)), .. }) = facts.first() else {
-            return Err(self.untold(Seq::ZERO, "a Session that does not begin with its creation"));
+            return Err(self.inexpressible(Seq::ZERO, "a Session that does not begin with its creation"));
         };
         let mut walk = walk::ScriptBuilder::new(self, facts);
         facts.iter().try_for_each(|fact| walk.take(fact))?;

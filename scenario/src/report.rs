@@ -1,24 +1,24 @@
-//! The report: what held, what did not, and every view that the file asked to keep.
+//! The report of scenarios: failed expectations, captures and final views.
 
 use super::{CapturedViews, Mismatch};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What came of playing some scenario files. Two runs of one file give the same bytes, on every backend.
+/// The outcomes of scenario files. Reports of one file are equal byte for byte on every backend.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ScenarioReport {
-    /// In the order in which the files were named.
+    /// In the order of the command line.
     pub scenarios: Vec<ScenarioOutcome>,
 }
 
-/// What came of one scenario file.
+/// The outcome of one scenario file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ScenarioOutcome {
-    /// The file, as it was named.
+    /// The file, as named on the command line.
     pub file: String,
-    /// What it shows.
+    /// The name of the scenario.
     pub name: String,
-    /// Every `expect` that did not hold, in order.
+    /// Failed expectations, in order.
     pub failures: Vec<FailedExpectation>,
     /// All views, by label.
     pub captures: CapturedViews,
@@ -26,17 +26,17 @@ pub struct ScenarioOutcome {
     pub last: Value,
 }
 
-/// One place where a view was not what an `expect` says.
+/// A place where a view does not match an `expect`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FailedExpectation {
     /// The index of the action in the script.
     pub action: usize,
-    /// Where, and what.
+    /// The difference.
     pub mismatch: Mismatch,
 }
 
 impl ScenarioReport {
-    /// Whether every `expect` of every file held.
+    /// Whether every expectation of every file holds.
     pub fn passed(&self) -> bool {
         self.scenarios.iter().all(ScenarioOutcome::passed)
     }
@@ -49,7 +49,7 @@ impl ScenarioReport {
 }
 
 impl ScenarioOutcome {
-    /// Whether every `expect` held.
+    /// Whether every expectation holds.
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
     }

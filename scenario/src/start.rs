@@ -1,6 +1,6 @@
-//! A scenario to start from.
+//! The starter scenario.
 
-/// The text of a commented scenario that holds: what `annals scenario new` writes.
+/// A commented scenario that passes; `annals scenario new` writes it.
 pub const STARTER: &str = include_str!("start.jsonc");
 
 #[cfg(test)]

@@ -1,9 +1,9 @@
-//! The templates by which a declared Context Source renders its value.
+//! The templates with which a declared context source renders its value.
 
 use annals_core::canonical;
 use serde_json::Value;
 
-/// Text with `{value}` and `{previous}` in it. Any other brace stands for itself.
+/// A text with the placeholders `{value}` and `{previous}`. Other braces are literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
     pieces: Vec<TemplatePart>,
@@ -17,7 +17,7 @@ enum TemplatePart {
 }
 
 impl Template {
-    /// Reads a template; every text is one.
+    /// Parses a template; every text is valid.
     pub fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;
@@ -38,9 +38,9 @@ impl Template {
         Self { pieces }
     }
 
-    /// The text for a value. Without a previous one (a baseline, a removal) `{previous}` renders nothing.
+    /// The text for a value. Without a previous one (a baseline, a removal) `{previous}` is empty.
     ///
-    /// A JSON string stands bare, anything else as canonical JSON. What a value renders to is not searched again.
+    /// Strings are inserted without quotes, other values as canonical JSON. Inserted text is not searched for placeholders.
     pub fn render(&self, value: &Value, previous: Option<&Value>) -> String {
         self.pieces
             .iter()

@@ -211,7 +211,7 @@ fn whatever_is_unknown_is_an_error_with_its_path() {
 #[test]
 fn a_wrong_type_is_an_error_with_its_path() {
     invalid(json!([{ "advance": 90 }]), "$.script[0].advance", "expected text, found the number 90");
-    invalid(json!([{ "advance": "90" }]), "$.script[0].advance", "no duration");
+    invalid(json!([{ "advance": "90" }]), "$.script[0].advance", "not a duration");
     invalid(json!([{ "advance": "s" }]), "$.script[0].advance", "the number is missing");
     invalid(json!([{ "advance": "9999999999999999d" }]), "$.script[0].advance", "too long");
     invalid(json!([{ "source": { "key": "Test/A" } }]), "$.script[0].source.key", "invalid system context key");

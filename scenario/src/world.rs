@@ -1,4 +1,4 @@
-//! The scripted world: everything outside the process, which a restart and a crash leave as it is.
+//! The scripted world: everything outside of the process. Restarts and crashes do not change it.
 
 mod captures;
 mod declared;
@@ -22,13 +22,13 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What stands outside the process.
+/// Everything outside of the process.
 pub(super) struct ScriptedWorld {
-    /// What the file says around its script.
+    /// The scenario file.
     pub scenario: Scenario,
-    /// Starts at noon of 2026-06-03, UTC, and moves only when the script or a wait moves it.
+    /// Starts at noon of 2026-06-03, UTC; only the script and waits advance it.
     pub clock: Arc<ManualClock>,
-    /// The same for every run.
+    /// The same ids in every run.
     pub ids: Arc<SeededIds>,
     /// The scenario's own file tree.
     pub files: Arc<MemoryFilesystem>,
@@ -39,36 +39,36 @@ pub(super) struct ScriptedWorld {
     state: Mutex<WorldState>,
 }
 
-/// What changes while the script runs.
+/// The state that the script changes.
 #[derive(Default)]
 pub(super) struct WorldState {
     /// Declared sources, in order of declaration.
     pub sources: Vec<DeclaredSource>,
-    /// Built-in contributions whose scope closed.
+    /// Built-in contributions whose scope is closed.
     pub closed: BTreeSet<Key>,
-    /// The skills of the Location.
+    /// The skills of the location.
     pub skills: BTreeMap<String, DeclaredSkill>,
-    /// Declared tools, each with a number that tells a later declaration of its name from an earlier one.
+    /// Declared tools, each with the number of its declaration.
     pub tools: BTreeMap<String, (u64, Arc<DeclaredTool>)>,
-    /// How often a declared tool was called, by the number of its declaration.
+    /// The number of calls, by declaration.
     called: BTreeMap<u64, usize>,
-    /// What the provider answers next.
+    /// The next answers of the provider.
     pub attempts: VecDeque<AttemptScript>,
-    /// What the user answers next.
+    /// The next answers of the user.
     pub replies: VecDeque<ReplyScript>,
-    /// Every attempt that reached the provider.
+    /// Every request to the provider.
     pub requests: Vec<Value>,
-    /// What became of each action that can fail.
+    /// The outcome of each action that can fail.
     pub runs: Vec<Value>,
-    /// What was captured.
+    /// Captured views, by label.
     pub captures: CapturedViews,
-    /// Where an `expect` did not hold.
+    /// Failed expectations.
     pub failures: Vec<FailedExpectation>,
-    /// The Sessions by the names that the script gave them.
+    /// Sessions by their names in the script.
     pub sessions: BTreeMap<String, SessionId>,
-    /// The Session that actions go to.
+    /// The session that actions apply to.
     pub current: String,
-    /// A crash that is armed, and how often its point passes before.
+    /// The armed crash, and how often its point is passed before.
     crash: Option<(CrashPoint, u64)>,
     /// The calls that tools ran for, in order.
     #[cfg(test)]
@@ -79,7 +79,7 @@ pub(super) struct WorldState {
     declared: u64,
 }
 
-/// What a change of the world names does not exist.
+/// An action names something that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} {name}")]
 pub(super) struct UnknownName {
@@ -90,7 +90,7 @@ pub(super) struct UnknownName {
 }
 
 impl ScriptedWorld {
-    /// The world as a scenario finds it.
+    /// The world at the start of a scenario.
     pub fn new(scenario: Scenario) -> Self {
         let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
         let files = Arc::new(MemoryFilesystem::default());
@@ -108,17 +108,17 @@ impl ScriptedWorld {
 
     /// The state; never held across an await.
     pub fn state(&self) -> MutexGuard<'_, WorldState> {
-        // Every change is made whole in one step, so a panic elsewhere leaves nothing half done.
+        // Every change is one step, so a panic elsewhere leaves a consistent state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Session that actions go to.
+    /// The session that actions apply to.
     pub fn session(&self) -> Option<SessionId> {
         let state = self.state();
         state.sessions.get(&state.current).copied()
     }
 
-    /// Arms one crash at a point that passes `times` times before.
+    /// Arms one crash at a point that is passed `times` times before.
     #[cfg(test)]
     pub fn arm(&self, point: CrashPoint, times: u64) {
         self.state().crash = Some((point, times));
@@ -147,7 +147,7 @@ impl ScriptedWorld {
         }
     }
 
-    /// Counts a call of a declared tool, and gives how many there were before.
+    /// Counts a call of a declared tool; returns the number of calls before it.
     pub fn called(&self, number: u64) -> usize {
         let mut state = self.state();
         let calls = state.called.entry(number).or_default();
@@ -164,7 +164,7 @@ impl ScriptedWorld {
         own.into_iter().chain(instructions).filter(|key| !state.closed.contains(key)).collect()
     }
 
-    /// Adds to the views what the file asks for beyond `fixtures/scenarios/FORMAT.md`: the file tree, where it is
+    /// Adds the views that are an addition to `fixtures/scenarios/FORMAT.md`: the file tree, where it is
     /// captured, and what Sessions are to each other, where there are subagents.
     pub fn add_to(&self, view: &SessionView, views: &mut Value) {
         let session = &view.session;
@@ -184,7 +184,7 @@ impl ScriptedWorld {
         self.state().sources.iter().map(|source| source.contribution.clone()).collect()
     }
 
-    /// Makes a change that concerns nothing but the world; `None` when the action is of another kind.
+    /// Performs an action that only changes the world; `None` for other actions.
     pub fn change(&self, action: &Action) -> Option<Result<(), UnknownName>> {
         let lost = |what, name: &str| Err(UnknownName { what, name: name.to_owned() });
         let done = |found: bool, what, name: &str| if found { Ok(()) } else { lost(what, name) };
@@ -265,7 +265,7 @@ impl ScriptedWorld {
 }
 
 impl WorldState {
-    /// A redefined source keeps its place and none of its former fields.
+    /// Adds a source, or replaces the one with its key in its position.
     fn declare(&mut self, source: DeclaredSource) {
         match self.source(&source.key) {
             Some(former) => *former = source,

@@ -6,14 +6,14 @@ use crate::{Invalid, ViewPattern};
 use annals_core::InputId;
 use annals_core::event::Delivery;
 
-/// An input that the user gives.
+/// An input of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InputScript {
-    /// Its id; without one the id port chooses.
+    /// Its id; generated if missing.
     pub id: Option<InputId>,
-    /// What the user writes.
+    /// The text of the user.
     pub text: String,
-    /// When it joins.
+    /// When it is promoted.
     pub delivery: Delivery,
 }
 
@@ -35,12 +35,12 @@ impl InputScript {
     }
 }
 
-/// A skill of the Location.
+/// A skill of the location.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeclaredSkill {
     /// Its name.
     pub name: String,
-    /// What it is for; without one it is not listed.
+    /// Its description; without one it is not listed.
     pub description: Option<String>,
     /// Its text; never shown as guidance.
     pub body: Option<String>,
@@ -57,12 +57,12 @@ impl DeclaredSkill {
     }
 }
 
-/// Work beside the turns that a script lets begin.
+/// Background work that a script starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SettleTarget {
-    /// The request for the Session's title.
+    /// The request for the session's title.
     Title,
-    /// The n-th child that the Session began, from 1: its task in the background.
+    /// The background task of the n-th child, from 1.
     Child(u64),
 }
 
@@ -75,19 +75,19 @@ impl SettleTarget {
     }
 }
 
-/// What is done with a revert.
+/// An action on a revert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RevertAction {
-    /// Staged, so that a message and what follows is undone.
+    /// Stage the undo of a message and of everything after it.
     To {
         /// The n-th user message, from 1.
         user: u64,
-        /// Whether the files go with it; an addition to `fixtures/scenarios/FORMAT.md`.
+        /// Whether files are restored too; an addition to `fixtures/scenarios/FORMAT.md`.
         files: bool,
     },
-    /// The staged one is dropped.
+    /// Clear the staged revert.
     Clear,
-    /// The staged one is carried out.
+    /// Commit the staged revert.
     Commit,
 }
 
@@ -102,12 +102,12 @@ impl RevertAction {
     }
 }
 
-/// A place where the process dies.
+/// A point where the process crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
-    /// Before the next Batch is appended.
+    /// Before the next batch is appended.
     BeforeAppend,
-    /// After the next Batch was appended, before anybody knows.
+    /// After the next batch was appended, before the caller knows.
     AfterAppend,
     /// While the next tool runs.
     DuringTool,
@@ -149,26 +149,28 @@ pub(super) fn duration(at: &JsonAt<'_>) -> Result<u64, Invalid> {
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(at.invalid(format!("{text:?} is no duration: expected a whole number and ms, s, m, h or d"))),
+        _ => {
+            return Err(at.invalid(format!("{text:?} is not a duration: expected a whole number and ms, s, m, h or d")));
+        }
     };
     if number.is_empty() {
-        return Err(at.invalid(format!("{text:?} is no duration: the number is missing")));
+        return Err(at.invalid(format!("{text:?} is not a duration: the number is missing")));
     }
-    // Times stay below 2^53 (`docs/reference/events.md#forms`): a hundred thousand years are enough to move on by.
+    // Times stay below 2^53 (`docs/reference/events.md#forms`): a hundred thousand years are enough for any scenario.
     let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     ms.filter(|ms| *ms < 1 << 51).ok_or_else(|| at.invalid(format!("{text} is too long")))
 }
 
-/// The label of a capture: `$same` ends it at its first dot.
+/// The label of a capture, without a dot: `$same` ends labels at the first dot.
 pub(super) fn label(at: &JsonAt<'_>) -> Result<String, Invalid> {
     let label = at.name("a label")?;
     if label.contains('.') {
-        return Err(at.invalid(format!("the label {label:?} has a dot, which would end it in `$same`")));
+        return Err(at.invalid(format!("the label {label:?} contains a dot, which ends a label in `$same`")));
     }
     Ok(label.to_owned())
 }
 
-/// What an `expect` asks, by view.
+/// The patterns of an `expect`, by view.
 pub(super) fn views(at: &JsonAt<'_>) -> Result<Vec<(ViewName, ViewPattern)>, Invalid> {
     let names: Vec<&str> = ViewName::ALL.iter().map(|(name, _)| *name).collect();
     let entries = at.entries()?;

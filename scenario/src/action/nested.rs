@@ -1,10 +1,10 @@
-//! Where an action stands, and what may stand there.
+//! Actions inside other actions: which ones are allowed.
 
 use super::Action;
 use crate::Invalid;
 use crate::reader::JsonAt;
 
-/// Where an action stands.
+/// The position of an action.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Nesting {
     /// The index in the script of the outermost action.
@@ -19,7 +19,7 @@ enum NestedIn {
     OnLoad,
 }
 
-/// What a list inside an action may not hold: each of these needs the Session to itself.
+/// Actions that are not allowed inside others: each needs an idle session.
 const ALONE: &[&str] = &["run", "prompt", "compact", "restart", "revert", "fork", "child", "session"];
 
 impl Nesting {
@@ -34,10 +34,10 @@ impl Nesting {
     pub fn allows(self, name: &str) -> Result<(), String> {
         if self.place != NestedIn::Script && ALONE.contains(&name) {
             let place = if self.place == NestedIn::During { "during" } else { "on_load" };
-            return Err(format!("`{name}` cannot stand inside `{place}`; neither can {}", ALONE.join(", ")));
+            return Err(format!("`{name}` is not allowed inside `{place}`; nor are {}", ALONE.join(", ")));
         }
         if name == "interrupt" && self.place != NestedIn::During {
-            return Err("`interrupt` stands only inside `during`: elsewhere nothing runs".to_owned());
+            return Err("`interrupt` is only allowed inside `during`: elsewhere nothing runs".to_owned());
         }
         Ok(())
     }

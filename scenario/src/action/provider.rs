@@ -1,4 +1,4 @@
-//! What the scripted provider answers.
+//! Scripted answers of the provider.
 
 use super::Action;
 use super::nested::Nesting;
@@ -23,11 +23,11 @@ pub enum AttemptScript {
 pub struct AnswerScript {
     /// Its text.
     pub text: Option<String>,
-    /// Its reasoning, which comes before the text.
+    /// Its reasoning, which precedes the text.
     pub reasoning: Option<String>,
-    /// Its tool calls, which come last.
+    /// Its tool calls, which are last.
     pub calls: Vec<CallScript>,
-    /// What it reports to have used.
+    /// The reported usage.
     pub usage: Option<Usage>,
     /// How it ends; default `stop`, with calls `tool-calls`.
     pub finish: Option<Finish>,
@@ -49,15 +49,15 @@ pub struct CallScript {
 /// A failure of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FailureScript {
-    /// What kind.
+    /// The kind of error.
     pub kind: ProviderErrorKind,
     /// HTTP status.
     pub status: Option<u16>,
-    /// How long the provider asks to wait, in milliseconds.
+    /// The wait that the provider asks for, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// Text that arrives before it fails.
     pub after_text: Option<String>,
-    /// What it reports to have used before it fails; an addition to `fixtures/scenarios/FORMAT.md`.
+    /// The reported usage before it fails; an addition to `fixtures/scenarios/FORMAT.md`.
     pub usage: Option<Usage>,
 }
 

@@ -1,4 +1,4 @@
-//! Declared Context Sources.
+//! Declared context sources.
 
 use super::Action;
 use super::nested::Nesting;
@@ -7,28 +7,28 @@ use crate::{Invalid, Template};
 use annals_core::Key;
 use serde_json::Value;
 
-/// A declared Context Source.
+/// A declared context source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DeclaredSource {
     /// Its key.
     pub key: Key,
-    /// The registry's contribution that it belongs to.
+    /// The contribution that it belongs to.
     pub contribution: Key,
-    /// Which values it understands.
+    /// The type of its values.
     pub codec: DeclaredCodec,
-    /// What it loads; `None` while it is unavailable.
+    /// Its value; `None` while it is unavailable.
     pub value: Option<Value>,
-    /// The text that opens an epoch.
+    /// The template of its text in the baseline.
     pub baseline: Template,
-    /// The text that tells a changed value.
+    /// The template of the context update for a changed value.
     pub update: Template,
-    /// The text that tells that it is gone; `None` when it may not go.
+    /// The template of the context update for its removal; `None` if it cannot be removed.
     pub removed: Option<Template>,
-    /// Runs once, while it is next being observed.
+    /// Actions that run once, during its next observation.
     pub on_load: Vec<Action>,
 }
 
-/// The typed values of a declared source.
+/// The type of the values of a declared source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum DeclaredCodec {
     /// Any JSON.
@@ -44,7 +44,7 @@ impl DeclaredCodec {
     const WORDS: &'static [(&'static str, DeclaredCodec)] =
         &[("json", DeclaredCodec::Json), ("string", DeclaredCodec::String), ("number", DeclaredCodec::Number)];
 
-    /// Whether a value is one of this codec.
+    /// Whether a value has this type.
     pub fn holds(self, value: &Value) -> bool {
         match self {
             Self::Json => true,
@@ -53,7 +53,7 @@ impl DeclaredCodec {
         }
     }
 
-    /// Its word.
+    /// Its name in scenario files.
     pub fn name(self) -> &'static str {
         Self::WORDS.iter().find_map(|(name, codec)| (*codec == self).then_some(*name)).unwrap_or("json")
     }

@@ -112,7 +112,7 @@ fn not_does_not_hide_a_same_that_names_nothing() {
 #[test]
 fn a_pattern_that_cannot_be_meant_is_an_error() {
     for (json, path, reason) in [
-        (json!({ "$any": true, "a": 1 }), "$", "`$any` stands alone"),
+        (json!({ "$any": true, "a": 1 }), "$", "`$any` must be the only field"),
         (json!({ "$contain": "a" }), "$", "did you mean `$contains`?"),
         (json!({ "$any": false }), "$.$any", "only `true`"),
         (json!({ "$length": -1 }), "$.$length", "a whole number from 0"),

@@ -46,7 +46,7 @@ fn story(name: &str) -> Scenario {
 }
 
 /// What came of a story.
-struct BuiltScript {
+struct Played {
     history: Vec<Value>,
     ran: Vec<CallId>,
     /// Whether the armed death came.
@@ -54,7 +54,7 @@ struct BuiltScript {
 }
 
 /// Plays a story; `crash` is the append around which the process dies.
-fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> BuiltScript {
+fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> Played {
     let player = Player::new(scenario, &Backend::Memory);
     let mut running = player.begin().unwrap_or_else(|error| panic!("{error}"));
     if let Some((point, times)) = crash {
@@ -78,7 +78,7 @@ fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> BuiltScript {
     let history = view.history.selected().filter_map(|message| shown(message, &player.memory)).collect();
     running.end();
     let ran = player.world.state().ran.clone();
-    BuiltScript { history, ran, died }
+    Played { history, ran, died }
 }
 
 /// An answer of which no call was recorded is given again, as a model would.

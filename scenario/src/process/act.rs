@@ -1,4 +1,4 @@
-//! What a process does for each action.
+//! Performs actions in a process.
 
 use super::Process;
 use crate::action::{Action, InputScript, RevertAction, SettleTarget};
@@ -12,14 +12,14 @@ use annals_runtime::{Boxed, LogError};
 use annals_runtime::{Extent, MessagePlace, NewInput, Session};
 use serde_json::{Value, json};
 
-/// Why an action did not happen: what `runs` says of it.
+/// Why an action failed: its entry in the view `runs`.
 struct ActionRefused {
     kind: &'static str,
     message: String,
 }
 
 impl Process {
-    /// Does what an action says; what comes of it stands in the world.
+    /// Performs an action and records its outcome in the world.
     pub fn act<'a>(&'a self, action: &'a Action) -> Boxed<'a, ()> {
         Box::pin(async move {
             let Some(id) = self.world.session() else { return };
@@ -44,7 +44,7 @@ impl Process {
             Action::Cancel(input) => session.withdraw(input).await?,
             Action::Run => self.ended(session.run().await),
             Action::Prompt(input) => {
-                // Both, whatever became of the first: a prompt gives two outcomes.
+                // Both, whether the first one failed or not: a prompt has two outcomes.
                 self.admit(session, input).await;
                 self.ended(session.run().await);
             }
@@ -80,14 +80,14 @@ impl Process {
                 self.world.unregister(key)?;
                 self.register()?;
             }
-            // The player ends this process and begins another one.
+            // The player ends this process and starts another one.
             Action::Restart => {}
             _ => self.changed(action)?,
         }
         Ok(())
     }
 
-    /// Makes a change that concerns nothing but the world, and registers what it declares.
+    /// Changes the world, and registers what the action declares.
     fn changed(&self, action: &Action) -> Result<(), ActionRefused> {
         match self.world.change(action) {
             Some(changed) => changed?,
@@ -119,7 +119,7 @@ impl Process {
         Ok(())
     }
 
-    /// Lets work beside the turns of a Session begin, and waits until it ended with all that it led to.
+    /// Starts background work of a session and waits until it has ended, with everything that it started.
     async fn settle(&self, session: &Session, aside: SettleTarget) -> Result<(), ActionRefused> {
         let work = match aside {
             SettleTarget::Title => Beside::Title(session.id()),
@@ -127,7 +127,7 @@ impl Process {
                 Beside::Task { parent: session.id(), child: child_of(session, number).await? }
             }
         };
-        // Inside a turn, whoever waited for the Session would wait for itself.
+        // Inside a turn, waiting for the session would be waiting for itself.
         let within = session.is_running();
         let nothing = || ActionRefused { kind: "not-found", message: "no such work waits to begin".to_owned() };
         self.pace.lets_begin(work).ok_or_else(nothing)?.await;
@@ -144,7 +144,7 @@ impl Process {
         }
     }
 
-    /// Later actions go to a Session, under this name.
+    /// Names a session and applies later actions to it.
     fn name(&self, session: SessionId, name: &str) {
         let mut state = self.world.state();
         state.sessions.insert(name.to_owned(), session);
@@ -182,7 +182,7 @@ impl Process {
         self.world.state().runs.push(entry);
     }
 
-    /// The first Session of the scenario.
+    /// Creates the first session of the scenario.
     ///
     /// # Errors
     /// When the log refuses.
@@ -194,9 +194,9 @@ impl Process {
     }
 }
 
-/// The n-th child that a Session began.
+/// The n-th child of a session.
 async fn child_of(session: &Session, number: u64) -> Result<SessionId, ActionRefused> {
-    // One that was resumed stands in the list again.
+    // A resumed child is in the list twice.
     let mut children: Vec<SessionId> = Vec::new();
     for child in &session.view().await?.session.children {
         if !children.contains(&child.child) {
@@ -220,7 +220,7 @@ impl From<UnknownName> for ActionRefused {
     }
 }
 
-/// What is wrong with the log, with a name, or with a registration.
+/// Conversions of errors of the log and of registrations.
 macro_rules! refused {
     ($($error:ty => $kind:literal),*) => {$(
         impl From<$error> for ActionRefused {

@@ -1,4 +1,4 @@
-//! Ports of the runtime that only look at the world.
+//! Ports of the runtime that read from the world.
 
 use crate::action::ReplyScript;
 use crate::file::Builtin;
@@ -11,7 +11,7 @@ use annals_runtime::permission::{Answered, Approver, PermissionAnswer, Permissio
 use annals_runtime::settings::{Definitions, bare_agent, scripted_model};
 use std::sync::Arc;
 
-/// The skills of the Location, when the file has them on.
+/// The skills of the location, if the file enables them.
 pub(super) fn skills(world: &Arc<ScriptedWorld>) -> Option<Arc<dyn SkillCatalogue>> {
     let on = world.scenario.builtins.contains(&Builtin::Skills);
     on.then(|| Arc::new(WorldPorts(world.clone())) as Arc<dyn SkillCatalogue>)
@@ -22,7 +22,7 @@ pub(super) fn approver(world: &Arc<ScriptedWorld>) -> Arc<dyn Approver> {
     Arc::new(WorldPorts(world.clone()))
 }
 
-/// The agents and models of the file; any other one exists all the same.
+/// The agents and models of the file; others exist with default settings.
 pub(super) fn definitions(world: &Arc<ScriptedWorld>) -> Arc<dyn Definitions> {
     Arc::new(WorldPorts(world.clone()))
 }

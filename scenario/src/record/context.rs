@@ -7,7 +7,7 @@ use annals_core::{Event, Key, Snapshot};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every source that was ever told, in an order that fits every baseline and every message.
+/// Every source of the session, in an order that agrees with every baseline and context update.
 pub(super) fn order(facts: &[RecordedEvent]) -> Vec<Key> {
     let mut order: Vec<Key> = Vec::new();
     let mut merge = |keys: &mut dyn Iterator<Item = &Key>| {
@@ -40,7 +40,7 @@ pub(super) struct RecordedSources {
     contributions: BTreeMap<Key, String>,
     /// Those that are registered now.
     registered: BTreeSet<Key>,
-    /// Sources whose recorded text looks like a template: what they store is not what was stored.
+    /// Sources whose recorded text looks like a template: their stored value differs.
     pub tolerances: BTreeSet<Key>,
 }
 
@@ -50,7 +50,7 @@ impl RecordedSources {
         Self { contributions, registered: BTreeSet::new(), tolerances: BTreeSet::new() }
     }
 
-    /// What must be declared so that an epoch begins as it did.
+    /// The declarations that lead to the recorded epoch.
     pub fn epoch(
         &mut self,
         recording: &RecordedSession,
@@ -63,7 +63,7 @@ impl RecordedSources {
         let mut actions = Vec::new();
         let parts: BTreeSet<&Key> = started.parts.iter().map(|part| &part.key).collect();
         let gone: Vec<Key> = self.registered.iter().filter(|key| !parts.contains(key)).cloned().collect();
-        // What goes without a removal text makes a value incompatible by itself.
+        // Removing a source without a removal text is incompatible by itself.
         let mut incompatible = gone.iter().any(|key| before.0.get(key).is_some_and(|entry| entry.removed.is_none()));
         actions.extend(gone.iter().map(|key| self.close(key)));
         for part in &started.parts {
@@ -80,7 +80,7 @@ impl RecordedSources {
         Ok(actions)
     }
 
-    /// What must be declared so that a message is told as it was.
+    /// The declarations that lead to the recorded context update.
     pub fn message(
         &mut self,
         recording: &RecordedSession,

@@ -1,4 +1,4 @@
-//! The present views of a recorded Session as an expectation: what its scenario must lead to.
+//! The current views of a recorded session, as the expectation of its scenario.
 
 use super::{RecordedEvent, RecordedSession};
 use annals_core::event::SessionEvent;
@@ -7,16 +7,16 @@ use annals_projections::{Messages, Projection, ToJson, UsageTotals};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// What a scenario cannot make happen exactly as it did.
+/// What a scenario cannot reproduce exactly.
 #[derive(Default)]
 pub(super) struct Tolerances {
-    /// Messages whose content came in another order, or in more pieces, than a scripted attempt has.
+    /// Messages whose content has another order, or more parts, than a scripted attempt.
     pub content: BTreeSet<Seq>,
-    /// Sources whose stored value is another one.
+    /// Sources whose stored value differs.
     pub values: BTreeSet<Key>,
 }
 
-/// Fields that tell when and where something happened, not what.
+/// Fields about when and where something happened.
 const INCIDENTAL: &[&str] =
     &["seq", "at", "cost", "truncated", "lossy", "status", "reason", "blocked", "epoch", "known"];
 
@@ -27,7 +27,7 @@ pub(super) fn of(recording: &RecordedSession, facts: &[RecordedEvent], tolerance
     for fact in facts {
         messages.apply(&fact.record(recording.session));
     }
-    // A scenario asks for no title.
+    // A scenario requests no title.
     let mut usage = UsageTotals::default();
     let titles = |fact: &&RecordedEvent| {
         matches!(fact.event, Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)))
@@ -49,7 +49,7 @@ pub(super) fn of(recording: &RecordedSession, facts: &[RecordedEvent], tolerance
         "history": shown(view.history.to_json(blobs), tolerances),
         "transcript": shown(view.transcript.page_json(&messages, blobs), tolerances),
         "baseline": plain(view.epochs.baseline_json(blobs)),
-        // What the world holds is no view of ours: a value may well have a field named `seq`.
+        // Not filtered: a value of a source may have a field named `seq`.
         "snapshot": snapshot,
         "pending": view.inbox.to_json(blobs),
         "epochs": plain(view.epochs.marks_json()),
@@ -81,7 +81,7 @@ fn plain(value: Value) -> Value {
             let error = fields.contains_key("kind") && fields.contains_key("message");
             let mut plainer = Map::new();
             for (name, value) in fields.into_iter().filter(|(name, _)| kept(name)) {
-                // What a failure says is the provider's own choice; a tool's input and value are foreign.
+                // Messages of failures are up to the provider; inputs and values of tools are not filtered.
                 if error && name == "message" && value != "Provider turn interrupted" {
                     continue;
                 }

@@ -1,29 +1,29 @@
-//! One activity of a recorded Session: what the provider answered, and what happened meanwhile.
+//! One activity of a recorded session: the answers of the provider, and the actions of people during it.
 
 use annals_core::event::{Failure, Finish, Usage};
 use annals_core::{Blobs, CallId, Seq};
 use serde_json::{Map, Value, json};
 
-/// From a resumption to the idle moment after it.
+/// From a resumption until the session is idle.
 #[derive(Default)]
 pub(super) struct RecordedActivity {
-    /// What is declared before it.
+    /// Actions before it.
     pub before: Vec<Value>,
-    /// What the provider answered.
+    /// The answers of the provider.
     pub attempts: Vec<RecordedAttempt>,
-    /// What the user answered.
+    /// The answers of the user.
     pub replies: Vec<Value>,
-    /// What happened since the last attempt ended.
+    /// Actions since the last attempt ended.
     pub gap: Vec<Value>,
-    /// Whether another turn follows by itself.
+    /// Whether another turn follows automatically.
     pub continues: bool,
-    /// Whether an input joined.
+    /// Whether an input was promoted.
     pub promoted: bool,
-    /// Whether the Session moved meanwhile: then no other turn follows.
+    /// Whether the session moved during it: then no other turn follows.
     pub moved: bool,
 }
 
-/// One attempt as it is put together.
+/// One attempt, while it is assembled.
 #[derive(Default)]
 pub(super) struct RecordedAttempt {
     pub text: Option<String>,
@@ -33,9 +33,9 @@ pub(super) struct RecordedAttempt {
     pub finish: Option<Finish>,
     pub error: Option<Map<String, Value>>,
     pub during: Vec<Value>,
-    /// The message that it became.
+    /// Its message.
     pub message: Option<Seq>,
-    /// Whether it goes on.
+    /// Whether it has not ended.
     pub open: bool,
 }
 
@@ -47,27 +47,27 @@ pub(super) struct RecordedCall {
     /// The declaration of its tool, if there is one.
     pub declared: Option<usize>,
     pub ending: CallEnding,
-    /// What happened while it ran.
+    /// Actions while it ran.
     pub during: Vec<Value>,
 }
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum CallEnding {
-    /// It did not, as far as the log goes.
+    /// It had not ended at the end of the log.
     Open,
     /// Its tool did not run.
     Never,
-    /// The user said no, and not why: the turn ended.
+    /// The user rejected it without feedback: the turn ended.
     Declined,
     /// It was interrupted.
     Interrupted,
-    /// Its tool gave this.
-    Gave(Map<String, Value>),
+    /// Its tool returned this.
+    Returned(Map<String, Value>),
 }
 
 impl RecordedCall {
-    /// What the `results` of its tool hold for it; `None` when its tool did not run.
+    /// Its entry in the `results` of its tool; `None` if the tool did not run.
     pub fn given(&self) -> Option<Value> {
         let mut during = self.during.clone();
         let mut given = match &self.ending {
@@ -80,7 +80,7 @@ impl RecordedCall {
                 during.push(json!({ "interrupt": {} }));
                 Map::new()
             }
-            CallEnding::Gave(given) => given.clone(),
+            CallEnding::Returned(given) => given.clone(),
         };
         if !during.is_empty() {
             given.insert("during".to_owned(), json!(during));
@@ -88,19 +88,19 @@ impl RecordedCall {
         Some(Value::Object(given))
     }
 
-    /// Whether its tool ran to its end.
+    /// Whether its tool returned.
     fn ended(&self) -> bool {
-        matches!(self.ending, CallEnding::Gave(_))
+        matches!(self.ending, CallEnding::Returned(_))
     }
 }
 
 impl RecordedActivity {
-    /// The attempt that goes on.
+    /// The attempt that has not ended.
     pub fn open(&mut self) -> Option<&mut RecordedAttempt> {
         self.attempts.last_mut().filter(|attempt| attempt.open)
     }
 
-    /// What happens before the next request, as part of this activity: while its last tool runs, or in its stream.
+    /// Adds actions before the next request: while the last tool runs, or during the stream.
     pub fn meanwhile(&mut self, actions: impl IntoIterator<Item = Value>) {
         match self.attempts.last_mut() {
             Some(attempt) => match attempt.calls.iter_mut().rfind(|made| made.ended()) {
@@ -111,7 +111,7 @@ impl RecordedActivity {
         }
     }
 
-    /// What a person did just now.
+    /// Adds an action of a person.
     pub fn external(&mut self, action: Value) {
         match self.open() {
             Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == CallEnding::Open) {
@@ -122,7 +122,7 @@ impl RecordedActivity {
         }
     }
 
-    /// The actions that make it happen again, ended by `last`.
+    /// The actions that reproduce it, ended by `last`.
     pub fn actions(self, last: Value) -> Vec<Value> {
         let mut actions = self.before;
         if !self.attempts.is_empty() {
@@ -191,7 +191,7 @@ pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blob
             return CallEnding::Interrupted;
         }
         given.insert("error".to_owned(), json!(error));
-        return CallEnding::Gave(given);
+        return CallEnding::Returned(given);
     }
     given.insert("output".to_owned(), json!(settled.output.resolve(blobs)));
     if let Some(structured) = &settled.structured {
@@ -200,5 +200,5 @@ pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blob
     if !settled.paths.is_empty() {
         given.insert("paths".to_owned(), json!(settled.paths));
     }
-    CallEnding::Gave(given)
+    CallEnding::Returned(given)
 }

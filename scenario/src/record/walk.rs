@@ -1,4 +1,4 @@
-//! The walk through a recorded log: from facts to the actions that make them happen.
+//! Builds the script of a recorded session: the actions that lead to its events.
 
 mod tools;
 mod turn;
@@ -17,25 +17,25 @@ use serde_json::{Value, json};
 use std::collections::BTreeSet;
 use tools::RecordedTools;
 
-/// Where the walk is.
+/// The script so far.
 pub(super) struct ScriptBuilder<'a> {
     recording: &'a RecordedSession,
-    /// Everything before the fact that is taken next.
+    /// The views before the next event.
     view: SessionView,
     sources: RecordedSources,
     tools: RecordedTools,
     script: Vec<Value>,
     run: Option<RecordedActivity>,
-    told: Option<ContextAdmitted>,
-    /// Calls that the user rejected.
+    update: Option<ContextAdmitted>,
+    /// Rejected calls.
     rejected: BTreeSet<CallId>,
     tolerances: Tolerances,
     limits: CompactionEvidence,
-    /// The view before a prune, until the request that made it due is sent.
+    /// The view before a prune, until the request that caused it is sent.
     unpruned: Option<SessionView>,
 }
 
-/// What the log shows of the settings of compaction.
+/// What the log reveals about the settings of compaction.
 #[derive(Default)]
 struct CompactionEvidence {
     automatic: bool,
@@ -47,11 +47,11 @@ struct CompactionEvidence {
     due: Option<(u64, u64)>,
 }
 
-/// What the walk found.
+/// The result.
 pub(super) struct BuiltScript {
     pub script: Vec<Value>,
     pub tolerances: Tolerances,
-    /// Permission actions that were ever asked.
+    /// Permission actions with a question.
     pub asked: Vec<String>,
     /// The settings of compaction that lead to the same compactions.
     pub compaction: Value,
@@ -66,7 +66,7 @@ impl<'a> ScriptBuilder<'a> {
             tools: RecordedTools::of(facts),
             script: Vec::new(),
             run: None,
-            told: None,
+            update: None,
             rejected: BTreeSet::new(),
             tolerances: Tolerances::default(),
             limits: CompactionEvidence::default(),
@@ -74,7 +74,7 @@ impl<'a> ScriptBuilder<'a> {
         }
     }
 
-    /// Takes in the next fact.
+    /// Adds the next event.
     pub fn take(&mut self, fact: &RecordedEvent) -> Result<(), RecordError> {
         self.fact(fact)?;
         self.view.apply(&fact.record(self.recording.session));
@@ -114,7 +114,7 @@ impl<'a> ScriptBuilder<'a> {
                 self.alone(json!({ "revert": "commit" }));
             }
             Event::Session(SessionEvent::Forked(_)) => self.forked(),
-            // They shape no view that is expected, or are told by the facts around them.
+            // They change no expected view, or follow from the events around them.
             Event::Session(SessionEvent::Created(_))
             | Event::Session(SessionEvent::Titled(_))
             | Event::Profile(ProfileEvent::AgentRecorded(_))
@@ -137,18 +137,18 @@ impl<'a> ScriptBuilder<'a> {
             | Event::Child(ChildEvent::Settled(_)) => {}
             other => {
                 if !self.turn_fact(fact)? {
-                    return Err(self.recording.untold(fact.seq, format!("`{}`", other.kind().name())));
+                    return Err(self.recording.inexpressible(fact.seq, format!("`{}`", other.kind().name())));
                 }
             }
         }
         Ok(())
     }
 
-    /// Something that a person did while a turn ran, or between two.
+    /// An action of a person, during a turn or between two.
     fn external(&mut self, seq: Seq, action: Value) -> Result<(), RecordError> {
         match &mut self.run {
             Some(run) if run.attempts.is_empty() && run.promoted => {
-                return Err(self.recording.untold(seq, "what happened while the sources were observed"));
+                return Err(self.recording.inexpressible(seq, "an action while the sources were observed"));
             }
             Some(run) => run.external(action),
             None => self.script.push(action),
@@ -156,7 +156,7 @@ impl<'a> ScriptBuilder<'a> {
         Ok(())
     }
 
-    /// Something that a person does only when nothing runs.
+    /// An action of a person that is only possible while nothing runs.
     fn alone(&mut self, action: Value) {
         self.close();
         self.script.push(action);
@@ -166,10 +166,11 @@ impl<'a> ScriptBuilder<'a> {
         let items = self.view.transcript.items.iter();
         let users = items.filter(|item| item.user && !self.view.transcript.is_removed(item.seq));
         let at = users.map(|item| item.seq).position(|user| user == message);
-        at.map(|at| at as u64 + 1).ok_or_else(|| self.recording.untold(seq, "a revert to what is no user message"))
+        at.map(|at| at as u64 + 1)
+            .ok_or_else(|| self.recording.inexpressible(seq, "a revert to an event that is not a user message"))
     }
 
-    /// The log goes on as a fork of what was told so far.
+    /// The session continues as a fork of the session so far.
     fn forked(&mut self) {
         let users = self.view.transcript.items.iter().filter(|item| item.user);
         let users = users.filter(|item| !self.view.transcript.is_removed(item.seq)).count();
@@ -195,20 +196,20 @@ impl<'a> ScriptBuilder<'a> {
         self.script.extend(run.actions(json!({ "run": "idle" })));
     }
 
-    /// What the tools gave to the calls of an activity, in the order of the calls.
+    /// Adds the results of an activity to its tools, in the order of the calls.
     fn results(&mut self, run: &RecordedActivity) {
         for made in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
             if let (Some(declared), Some(given)) = (made.declared, made.given()) {
                 self.tools.gave(declared, given);
             }
             if made.ending == CallEnding::Open {
-                // The process died in it: those after it never ran.
+                // The process crashed in it: later calls never ran.
                 break;
             }
         }
     }
 
-    /// The whole script, and what was found on the way.
+    /// The complete script.
     pub fn finish(mut self) -> Result<BuiltScript, RecordError> {
         self.close();
         self.tolerances.values.append(&mut self.sources.tolerances);

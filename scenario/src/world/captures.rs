@@ -1,4 +1,4 @@
-//! The files of a scenario's worktree, captured in memory: plans are made by the same code as for a real one.
+//! File captures of a scenario, in memory. Plans are made by the same code as for a real worktree.
 
 use annals_core::event::FileChange;
 use annals_runtime::Boxed;
@@ -10,7 +10,7 @@ use annals_runtime::worktree::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Captures of what lies below a directory. They outlive a restart, as those on a disk do.
+/// Captures of the files below a directory. Like those on a disk they survive restarts.
 pub(crate) struct MemoryCaptures {
     files: Arc<MemoryFilesystem>,
     root: String,
@@ -19,14 +19,14 @@ pub(crate) struct MemoryCaptures {
 
 #[derive(Default)]
 struct CaptureStore {
-    /// What each capture holds.
+    /// The files of each capture.
     trees: BTreeMap<Tree, Entries>,
     /// Contents by id.
     contents: BTreeMap<String, String>,
 }
 
 impl MemoryCaptures {
-    /// Of what lies below `root`.
+    /// Captures of the files below `root`.
     pub fn new(files: Arc<MemoryFilesystem>, root: &str) -> Self {
         Self { files, root: format!("{root}/"), kept: Mutex::default() }
     }
@@ -186,7 +186,7 @@ fn id(entry: &Entry) -> &str {
     }
 }
 
-/// The lines that go and those that come, without what both texts begin and end with.
+/// Removed and added lines, without the common start and end of both texts.
 fn changed<'t>(before: &'t str, after: &'t str) -> (Vec<&'t str>, Vec<&'t str>) {
     let (mut before, mut after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     while let (Some(a), Some(b)) = (before.last(), after.last())

@@ -1,4 +1,4 @@
-//! A declared source as the runtime sees it.
+//! Declared sources as the runtime sees them.
 
 use super::ScriptedWorld;
 use crate::Template;
@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// Performs the actions of an `on_load`, in the process that observes.
 pub(crate) type PerformActions = Arc<dyn Fn(Vec<Action>) -> Boxed<'static, ()> + Send + Sync>;
 
-/// A declared source as it stood when it was composed; it loads what the world has then.
+/// A declared source with the texts of its declaration at composition; its value is loaded from the world.
 pub(crate) struct ScenarioSource {
     key: Key,
     render: Arc<SourceTemplates>,

@@ -1,4 +1,4 @@
-//! The scripted provider: it answers what the script queued, and keeps what reached it.
+//! The provider of a scenario: returns the queued answers and records the requests.
 
 use super::ScriptedWorld;
 use super::declared::PerformActions;
@@ -18,7 +18,7 @@ pub(crate) struct ScenarioProvider {
 }
 
 impl ScenarioProvider {
-    /// Answers for `world` in a process that may die; `perform` runs what a `during` says.
+    /// `crash` ends the process; `perform` runs the actions of a `during`.
     pub fn new(world: Arc<ScriptedWorld>, crash: CrashSwitch, perform: PerformActions) -> Self {
         Self { world, crash, perform }
     }

@@ -1,4 +1,4 @@
-//! A declared tool as the runtime sees it.
+//! Declared tools as the runtime sees them.
 
 use super::ScriptedWorld;
 use super::declared::PerformActions;
@@ -62,14 +62,14 @@ impl Tool for ScenarioTool {
             let given = self.declared.given(calls);
             (self.perform)(given.during).await;
             if context.cancellation.is_cancelled() {
-                // It was interrupted while it ran: it never comes to its end.
+                // Interrupted while it ran: it never ends.
                 return std::future::pending().await;
             }
             self.world.crash_at(CrashPoint::DuringTool, &self.crash).await;
             if let Some(error) = given.error {
                 return Err(ToolError(error));
             }
-            // A tool that declares neither a text nor a value gives an empty text.
+            // A tool with neither a text nor a value returns an empty text.
             let empty = given.structured.is_none().then(String::new);
             Ok(ToolOutput {
                 text: given.output.or(empty),
