@@ -342,7 +342,7 @@ impl<'a> Driver<'a> {
                 self.end(session, outcome);
             }
             (Some((line, _)), Some(error)) => {
-                self.end(session, ImportOutcome::Failed { line, reason: error.to_string() })
+                self.end(session, ImportOutcome::Failed { line, reason: error.to_string() });
             }
             _ => {}
         }

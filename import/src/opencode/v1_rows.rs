@@ -54,7 +54,7 @@ impl V1RowReader {
             let session = read.session(sink.editions);
             (sink.send)(SourceItem::Started { session, title: read.title.clone(), origin: read.origin(FORM) })?;
             let mut mapper = V1Mapper::new(read, FORM, sink.editions);
-            mapper.born = row.line;
+            mapper.created_at_line = row.line;
             self.begun = Some((BatchWriter::new(session), mapper));
             if created {
                 info.iter().for_each(JsonObject::skip_all);

@@ -130,7 +130,7 @@ impl Process {
         // Inside a turn, waiting for the session would be waiting for itself.
         let within = session.is_running();
         let nothing = || ActionRefused { kind: "not-found", message: "no such work waits to begin".to_owned() };
-        self.pace.lets_begin(work).ok_or_else(nothing)?.await;
+        self.pace.start(work).ok_or_else(nothing)?.await;
         if !within {
             session.idle().await;
         }

@@ -114,10 +114,10 @@ impl ScriptBuilder<'_> {
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
                 let usage = failed.usage;
-                let crash = failed.error.message.inline() == Some("Compaction interrupted");
+                let interrupted = failed.error.message.inline() == Some("Compaction interrupted");
                 self.attempt(|attempt| match usage {
                     // Its process crashed; the next run recorded the failure.
-                    None if died && failed.reason == CompactionReason::Manual => {
+                    None if interrupted && failed.reason == CompactionReason::Manual => {
                         (attempt.text, attempt.open) = (Some("what was lost".to_owned()), false);
                         attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
                     }
