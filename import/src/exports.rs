@@ -5,7 +5,7 @@ use super::drive::SourceImportError;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::text::TextFile;
 use annals_store::EventLog;
-use annals_store::exchange::{self, Imported, ImportedSession, Tell, verify_file};
+use annals_store::exchange::{self, Imported, ImportedSession, OnProgress, verify_file};
 use std::path::Path;
 
 /// The name of the agent, and of the form, in the report of an export.
@@ -32,7 +32,7 @@ pub async fn import_export(
 async fn verify_and_append(
     log: &dyn EventLog,
     path: &Path,
-    progress: Tell<'_>,
+    progress: OnProgress<'_>,
 ) -> Result<Imported, exchange::ImportError> {
     let mut file = TextFile::open(path)?;
     let report = verify_file(&mut file, None, progress)?;
