@@ -14,7 +14,7 @@ use crate::seq::Seq;
 use crate::text::{Blobs, Json, Text};
 use alloc::string::{String, ToString};
 use core::fmt;
-use form::Form;
+use form::TextForm;
 pub(crate) use form::{push_index, push_member};
 use serde::ser::{self, Serialize};
 use writer::Writer;
@@ -51,7 +51,7 @@ pub(crate) const ROOM: usize = 1024;
 /// # Errors
 /// When a number is not below 2^53 or a map key is not text.
 pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
-    written(value, Form::Plain, ROOM)
+    written(value, TextForm::Plain, ROOM)
 }
 
 /// As [`own`], in the form of exports: a text is `{"text"}`, one that is a blob `{"blob", "bytes", "chars"}`.
@@ -59,7 +59,7 @@ pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
 /// # Errors
 /// As [`own`].
 pub(crate) fn exported<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
-    written(value, Form::Exported { text: false }, ROOM)
+    written(value, TextForm::Exported { text: false }, ROOM)
 }
 
 /// As [`own`], in the form that digests are made over: a text is `{"bytes", "chars", "commitment"}`. The first event in it has
@@ -74,10 +74,10 @@ pub(crate) fn committed<T: Serialize + ?Sized>(
     blobs: &dyn Blobs,
     room: usize,
 ) -> Result<String, CanonicalError> {
-    written(value, Form::committed(first, key, blobs), room)
+    written(value, TextForm::committed(first, key, blobs), room)
 }
 
-fn written<T: Serialize + ?Sized>(value: &T, form: Form<'_>, room: usize) -> Result<String, CanonicalError> {
+fn written<T: Serialize + ?Sized>(value: &T, form: TextForm<'_>, room: usize) -> Result<String, CanonicalError> {
     let mut writer = Writer::new(true, form, room);
     value.serialize(&mut writer)?;
     Ok(writer.finish())
@@ -86,7 +86,7 @@ fn written<T: Serialize + ?Sized>(value: &T, form: Form<'_>, room: usize) -> Res
 /// The canonical text of a JSON value: keys sorted by UTF-16 code units, no spaces, numbers as ECMAScript writes them,
 /// whole numbers digit for digit.
 pub fn value(value: &serde_json::Value) -> String {
-    let mut writer = Writer::new(false, Form::Plain, 0);
+    let mut writer = Writer::new(false, TextForm::Plain, 0);
     match value.serialize(&mut writer) {
         Ok(()) => writer.finish(),
         // A `Value` holds only text keys and finite numbers, so writing one cannot fail.

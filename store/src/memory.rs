@@ -33,13 +33,13 @@ struct MemoryState {
     sessions: BTreeMap<SessionId, Vec<MemoryBatch>>,
     /// Every Batch, by position.
     order: Vec<Arc<Batch>>,
-    blobs: Held,
+    blobs: MemoryBlobs,
 }
 
 #[derive(Debug, Default)]
-struct Held(BTreeMap<BlobHash, Arc<str>>);
+struct MemoryBlobs(BTreeMap<BlobHash, Arc<str>>);
 
-impl Blobs for Held {
+impl Blobs for MemoryBlobs {
     fn text(&self, hash: &BlobHash) -> Option<String> {
         self.0.get(hash).map(|text| text.to_string())
     }

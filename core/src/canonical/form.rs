@@ -9,20 +9,20 @@ use alloc::string::String;
 use serde::ser::Serialize;
 
 /// How texts are written.
-pub(super) enum Form<'w> {
+pub(super) enum TextForm<'w> {
     /// As strings; a blob as `{"blob", "bytes", "chars"}`. For people and for views.
     Plain,
-    /// As `{"text"}`; a blob as in [`Form::Plain`].
+    /// As `{"text"}`; a blob as in [`TextForm::Plain`].
     Exported {
         /// Whether the next string is a text.
         text: bool,
     },
     /// As `{"bytes", "chars", "commitment"}`.
-    Committed(Committed<'w>),
+    Committed(Committing<'w>),
 }
 
 /// What commitments are made from.
-pub(super) struct Committed<'w> {
+pub(super) struct Committing<'w> {
     key: &'w SessionKey,
     blobs: &'w dyn Blobs,
     /// The Seq of the event that is written.
@@ -35,9 +35,9 @@ pub(super) struct Committed<'w> {
     text: bool,
 }
 
-impl<'w> Form<'w> {
+impl<'w> TextForm<'w> {
     pub(super) fn committed(first: Seq, key: &'w SessionKey, blobs: &'w dyn Blobs) -> Self {
-        Self::Committed(Committed {
+        Self::Committed(Committing {
             key,
             blobs,
             seq: first,
@@ -93,7 +93,7 @@ impl<'w> Form<'w> {
     pub(super) fn next_is_text(&mut self) {
         match self {
             Self::Plain => {}
-            Self::Exported { text } | Self::Committed(Committed { text, .. }) => *text = true,
+            Self::Exported { text } | Self::Committed(Committing { text, .. }) => *text = true,
         }
     }
 
@@ -101,15 +101,15 @@ impl<'w> Form<'w> {
     pub(super) fn take_text(&mut self) -> bool {
         match self {
             Self::Plain => false,
-            Self::Exported { text } | Self::Committed(Committed { text, .. }) => core::mem::take(text),
+            Self::Exported { text } | Self::Committed(Committing { text, .. }) => core::mem::take(text),
         }
     }
 }
 
 impl Writer<'_> {
-    /// Writes a text, not in [`Form::Plain`].
+    /// Writes a text, not in [`TextForm::Plain`].
     pub(super) fn text(&mut self, text: &str) -> Result<(), CanonicalError> {
-        if let Form::Committed(form) = &self.form {
+        if let TextForm::Committed(form) = &self.form {
             let commitment = form.key.text_key(form.seq, &form.place).commit(text);
             return self.commitment(text.len() as u64, text.chars().count() as u64, &commitment);
         }
@@ -121,7 +121,7 @@ impl Writer<'_> {
 
     /// Commits to a text that is a blob.
     pub(super) fn blob<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), CanonicalError> {
-        let Form::Committed(form) = &self.form else { return value.serialize(self) };
+        let TextForm::Committed(form) = &self.form else { return value.serialize(self) };
         let unsupported = |error: serde_json::Error| CanonicalError::Unsupported(alloc::format!("{error}"));
         let named: BlobRef = serde_json::from_str(&super::own(value)?).map_err(unsupported)?;
         let text = form.blobs.text(&named.blob).ok_or(CanonicalError::MissingBlob(named.blob))?;

@@ -2,7 +2,7 @@
 
 use super::CanonicalError;
 use super::escape::{escape, first_escaped};
-use super::form::Form;
+use super::form::TextForm;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -19,7 +19,7 @@ pub(super) struct Writer<'w> {
     pub(super) tag: Option<&'static str>,
     strict: bool,
     /// How texts are written.
-    pub(super) form: Form<'w>,
+    pub(super) form: TextForm<'w>,
 }
 
 /// A written `"key":value`, as places in the output.
@@ -35,7 +35,7 @@ struct Field {
 impl<'w> Writer<'w> {
     /// A writer that, if `strict`, refuses whole numbers at or above 2^53; `room` is how many bytes it may write before it
     /// asks for more memory.
-    pub(super) fn new(strict: bool, form: Form<'w>, room: usize) -> Self {
+    pub(super) fn new(strict: bool, form: TextForm<'w>, room: usize) -> Self {
         let out = String::with_capacity(room);
         Self { out, fields: Vec::new(), ordered: String::new(), tag: None, strict, form }
     }

@@ -1,7 +1,7 @@
 //! Verifying a file: lines are read in order, checked by themselves on every core, and linked in order.
 
 use super::chain::{Chain, Link};
-use super::proving::{self, Found, Given};
+use super::proving::{self, ComputedDigest, ProvingContext};
 use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
 use crate::exchange::line::{Ancestor, Header, Line};
 use crate::exchange::{OnProgress, Progress};
@@ -25,7 +25,8 @@ pub fn verify_file(
     kept: Option<Digest>,
     tell: OnProgress<'_>,
 ) -> std::io::Result<VerifyReport> {
-    let mut file = File { report: VerifyReport::default(), kept, line: 0, section: None, given: Given::default() };
+    let mut file =
+        File { report: VerifyReport::default(), kept, line: 0, section: None, given: ProvingContext::default() };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
     loop {
         chunk.clear();
@@ -77,7 +78,7 @@ struct File {
     line: u64,
     section: Option<Section>,
     /// What the lines before the chunk gave to prove digests with.
-    given: Given,
+    given: ProvingContext,
 }
 
 /// The export that is being read.
@@ -111,7 +112,7 @@ impl Section {
 
 impl File {
     /// The digests of the Batches of a chunk, computed on every core. Takes the texts out of blob lines.
-    fn digests(&mut self, read: &mut [Result<Line, Flaw>]) -> std::io::Result<Vec<Found>> {
+    fn digests(&mut self, read: &mut [Result<Line, Flaw>]) -> std::io::Result<Vec<ComputedDigest>> {
         let mut jobs = Vec::with_capacity(read.len());
         for line in read.iter_mut() {
             jobs.push(self.given.take(line)?);
@@ -119,7 +120,7 @@ impl File {
         Ok(proving::digests(read, &jobs))
     }
 
-    fn take(&mut self, read: Result<Line, Flaw>, found: Found) {
+    fn take(&mut self, read: Result<Line, Flaw>, found: ComputedDigest) {
         self.line += 1;
         let (line, here) = (self.line, DamagePlace { line: Some(self.line), ..DamagePlace::default() });
         let read = match read {
@@ -221,12 +222,12 @@ impl File {
 }
 
 impl Section {
-    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: Found, named: &[BlobRef]) {
+    fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: ComputedDigest, named: &[BlobRef]) {
         let (session, seq) = (batch.session, batch.first);
         let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(seq) };
         report.batches += 1;
         report.events += batch.events.len() as u64;
-        let Found { digest: found, flaw } = found;
+        let ComputedDigest { digest: found, flaw } = found;
         if let Some(flaw) = flaw {
             report.tell(place, flaw);
         }

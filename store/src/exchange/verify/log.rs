@@ -245,7 +245,7 @@ fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Sen
         let flaw = stored.map(|_| Flaw::Key { reason: "the key of the session is not here, or another one".into() });
         return Checked { digest: Err(flaw), blobs: Vec::new() };
     };
-    let reading = Reading { blobs, found: RefCell::default() };
+    let reading = BlobReader { blobs, found: RefCell::default() };
     let digest = batch.compute_digest(key, &reading).map_err(|error| match error {
         CanonicalError::MissingBlob(_) => None,
         error => Some(Flaw::Unreadable { reason: error.to_string() }),
@@ -259,12 +259,12 @@ fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Sen
 }
 
 /// Gives the texts of blobs that have their hash, and remembers what was found.
-struct Reading<'a> {
+struct BlobReader<'a> {
     blobs: &'a (dyn Blobs + Send + Sync),
     found: RefCell<BTreeMap<BlobHash, Option<BlobRef>>>,
 }
 
-impl Blobs for Reading<'_> {
+impl Blobs for BlobReader<'_> {
     fn text(&self, hash: &BlobHash) -> Option<String> {
         let text = self.blobs.text(hash);
         let found = text.as_deref().map(BlobRef::to);
@@ -273,7 +273,7 @@ impl Blobs for Reading<'_> {
     }
 }
 
-impl Reading<'_> {
+impl BlobReader<'_> {
     fn flaw(&self, named: &BlobRef) -> Option<Flaw> {
         let flaw = |found, reason: &str| Some(Flaw::Blob { blob: named.blob, found, reason: reason.into() });
         let known = self.found.borrow().get(&named.blob).copied();

@@ -18,7 +18,7 @@ const IN_MEMORY: usize = 32 << 20;
 
 /// What proving a line gave.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Found {
+pub(super) struct ComputedDigest {
     /// The digest of a Batch; `None` where it cannot be proved, or the line is no Batch.
     pub digest: Option<Digest>,
     /// What is wrong with the key.
@@ -27,29 +27,29 @@ pub(super) struct Found {
 
 /// What the header and the lines before gave.
 #[derive(Debug, Default)]
-pub(super) struct Given {
+pub(super) struct ProvingContext {
     /// The keys of the header; `None` when there are none, or no header.
     keys: Option<BTreeMap<SessionId, SessionKey>>,
     has_header: bool,
     /// The Sessions whose Batches were read, with the keys that fit.
     fit: BTreeMap<SessionId, Option<SessionKey>>,
-    blobs: Texts,
+    blobs: BlobTexts,
 }
 
 /// What the digest of one line is proved with.
 #[derive(Debug, Default)]
-pub(super) struct Job {
+pub(super) struct DigestInputs {
     key: Option<SessionKey>,
     texts: BTreeMap<BlobHash, String>,
-    found: Found,
+    found: ComputedDigest,
     /// Whether a missing key is told here: the header gives no keys, so that every text should be withheld or disclosed.
     tells: bool,
 }
 
-impl Given {
+impl ProvingContext {
     /// Takes a line in; gives what proves it. The text of a blob line is taken out of it.
-    pub fn take(&mut self, line: &mut Result<Line, Flaw>) -> io::Result<Job> {
-        let mut job = Job::default();
+    pub fn take(&mut self, line: &mut Result<Line, Flaw>) -> io::Result<DigestInputs> {
+        let mut job = DigestInputs::default();
         match line {
             Ok(Line::Header(header)) => *self = Self { keys: header.keys.clone(), has_header: true, ..Self::default() },
             Ok(Line::Blob { line, found, .. }) => {
@@ -83,10 +83,10 @@ impl Given {
 }
 
 /// Computes the digests of lines on every core, in order.
-pub(super) fn digests(lines: &[Result<Line, Flaw>], jobs: &[Job]) -> Vec<Found> {
-    let prove = |(line, job): (&Result<Line, Flaw>, &Job)| match line {
+pub(super) fn digests(lines: &[Result<Line, Flaw>], jobs: &[DigestInputs]) -> Vec<ComputedDigest> {
+    let prove = |(line, job): (&Result<Line, Flaw>, &DigestInputs)| match line {
         Ok(Line::Batch { value, .. }) => job.prove(value),
-        _ => Found::default(),
+        _ => ComputedDigest::default(),
     };
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     if cores == 1 || lines.len() < 2 * cores {
@@ -104,7 +104,7 @@ pub(super) fn digests(lines: &[Result<Line, Flaw>], jobs: &[Job]) -> Vec<Found> 
             .collect();
         let lost = || {
             let reason = "checking this line failed inside the program".into();
-            Found { digest: None, flaw: Some(Flaw::Unreadable { reason }) }
+            ComputedDigest { digest: None, flaw: Some(Flaw::Unreadable { reason }) }
         };
         let joined = workers
             .into_iter()
@@ -113,10 +113,10 @@ pub(super) fn digests(lines: &[Result<Line, Flaw>], jobs: &[Job]) -> Vec<Found> 
     })
 }
 
-impl Job {
-    fn prove(&self, line: &Value) -> Found {
+impl DigestInputs {
+    fn prove(&self, line: &Value) -> ComputedDigest {
         let digest = digest_of_line(line, self.key.as_ref(), &self.texts);
-        let mut found = Found { digest: digest.as_ref().ok().copied(), ..self.found.clone() };
+        let mut found = ComputedDigest { digest: digest.as_ref().ok().copied(), ..self.found.clone() };
         if self.tells && digest == Err(Unprovable::Key) {
             let reason = "a text is neither withheld nor has it a key of its own, and the header gives no keys".into();
             found.flaw = Some(Flaw::Key { reason });
@@ -127,34 +127,34 @@ impl Job {
 
 /// The texts of blobs, by hash.
 #[derive(Debug, Default)]
-struct Texts {
-    held: BTreeMap<BlobHash, Held>,
+struct BlobTexts {
+    held: BTreeMap<BlobHash, StoredText>,
     bytes: usize,
     file: Option<File>,
     written: u64,
 }
 
 #[derive(Debug)]
-enum Held {
+enum StoredText {
     Memory(Arc<str>),
     File { at: u64, length: usize },
 }
 
-impl Texts {
+impl BlobTexts {
     fn put(&mut self, hash: BlobHash, text: String) -> io::Result<()> {
         if self.held.contains_key(&hash) {
             return Ok(());
         }
         let held = if self.bytes + text.len() <= IN_MEMORY {
             self.bytes += text.len();
-            Held::Memory(text.into())
+            StoredText::Memory(text.into())
         } else {
             let file = match &mut self.file {
                 Some(file) => file,
                 none => none.insert(nameless()?),
             };
             file.write_all_at(text.as_bytes(), self.written)?;
-            let held = Held::File { at: self.written, length: text.len() };
+            let held = StoredText::File { at: self.written, length: text.len() };
             self.written += text.len() as u64;
             held
         };
@@ -164,8 +164,8 @@ impl Texts {
 
     fn get(&self, hash: &BlobHash) -> io::Result<Option<Arc<str>>> {
         match (self.held.get(hash), &self.file) {
-            (Some(Held::Memory(text)), _) => Ok(Some(text.clone())),
-            (Some(Held::File { at, length }), Some(file)) => {
+            (Some(StoredText::Memory(text)), _) => Ok(Some(text.clone())),
+            (Some(StoredText::File { at, length }), Some(file)) => {
                 let mut bytes = vec![0; *length];
                 file.read_exact_at(&mut bytes, *at)?;
                 Ok(Some(String::from_utf8(bytes).map_err(io::Error::other)?.into()))
@@ -188,12 +188,12 @@ fn nameless() -> io::Result<File> {
 
 #[cfg(test)]
 mod tests {
-    use super::{IN_MEMORY, Texts};
+    use super::{BlobTexts, IN_MEMORY};
     use annals_core::Digest;
 
     #[test]
     fn texts_beyond_what_fits_in_memory_are_read_back() {
-        let mut texts = Texts::default();
+        let mut texts = BlobTexts::default();
         let blobs: Vec<String> = (0..5).map(|n| n.to_string().repeat(IN_MEMORY / 3)).collect();
         for text in &blobs {
             texts.put(Digest::of(text.as_bytes()), text.clone()).unwrap();
