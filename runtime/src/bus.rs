@@ -137,7 +137,7 @@ impl Bus {
 
     /// Tells every listener, in the order in which they came. What one of them does stops no other, and never what is
     /// told: it is durable already.
-    pub(crate) fn tell(&self, notice: &Notice) {
+    pub(crate) fn publish(&self, notice: &Notice) {
         let observers: Vec<Arc<dyn Observer>> =
             self.listeners().observers.iter().map(|(_, observer)| observer.clone()).collect();
         for observer in observers {
@@ -215,8 +215,8 @@ mod tests {
         let bus = Bus::default();
         let _first = bus.observe(|_: &Notice| panic!("a mistake in an observer"));
         let mut second = bus.subscribe(4, millis);
-        bus.tell(&busy(1));
-        bus.tell(&busy(2));
+        bus.publish(&busy(1));
+        bus.publish(&busy(2));
         assert_eq!((second.next().await, second.next().await), (Some(Ok(1)), Some(Ok(2))));
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let bus = Bus::default();
         let mut slow = bus.subscribe(2, millis);
         let mut picky = bus.subscribe(1, |notice| millis(notice).filter(|n| *n == 4));
-        (1..=4).for_each(|n| bus.tell(&busy(n)));
+        (1..=4).for_each(|n| bus.publish(&busy(n)));
         assert_eq!((slow.next().await, slow.next().await), (Some(Ok(1)), Some(Ok(2))));
         assert_eq!(slow.next().await, Some(Err(SubscriberOverflow { capacity: 2 })));
         assert_eq!(slow.next().await, None);
@@ -237,7 +237,7 @@ mod tests {
         let bus = Bus::default();
         let listening = bus.observe(|_: &Notice| panic!("told after it left"));
         drop(listening);
-        bus.tell(&busy(1));
+        bus.publish(&busy(1));
         assert!(bus.listeners().observers.is_empty());
     }
 }

@@ -48,14 +48,14 @@ pub(crate) struct Lane {
     clock: Arc<dyn Clock>,
     bus: Bus,
     views: Views,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<FoldedView>,
     #[cfg(debug_assertions)]
     legality: Mutex<annals_core::Legality>,
 }
 
 /// What a lane has folded.
 #[derive(Default)]
-struct Loaded {
+struct FoldedView {
     view: Arc<SessionView>,
     /// The Seq up to which views are saved.
     saved: Seq,
@@ -145,7 +145,7 @@ impl Lane {
         };
         // What stands in the log is folded, not the draft: its large texts are blobs by now.
         fold(view, committed.batch.records());
-        self.bus.tell(&Notice::Committed(committed.batch));
+        self.bus.publish(&Notice::Committed(committed.batch));
         Ok(true)
     }
 
@@ -172,10 +172,10 @@ impl Lane {
         Ok(())
     }
 
-    async fn catch_up(&self, loaded: &mut Loaded) -> Result<(), LogError> {
+    async fn catch_up(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
         if loaded.view.session.id.is_none() {
             let (view, folded) = self.views.whole(self.session, Seq(u64::MAX)).await?;
-            *loaded = Loaded { view: Arc::new(view), saved: folded.from };
+            *loaded = FoldedView { view: Arc::new(view), saved: folded.from };
             return Ok(());
         }
         let ends = |head: Head| head.next == loaded.view.cut().next;
@@ -189,13 +189,13 @@ impl Lane {
             }
             for slice in slices {
                 fold(&mut loaded.view, slice.records());
-                self.tell(slice);
+                self.publish(slice);
             }
         }
     }
 
     /// Saves the view for the next resume, if enough is new. A cache that cannot be written costs time, later.
-    pub(crate) async fn keep(&self) {
+    pub(crate) async fn save_view(&self) {
         let mut loaded = self.loaded.lock().await;
         match self.log.head(self.session).await {
             Ok(Some(head)) if head.next == loaded.view.cut().next => {
@@ -207,9 +207,9 @@ impl Lane {
     }
 
     /// What another writer committed is news to this process's listeners, too.
-    fn tell(&self, slice: Slice) {
+    fn publish(&self, slice: Slice) {
         if slice.batch.session == self.session {
-            self.bus.tell(&Notice::Committed(slice.batch));
+            self.bus.publish(&Notice::Committed(slice.batch));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The agent runtime of Annals: what observes the world, decides, and appends.
 #![warn(missing_docs)]
 
-mod background;
+pub mod background;
 pub mod bus;
 pub mod context;
 mod coordinator;
@@ -16,7 +16,7 @@ pub mod redaction;
 mod runtime;
 mod session;
 pub mod settings;
-mod shared;
+mod state;
 pub mod subagents;
 mod titles;
 pub mod tools;
@@ -31,4 +31,4 @@ pub use session::{
     local_fork,
 };
 pub use settings::{Ports, Settings};
-pub use shared::Runtime;
+pub use state::Runtime;

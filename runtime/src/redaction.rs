@@ -16,7 +16,7 @@
 mod assigned;
 pub(crate) mod batch;
 mod contents;
-mod doors;
+mod counting;
 mod environment;
 mod formats;
 mod imported;
@@ -29,10 +29,10 @@ pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
 pub use contents::is_kept_for_secrets;
-pub(crate) use doors::Door;
+pub(crate) use counting::Redaction;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use pattern::Pattern;
+use pattern::SecretPattern;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -48,7 +48,7 @@ const ROUNDS: usize = 8;
 /// Knows secrets when it sees them. Its `Debug` form shows none.
 #[derive(Clone)]
 pub struct Redactor {
-    patterns: Vec<Pattern>,
+    patterns: Vec<SecretPattern>,
     /// Finds the patterns that are worth trying on a text.
     hints: Option<AhoCorasick>,
     /// To which pattern each hint belongs.
@@ -122,7 +122,7 @@ impl Redactor {
     /// # Errors
     /// When it is no regular expression, or finds nothing, or placeholders.
     pub fn with_pattern(mut self, kind: &str, regex: &str) -> Result<Self, PatternError> {
-        let pattern = Pattern::of_user(kind, regex)?;
+        let pattern = SecretPattern::of_user(kind, regex)?;
         if self.kinds().chain([kind]).any(|kind| pattern.finds(&placeholder(kind))) {
             return Err(PatternError::TooBroad);
         }
@@ -273,8 +273,9 @@ impl Redactor {
         // A search too large to be built does not exist for values that fit in an environment.
         self.literals = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values).ok();
         let hints = || {
-            let of =
-                |(at, pattern): (usize, &Pattern)| pattern.hints.iter().map(|hint| (at, *hint)).collect::<Vec<_>>();
+            let of = |(at, pattern): (usize, &SecretPattern)| {
+                pattern.hints.iter().map(|hint| (at, *hint)).collect::<Vec<_>>()
+            };
             self.patterns.iter().enumerate().flat_map(of)
         };
         let hinted = hints().map(|(at, _)| at).collect();

@@ -3,13 +3,13 @@
 use crate::Boxed;
 use crate::background::Background;
 use crate::bus::Bus;
-use crate::coordinator::{Coordinator, Ended, Job, Work};
+use crate::coordinator::{Coordinator, JobRunner, RunJob, RunResult};
 use crate::drain::{drain, resume};
 use crate::guarded::guarded;
 use crate::outcome::{LogError, Refusal};
 use crate::session::Session;
 use crate::settings::{Ports, Settings};
-use crate::shared::{Halting, Runtime, Shared};
+use crate::state::{Halting, Runtime, RuntimeState};
 use crate::titles::Titles;
 use crate::tools::Cancel;
 use crate::turn::Runner;
@@ -70,7 +70,7 @@ impl Runtime {
         let (lanes, serving, restoring) = (Mutex::default(), Mutex::default(), Mutex::default());
         let background = Background::default();
         let shared =
-            Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, background, restoring, titles });
+            Arc::new(RuntimeState { ports, settings, bus, coordinator, lanes, serving, background, restoring, titles });
         Self { shared, _halting: halting }
     }
 
@@ -132,22 +132,22 @@ impl Runtime {
         Session::new(self.clone(), self.shared.lane(session))
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<RuntimeState> {
         &self.shared
     }
 }
 
-impl Work for Shared {
-    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended> {
+impl JobRunner for RuntimeState {
+    fn work(self: Arc<Self>, session: SessionId, job: RunJob, cancel: Arc<Cancel>) -> Boxed<'static, RunResult> {
         Box::pin(async move {
             let lane = self.lane(session);
             let runner = Runner::new(self, lane, cancel).await?;
             let ended = match job {
-                Job::Drain { forced } => drain(&runner, forced).await,
-                Job::Resume => resume(&runner).await,
-                Job::Compact => compact(&runner).await,
+                RunJob::Drain { forced } => drain(&runner, forced).await,
+                RunJob::Resume => resume(&runner).await,
+                RunJob::Compact => compact(&runner).await,
             };
-            runner.lane.keep().await;
+            runner.lane.save_view().await;
             ended
         })
     }

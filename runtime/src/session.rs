@@ -17,10 +17,10 @@ pub use moving::MovePlan;
 pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
 
-use crate::coordinator::{Job, Work};
+use crate::coordinator::{JobRunner, RunJob};
 use crate::lane::Lane;
 use crate::outcome::{LogError, Outcome, RunError};
-use crate::shared::{Runtime, Shared};
+use crate::state::{Runtime, RuntimeState};
 use annals_core::{Blobs, Seq, SessionId};
 use annals_projections::SessionView;
 use std::sync::Arc;
@@ -77,7 +77,7 @@ impl Session {
     /// # Errors
     /// See [`RunError`].
     pub async fn run(&self) -> Result<Outcome, RunError> {
-        self.shared().coordinator.run(&self.work(), self.id(), Job::Drain { forced: true }).await
+        self.shared().coordinator.run(&self.work(), self.id(), RunJob::Drain { forced: true }).await
     }
 
     /// Lets it run if something is pending, without waiting.
@@ -90,7 +90,7 @@ impl Session {
     /// # Errors
     /// [`RunError::NothingToCompact`], [`RunError::CompactionFailed`], or whatever else fails.
     pub async fn compact(&self) -> Result<Outcome, RunError> {
-        self.shared().coordinator.run(&self.work(), self.id(), Job::Compact).await
+        self.shared().coordinator.run(&self.work(), self.id(), RunJob::Compact).await
     }
 
     /// Tells it to stop. Acknowledged at once; [`Session::idle`] waits until all is put away. What is pending stays.
@@ -130,11 +130,11 @@ impl Session {
         self.shared().coordinator.is_busy(self.id())
     }
 
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<RuntimeState> {
         self.runtime.shared()
     }
 
-    fn work(&self) -> Arc<dyn Work> {
+    fn work(&self) -> Arc<dyn JobRunner> {
         self.shared().clone()
     }
 }

@@ -1,13 +1,11 @@
 //! What a runtime is made of: ports, Locations, agents, models and limits.
 
-mod beside;
 mod summary;
 
 pub use annals_providers::provider::scripted_model;
-pub(crate) use beside::begins;
-pub use beside::{Beside, Pace, Pass};
 pub use summary::SummaryHook;
 
+use crate::background::Scheduler;
 use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;
@@ -229,8 +227,8 @@ pub struct Settings {
     pub summary: Option<Arc<dyn SummaryHook>>,
     /// Who is asked for titles; without it nobody is.
     pub title: Option<TitleSettings>,
-    /// When work beside the turns begins; without it, at once.
-    pub pace: Option<Arc<dyn Pace>>,
+    /// When background work starts; at once without one.
+    pub scheduler: Option<Arc<dyn Scheduler>>,
     /// What takes secrets out of whatever comes in: by default formats of common keys and values with names of secrets, no
     /// environment variables ([`Redactor::with_environment`]). Without one everything passes as it is.
     pub redactor: Option<Arc<Redactor>>,
@@ -250,7 +248,7 @@ impl Default for Settings {
             sources: LoadOrder::default(),
             summary: None,
             title: None,
-            pace: None,
+            scheduler: None,
             redactor: Some(crate::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,

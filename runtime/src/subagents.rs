@@ -12,7 +12,7 @@ pub(crate) use limits::{as_child, limits_of};
 pub(crate) use lost::settle_lost;
 
 use crate::Boxed;
-use crate::shared::{Runtime, Shared};
+use crate::state::{Runtime, RuntimeState};
 use crate::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput};
 use annals_core::event::ToolDefinition;
 use annals_core::{AgentName, Json, ModelName};
@@ -52,7 +52,7 @@ impl Subagents {
 
 /// The tool `task`: begins a child Session, or resumes one by its id, and gives its last text.
 pub struct TaskTool {
-    shared: Weak<Shared>,
+    shared: Weak<RuntimeState>,
     subagents: Subagents,
 }
 

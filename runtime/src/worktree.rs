@@ -19,9 +19,9 @@ pub use changes::{Changes, DIFF_LIMIT, Diff, Differences, Sides};
 pub use error::FilesError;
 pub use none::NoFiles;
 pub use plan::{FileRestore, LeftAlone, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
-pub use planning::{Captures, Entries, Planning, Targets, above};
+pub use planning::{Captures, Planning, Targets, TreeEntries, above};
 pub use transfer::Transfer;
-pub use tree::{Entry, Tree};
+pub use tree::{Tree, TreeEntry};
 
 use crate::Boxed;
 use std::path::PathBuf;
@@ -32,8 +32,8 @@ use std::path::PathBuf;
 /// changes nothing.
 pub trait Files: Send + Sync {
     /// Why only the talk can be undone here; `None` where files can be restored. To be said to the user, and asked
-    /// before anything else: where it is `Some`, every other method answers [`FilesError::TalkOnly`].
-    fn talk_only(&self) -> Option<&str>;
+    /// before anything else: where it is `Some`, every other method answers [`FilesError::ConversationOnly`].
+    fn conversation_only(&self) -> Option<&str>;
 
     /// Whether no files will ever be had here: the place is gone, or in no git worktree. Any other reason may pass.
     fn is_gone(&self) -> bool {

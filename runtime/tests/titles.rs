@@ -265,7 +265,7 @@ async fn a_title_request_from_its_beginning_to_its_end_outdates_no_plan_and_a_pr
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("mend the clock")).await?;
     session.run().await?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::Talk).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::Conversation).await?;
     titling.gate.add_permits(1);
     session.title_settled().await;
     assert_eq!(session.view().await?.session.title.as_deref(), Some("Mend the clock"));

@@ -277,7 +277,7 @@ fn settings(world: &World, pace: Arc<Held>) -> Settings {
         calls: CallOrder::InOrder,
         sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
-        pace: Some(pace),
+        scheduler: Some(pace),
         // Scenarios say themselves what is replaced and what ends.
         redactor: None,
         repeat_limit: 0,

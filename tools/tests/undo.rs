@@ -85,7 +85,7 @@ async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_i
     }
     let (_world, place, session) = worked().await?;
     let (after, talk) = (place.world()?, history(&session).await?);
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     let RevertFiles::Restored(files) = &plan.files else { return Err("files must be restored".into()) };
     assert_eq!(brief(&files.now.files), ["modified a +1 -1", "deleted b +0 -1", "added gone +1 -0"]);
     assert!(files.now.diff.text.contains("-three\n+two\n"), "{}", files.now.diff.text);
@@ -99,7 +99,7 @@ async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_i
     assert_eq!(diff, files.now.diff.text);
     // The boundary moves: from the second message to the first and back is no trace.
     for n in [1, 2, 1] {
-        let plan = session.plan_revert(MessagePlace::User(n), Extent::TalkAndFiles).await?;
+        let plan = session.plan_revert(MessagePlace::User(n), Extent::ConversationAndFiles).await?;
         session.stage(&plan).await?;
         assert_eq!(place.read("a")?, if n == 1 { "one\n" } else { "two\n" });
     }
@@ -116,7 +116,7 @@ async fn a_committed_undo_keeps_the_restored_files_and_a_prompt_commits_it() -> 
         return Ok(());
     }
     let (_world, place, session) = worked().await?;
-    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?).await?;
     let restored = place.world()?;
     session.admit(NewInput::steer("on")).await?;
     session.run().await?;
@@ -133,11 +133,11 @@ async fn the_talk_alone_is_undone_by_choice_and_puts_back_what_an_earlier_stage_
     }
     let (_world, place, session) = worked().await?;
     let after = place.world()?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::Talk).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::Conversation).await?;
     assert_eq!(plan.files, RevertFiles::Untouched);
     session.stage(&plan).await?;
     assert_eq!(place.world()?, after);
-    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?).await?;
     assert_ne!(place.world()?, after);
     session.stage_revert(MessagePlace::User(2)).await?;
     assert_eq!(place.world()?, after);
@@ -153,7 +153,7 @@ async fn what_the_user_changed_since_is_left_alone_and_named() -> Tested {
     let (_world, place, session) = worked().await?;
     place.write("b", "the user's own\n")?;
     place.write("mine", "changed\n")?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     let RevertFiles::Restored(files) = &plan.files else { return Err("files must be restored".into()) };
     let left: Vec<_> = files.left.iter().map(|left| (left.path.as_str(), left.why)).collect();
     assert_eq!(left, [("b", WhyLeft::Edited)]);
@@ -168,7 +168,7 @@ async fn a_restore_that_fails_changes_nothing_and_says_why() -> Tested {
         return Ok(());
     }
     let (world, place, session) = worked().await?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     place.write("a", "changed just now\n")?;
     let (before, mut log) = (place.world()?, events(&world, &session).await?);
     let refused = session.stage(&plan).await.err().ok_or("it must be refused")?;
@@ -186,7 +186,7 @@ async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() 
         return Ok(());
     }
     let (_world, place, session) = worked().await?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     session.admit(NewInput::steer("meanwhile")).await?;
     let before = place.world()?;
     assert!(matches!(session.stage(&plan).await, Err(Refusal::Outdated)));
@@ -200,11 +200,11 @@ async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_th
         return Ok(());
     }
     let (world, place, session) = worked().await?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     session.entitle("Meanwhile").await?;
     session.stage(&plan).await?;
     assert_eq!(place.read("a")?, "two\n");
-    let talk = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    let talk = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
     session.entitle("Again").await?;
     session.stage(&talk).await?;
     assert_eq!(place.read("a")?, "one\n");
@@ -227,7 +227,7 @@ async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
     world.services.files = Some(Arc::new(overtaking));
     let runtime = world.runtime();
     let other = runtime.session(session.id()).await?;
-    let plan = other.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = other.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     let refused = other.stage(&plan).await;
     assert!(matches!(refused, Err(Refusal::Outdated)), "{refused:?}");
     assert_eq!(place.world()?, before);
@@ -280,7 +280,7 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
     running.notified().await;
     session.interrupt();
     run.await??;
-    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?).await?;
     assert_eq!(place.read("a")?, "one\n");
     session.clear_revert().await?;
     assert_eq!(place.read("a")?, "half\n");
@@ -296,8 +296,8 @@ async fn outside_git_only_the_talk_is_undone_and_that_is_said() -> Tested {
     let session = runtime.create(NewSession::at(place.path().to_string_lossy(), "build", "test/alpha")).await?;
     session.admit(NewInput::steer("go")).await?;
     session.run().await?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
-    let RevertFiles::TalkOnly { why } = &plan.files else { return Err("talk only".into()) };
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
+    let RevertFiles::ConversationOnly { why } = &plan.files else { return Err("talk only".into()) };
     assert!(why.contains("is not in a git worktree"), "{why}");
     session.stage(&plan).await?;
     assert!(session.commit_revert().await?);
@@ -314,7 +314,7 @@ async fn captures_of_another_location_restore_nothing_here() -> Tested {
     let after = place.world()?;
     let elsewhere = Location { directory: place.root.join("sub").to_string_lossy().into_owned(), workspace: None };
     session.move_to(elsewhere).await?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
     let RevertFiles::Restored(files) = &plan.files else { return Err("a plan".into()) };
     assert!(files.restores.is_empty());
     assert_eq!(files.unknown_steps, 5);
@@ -337,7 +337,7 @@ async fn a_session_tells_what_it_changed_so_far_and_an_undo_takes_its_part_back(
         Ok::<_, annals_store::ReadError>(kinds.iter().filter(|kind| **kind == "files.summarised").count())
     };
     assert_eq!(told().await?, 2, "an activity that changes nothing tells nothing");
-    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?).await?;
     assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2), "it is only staged");
     session.commit_revert().await?;
     assert_eq!(session.view().await?.session.changed.totals(), totals(1, 1, 1));

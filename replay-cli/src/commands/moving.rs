@@ -126,7 +126,7 @@ async fn plan(session: &Session, to: &Location, without_changes: bool) -> Result
     match session.plan_move(to.clone()).await {
         Ok(plan) if plan.transfer.is_empty() => Ok(Planned::Alone("there are no uncommitted changes".into())),
         Ok(plan) => Ok(Planned::WithChanges(Box::new(plan))),
-        Err(Refusal::Files(error)) if matches!(*error, FilesError::TalkOnly { .. }) => {
+        Err(Refusal::Files(error)) if matches!(*error, FilesError::ConversationOnly { .. }) => {
             Ok(Planned::Alone("files come along only between two worktrees of a git repository".into()))
         }
         // Within one worktree they are there already.

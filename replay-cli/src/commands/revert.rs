@@ -118,7 +118,7 @@ async fn stage(
 ) -> Result<Verdict, CliError> {
     let Place { session, view, undoing, .. } = place;
     let first_removed = to.find(&place.reader, *session, view).await?;
-    let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
+    let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
     let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
     let plan = plan.map_err(|refusal| place.refused(refusal))?;
     let files = place.files(&plan.files, plan.first_removed).await?;
@@ -189,7 +189,7 @@ impl Place {
     /// Whether a message can be undone: yes, or the reason as an error.
     async fn can_undo(&self, to: MessageRef, talk: bool) -> Result<bool, CliError> {
         let first_removed = to.find(&self.reader, self.session, &self.view).await?;
-        let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
+        let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
         let planned = self.undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
         planned.map(|_| true).map_err(|refusal| self.refused(refusal))
     }
@@ -198,7 +198,7 @@ impl Place {
     fn refused(&self, refusal: Refusal) -> CliError {
         let staged = self.view.session.revert.as_ref().map_or(0, |staged| staged.files.len());
         match &refusal {
-            Refusal::Files(error) if staged > 0 && matches!(**error, FilesError::TalkOnly { .. }) => {
+            Refusal::Files(error) if staged > 0 && matches!(**error, FilesError::ConversationOnly { .. }) => {
                 CliError::FilesRestored { session: self.session, files: staged, why: error.to_string() }
             }
             _ => CliError::Refused { session: self.session, refusal },
@@ -227,7 +227,7 @@ impl Place {
             }
             RevertFiles::Untouched => return Ok(Files::Stay("stay as they are: the talk alone is undone".to_owned())),
             RevertFiles::Restored(_) => None,
-            RevertFiles::TalkOnly { why } => Some(why),
+            RevertFiles::ConversationOnly { why } => Some(why),
         };
         let mut captured = false;
         let visit = |record: &annals_core::Record<'_>| match record.event {

@@ -18,7 +18,7 @@ use crate::Boxed;
 use crate::ports::Filesystem;
 use annals_core::Key;
 use annals_core::event::Rule;
-use discovery::Found;
+use discovery::DiscoveredFile;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::future::ready;
@@ -157,7 +157,7 @@ impl Instructions {
     async fn load(&self, boundary: &Boundary) -> std::io::Result<Vec<Instruction>> {
         let files = self.files.as_ref();
         let scan = discovery::find(files, &self.config, &boundary.location.directory, &boundary.discovered).await?;
-        let read = join_all(scan.found.into_iter().map(|Found { path, listed }| async move {
+        let read = join_all(scan.found.into_iter().map(|DiscoveredFile { path, listed }| async move {
             match files.read(&path).await {
                 Ok(content) => Ok(Some(Instruction { path, content })),
                 // It was only heard of, not seen: it is gone. One seen a moment ago must not pass for removed.

@@ -51,9 +51,9 @@ pub trait ContextSource: Send + Sync {
     fn render(&self) -> Arc<dyn Render>;
 }
 
-type Loader<A> = Box<dyn Fn() -> Boxed<'static, Loaded<A>> + Send + Sync>;
-type Teller<A> = Box<dyn Fn(&A) -> String + Send + Sync>;
-type Updater<A> = Box<dyn Fn(&A, &A) -> String + Send + Sync>;
+type LoadFn<A> = Box<dyn Fn() -> Boxed<'static, Loaded<A>> + Send + Sync>;
+type RenderFn<A> = Box<dyn Fn(&A) -> String + Send + Sync>;
+type UpdateFn<A> = Box<dyn Fn(&A, &A) -> String + Send + Sync>;
 
 /// One observed, typed, keyed value of the System Context. Its codec is serde; values are compared as `A`.
 ///
@@ -73,14 +73,14 @@ type Updater<A> = Box<dyn Fn(&A, &A) -> String + Send + Sync>;
 /// ```
 pub struct Source<A> {
     key: Key,
-    load: Loader<A>,
+    load: LoadFn<A>,
     render: Arc<Renderers<A>>,
 }
 
 struct Renderers<A> {
-    baseline: Teller<A>,
-    update: Option<Updater<A>>,
-    removed: Option<Teller<A>>,
+    baseline: RenderFn<A>,
+    update: Option<UpdateFn<A>>,
+    removed: Option<RenderFn<A>>,
 }
 
 impl<A: Serialize + DeserializeOwned + PartialEq + Send + Sync + 'static> Source<A> {

@@ -34,11 +34,11 @@ pub trait Ids: Send + Sync {
 pub struct SeededIds {
     seed: [u8; 32],
     spread: bool,
-    state: Mutex<State>,
+    state: Mutex<IdState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IdState {
     millis: u64,
     random: u128,
     drawn: u64,
@@ -81,7 +81,7 @@ impl SeededIds {
         (state.millis, state.random)
     }
 
-    fn draw(&self, state: &mut State) -> u128 {
+    fn draw(&self, state: &mut IdState) -> u128 {
         state.drawn += 1;
         let hash = blake3::keyed_hash(&self.seed, &state.drawn.to_le_bytes());
         let mut half = [0; 16];

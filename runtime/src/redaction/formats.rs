@@ -1,6 +1,6 @@
 //! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
 
-use super::pattern::Pattern;
+use super::pattern::SecretPattern;
 use std::borrow::Cow;
 
 /// The kind of a value that the name beside it gives away.
@@ -136,11 +136,11 @@ const FORMATS: &[Format] = &[
 ];
 
 /// The known formats. One that is no expression would be left out; a test reads them all.
-pub(super) fn known() -> Vec<Pattern> {
+pub(super) fn known() -> Vec<SecretPattern> {
     let formats = FORMATS
         .iter()
-        .filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, &led(regex), *counts).ok());
-    formats.chain([Pattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
+        .filter_map(|(kind, hints, regex, counts)| SecretPattern::known(kind, hints, &led(regex), *counts).ok());
+    formats.chain([SecretPattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
 }
 
 /// An expression that begins at a word, which may also begin behind an escape.

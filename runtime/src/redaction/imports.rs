@@ -1,6 +1,6 @@
 //! Redaction of what another agent recorded: everything in it, since its secrets went everywhere long ago.
 
-use super::doors::Door;
+use super::counting::Redaction;
 use super::{Redacted, Redactor};
 use crate::Boxed;
 use annals_core::BlobHash;
@@ -36,9 +36,9 @@ impl RedactingLog {
     }
 
     fn pass(&self, draft: &mut Draft) {
-        let mut door = Door::new(Some(&self.redactor));
-        draft.events.iter_mut().for_each(|event| door.imported(event));
-        self.count(door.counts());
+        let mut redaction = Redaction::new(Some(&self.redactor));
+        draft.events.iter_mut().for_each(|event| redaction.imported(event));
+        self.count(redaction.counts());
     }
 
     fn count(&self, counts: &BTreeMap<String, u64>) {

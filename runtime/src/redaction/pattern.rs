@@ -22,7 +22,7 @@ pub enum PatternError {
 
 /// A format.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(super) struct SecretPattern {
     /// What its placeholders say.
     pub(super) kind: String,
     /// Texts of which one stands in every match, in any case; with none it is always tried.
@@ -39,7 +39,7 @@ enum Finder {
     Assigned,
 }
 
-impl Pattern {
+impl SecretPattern {
     /// One of ours. The secret is its last group that took part, or all of it.
     pub(super) fn known(
         kind: &str,

@@ -4,7 +4,7 @@ use super::Session;
 use super::revert::committed;
 use crate::lane::Decision;
 use crate::outcome::{Admitted, Refusal};
-use crate::redaction::Door;
+use crate::redaction::Redaction;
 use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn};
 use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
@@ -52,10 +52,10 @@ impl Session {
         let input = id.unwrap_or_else(|| ports.ids.input(ports.clock.now()));
         let mut admitted = InputAdmitted { input, text: text.into(), attachments, delivery };
         // Before it is compared with what was admitted under its id.
-        let mut door = Door::new(self.shared().settings.redactor.as_ref());
-        door.text(&mut admitted.text);
-        admitted.attachments.iter_mut().for_each(|attachment| door.attachment(attachment));
-        let (admitted, commits) = self.lane.decide(|view| admission(view, &admitted, door.applied())).await?;
+        let mut redaction = Redaction::new(self.shared().settings.redactor.as_ref());
+        redaction.text(&mut admitted.text);
+        admitted.attachments.iter_mut().for_each(|attachment| redaction.attachment(attachment));
+        let (admitted, commits) = self.lane.decide(|view| admission(view, &admitted, redaction.applied())).await?;
         if commits {
             self.shared().coordinator.overtake(self.id());
         }

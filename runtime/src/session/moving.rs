@@ -1,7 +1,7 @@
 //! Moves: to another Location, with or without the uncommitted changes (`docs/reference/revert.md#moves`).
 
 use super::Session;
-use super::restoring::Restoring;
+use super::restoring::RestoreGuard;
 use super::undo::still_holds;
 use crate::lane::Decision;
 use crate::outcome::Refusal;
@@ -104,7 +104,7 @@ impl Session {
         });
         let mut events: Vec<Event> = vec![SessionMoved { location: plan.location.clone() }.into()];
         events.extend(begun.map(Event::from));
-        let restoring = Restoring::of(self.shared(), self.id());
+        let restoring = RestoreGuard::of(self.shared(), self.id());
         let moved = self.restored(&restoring, (destination, plan.location), &plan.arrival, plan.at, events).await?;
         let left = match departure {
             Ok(leaving) if leaving.restores.is_empty() => return Ok(None),
@@ -121,7 +121,7 @@ impl Session {
     fn place(&self, location: Option<&Location>) -> Result<(Arc<dyn Files>, Checkout), Refusal> {
         let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
         let found = files.and_then(|files| files.checkout().map(|checkout| (files, checkout)));
-        found.ok_or_else(|| FilesError::TalkOnly { why: "the place is in no git worktree".into() }.into())
+        found.ok_or_else(|| FilesError::ConversationOnly { why: "the place is in no git worktree".into() }.into())
     }
 
     fn checkout_of(&self, view: &SessionView) -> Option<Checkout> {

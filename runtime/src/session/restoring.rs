@@ -17,11 +17,11 @@ use super::Session;
 use crate::lane::{Decision, Lane};
 use crate::outcome::interrupted;
 use crate::outcome::{LogError, Refusal};
-use crate::shared::Shared;
+use crate::state::RuntimeState;
 use crate::worktree::{Files, FilesError, Plan, Tree};
 use annals_core::event::{DepartureEnded, Event, Failure, Location, RestoreAbandoned, RestoreBegun};
 use annals_core::{Seq, SessionId};
-use annals_projections::{Restoring as Open, SessionView};
+use annals_projections::{Restoring as OpenRestore, SessionView};
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
@@ -34,7 +34,7 @@ impl Session {
     /// could not be put back.
     pub(super) async fn restored(
         &self,
-        _: &Restoring,
+        _: &RestoreGuard,
         (files, location): (Arc<dyn Files>, Location),
         plan: &Plan,
         at: Seq,
@@ -58,7 +58,7 @@ impl Session {
             Ok(seq) => return Ok(seq),
             Err(refusal) => refusal,
         };
-        match taken_back(&*files, &plan.from, &plan.to).await {
+        match put_back(&*files, &plan.from, &plan.to).await {
             Ok(()) => {
                 self.abandoned(begun, refusal.kind(), &refusal.to_string()).await?;
                 Err(refusal)
@@ -93,7 +93,7 @@ impl Session {
 ///
 /// # Errors
 /// See [`Session::settle_restore`].
-pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<(), Refusal> {
+pub(crate) async fn settle_restore(shared: &Arc<RuntimeState>, lane: &Lane) -> Result<(), Refusal> {
     let view = lane.view().await?;
     if restoring(shared).contains(&lane.session()) {
         return Ok(());
@@ -110,16 +110,16 @@ pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<
     }
     let Some(open) = &view.session.restoring else { return Ok(()) };
     let files = shared.ports.locations.at(&open.location).files;
-    let files = files.ok_or_else(|| FilesError::TalkOnly { why: "files are not captured here".into() })?;
-    taken_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
+    let files = files.ok_or_else(|| FilesError::ConversationOnly { why: "files are not captured here".into() })?;
+    put_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
     let error = Failure { message: "The process ended before the restore was recorded".into(), ..interrupted() };
     abandon(lane, open.seq, error).await
 }
 
 /// Finishes a departure: what stands as the move found it leaves, and anything else is the user's.
-async fn leave(files: &dyn Files, open: &Open) -> Result<(), FilesError> {
+async fn leave(files: &dyn Files, open: &OpenRestore) -> Result<(), FilesError> {
     // To leave is to take back the way from what is to stand here to what stood here.
-    taken_back(files, &open.to.parse()?, &open.from.parse()?).await
+    put_back(files, &open.to.parse()?, &open.from.parse()?).await
 }
 
 /// Ends the departure that was begun at `begun`, unless somebody else has. What may pass is tried again by whoever looks at the
@@ -137,7 +137,7 @@ async fn departed(lane: &Lane, begun: Seq, left: &Result<(), FilesError>, gone: 
     lane.decide(|view| Ok(Decision::append(ended(view), ()))).await
 }
 
-async fn taken_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), FilesError> {
+async fn put_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), FilesError> {
     files.restore(&files.plan_take_back(from, to).await?).await
 }
 
@@ -151,24 +151,24 @@ async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal>
 }
 
 /// Marks a Session whose files this process restores, until dropped.
-pub(super) struct Restoring {
-    shared: Arc<Shared>,
+pub(super) struct RestoreGuard {
+    shared: Arc<RuntimeState>,
     session: SessionId,
 }
 
-impl Restoring {
-    pub(super) fn of(shared: &Arc<Shared>, session: SessionId) -> Self {
+impl RestoreGuard {
+    pub(super) fn of(shared: &Arc<RuntimeState>, session: SessionId) -> Self {
         restoring(shared).insert(session);
         Self { shared: shared.clone(), session }
     }
 }
 
-impl Drop for Restoring {
+impl Drop for RestoreGuard {
     fn drop(&mut self) {
         restoring(&self.shared).remove(&self.session);
     }
 }
 
-fn restoring(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
+fn restoring(shared: &RuntimeState) -> MutexGuard<'_, BTreeSet<SessionId>> {
     shared.restoring.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -42,7 +42,7 @@ impl Session {
     /// # Errors
     /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs; [`Refusal::Files`].
     pub async fn stage_revert(&self, message: MessagePlace) -> Result<Seq, Refusal> {
-        let plan = self.plan_revert(message, Extent::Talk).await?;
+        let plan = self.plan_revert(message, Extent::Conversation).await?;
         self.stage(&plan).await?;
         Ok(plan.first_removed)
     }

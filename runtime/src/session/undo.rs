@@ -1,6 +1,6 @@
 //! What an undo does to files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
 
-use super::restoring::Restoring;
+use super::restoring::RestoreGuard;
 use super::{MessagePlace, Session};
 use crate::lane::Decision;
 use crate::outcome::{LogError, Refusal};
@@ -17,9 +17,9 @@ const PAGE: usize = 256;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
     /// The talk alone.
-    Talk,
+    Conversation,
     /// The talk, and what its steps changed in the files, where that can be restored.
-    TalkAndFiles,
+    ConversationAndFiles,
 }
 
 /// What staging a revert will do: to be shown before it is done. It holds for the Session and the files as they are.
@@ -39,7 +39,7 @@ pub enum RevertFiles {
     /// Nothing, as was asked for.
     Untouched,
     /// Nothing, although it was asked for.
-    TalkOnly {
+    ConversationOnly {
         /// The reason, for the user.
         why: String,
     },
@@ -60,16 +60,16 @@ impl Session {
         let first_removed = message.find(&view)?;
         let at = view.cut().next;
         let staged = view.session.revert.as_ref().filter(|staged| !staged.files.is_empty());
-        if extent == Extent::Talk && staged.is_none() {
+        if extent == Extent::Conversation && staged.is_none() {
             return Ok(RevertPlan { first_removed, files: RevertFiles::Untouched, at });
         }
         let steps = match extent {
-            Extent::Talk => Vec::new(),
-            Extent::TalkAndFiles => self.steps(&view, first_removed, at).await?,
+            Extent::Conversation => Vec::new(),
+            Extent::ConversationAndFiles => self.steps(&view, first_removed, at).await?,
         };
         let files = match self.plan_files(&view, steps, staged).await {
             Ok(plan) => RevertFiles::Restored(Box::new(plan)),
-            Err(FilesRefusal::TalkOnly(why)) if staged.is_none() => RevertFiles::TalkOnly { why },
+            Err(FilesRefusal::ConversationOnly(why)) if staged.is_none() => RevertFiles::ConversationOnly { why },
             Err(refusal) => return Err(refusal.into()),
         };
         Ok(RevertPlan { first_removed, files, at })
@@ -147,7 +147,7 @@ impl Session {
         match files.plan(&Undo { steps, staged }).await {
             Ok(plan) => Ok(plan),
             Err(FilesError::NoTree { id }) => match self.recorder().await? {
-                Some(agent) => Err(FilesRefusal::TalkOnly(format!(
+                Some(agent) => Err(FilesRefusal::ConversationOnly(format!(
                     "{agent} recorded this Session; files of an imported Session cannot be restored"
                 ))),
                 None => Err(FilesError::NoTree { id }.into()),
@@ -160,9 +160,9 @@ impl Session {
     fn files(&self, view: &SessionView) -> Result<Arc<dyn Files>, FilesRefusal> {
         let location = view.session.location.as_ref();
         let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
-        let files = files.ok_or_else(|| FilesRefusal::TalkOnly("files are not captured here".into()))?;
-        match files.talk_only() {
-            Some(why) => Err(FilesRefusal::TalkOnly(why.into())),
+        let files = files.ok_or_else(|| FilesRefusal::ConversationOnly("files are not captured here".into()))?;
+        match files.conversation_only() {
+            Some(why) => Err(FilesRefusal::ConversationOnly(why.into())),
             None => Ok(files),
         }
     }
@@ -177,7 +177,7 @@ impl Session {
     /// The steps in `[from, until)` that stand, with what was captured of them at the present Location.
     async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
         let log = &self.shared().ports.log;
-        let (mut steps, mut next) = (Steps::default(), from);
+        let (mut steps, mut next) = (StepCaptures::default(), from);
         while next < until {
             let slices = log.read(self.id(), next, PAGE).await?;
             let Some(last) = slices.last() else { break };
@@ -221,7 +221,7 @@ impl Session {
             still_holds(&view, at)?;
             // Without a Location there would be no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
-            let restoring = Restoring::of(session.shared(), session.id());
+            let restoring = RestoreGuard::of(session.shared(), session.id());
             session.restored(&restoring, (files, location), &plan, at, vec![event]).await
         });
         work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
@@ -240,7 +240,7 @@ pub(super) fn still_holds(view: &SessionView, at: Seq) -> Result<(), Refusal> {
 /// Why there is no plan for the files.
 enum FilesRefusal {
     /// Only the talk can be undone.
-    TalkOnly(String),
+    ConversationOnly(String),
     Refused(Refusal),
 }
 
@@ -259,7 +259,7 @@ impl From<LogError> for FilesRefusal {
 impl From<FilesRefusal> for Refusal {
     fn from(refusal: FilesRefusal) -> Self {
         match refusal {
-            FilesRefusal::TalkOnly(why) => FilesError::TalkOnly { why }.into(),
+            FilesRefusal::ConversationOnly(why) => FilesError::ConversationOnly { why }.into(),
             FilesRefusal::Refused(refusal) => refusal,
         }
     }
@@ -267,13 +267,13 @@ impl From<FilesRefusal> for Refusal {
 
 /// Steps and their captures, as events tell them.
 #[derive(Default)]
-struct Steps {
+struct StepCaptures {
     list: Vec<StepFiles>,
     /// Whether the last one still lacks the capture after it.
     open: bool,
 }
 
-impl Steps {
+impl StepCaptures {
     fn apply(&mut self, record: &Record<'_>, view: &SessionView) {
         let tree = |id: &Option<String>| id.as_deref().and_then(|id| id.parse().ok());
         match record.event {

@@ -1,6 +1,6 @@
 //! A tool, one call of it, and what the call gives.
 
-use super::Limits;
+use super::InheritedDenials;
 use super::{CallInput, Cancellation, ToolError};
 use crate::Boxed;
 use annals_core::event::{Attachment, Effect, Rule, ToolDefinition, ToolProgressed};
@@ -115,7 +115,7 @@ impl fmt::Debug for Past {
 pub struct Permits {
     rules: Vec<Rule>,
     approved: Vec<Rule>,
-    limits: Limits,
+    limits: InheritedDenials,
 }
 
 impl Permits {
@@ -125,7 +125,7 @@ impl Permits {
     }
 
     /// The same with what was approved in the Session, and within what the agents above are denied.
-    pub(crate) fn within(self, approved: Vec<Rule>, limits: Limits) -> Self {
+    pub(crate) fn within(self, approved: Vec<Rule>, limits: InheritedDenials) -> Self {
         Self { approved, limits, ..self }
     }
 

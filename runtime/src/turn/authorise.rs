@@ -1,7 +1,7 @@
 //! Authorisation of a call: rules first, then somebody is asked; question and answer are facts
 //! (`docs/reference/permissions.md`).
 
-use super::calls::{Issued, Issuer};
+use super::calls::{CallRunner, IssuedCall};
 use crate::lane::Decision;
 use crate::outcome::LogError;
 use crate::permission::{Answered, PermissionAnswer, PermissionQuestion, always};
@@ -19,11 +19,11 @@ pub(super) enum Unauthorised {
     Declined,
 }
 
-impl Issuer {
+impl CallRunner {
     /// Whether a call may run, by the rules of the agent whose turn made it, and what it may do then.
     pub(super) async fn authorise(
         &self,
-        issued: &Issued,
+        issued: &IssuedCall,
         tool: &Registered,
     ) -> Result<Result<Vec<Demand>, Unauthorised>, LogError> {
         let demands = tool.demands(&issued.input);
@@ -41,13 +41,13 @@ impl Issuer {
     }
 
     /// Whether one thing that a call needs is allowed, asking where the rules say so.
-    async fn allow(&self, issued: &Issued, wanted: &Demand) -> Result<Result<(), Unauthorised>, LogError> {
+    async fn allow(&self, issued: &IssuedCall, wanted: &Demand) -> Result<Result<(), Unauthorised>, LogError> {
         // Subscribed before the question is asked: rules that come meanwhile are not missed.
         let mut approvals = self.approvals.subscribe();
         let asked = match self.ask(issued, wanted).await? {
-            Asked::Answered(Effect::Allow | Effect::Ask) => return Ok(Ok(())),
-            Asked::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(wanted)))),
-            Asked::Open(permission) => permission,
+            Judgement::Answered(Effect::Allow | Effect::Ask) => return Ok(Ok(())),
+            Judgement::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(wanted)))),
+            Judgement::Open(permission) => permission,
         };
         let question = PermissionQuestion {
             session: self.lane.session(),
@@ -78,13 +78,13 @@ impl Issuer {
     }
 
     /// Judges by the rules; where they say so, makes the question durable.
-    async fn ask(&self, issued: &Issued, wanted: &Demand) -> Result<Asked, LogError> {
+    async fn ask(&self, issued: &IssuedCall, wanted: &Demand) -> Result<Judgement, LogError> {
         let mut chosen: Option<PermissionId> = None;
         self.lane
             .decide(|view| {
                 let effect = self.judge(view, wanted);
                 if effect != Effect::Ask {
-                    return Ok(Decision::nothing(Asked::Answered(effect)));
+                    return Ok(Decision::nothing(Judgement::Answered(effect)));
                 }
                 let ports = &self.shared.ports;
                 let permission = chosen.get_or_insert_with(|| ports.ids.permission(ports.clock.now())).clone();
@@ -95,7 +95,7 @@ impl Issuer {
                     action: wanted.action.clone(),
                     resources: wanted.resources.clone(),
                 };
-                Ok(Decision::append(vec![asked.into()], Asked::Open(permission)))
+                Ok(Decision::append(vec![asked.into()], Judgement::Open(permission)))
             })
             .await
     }
@@ -161,7 +161,7 @@ impl Issuer {
 }
 
 /// What the rules said, or the question that is open now.
-enum Asked {
+enum Judgement {
     Answered(Effect),
     Open(PermissionId),
 }

@@ -1,11 +1,11 @@
 //! The Safe Provider-Turn Boundary, in its exact order (`docs/reference/turn.md#boundary`).
 
-use super::epoch::{self, Kept};
+use super::epoch::{self, EpochCheck};
 use super::promotion::promote;
-use super::shape::Shape;
-use super::{Plan, Runner, Selected, Stop};
+use super::request_profile::RequestProfile;
+use super::{Runner, Selected, Stop, TurnState};
 use crate::context::{Boundary, Guidance, Observations, compose};
-use crate::redaction::Door;
+use crate::redaction::Redaction;
 use crate::settings::LoadOrder;
 use annals_core::event::Switch;
 use annals_projections::SessionView;
@@ -14,12 +14,12 @@ use annals_projections::SessionView;
 ///
 /// An agent switched to meanwhile under the policy `replace` begins the boundary anew; what joined stays joined.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
-pub(super) async fn prepare(runner: &Runner, plan: &mut Plan) -> Result<Shape, Stop> {
+pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<RequestProfile, Stop> {
     loop {
-        runner.goes_on()?;
+        runner.check_not_interrupted()?;
         let view = runner.lane.view().await?;
-        runner.stays(&view)?;
-        let selected = match plan.selected.take() {
+        runner.check_location(&view)?;
+        let selected = match state.selected.take() {
             Some(selected) if !selected.is_overtaken(&view) => selected,
             _ => Selected::of(&view),
         };
@@ -27,16 +27,16 @@ pub(super) async fn prepare(runner: &Runner, plan: &mut Plan) -> Result<Shape, S
         if begun && !epoch::begin(runner, &selected).await? {
             continue;
         }
-        if !promote(runner, plan).await? {
+        if !promote(runner, state).await? {
             continue;
         }
-        if !begun && epoch::keep(runner, &selected).await? == Kept::Overtaken {
+        if !begun && epoch::check(runner, &selected).await? == EpochCheck::Overtaken {
             continue;
         }
-        let shape = Shape::of_turn(runner, &selected, plan.step)?;
-        shape.record(&runner.lane).await?;
-        plan.selected = Some(selected);
-        return Ok(shape);
+        let profile = RequestProfile::of_turn(runner, &selected, state.step)?;
+        profile.record(&runner.lane).await?;
+        state.selected = Some(selected);
+        return Ok(profile);
     }
 }
 
@@ -72,8 +72,8 @@ impl Runner {
             }
         });
         let mut observations: Observations = observed.await??;
-        let mut door = Door::new(self.shared.settings.redactor.as_ref());
-        observations.sources.iter_mut().for_each(|source| door.observed(&mut source.observed));
+        let mut redaction = Redaction::new(self.shared.settings.redactor.as_ref());
+        observations.sources.iter_mut().for_each(|source| redaction.observed(&mut source.observed));
         Ok(observations)
     }
 }

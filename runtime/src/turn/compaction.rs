@@ -2,8 +2,8 @@
 
 mod summary;
 
-use super::{Runner, Selected, Shape, Stop};
-use crate::coordinator::Ended;
+use super::{RequestProfile, Runner, Selected, Stop};
+use crate::coordinator::RunResult;
 use crate::lane::Decision;
 use crate::outcome::interrupted;
 use crate::outcome::{Outcome, RunError};
@@ -14,11 +14,11 @@ use annals_core::event::{
 use annals_core::{Event, Seq};
 use annals_projections::NothingToCompact;
 use annals_projections::{CompactionPlan, estimate, plan};
-use summary::{Summary, Unsummarised};
+use summary::{SummaryAnswer, SummaryFailure};
 
 /// What became of a compaction.
 #[derive(Debug)]
-pub(crate) enum Compacted {
+pub(crate) enum CompactionOutcome {
     /// A summary stands.
     Done,
     /// Everything fits what would be kept.
@@ -29,7 +29,7 @@ pub(crate) enum Compacted {
 
 /// The compaction that a person asked for.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
-pub(crate) async fn compact(runner: &Runner) -> Ended {
+pub(crate) async fn compact(runner: &Runner) -> RunResult {
     asked_for(runner).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
 }
 
@@ -37,9 +37,9 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     settle_open(&runner.shared, &runner.lane).await?;
     let selected = Selected::of(&*runner.lane.view().await?);
     match summarise(runner, &selected, CompactionReason::Manual, 0).await? {
-        Compacted::Done => Ok(()),
-        Compacted::Nothing => Err(RunError::from(NothingToCompact).into()),
-        Compacted::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+        CompactionOutcome::Done => Ok(()),
+        CompactionOutcome::Nothing => Err(RunError::from(NothingToCompact).into()),
+        CompactionOutcome::Failed(why) => Err(RunError::CompactionFailed(why).into()),
     }
 }
 
@@ -53,31 +53,31 @@ pub(crate) async fn summarise(
     selected: &Selected,
     reason: CompactionReason,
     due: u64,
-) -> Result<Compacted, Stop> {
+) -> Result<CompactionOutcome, Stop> {
     let settings = &runner.shared.settings.compaction;
     let view = runner.lane.view().await?;
     let Ok(planned) = plan(&view.history, settings.keep_tokens, &*runner.lane.blobs()) else {
-        return Ok(Compacted::Nothing);
+        return Ok(CompactionOutcome::Nothing);
     };
     let selected = Selected {
         agent: settings.agent.clone().unwrap_or_else(|| selected.agent.clone()),
         model: settings.model.clone().unwrap_or_else(|| selected.model.clone()),
     };
-    let shape = Shape::of_summary(runner, &selected)?;
+    let profile = RequestProfile::of_summary(runner, &selected)?;
     let prompt = prompt(runner, &planned).await?;
-    if !fits(&shape.model, &prompt) {
-        return Ok(Compacted::Failed("what is to be summarised exceeds the context of the model".into()));
+    if !fits(&profile.model, &prompt) {
+        return Ok(CompactionOutcome::Failed("what is to be summarised exceeds the context of the model".into()));
     }
-    shape.record(&runner.lane).await?;
+    profile.record(&runner.lane).await?;
     let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
     let began = runner.lane.decide(|view| begin(view.cut().next, &started)).await?;
-    let summary = match summary::ask(runner, &shape, prompt).await? {
+    let summary = match summary::ask(runner, &profile, prompt).await? {
         Ok(summary) => summary,
-        Err(Unsummarised { error, usage, cost, stop }) => {
+        Err(SummaryFailure { error, usage, cost, stop }) => {
             let why = error.message.inline().unwrap_or_default().to_string();
             let failed = CompactionFailed { reason, error, usage, cost };
             runner.lane.record(&[failed.into()]).await?;
-            return stop.map_or(Ok(Compacted::Failed(why)), Err);
+            return stop.map_or(Ok(CompactionOutcome::Failed(why)), Err);
         }
     };
     finish(runner, began, reason, planned, summary).await
@@ -110,8 +110,8 @@ async fn finish(
     began: Seq,
     reason: CompactionReason,
     planned: CompactionPlan,
-    Summary { text, usage, cost }: Summary,
-) -> Result<Compacted, Stop> {
+    SummaryAnswer { text, usage, cost }: SummaryAnswer,
+) -> Result<CompactionOutcome, Stop> {
     let estimate = estimate(text.chars().count() as u64) + estimate(planned.recent.chars().count() as u64);
     let ended = CompactionEnded { reason, summary: text.into(), recent: planned.recent.into(), estimate, usage, cost };
     let overtaken = Failure { message: "what was summarised was reverted".into(), ..interrupted() };
@@ -124,5 +124,5 @@ async fn finish(
             Ok(Decision::append(vec![event], removed))
         })
         .await
-        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(Compacted::Done) })
+        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(CompactionOutcome::Done) })
 }

@@ -10,7 +10,7 @@ use annals_projections::{Epoch, SessionView};
 
 /// What became of the epoch that stood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum EpochCheck {
     /// It stands, or a new one does; what is to be told is told.
     Ready,
     /// The agent is not selected any more, or the epoch is gone: the boundary begins anew.
@@ -26,7 +26,7 @@ pub(super) async fn begin(runner: &Runner, selected: &Selected) -> Result<bool, 
     runner
         .lane
         .decide(|view| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             if selected.is_overtaken(view) || view.epochs.current.is_some() {
                 return Ok(Decision::nothing(false));
             }
@@ -41,15 +41,15 @@ pub(super) async fn begin(runner: &Runner, selected: &Selected) -> Result<bool, 
 ///
 /// # Errors
 /// When a source is wrong, or the baseline of an agent that was switched away from cannot be replaced.
-pub(super) async fn keep(runner: &Runner, selected: &Selected) -> Result<Kept, Stop> {
+pub(super) async fn check(runner: &Runner, selected: &Selected) -> Result<EpochCheck, Stop> {
     let observations = runner.observe(selected).await?;
     let blobs = runner.lane.blobs();
     let blocked = runner
         .lane
         .decide(|view| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             let Some(epoch) = view.epochs.current.as_ref().filter(|_| !selected.is_overtaken(view)) else {
-                return Ok::<_, Stop>(Decision::nothing(Err(Kept::Overtaken)));
+                return Ok::<_, Stop>(Decision::nothing(Err(EpochCheck::Overtaken)));
             };
             let due = view.epochs.due();
             let reconciled = match due {
@@ -75,7 +75,7 @@ pub(super) async fn keep(runner: &Runner, selected: &Selected) -> Result<Kept, S
         .await?;
     match blocked {
         Err(kept) => Ok(kept),
-        Ok(None) => Ok(Kept::Ready),
+        Ok(None) => Ok(EpochCheck::Ready),
         Ok(Some(error)) => Err(error.into()),
     }
 }

@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum FilesError {
     /// No files can be restored here: undo the talk alone, and say why.
     #[error("only the conversation can be undone here: {why}")]
-    TalkOnly {
+    ConversationOnly {
         /// The reason, for the user.
         why: String,
     },
@@ -112,7 +112,7 @@ impl FilesError {
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::NoWorktree { .. } | Self::NoTree { .. } | Self::NoContent { .. } | Self::BadPath { .. } => true,
-            Self::TalkOnly { .. }
+            Self::ConversationOnly { .. }
             | Self::NoGit
             | Self::FolderInside { .. }
             | Self::Git { .. }

@@ -1,6 +1,6 @@
 //! What an undo is asked for, and what it would do.
 
-use super::{Changes, Entry, Tree};
+use super::{Changes, Tree, TreeEntry};
 use std::fmt;
 
 /// One step, as far as its files are known.
@@ -83,9 +83,9 @@ pub struct FileRestore {
     /// Below the project.
     pub path: String,
     /// What stands there, and must still stand there when the restore comes.
-    pub from: Option<Entry>,
+    pub from: Option<TreeEntry>,
     /// What will stand there.
-    pub to: Option<Entry>,
+    pub to: Option<TreeEntry>,
 }
 
 /// A file that a step changed and that stays as it is.

@@ -5,15 +5,15 @@
 //! the original: so the boundary moves forth and back without a trace.
 
 use super::changes::Differences;
-use super::{Changes, Entry, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, Undo, WhyLeft};
+use super::{Changes, FileRestore, FilesError, LeftAlone, Plan, StepFiles, Tree, TreeEntry, Undo, WhyLeft};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What some steps did to a path.
 pub struct Touched {
     /// What stood there when the first of them began.
-    start: Option<Entry>,
+    start: Option<TreeEntry>,
     /// What the last of them left.
-    end: Option<Entry>,
+    end: Option<TreeEntry>,
     /// The capture before the first of them.
     since: Tree,
     /// Whether somebody else changed it in between.
@@ -23,10 +23,10 @@ pub struct Touched {
 }
 
 /// What stands where.
-pub type Entries = BTreeMap<String, Entry>;
+pub type TreeEntries = BTreeMap<String, TreeEntry>;
 
 /// What is to stand where; `None` is nothing.
-pub type Targets = BTreeMap<String, Option<Entry>>;
+pub type Targets = BTreeMap<String, Option<TreeEntry>>;
 
 /// What planning asks of whoever keeps the captures.
 pub trait Captures {
@@ -34,7 +34,7 @@ pub trait Captures {
     fn now(&self) -> Result<Tree, FilesError>;
 
     /// All that a capture holds.
-    fn entries(&self, tree: &Tree) -> Result<Entries, FilesError>;
+    fn entries(&self, tree: &Tree) -> Result<TreeEntries, FilesError>;
 
     /// What differs between two captures.
     fn between(&self, from: &Tree, to: &Tree) -> Result<Differences, FilesError>;
@@ -112,7 +112,7 @@ pub trait Planning: Captures {
         &self,
         original: &Tree,
         now: &Tree,
-        entries: &Entries,
+        entries: &TreeEntries,
         mut targets: Targets,
     ) -> Result<Plan, FilesError> {
         targets.retain(|path, target| entries.get(path) != target.as_ref());
@@ -125,7 +125,7 @@ pub trait Planning: Captures {
                 (after, changes)
             }
         };
-        let restore = |(path, to): (String, Option<Entry>)| {
+        let restore = |(path, to): (String, Option<TreeEntry>)| {
             let from = entries.get(&path).cloned();
             FileRestore { path, from, to }
         };
@@ -157,7 +157,7 @@ pub trait Planning: Captures {
     fn mapped_back(
         &self,
         undo: &Undo,
-        entries: &Entries,
+        entries: &TreeEntries,
         since: &Differences,
         left: &mut Vec<LeftAlone>,
     ) -> Result<Targets, FilesError> {
@@ -217,22 +217,22 @@ pub fn above(path: &str) -> impl Iterator<Item = &str> {
 }
 
 /// Whether a capture knows what stands at a path, and that nothing above it hides it.
-fn is_captured(entries: &Entries, path: &str, stands: Option<&Entry>) -> bool {
-    above(path).filter_map(|above| entries.get(above)).chain(stands).all(Entry::is_captured)
+fn is_captured(entries: &TreeEntries, path: &str, stands: Option<&TreeEntry>) -> bool {
+    above(path).filter_map(|above| entries.get(above)).chain(stands).all(TreeEntry::is_captured)
 }
 
 /// Whether every file has a place: no file where a directory stays, no directory where a file stays.
-fn room(entries: &Entries, targets: &BTreeMap<String, Option<Entry>>) -> Result<(), FilesError> {
-    let stays = |path: &String| !matches!(targets.get(path), Some(None));
+fn room(entries: &TreeEntries, targets: &BTreeMap<String, Option<TreeEntry>>) -> Result<(), FilesError> {
+    let check_location = |path: &String| !matches!(targets.get(path), Some(None));
     for (path, target) in targets {
         if target.is_none() {
             continue;
         }
         let inside = format!("{path}/");
         let below = entries.range(inside.clone()..).map(|(path, _)| path);
-        let below = below.take_while(|path| path.starts_with(&inside)).find(|path| stays(path));
+        let below = below.take_while(|path| path.starts_with(&inside)).find(|path| check_location(path));
         let over = above(path).map(str::to_string).find(|above| {
-            let stands = entries.contains_key(above) && stays(above);
+            let stands = entries.contains_key(above) && check_location(above);
             stands || matches!(targets.get(above), Some(Some(_)))
         });
         if let Some(by) = below.cloned().or(over) {

@@ -50,7 +50,7 @@ impl From<Tree> for String {
 
 /// What stands at a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum TreeEntry {
     /// A file, by the git id of its bytes.
     File {
         /// The id.
@@ -70,7 +70,7 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl TreeEntry {
     /// From git's mode and id; `None` for "nothing there".
     pub fn parse(mode: &str, id: &str) -> Option<Self> {
         let id = id.to_string();

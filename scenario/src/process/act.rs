@@ -6,8 +6,8 @@ use crate::report::Failure;
 use crate::world::Missing;
 use annals_core::SessionId;
 use annals_core::event::Location;
+use annals_runtime::background::Work;
 use annals_runtime::outcome::{Outcome, Refusal, RunError};
-use annals_runtime::settings::Beside;
 use annals_runtime::{Boxed, LogError};
 use annals_runtime::{Extent, MessagePlace, NewInput, Session};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ impl Process {
             }
             Action::Compact => self.ended(session.compact().await),
             Action::Revert(Revert::To { user, files }) => {
-                let extent = if *files { Extent::TalkAndFiles } else { Extent::Talk };
+                let extent = if *files { Extent::ConversationAndFiles } else { Extent::Conversation };
                 let plan = session.plan_revert(MessagePlace::User(*user), extent).await?;
                 session.stage(&plan).await?;
             }
@@ -121,8 +121,8 @@ impl Process {
     /// Lets work beside the turns of a Session begin, and waits until it ended with all that it led to.
     async fn settle(&self, session: &Session, aside: Aside) -> Result<(), Refused> {
         let work = match aside {
-            Aside::Title => Beside::Title(session.id()),
-            Aside::Child(number) => Beside::Task { parent: session.id(), child: child_of(session, number).await? },
+            Aside::Title => Work::Title(session.id()),
+            Aside::Child(number) => Work::Task { parent: session.id(), child: child_of(session, number).await? },
         };
         // Inside a turn, whoever waited for the Session would wait for itself.
         let within = session.is_running();

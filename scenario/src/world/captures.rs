@@ -4,8 +4,8 @@ use annals_core::event::FileChange;
 use annals_runtime::Boxed;
 use annals_runtime::ports::MemoryFilesystem;
 use annals_runtime::worktree::{
-    Capture, Captures, Changes, Diff, Differences, Entries, Entry, Files, FilesError, Plan, Planning, Sides, Targets,
-    Transfer, Tree, Undo,
+    Capture, Captures, Changes, Diff, Differences, Files, FilesError, Plan, Planning, Sides, Targets, Transfer, Tree,
+    TreeEntries, TreeEntry, Undo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct Captured {
 #[derive(Default)]
 struct Kept {
     /// What each capture holds.
-    trees: BTreeMap<Tree, Entries>,
+    trees: BTreeMap<Tree, TreeEntries>,
     /// Contents by id.
     contents: BTreeMap<String, String>,
 }
@@ -41,14 +41,14 @@ impl Captured {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, entries: Entries) -> Result<Tree, FilesError> {
+    fn keep(&self, entries: TreeEntries) -> Result<Tree, FilesError> {
         let lines = entries.iter().map(|(path, entry)| format!("{} {path}\n", id(entry)));
         let tree: Tree = hash(&lines.collect::<String>()).parse()?;
         self.kept().trees.insert(tree.clone(), entries);
         Ok(tree)
     }
 
-    fn content(&self, entry: Option<&Entry>) -> String {
+    fn content(&self, entry: Option<&TreeEntry>) -> String {
         entry.and_then(|entry| self.kept().contents.get(id(entry)).cloned()).unwrap_or_default()
     }
 
@@ -71,16 +71,16 @@ impl Captured {
 
 impl Captures for Captured {
     fn now(&self) -> Result<Tree, FilesError> {
-        let mut entries = Entries::new();
+        let mut entries = TreeEntries::new();
         for (path, content) in self.tree() {
             let id = hash(&content);
             self.kept().contents.insert(id.clone(), content);
-            entries.insert(path, Entry::File { id, executable: false });
+            entries.insert(path, TreeEntry::File { id, executable: false });
         }
         self.keep(entries)
     }
 
-    fn entries(&self, tree: &Tree) -> Result<Entries, FilesError> {
+    fn entries(&self, tree: &Tree) -> Result<TreeEntries, FilesError> {
         let found = self.kept().trees.get(tree).cloned();
         found.ok_or_else(|| FilesError::NoTree { id: tree.to_string() })
     }
@@ -131,7 +131,7 @@ impl Captures for Captured {
 }
 
 impl Files for Captured {
-    fn talk_only(&self) -> Option<&str> {
+    fn conversation_only(&self) -> Option<&str> {
         None
     }
 
@@ -173,16 +173,16 @@ impl Files for Captured {
 }
 
 fn nothing_committed<T: Send + 'static>() -> Boxed<'static, Result<T, FilesError>> {
-    Box::pin(async { Err(FilesError::TalkOnly { why: "a scenario commits nothing".into() }) })
+    Box::pin(async { Err(FilesError::ConversationOnly { why: "a scenario commits nothing".into() }) })
 }
 
 fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().chars().take(40).collect()
 }
 
-fn id(entry: &Entry) -> &str {
+fn id(entry: &TreeEntry) -> &str {
     match entry {
-        Entry::File { id, .. } | Entry::Link { id } | Entry::Uncaptured { id } => id,
+        TreeEntry::File { id, .. } | TreeEntry::Link { id } | TreeEntry::Uncaptured { id } => id,
     }
 }
 

@@ -174,7 +174,7 @@ fn make_private(folder: &Path) -> Result<(), FilesError> {
 }
 
 impl Files for ShadowRepository {
-    fn talk_only(&self) -> Option<&str> {
+    fn conversation_only(&self) -> Option<&str> {
         None
     }
 

@@ -9,7 +9,7 @@
 
 use super::git::{Contents, Git};
 use super::shadow::{Scratch, Shadow};
-use annals_runtime::worktree::{Differences, Entry, FileRestore, FilesError, Plan, Planning, Transfer};
+use annals_runtime::worktree::{Differences, FileRestore, FilesError, Plan, Planning, Transfer, TreeEntry};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -35,8 +35,8 @@ impl Shadow {
         let tracked = self.git.shadow("ls-files").index(&index.path).args(["-z", "-c"]).run()?;
         let tracked: BTreeSet<&[u8]> = tracked.split(|byte| *byte == 0).collect();
         changed.extend(entries.keys().filter(|path| !tracked.contains(path.as_bytes())).cloned());
-        changed.retain(|path| inside(path) && entries.get(path).is_none_or(Entry::is_captured));
-        let with = changed.iter().map(|path| (path.as_str(), entries.get(path).map(Entry::git)));
+        changed.retain(|path| inside(path) && entries.get(path).is_none_or(TreeEntry::is_captured));
+        let with = changed.iter().map(|path| (path.as_str(), entries.get(path).map(TreeEntry::git)));
         let after = lent.changed_tree(&head, with)?;
         let differences = lent.differences(&head, &after)?;
         self.keep_contents(&lent, &differences)?;

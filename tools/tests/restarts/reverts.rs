@@ -41,7 +41,7 @@ async fn worked() -> Result<(World, Place, SessionId), Box<dyn std::error::Error
 }
 
 async fn undo(session: Session) -> Result<(), annals_runtime::Refusal> {
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
     session.stage(&plan).await.map(drop)
 }
 

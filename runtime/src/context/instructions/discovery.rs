@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 /// A file to read.
-pub(super) struct Found {
+pub(super) struct DiscoveredFile {
     /// Canonical path.
     pub(super) path: String,
     /// Whether it was seen to exist during this scan.
@@ -19,9 +19,9 @@ pub(super) struct Found {
 const USUAL: &str = "AGENTS.md";
 
 /// What was found.
-pub(super) struct Scan {
+pub(super) struct InstructionScan {
     /// Every instruction file, each once, in the order of telling.
-    pub(super) found: Vec<Found>,
+    pub(super) found: Vec<DiscoveredFile>,
     /// Links that are not followed.
     pub(super) links_out: Vec<LinkOut>,
 }
@@ -32,7 +32,7 @@ pub(super) async fn find(
     config: &InstructionFiles,
     directory: &str,
     discovered: &[String],
-) -> io::Result<Scan> {
+) -> io::Result<InstructionScan> {
     let mut paths = Vec::new();
     for path in &config.global {
         if files.kind(path).await?.is_some() {
@@ -40,7 +40,7 @@ pub(super) async fn find(
             break;
         }
     }
-    let mut own = Own::at(files, config, directory).await?;
+    let mut own = ProjectFiles::at(files, config, directory).await?;
     paths.extend(own.named().await?.into_iter().map(|path| (path, true)));
     for configured in &config.configured {
         for path in own.configured(configured).await? {
@@ -54,19 +54,19 @@ pub(super) async fn find(
             }
         }
     }
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<DiscoveredFile> = Vec::new();
     let mut seen = BTreeSet::new();
     for (path, listed) in paths {
         let path = files.canonicalise(&path).await?;
         if seen.insert(path.clone()) {
-            found.push(Found { path, listed });
+            found.push(DiscoveredFile { path, listed });
         }
     }
-    Ok(Scan { found, links_out: own.links_out })
+    Ok(InstructionScan { found, links_out: own.links_out })
 }
 
 /// The files of a project.
-struct Own<'a> {
+struct ProjectFiles<'a> {
     files: &'a dyn Filesystem,
     config: &'a InstructionFiles,
     root: String,
@@ -75,7 +75,7 @@ struct Own<'a> {
     links_out: Vec<LinkOut>,
 }
 
-impl<'a> Own<'a> {
+impl<'a> ProjectFiles<'a> {
     async fn at(files: &'a dyn Filesystem, config: &'a InstructionFiles, directory: &str) -> io::Result<Self> {
         let mut own = Self { files, config, root: String::new(), upward: Vec::new(), links_out: Vec::new() };
         if config.project {

@@ -5,9 +5,9 @@ use annals_core::permission::{authorise, hides};
 
 /// The rules of the agents that began a Session, from its parent up. What one of them is denied, the child is denied.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Limits(Vec<Vec<Rule>>);
+pub(crate) struct InheritedDenials(Vec<Vec<Rule>>);
 
-impl Limits {
+impl InheritedDenials {
     /// The rules of each agent above, from the parent up.
     pub(crate) fn of(above: Vec<Vec<Rule>>) -> Self {
         Self(above)

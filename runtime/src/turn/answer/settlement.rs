@@ -1,42 +1,42 @@
 //! Settlement: each call of an answer ends once, durably (`docs/reference/turn.md#settlement`).
 
-use super::super::calls::{CallEnd, News};
-use super::{Reply, Stop};
+use super::super::calls::{CallEnd, CallUpdate};
+use super::{AnswerRecorder, Stop};
 use crate::lane::Decision;
-use crate::redaction::Door;
+use crate::redaction::Redaction;
 use crate::tools::{CallError, ToolOutput};
 use annals_core::event::ToolSettled;
 use annals_core::{CallId, Event};
 
-impl Reply<'_> {
+impl AnswerRecorder<'_> {
     /// Waits for the local calls and settles them; gives `false` when the run was interrupted or a call declined.
     pub(super) async fn settle_calls(&mut self) -> Result<bool, Stop> {
         let cancellation = &self.runner.cancellation;
         loop {
-            let news = tokio::select! {
+            let update = tokio::select! {
                 biased;
                 () = cancellation.cancelled() => break,
-                news = async { self.calls.proceed(); self.calls.news().await } => news,
+                update = async { self.calls.proceed(); self.calls.next_update().await } => update,
             };
-            match news {
-                Some(news) => drop(self.hear(news).await?),
+            match update {
+                Some(update) => drop(self.apply_update(update).await?),
                 None => return Ok(true),
             }
         }
         // What runs learns of the cancellation, too; a result that is there already counts.
-        for call in self.calls.give_up() {
+        for call in self.calls.take_waiting() {
             self.settle_call(call, Err(CallError::Interrupted)).await?;
         }
-        while let Some(news) = self.calls.news().await {
-            self.hear(news).await?;
+        while let Some(update) = self.calls.next_update().await {
+            self.apply_update(update).await?;
         }
         Ok(false)
     }
 
     /// Records what a call tells; gives whether it was declined.
-    pub(super) async fn hear(&mut self, news: News) -> Result<bool, Stop> {
-        let (call, ended) = match news {
-            News::Progressed(progressed) => {
+    pub(super) async fn apply_update(&mut self, update: CallUpdate) -> Result<bool, Stop> {
+        let (call, ended) = match update {
+            CallUpdate::Progressed(progressed) => {
                 let lane = &self.runner.lane;
                 lane.decide(|view| {
                     let open = view.calls.is_open(&progressed.call);
@@ -46,7 +46,7 @@ impl Reply<'_> {
                 .await?;
                 return Ok(false);
             }
-            News::Ended(call, ended) => (call, ended),
+            CallUpdate::Ended(call, ended) => (call, ended),
         };
         let declined = matches!(ended, Err(CallEnd::Declined));
         if declined {
@@ -64,13 +64,13 @@ impl Reply<'_> {
 
     /// Bounds and records what a call gave: one step that nothing interrupts.
     async fn settle_call(&mut self, call: CallId, mut outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
-        let mut door = Door::new(self.runner.shared.settings.redactor.as_ref());
+        let mut redaction = Redaction::new(self.runner.shared.settings.redactor.as_ref());
         if let Ok(output) = &mut outcome {
-            door.output(output);
+            redaction.output(output);
         }
         let read = outcome.as_ref().map(|output| output.read.clone()).unwrap_or_default();
         let mut then = self.runner.discovered(&call, &read).await?;
-        then.extend(door.applied());
+        then.extend(redaction.applied());
         let settled = self.bounding.settle(call, outcome).await;
         self.settle_with(settled, then).await
     }

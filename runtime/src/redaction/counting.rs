@@ -1,6 +1,6 @@
 //! What passes a door: texts, JSON and attachments lose their secrets, and it is counted which.
 
-use super::contents::Kept;
+use super::contents::SecretFileKind;
 use super::json::NESTED;
 use super::{Redacted, Redactor};
 use crate::tools::ToolOutput;
@@ -16,13 +16,13 @@ use std::sync::Arc;
 
 /// A door of a runtime, passed by what lands in one Batch. Without a redactor everything passes as it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Door {
+pub(crate) struct Redaction {
     redactor: Option<Arc<Redactor>>,
     /// How often each kind of secret was replaced.
     counts: BTreeMap<String, u64>,
 }
 
-impl Door {
+impl Redaction {
     /// A door that nothing has passed yet.
     pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
         Self { redactor: redactor.cloned(), counts: BTreeMap::new() }
@@ -78,7 +78,7 @@ impl Door {
     /// are kept for secrets every value counts.
     pub(crate) fn output(&mut self, output: &mut ToolOutput) {
         let shown = output.read.iter().chain(&output.shown);
-        let mut kept: Vec<Kept> = shown.filter_map(|path| Kept::of(path)).collect();
+        let mut kept: Vec<SecretFileKind> = shown.filter_map(|path| SecretFileKind::of(path)).collect();
         kept.dedup();
         for kept in kept {
             output.text.iter_mut().for_each(|text| self.contents(kept, text));
@@ -88,7 +88,7 @@ impl Door {
         output.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
     }
 
-    fn contents(&mut self, kept: Kept, text: &mut String) {
+    fn contents(&mut self, kept: SecretFileKind, text: &mut String) {
         let Some(redactor) = &self.redactor else { return };
         let Redacted { text: redacted, counts } = redactor.redact_contents(kept, text);
         if let Cow::Owned(redacted) = redacted {

@@ -1,7 +1,7 @@
 //! The request: built from views alone, durable before it is sent (`docs/reference/turn.md#request`).
 
-use super::room::Room;
-use super::{Runner, Selected, Shape, Stop};
+use super::context_budget::ContextBudget;
+use super::{RequestProfile, Runner, Selected, Stop};
 use crate::lane::Decision;
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
@@ -10,7 +10,7 @@ use annals_providers::wire::{Body, encode};
 use std::sync::Arc;
 
 /// A request that is durable and may be sent.
-pub(super) struct Durable {
+pub(super) struct RecordedRequest {
     pub(super) sent: Box<RequestSent>,
     pub(super) request: Arc<Request>,
     /// The bytes that `request.sent` names by `wire`.
@@ -22,9 +22,9 @@ pub(super) struct Durable {
 }
 
 /// What became of a request.
-pub(super) enum Announced {
+pub(super) enum RequestDecision {
     /// It is in the log: send exactly this.
-    Sent(Durable),
+    Sent(RecordedRequest),
     /// Another agent was selected under the policy `replace`, or the epoch ended: the boundary begins anew.
     Overtaken,
     /// It exceeds what the model may be sent; nothing was recorded.
@@ -36,34 +36,38 @@ pub(super) enum Announced {
 
 /// Builds the request of a turn and makes it durable.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
-pub(super) async fn announce(runner: &Runner, shape: &Shape, room: &Room) -> Result<Announced, Stop> {
-    runner.goes_on()?;
+pub(super) async fn record_request(
+    runner: &Runner,
+    profile: &RequestProfile,
+    budget: &ContextBudget,
+) -> Result<RequestDecision, Stop> {
+    runner.check_not_interrupted()?;
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
-    let selected = Selected { agent: shape.agent.agent.clone(), model: shape.model.model.clone() };
+    let selected = Selected { agent: profile.agent.agent.clone(), model: profile.model.model.clone() };
     let blobs = runner.lane.blobs();
     runner
         .lane
         .decide(|view| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             if view.epochs.current.is_none() || selected.is_overtaken(view) {
-                return Ok(Decision::nothing(Announced::Overtaken));
+                return Ok(Decision::nothing(RequestDecision::Overtaken));
             }
-            let mut sent = shape.sent(id, Purpose::Turn, None);
+            let mut sent = profile.sent(id, Purpose::Turn, None);
             let request = rebuild(view, &sent, &*blobs)?;
             let tokens = estimate(request.chars());
-            if room.exceeds(runner, shape, tokens) {
-                return Ok(Decision::nothing(Announced::TooLarge { estimate: tokens }));
+            if budget.exceeds(runner, profile, tokens) {
+                return Ok(Decision::nothing(RequestDecision::TooLarge { estimate: tokens }));
             }
             sent.digest = request.digest();
             let body = encode(&request, runner.lane.session())?.map(Arc::new);
-            let durable = Durable::of(view, sent, request, body);
+            let durable = RecordedRequest::of(view, sent, request, body);
             let sent = (*durable.sent).clone();
-            Ok(Decision::append(vec![sent.into()], Announced::Sent(durable)))
+            Ok(Decision::append(vec![sent.into()], RequestDecision::Sent(durable)))
         })
         .await
 }
 
-impl Durable {
+impl RecordedRequest {
     fn of(view: &SessionView, sent: RequestSent, request: Request, body: Option<Arc<Body>>) -> Self {
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
         let sent = RequestSent { wire: body.as_ref().map(|body| body.digest), ..sent };
@@ -72,7 +76,7 @@ impl Durable {
 
     /// Whether the turn that sent it may still record what it answers: no revert took it away, and no other runner of
     /// this log has sent a request since, which would have settled this one's open work.
-    pub(super) fn holds(&self, view: &SessionView) -> bool {
+    pub(super) fn is_current(&self, view: &SessionView) -> bool {
         let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose == Purpose::Turn);
         newest.is_some_and(|newest| newest.seq == self.seq) && !self.is_removed(view)
     }
@@ -91,11 +95,11 @@ impl Durable {
         sent.attempt += 1;
         let this = &*self;
         let next = |view: &SessionView| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             // A revert was committed meanwhile, so that what this turn answers is gone; or another runner of this log
             // has taken the turn over, and answers it itself.
-            if view.epochs.current.is_none() || !this.holds(view) {
-                return Err(runner.lost(this, view));
+            if view.epochs.current.is_none() || !this.is_current(view) {
+                return Err(runner.superseded(this, view));
             }
             let request = rebuild(view, &sent, &*blobs)?;
             let digest = request.digest();

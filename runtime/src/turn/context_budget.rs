@@ -1,16 +1,16 @@
 //! Making room: what happens when a request is too large, before it is sent or because the provider refused it
 //! (`docs/reference/compaction.md#when`).
 
-use super::compaction::{Compacted, summarise};
-use super::exchange::{self, Refused};
-use super::{Runner, Selected, Shape, Stop};
+use super::compaction::{CompactionOutcome, summarise};
+use super::exchange::{self, RefusedRequest};
+use super::{RequestProfile, Runner, Selected, Stop};
 use crate::lane::Decision;
 use crate::outcome::RunError;
 use annals_core::event::{CompactionReason, ToolOutputsPruned};
 
 /// What a turn has tried already.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Room {
+pub(super) struct ContextBudget {
     /// Old tool outputs were looked through.
     pruned: bool,
     /// Nothing is left to compact: the request goes out as it is.
@@ -19,11 +19,11 @@ pub(super) struct Room {
     recovered: bool,
 }
 
-impl Room {
+impl ContextBudget {
     /// Whether a request of so many tokens is due for compaction before it is sent.
-    pub(super) fn exceeds(self, runner: &Runner, shape: &Shape, tokens: u64) -> bool {
+    pub(super) fn exceeds(self, runner: &Runner, profile: &RequestProfile, tokens: u64) -> bool {
         let settings = &runner.shared.settings.compaction;
-        let model = &shape.model;
+        let model = &profile.model;
         let limit = model.context.saturating_sub(model.output.max(settings.buffer));
         settings.auto && !self.exhausted && model.context > 0 && tokens > limit
     }
@@ -33,18 +33,23 @@ impl Room {
 ///
 /// # Errors
 /// [`RunError::CompactionFailed`]: the oversized request is not sent.
-pub(super) async fn before_sending(runner: &Runner, shape: &Shape, room: &mut Room, estimate: u64) -> Result<(), Stop> {
-    if prune(runner, room).await? {
+pub(super) async fn before_sending(
+    runner: &Runner,
+    profile: &RequestProfile,
+    budget: &mut ContextBudget,
+    estimate: u64,
+) -> Result<(), Stop> {
+    if prune(runner, budget).await? {
         return Ok(());
     }
-    let selected = Selected { agent: shape.agent.agent.clone(), model: shape.model.model.clone() };
+    let selected = Selected { agent: profile.agent.agent.clone(), model: profile.model.model.clone() };
     match summarise(runner, &selected, CompactionReason::Auto, estimate).await? {
-        Compacted::Done => Ok(()),
-        Compacted::Nothing => {
-            room.exhausted = true;
+        CompactionOutcome::Done => Ok(()),
+        CompactionOutcome::Nothing => {
+            budget.exhausted = true;
             Ok(())
         }
-        Compacted::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+        CompactionOutcome::Failed(why) => Err(RunError::CompactionFailed(why).into()),
     }
 }
 
@@ -55,27 +60,29 @@ pub(super) async fn before_sending(runner: &Runner, shape: &Shape, room: &mut Ro
 /// The refusal, also when the summary fails.
 pub(super) async fn after_refusal(
     runner: &Runner,
-    shape: &Shape,
-    room: &mut Room,
-    refused: Refused,
+    profile: &RequestProfile,
+    budget: &mut ContextBudget,
+    refused: RefusedRequest,
 ) -> Result<(), Stop> {
-    if !runner.shared.settings.compaction.auto || room.recovered {
-        return Err(exchange::give_up(runner, shape, refused).await?);
+    if !runner.shared.settings.compaction.auto || budget.recovered {
+        return Err(exchange::give_up(runner, profile, refused).await?);
     }
-    room.recovered = true;
-    let selected = Selected { agent: shape.agent.agent.clone(), model: shape.model.model.clone() };
+    budget.recovered = true;
+    let selected = Selected { agent: profile.agent.agent.clone(), model: profile.model.model.clone() };
     match summarise(runner, &selected, CompactionReason::Overflow, 0).await? {
-        Compacted::Done => Ok(()),
-        Compacted::Nothing | Compacted::Failed(_) => Err(exchange::give_up(runner, shape, refused).await?),
+        CompactionOutcome::Done => Ok(()),
+        CompactionOutcome::Nothing | CompactionOutcome::Failed(_) => {
+            Err(exchange::give_up(runner, profile, refused).await?)
+        }
     }
 }
 
 /// Prunes old tool outputs, once per turn; gives whether any were.
-async fn prune(runner: &Runner, room: &mut Room) -> Result<bool, Stop> {
-    if room.pruned || !runner.shared.settings.compaction.prune {
+async fn prune(runner: &Runner, budget: &mut ContextBudget) -> Result<bool, Stop> {
+    if budget.pruned || !runner.shared.settings.compaction.prune {
         return Ok(false);
     }
-    room.pruned = true;
+    budget.pruned = true;
     runner
         .lane
         .decide(|view| {

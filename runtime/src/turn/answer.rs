@@ -3,11 +3,11 @@
 
 mod settlement;
 
-use super::announce::Durable;
-use super::calls::{Calls, Issued, unused};
-use super::files::After;
-use super::fragments::{FragmentKind, Fragments, Violation, Whole};
-use super::{Runner, Shape, Stop, cost};
+use super::calls::{IssuedCall, RunningCalls, unused_call_id};
+use super::files::FilesAfter;
+use super::fragments::{FinishedFragment, FragmentKind, Fragments, ProtocolViolation};
+use super::record_request::RecordedRequest;
+use super::{RequestProfile, Runner, Stop, cost};
 use crate::bus::{Delta, Fragment, Notice};
 use crate::lane::Decision;
 use crate::outcome::interrupted;
@@ -26,7 +26,7 @@ use futures_util::StreamExt;
 const GO_ON: &str = "Your turn was paused by the provider. What you have done stands above. Go on from there.";
 
 /// How the receiving of an answer ended.
-pub(super) enum Received {
+pub(super) enum AnswerEnd {
     /// It is complete.
     Complete(Finish),
     /// It failed, or is not what the protocol allows.
@@ -36,10 +36,10 @@ pub(super) enum Received {
 }
 
 /// One attempt's answer.
-pub(super) struct Reply<'r> {
+pub(super) struct AnswerRecorder<'r> {
     runner: &'r Runner,
-    shape: &'r Shape,
-    request: &'r Durable,
+    profile: &'r RequestProfile,
+    request: &'r RecordedRequest,
     /// The files before it, if they were captured.
     files: Option<Tree>,
     fragments: Fragments,
@@ -52,16 +52,21 @@ pub(super) struct Reply<'r> {
     violated: bool,
     /// Open hosted calls, in order: the provider's ids, which may repeat, and ours.
     hosted: Vec<(CallId, CallId)>,
-    calls: Calls,
+    calls: RunningCalls,
     bounding: Bounding,
 }
 
-impl<'r> Reply<'r> {
-    pub(super) fn new(runner: &'r Runner, shape: &'r Shape, request: &'r Durable, files: Option<Tree>) -> Self {
+impl<'r> AnswerRecorder<'r> {
+    pub(super) fn new(
+        runner: &'r Runner,
+        profile: &'r RequestProfile,
+        request: &'r RecordedRequest,
+        files: Option<Tree>,
+    ) -> Self {
         let ports = &runner.shared.ports;
         Self {
             runner,
-            shape,
+            profile,
             request,
             files,
             fragments: Fragments::default(),
@@ -70,7 +75,7 @@ impl<'r> Reply<'r> {
             called: false,
             violated: false,
             hosted: Vec::new(),
-            calls: Calls::new(runner, shape),
+            calls: RunningCalls::new(runner, profile),
             bounding: Bounding {
                 files: ports.outputs.clone(),
                 ids: ports.ids.clone(),
@@ -92,35 +97,35 @@ impl<'r> Reply<'r> {
 
     /// What the provider reported, and what it cost.
     pub(super) fn usage(&self) -> (Option<Usage>, u64) {
-        (self.usage, cost(&self.shape.model.prices, self.usage))
+        (self.usage, cost(&self.profile.model.prices, self.usage))
     }
 
     /// Takes the answer in until it ends, while its calls run already.
-    pub(super) async fn receive(&mut self, mut answer: Answer) -> Result<Received, Stop> {
+    pub(super) async fn receive(&mut self, mut answer: Answer) -> Result<AnswerEnd, Stop> {
         loop {
             let event = tokio::select! {
                 biased;
-                () = self.runner.cancellation.cancelled() => return Ok(Received::Interrupted),
+                () = self.runner.cancellation.cancelled() => return Ok(AnswerEnd::Interrupted),
                 event = answer.next() => event,
-                Some(news) = self.calls.news(), if self.calls.is_running() => {
-                    if self.hear(news).await? { return Ok(Received::Interrupted) }
+                Some(update) = self.calls.next_update(), if self.calls.is_running() => {
+                    if self.apply_update(update).await? { return Ok(AnswerEnd::Interrupted) }
                     continue;
                 }
             };
             // What brought the event may have brought an interruption: nothing that arrives with it counts.
             if self.runner.cancellation.is_cancelled() {
-                return Ok(Received::Interrupted);
+                return Ok(AnswerEnd::Interrupted);
             }
             match event {
-                Some(Ok(ProviderEvent::Finished(finish))) => return Ok(Received::Complete(finish)),
+                Some(Ok(ProviderEvent::Finished(finish))) => return Ok(AnswerEnd::Complete(finish)),
                 Some(Ok(event)) => {
-                    if let Err(Violation(what)) = self.take(event).await? {
+                    if let Err(ProtocolViolation(what)) = self.take(event).await? {
                         self.violated = true;
-                        return Ok(Received::Failed(broken(what)));
+                        return Ok(AnswerEnd::Failed(broken(what)));
                     }
                 }
-                Some(Err(error)) => return Ok(Received::Failed(error)),
-                None => return Ok(Received::Failed(broken("the answer broke off".into()))),
+                Some(Err(error)) => return Ok(AnswerEnd::Failed(error)),
+                None => return Ok(AnswerEnd::Failed(broken("the answer broke off".into()))),
             }
         }
     }
@@ -128,12 +133,12 @@ impl<'r> Reply<'r> {
     /// The answer is complete: waits for its calls, then ends the step. Gives whether the model has more to do: it waits
     /// for results, or its provider paused the turn. A pause of nothing is an end, since it could come for ever.
     pub(super) async fn complete(mut self, finish: Finish) -> Result<bool, Stop> {
-        let paused = finish == Finish::Paused && self.has_begun() && !self.calls.any() && !self.shape.last_step;
+        let paused = finish == Finish::Paused && self.has_begun() && !self.calls.any() && !self.profile.last_step;
         self.flush().await?;
         self.settle_hosted(&CallError::NoHostedResult).await?;
         let undisturbed = self.settle_calls().await?;
         let (usage, cost) = self.usage();
-        let After { files, changed } = self.runner.files_after(self.files.as_ref()).await;
+        let FilesAfter { files, changed } = self.runner.files_after(self.files.as_ref()).await;
         let ended = StepEnded { finish, usage, cost, files, changed };
         let told: Option<Event> = (paused && undisturbed).then(|| SyntheticAdded { text: GO_ON.into() }.into());
         self.append(|_| std::iter::once(ended.clone().into()).chain(told.clone()).collect()).await?;
@@ -160,7 +165,7 @@ impl<'r> Reply<'r> {
         Ok(Stop::Interrupted)
     }
 
-    async fn take(&mut self, event: ProviderEvent) -> Result<Result<(), Violation>, Stop> {
+    async fn take(&mut self, event: ProviderEvent) -> Result<Result<(), ProtocolViolation>, Stop> {
         use FragmentKind::{Reasoning, Text};
         match event {
             ProviderEvent::TextDelta { id, text } => self.piece(Text, &id, text).await,
@@ -176,7 +181,7 @@ impl<'r> Reply<'r> {
             }
             ProviderEvent::HostedSettled { call, result, error, metadata } => {
                 let Some(at) = self.hosted.iter().position(|(theirs, _)| *theirs == call) else {
-                    return Ok(Err(Violation(format!("a result of call {call} came, which is not open"))));
+                    return Ok(Err(ProtocolViolation(format!("a result of call {call} came, which is not open"))));
                 };
                 let (_, ours) = self.hosted.remove(at);
                 self.settle(hosted(ours, result, error, metadata)).await?;
@@ -191,7 +196,12 @@ impl<'r> Reply<'r> {
         }
     }
 
-    async fn piece(&mut self, kind: FragmentKind, id: &str, text: String) -> Result<Result<(), Violation>, Stop> {
+    async fn piece(
+        &mut self,
+        kind: FragmentKind,
+        id: &str,
+        text: String,
+    ) -> Result<Result<(), ProtocolViolation>, Stop> {
         let fragment = match self.fragments.piece(kind, id, &text) {
             Ok(fragment) => fragment,
             Err(violation) => return Ok(Err(violation)),
@@ -210,7 +220,7 @@ impl<'r> Reply<'r> {
         kind: FragmentKind,
         id: &str,
         metadata: Option<String>,
-    ) -> Result<Result<(), Violation>, Stop> {
+    ) -> Result<Result<(), ProtocolViolation>, Stop> {
         match self.fragments.end(kind, id, metadata) {
             Ok(whole) => {
                 if let Some(whole) = whole {
@@ -231,9 +241,9 @@ impl<'r> Reply<'r> {
         input: &str,
         hosted: bool,
         metadata: Option<String>,
-    ) -> Result<Result<(), Violation>, Stop> {
+    ) -> Result<Result<(), ProtocolViolation>, Stop> {
         let input = CallInput::received(input);
-        let name = if hosted { name } else { self.shape.meant(name) };
+        let name = if hosted { name } else { self.profile.tool_name(name) };
         let called = ToolCalled {
             index: self.fragments.place(),
             call: theirs.clone(),
@@ -245,7 +255,7 @@ impl<'r> Reply<'r> {
         let (mut call, mut failures) = (theirs.clone(), 0);
         let step = self
             .append(|view| {
-                call = unused(view, &theirs);
+                call = unused_call_id(view, &theirs);
                 failures = view.calls.failures(&called.name, &called.input);
                 vec![ToolCalled { call: call.clone(), ..called.clone() }.into()]
             })
@@ -253,11 +263,11 @@ impl<'r> Reply<'r> {
         self.called = true;
         if hosted {
             self.hosted.push((theirs, call));
-        } else if self.shape.last_step {
+        } else if self.profile.last_step {
             self.settle(self.bounding.settle(call, Err(CallError::StepsExhausted)).await).await?;
         } else {
             let repeated = self.gives_up_after(failures).then_some(failures);
-            self.calls.issue(Issued { call, name, input, step, repeated });
+            self.calls.issue(IssuedCall { call, name, input, step, repeated });
         }
         Ok(Ok(()))
     }
@@ -286,7 +296,7 @@ impl<'r> Reply<'r> {
     /// The files after a step that did not end well: what its calls changed can be undone all the same.
     async fn capture(&self) -> Result<(), Stop> {
         let Some(tree) = self.runner.files_after(self.files.as_ref()).await.files else { return Ok(()) };
-        let captured = |view: &SessionView| match self.request.holds(view) {
+        let captured = |view: &SessionView| match self.request.is_current(view) {
             true => Decision::append(vec![FilesCaptured { tree: tree.clone() }.into()], ()),
             false => Decision::nothing(()),
         };
@@ -296,7 +306,7 @@ impl<'r> Reply<'r> {
     /// Appends facts of this step, which begins with the first of them; gives where it began.
     async fn append(&mut self, mut events: impl FnMut(&SessionView) -> Vec<Event>) -> Result<Seq, Stop> {
         let (begun, request, runner) = (self.step, self.request, self.runner);
-        let profiles = (&self.shape.agent.agent, &self.shape.model.model);
+        let profiles = (&self.profile.agent.agent, &self.profile.model.model);
         let started = StepStarted {
             agent: profiles.0.clone(),
             model: profiles.1.clone(),
@@ -306,8 +316,8 @@ impl<'r> Reply<'r> {
             .runner
             .lane
             .decide(|view| {
-                if !request.holds(view) || begun.is_some() && !view.calls.step_open {
-                    return Err(runner.lost(request, view));
+                if !request.is_current(view) || begun.is_some() && !view.calls.step_open {
+                    return Err(runner.superseded(request, view));
                 }
                 let mut all: Vec<Event> = Vec::new();
                 if begun.is_none() {
@@ -323,11 +333,11 @@ impl<'r> Reply<'r> {
 
     fn show(&self, fragment: Fragment, text: String) {
         let (session, request) = (self.runner.lane.session(), self.request.sent.request);
-        self.runner.shared.bus.tell(&Notice::Delta(Delta { session, request, fragment, text }));
+        self.runner.shared.bus.publish(&Notice::Delta(Delta { session, request, fragment, text }));
     }
 }
 
-fn recorded(Whole { kind, index, text, metadata }: Whole) -> Event {
+fn recorded(FinishedFragment { kind, index, text, metadata }: FinishedFragment) -> Event {
     let (text, metadata) = (text.into(), metadata.map(Json::received));
     match kind {
         FragmentKind::Text => TextEnded { index, text, metadata }.into(),

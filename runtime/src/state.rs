@@ -13,12 +13,12 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 /// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
 #[derive(Clone)]
 pub struct Runtime {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RuntimeState>,
     pub(crate) _halting: Arc<Halting>,
 }
 
 /// What every Session of a runtime shares.
-pub(crate) struct Shared {
+pub(crate) struct RuntimeState {
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
     pub(crate) bus: Bus,
@@ -47,7 +47,7 @@ impl Drop for Halting {
     }
 }
 
-impl Shared {
+impl RuntimeState {
     /// The one lane of a Session in this runtime, for as long as somebody holds it.
     pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);

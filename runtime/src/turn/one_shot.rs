@@ -1,10 +1,10 @@
 //! Requests of one message that one text answers: a summary's and a title's. One attempt, no tools.
 
-use super::{Runner, Shape, Stop};
+use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
 use crate::outcome::interrupted;
 use crate::ports::{ProviderError, ProviderEvent, ProviderRequest};
-use crate::redaction::Door;
+use crate::redaction::Redaction;
 use annals_core::event::{Failure, Finish, Purpose, RequestSent, Usage};
 use annals_core::{RequestId, Text};
 use annals_projections::{SessionView, rebuild};
@@ -13,21 +13,21 @@ use futures_util::StreamExt;
 use std::sync::Arc;
 
 /// A request that is durable and may be sent.
-pub(crate) struct Single {
+pub(crate) struct OneShot {
     pub(crate) id: RequestId,
     request: ProviderRequest,
 }
 
 /// What came of it.
-pub(crate) struct Said {
+pub(crate) struct OneShotAnswer {
     pub(crate) text: String,
     /// What the provider reported, whatever became of the text.
     pub(crate) usage: Option<Usage>,
-    pub(crate) ended: Ended,
+    pub(crate) ended: OneShotEnd,
 }
 
 /// How it ended.
-pub(crate) enum Ended {
+pub(crate) enum OneShotEnd {
     /// The text is whole.
     Finished(Finish),
     /// The provider failed.
@@ -42,55 +42,55 @@ pub(crate) enum Ended {
 ///
 /// # Errors
 /// When the log refuses, or does not hold what shapes the request.
-pub(crate) async fn announce(
+pub(crate) async fn record_request(
     runner: &Runner,
-    shape: &Shape,
+    profile: &RequestProfile,
     purpose: Purpose,
     mut prompt: Text,
     mut due: impl FnMut(&SessionView) -> bool,
-) -> Result<Option<Single>, Stop> {
+) -> Result<Option<OneShot>, Stop> {
     let session = runner.lane.session();
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
     let blobs = runner.lane.blobs();
-    let mut door = Door::new(runner.shared.settings.redactor.as_ref());
-    door.text(&mut prompt);
+    let mut redaction = Redaction::new(runner.shared.settings.redactor.as_ref());
+    redaction.text(&mut prompt);
     let decide = |view: &SessionView| {
         if !due(view) {
             return Ok(Decision::nothing(None));
         }
-        let mut sent: RequestSent = shape.sent(id, purpose, Some(prompt.clone()));
+        let mut sent: RequestSent = profile.sent(id, purpose, Some(prompt.clone()));
         let request = rebuild(view, &sent, &*blobs)?;
         sent.digest = request.digest();
         let body = encode(&request, session)?.map(Arc::new);
         sent.wire = body.as_ref().map(|body| body.digest);
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
         let request = ProviderRequest { session, parent, id, attempt: 1, request: Arc::new(request), body };
-        let events = [sent.into()].into_iter().chain(door.applied()).collect();
-        Ok(Decision::append(events, Some(Single { id, request })))
+        let events = [sent.into()].into_iter().chain(redaction.applied()).collect();
+        Ok(Decision::append(events, Some(OneShot { id, request })))
     };
     runner.lane.decide(decide).await
 }
 
 /// Sends it and takes the text in; `heard` is told each piece as it comes.
-pub(crate) async fn ask(runner: &Runner, single: Single, mut heard: impl FnMut(&str)) -> Said {
-    let mut answer = runner.shared.ports.provider.send(single.request);
+pub(crate) async fn ask(runner: &Runner, one_shot: OneShot, mut heard: impl FnMut(&str)) -> OneShotAnswer {
+    let mut answer = runner.shared.ports.provider.send(one_shot.request);
     let (mut text, mut usage) = (String::new(), None);
     let ended = loop {
         match runner.unless_interrupted(answer.next()).await {
-            Err(stop) => break Ended::Interrupted(stop),
+            Err(stop) => break OneShotEnd::Interrupted(stop),
             Ok(Some(Ok(ProviderEvent::TextDelta { text: piece, .. }))) => {
                 text.push_str(&piece);
                 heard(&piece);
             }
             Ok(Some(Ok(ProviderEvent::Usage(reported)))) => usage = Some(reported),
-            Ok(Some(Ok(ProviderEvent::Finished(finish)))) => break Ended::Finished(finish),
+            Ok(Some(Ok(ProviderEvent::Finished(finish)))) => break OneShotEnd::Finished(finish),
             // Whatever else it says is no part of the text: it was offered no tools.
             Ok(Some(Ok(_))) => {}
-            Ok(Some(Err(error))) => break Ended::Failed(error),
-            Ok(None) => break Ended::Cut,
+            Ok(Some(Err(error))) => break OneShotEnd::Failed(error),
+            Ok(None) => break OneShotEnd::Cut,
         }
     };
-    Said { text, usage, ended }
+    OneShotAnswer { text, usage, ended }
 }
 
 /// What an interruption leaves in the place of the text.

@@ -4,7 +4,7 @@
 use super::{Runner, Selected, Stop};
 use crate::lane::{Decision, Lane};
 use crate::outcome::RunError;
-use crate::redaction::Door;
+use crate::redaction::Redaction;
 use crate::settings::bare_agent;
 use crate::tools::Offered;
 use annals_core::event::{
@@ -18,27 +18,27 @@ use annals_projections::Profiles;
 const SCRIPTED: &str = "scripted";
 
 /// Agent, model, tools and options of one request.
-pub(crate) struct Shape {
+pub(crate) struct RequestProfile {
     pub(crate) agent: AgentProfile,
     pub(crate) model: ModelProfile,
     pub(crate) offered: Offered,
     pub(crate) last_step: bool,
     options: RequestOptions,
     tools: ToolsRecorded,
-    named: Named,
+    named: ProfileDigests,
     /// What of it was secret.
     redacted: Option<Event>,
 }
 
 /// The hashes that `request.sent` names them by.
-struct Named {
+struct ProfileDigests {
     agent: Digest,
     model: Digest,
     options: Digest,
     tools: Option<Digest>,
 }
 
-impl Shape {
+impl RequestProfile {
     /// The shape of a turn's request: the last allowed step offers no tools.
     ///
     /// # Errors
@@ -76,29 +76,29 @@ impl Shape {
         let mut options = definitions.options(&selected.agent, &selected.model);
         let mut tools = offered.definitions();
         // Before any hash is taken: the log names what the model sees.
-        let mut door = Door::new(runner.shared.settings.redactor.as_ref());
-        agent.system.iter_mut().for_each(|text| door.text(text));
-        tools.tools.iter_mut().for_each(|tool| door.definition(tool));
-        door.options(&mut options);
-        let named = Named {
+        let mut redaction = Redaction::new(runner.shared.settings.redactor.as_ref());
+        agent.system.iter_mut().for_each(|text| redaction.text(text));
+        tools.tools.iter_mut().for_each(|tool| redaction.definition(tool));
+        redaction.options(&mut options);
+        let named = ProfileDigests {
             agent: agent.digest()?,
             model: model.digest()?,
             options: options.digest()?,
             tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
         };
-        Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: door.applied() })
+        Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: redaction.applied() })
     }
 
     /// The tool that a model means by a name: of a real provider, the one offered tool that differs from it in case alone.
     /// Otherwise the name as it came.
-    pub(super) fn meant(&self, name: String) -> String {
+    pub(super) fn tool_name(&self, name: String) -> String {
         let offered = || self.offered.tools().iter().map(|tool| &tool.definition().name);
         if self.model.protocol == SCRIPTED || offered().any(|other| *other == name) {
             return name;
         }
         let mut alike = offered().filter(|other| other.eq_ignore_ascii_case(&name));
         match (alike.next(), alike.next()) {
-            (Some(meant), None) => meant.clone(),
+            (Some(tool_name), None) => tool_name.clone(),
             _ => name,
         }
     }
@@ -109,7 +109,7 @@ impl Shape {
     }
 
     fn unrecorded(&self, known: &Profiles) -> Vec<Event> {
-        let Named { agent, model, options, tools } = &self.named;
+        let ProfileDigests { agent, model, options, tools } = &self.named;
         let mut events: Vec<Event> = Vec::new();
         if known.agent.get(&self.agent.agent) != Some(agent) {
             events.push(AgentProfileRecorded { profile: self.agent.clone() }.into());
