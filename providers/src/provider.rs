@@ -6,8 +6,8 @@
 mod body;
 mod scripted;
 
-pub use body::Body;
-pub use scripted::{Attempt, Outcome, ScriptedCall, ScriptedProvider, scripted_model};
+pub use body::RequestBody;
+pub use scripted::{ScriptedAttempt, ScriptedCall, ScriptedEnd, ScriptedProvider, scripted_model};
 
 use annals_core::event::{Finish, Usage};
 use annals_core::{CallId, RequestId, SessionId};
@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 /// The answer as it arrives. It ends after [`ProviderEvent::Finished`] or after the first error; one that ends without
 /// either broke off ([`ProviderErrorKind::IncompleteStream`]). Dropping it cancels the request.
-pub type Answer = BoxStream<'static, Result<ProviderEvent, ProviderError>>;
+pub type AnswerStream = BoxStream<'static, Result<ProviderEvent, ProviderError>>;
 
 /// Sends requests to a model.
 pub trait Provider: Send + Sync {
     /// Sends one attempt. Errors, also those before the first byte, come through the stream.
-    fn send(&self, request: ProviderRequest) -> Answer;
+    fn send(&self, request: ProviderRequest) -> AnswerStream;
 }
 
 /// One attempt of one request.
@@ -40,7 +40,7 @@ pub struct ProviderRequest {
     /// What the model is to see, whole: what the digest in the log is made over.
     pub request: Arc<Request>,
     /// Exactly the bytes to send, those of the digest `wire` in the log; `None` for a model that nothing is encoded for.
-    pub body: Option<Arc<Body>>,
+    pub body: Option<Arc<RequestBody>>,
 }
 
 /// What arrives. Pieces of one fragment share an `id` that is unique within the answer.

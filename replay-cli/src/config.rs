@@ -39,7 +39,7 @@ use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
-use annals_tools::skills::Root;
+use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -227,7 +227,7 @@ impl Config {
     /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the user's
     /// `skills` beside the configuration. They are read without being asked for; those of a project that nobody trusts are
     /// left out if they lead out of it, and bounded by it and by the rules for `read`.
-    pub fn skills(&self) -> Vec<Root> {
+    pub fn skills(&self) -> Vec<SkillRoot> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
         let stays = self.trusted || guard::stays(Path::new(OWN_SKILLS), root);
         let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
@@ -236,7 +236,7 @@ impl Config {
         let of = |path: PathBuf, within: Option<String>| {
             // Paths that are no text name nothing that a model could.
             let guarded = within.as_ref().map(|_| rules.clone()).unwrap_or_default();
-            Some(Root { path: path.into_os_string().into_string().ok()?, within, guarded })
+            Some(SkillRoot { path: path.into_os_string().into_string().ok()?, within, guarded })
         };
         let named = self.settings.list(&["skills", "folders"]).filter_map(|setting| {
             let own = matches!(setting.origin, Origin::File { layer: Layer::Project, .. });

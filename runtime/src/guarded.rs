@@ -2,7 +2,7 @@
 //! it through these.
 
 use crate::Boxed;
-use crate::ports::{Answer, OutputFiles, Provider, ProviderError, ProviderRequest};
+use crate::ports::{AnswerStream, OutputFiles, Provider, ProviderError, ProviderRequest};
 use crate::redaction::{Redactor, batch};
 use crate::settings::Ports;
 use annals_core::{BlobHash, Time};
@@ -53,7 +53,7 @@ struct GuardedProvider {
 }
 
 impl Provider for GuardedProvider {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let redactor = self.redactor.clone();
         let answer = self.provider.send(request);
         Box::pin(answer.map(move |event| {

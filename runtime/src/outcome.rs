@@ -7,7 +7,7 @@ use annals_core::context::ReconcileError;
 use annals_core::event::{Failure, Location};
 use annals_core::{AgentName, InputId, Key, ModelName, SessionId};
 use annals_projections::{ANSWER_INTERRUPTED, BuildError, NothingToCompact};
-use annals_providers::wire::EncodeError;
+use annals_providers::wire::BodyError;
 use annals_store::{AppendError, ReadError};
 use std::sync::Arc;
 
@@ -180,7 +180,7 @@ pub enum RunError {
     Build(#[from] BuildError),
     /// The request asks for what its model's protocol cannot say: correct the definition that the message names.
     #[error("the request cannot be encoded: {0}")]
-    Encode(#[from] EncodeError),
+    Encode(#[from] BodyError),
     /// A profile cannot be named by its hash: a number in it is not below 2^53.
     #[error("a profile cannot be recorded: {0}")]
     Profile(#[from] annals_core::canonical::CanonicalError),

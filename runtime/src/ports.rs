@@ -8,7 +8,7 @@ pub mod outputs;
 
 pub use annals_providers::provider;
 pub use annals_providers::provider::{
-    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
+    AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
 };
 pub use clock::{Clock, ManualClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};

@@ -4,14 +4,14 @@
 mod stage;
 
 use annals_cli::host::{ApprovalMode, Ended};
-use annals_providers::provider::{Attempt, Outcome};
+use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use stage::{Theatre, Watching};
 
-fn call_then_answer() -> Vec<Attempt> {
-    let mut first = Attempt::call("c1", "look", r#"{"path":"/work/notes.md"}"#);
+fn call_then_answer() -> Vec<ScriptedAttempt> {
+    let mut first = ScriptedAttempt::call("c1", "look", r#"{"path":"/work/notes.md"}"#);
     first.text = Some("I will look first.".into());
-    vec![first, Attempt::text("It holds **three** lines.\nThat is all.")]
+    vec![first, ScriptedAttempt::text("It holds **three** lines.\nThat is all.")]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -81,7 +81,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
         retry_after_ms: None,
         message: "the key was refused".into(),
     };
-    let script = vec![Attempt { outcome: Outcome::Error(error), ..Attempt::default() }];
+    let script = vec![ScriptedAttempt { outcome: ScriptedEnd::Error(error), ..ScriptedAttempt::default() }];
     let mut theatre = Theatre::new(script, Watching::Nobody, ApprovalMode::Yes).await;
     let Ended::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
     insta::assert_snapshot!(annals_cli::host::advice(&error, &*theatre.view().await));
@@ -90,7 +90,7 @@ async fn a_failed_run_is_told_with_what_to_do() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_another_process_runs_is_followed_to_its_end() {
-    let theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, ApprovalMode::Yes).await;
+    let theatre = Theatre::new(vec![ScriptedAttempt::text("Hello to you.")], Watching::Nobody, ApprovalMode::Yes).await;
     let lease = theatre.lease();
     let mut other = theatre.another_process(Vec::new());
     let input = other.admitted("Hello").await;

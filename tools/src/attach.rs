@@ -107,24 +107,24 @@ fn content(path: &Path) -> Result<Vec<u8>, AttachError> {
 }
 
 /// What a content is.
-struct Kind {
+struct MediaKind {
     mime: &'static str,
     what: &'static str,
     limit: usize,
 }
 
-fn kind(bytes: &[u8]) -> Option<Kind> {
+fn kind(bytes: &[u8]) -> Option<MediaKind> {
     match (image::mime(bytes), bytes) {
-        (Some(mime @ "application/pdf"), _) => Some(Kind { mime, what: "a PDF", limit: MEDIUM }),
-        (Some(mime), _) => Some(Kind { mime, what: "an image", limit: image::LONGEST }),
+        (Some(mime @ "application/pdf"), _) => Some(MediaKind { mime, what: "a PDF", limit: MEDIUM }),
+        (Some(mime), _) => Some(MediaKind { mime, what: "an image", limit: image::LONGEST }),
         (None, [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..]) => {
-            Some(Kind { mime: "audio/wav", what: "a sound", limit: MEDIUM })
+            Some(MediaKind { mime: "audio/wav", what: "a sound", limit: MEDIUM })
         }
         (None, [b'I', b'D', b'3', ..] | [0xff, 0xf2 | 0xf3 | 0xfb, ..]) => {
-            Some(Kind { mime: "audio/mpeg", what: "a sound", limit: MEDIUM })
+            Some(MediaKind { mime: "audio/mpeg", what: "a sound", limit: MEDIUM })
         }
         (None, bytes) if !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok() => {
-            Some(Kind { mime: "text/plain", what: "a text", limit: TEXT })
+            Some(MediaKind { mime: "text/plain", what: "a text", limit: TEXT })
         }
         (None, _) => None,
     }

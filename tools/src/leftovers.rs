@@ -16,13 +16,13 @@ pub(super) const PREFIX: &str = ".annals-";
 const LONGEST: u64 = 16 * 1024;
 
 /// The record of one temporary file, removed when this is dropped.
-pub(super) struct Recorded {
+pub(super) struct TempFileRecord {
     record: PathBuf,
     // Held for its lock.
     _file: File,
 }
 
-impl Drop for Recorded {
+impl Drop for TempFileRecord {
     fn drop(&mut self) {
         if let Err(error) = fs::remove_file(&self.record) {
             tracing::warn!(path = %self.record.display(), %error, "the record of a temporary file could not be removed");
@@ -31,14 +31,14 @@ impl Drop for Recorded {
 }
 
 /// Records a temporary file that is about to be made in a folder; gives its name, which no other file has.
-pub(super) fn record(records: &Path, folder: &Path) -> io::Result<(Recorded, String)> {
+pub(super) fn record(records: &Path, folder: &Path) -> io::Result<(TempFileRecord, String)> {
     fs::create_dir_all(records)?;
     let mut random = [0; 12];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let (record, name) = (records.join(&random), format!("{PREFIX}{random}"));
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&record)?;
-    let recorded = Recorded { record, _file: file.try_clone()? };
+    let recorded = TempFileRecord { record, _file: file.try_clone()? };
     file.lock()?;
     file.write_all(folder.join(&name).as_os_str().as_bytes())?;
     Ok((recorded, name))

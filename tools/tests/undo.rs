@@ -13,7 +13,7 @@ mod world;
 
 use annals_core::event::Location;
 use annals_projections::FileTotals;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
 use annals_runtime::worktree::{FilesError, WhyLeft};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Refusal, RevertFiles, Session};
@@ -48,11 +48,11 @@ fn writes(root: PathBuf) -> FunctionTool<Write> {
 }
 
 /// An answer that writes files.
-fn writing(number: usize, files: &[(&str, Option<&str>)]) -> Attempt {
-    let mut attempt = Attempt::default();
+fn writing(number: usize, files: &[(&str, Option<&str>)]) -> ScriptedAttempt {
+    let mut attempt = ScriptedAttempt::default();
     for (at, (path, text)) in files.iter().enumerate() {
         let input = json!({"path": path, "text": text}).to_string();
-        attempt.calls.extend(Attempt::call(format!("c{number}-{at}"), "write", &input).calls);
+        attempt.calls.extend(ScriptedAttempt::call(format!("c{number}-{at}"), "write", &input).calls);
     }
     attempt
 }
@@ -62,9 +62,9 @@ async fn worked() -> Result<(World, Place, Session), Box<dyn std::error::Error>>
     let place = Place::committed(&[("a", "one\n"), ("gone", "was here\n"), ("mine", "mine\n")])?;
     let attempts = [
         writing(1, &[("a", Some("two\n"))]),
-        Attempt::text("first"),
+        ScriptedAttempt::text("first"),
         writing(2, &[("a", Some("three\n")), ("b", Some("new\n")), ("gone", None)]),
-        Attempt::text("second"),
+        ScriptedAttempt::text("second"),
     ];
     let mut world = World::new(attempts).tool(writes(place.root.clone()));
     world.services.files = Some(Arc::new(annals_tools::worktree::ShadowRepository::open(&place.root, &place.folder)?));
@@ -268,7 +268,7 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
             Ok(ToolOutput::default())
         }
     });
-    let mut world = World::new([Attempt::call("c1", "work", "{}")]).tool(tool);
+    let mut world = World::new([ScriptedAttempt::call("c1", "work", "{}")]).tool(tool);
     world.services.files = Some(files_at(&place.root, &place.folder));
     let runtime = world.runtime();
     let session = runtime.create(NewSession::at(root.to_string_lossy(), "build", "test/alpha")).await?;
@@ -290,7 +290,7 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
 #[tokio::test]
 async fn outside_git_only_the_talk_is_undone_and_that_is_said() -> Tested {
     let place = tempfile::tempdir()?;
-    let mut world = World::new([Attempt::text("hi")]);
+    let mut world = World::new([ScriptedAttempt::text("hi")]);
     world.services.files = Some(files_at(place.path(), &place.path().join("shadow")));
     let runtime = world.runtime();
     let session = runtime.create(NewSession::at(place.path().to_string_lossy(), "build", "test/alpha")).await?;

@@ -11,7 +11,7 @@ use annals_runtime::ports::{RealFilesystem, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use annals_tools::Workplace;
-use annals_tools::skills::{self, Root};
+use annals_tools::skills::{self, SkillRoot};
 use annals_tools::worktree::files_kept_in;
 use std::path::Path;
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub struct LocalServices {
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
     /// Folders with skills, the first to name one winning.
-    pub skills: Vec<Root>,
+    pub skills: Vec<SkillRoot>,
     /// Environment variables that no command sees.
     pub hidden: Vec<String>,
     /// How much of one call's output a model is shown.
@@ -84,8 +84,8 @@ impl ServicesAt for LocalServices {
 }
 
 impl LocalServices {
-    fn catalogue(&self) -> skills::Folder {
-        skills::Folder::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
+    fn catalogue(&self) -> skills::SkillFolders {
+        skills::SkillFolders::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
     }
 }
 

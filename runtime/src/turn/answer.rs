@@ -11,7 +11,7 @@ use super::{RequestProfile, Runner, Stop, cost};
 use crate::bus::{Delta, Fragment, Notice};
 use crate::lane::Decision;
 use crate::outcome::interrupted;
-use crate::ports::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
+use crate::ports::{AnswerStream, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::tools::{Bounding, CallError, CallInput, hosted};
 use crate::worktree::Tree;
 use annals_core::event::{
@@ -101,7 +101,7 @@ impl<'r> AnswerRecorder<'r> {
     }
 
     /// Takes the answer in until it ends, while its calls run already.
-    pub(super) async fn receive(&mut self, mut answer: Answer) -> Result<AnswerEnd, Stop> {
+    pub(super) async fn receive(&mut self, mut answer: AnswerStream) -> Result<AnswerEnd, Stop> {
         loop {
             let event = tokio::select! {
                 biased;

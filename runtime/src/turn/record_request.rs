@@ -6,7 +6,7 @@ use crate::lane::Decision;
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
 use annals_projections::{Request, SessionView, estimate, rebuild};
-use annals_providers::wire::{Body, encode};
+use annals_providers::wire::{RequestBody, encode};
 use std::sync::Arc;
 
 /// A request that is durable and may be sent.
@@ -14,7 +14,7 @@ pub(super) struct RecordedRequest {
     pub(super) sent: Box<RequestSent>,
     pub(super) request: Arc<Request>,
     /// The bytes that `request.sent` names by `wire`.
-    pub(super) body: Option<Arc<Body>>,
+    pub(super) body: Option<Arc<RequestBody>>,
     /// The Seq of `request.sent`.
     pub(super) seq: Seq,
     /// The Session that began this one, if any.
@@ -68,7 +68,7 @@ pub(super) async fn record_request(
 }
 
 impl RecordedRequest {
-    fn of(view: &SessionView, sent: RequestSent, request: Request, body: Option<Arc<Body>>) -> Self {
+    fn of(view: &SessionView, sent: RequestSent, request: Request, body: Option<Arc<RequestBody>>) -> Self {
         let parent = view.session.parent.as_ref().map(|parent| parent.session);
         let sent = RequestSent { wire: body.as_ref().map(|body| body.digest), ..sent };
         Self { sent: Box::new(sent), request: Arc::new(request), body, seq: view.cut().next, parent }

@@ -80,10 +80,11 @@ async fn a_name_in_another_case_means_the_one_tool_that_it_can_mean() -> Tested 
 
 #[tokio::test]
 async fn the_error_of_a_run_says_how_many_attempts_failed() -> Tested {
-    use annals_providers::provider::Attempt;
+    use annals_providers::provider::ScriptedAttempt;
     use annals_runtime::ports::ProviderError;
-    let failing =
-        |kind| Attempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() });
+    let failing = |kind| {
+        ScriptedAttempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() })
+    };
     for (kind, message) in
         [(ProviderErrorKind::RateLimit, "it is busy (5 attempts)"), (ProviderErrorKind::InvalidRequest, "it is busy")]
     {

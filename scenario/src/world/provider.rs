@@ -5,9 +5,9 @@ use super::declared::Perform;
 use crate::action::{Answer, Attempt, CrashPoint, Failing};
 use crate::death::Death;
 use annals_core::canonical;
-use annals_providers::provider::{Attempt as Scripted, Outcome, ScriptedCall};
+use annals_providers::provider::{ScriptedAttempt as Scripted, ScriptedCall, ScriptedEnd as Outcome};
 use annals_runtime::Boxed;
-use annals_runtime::ports::{Answer as Stream, Provider, ProviderError, ProviderRequest, ScriptedProvider};
+use annals_runtime::ports::{AnswerStream as Stream, Provider, ProviderError, ProviderRequest, ScriptedProvider};
 use std::sync::Arc;
 
 /// The provider of one process.

@@ -3,7 +3,7 @@
 use annals_core::NoBlobs;
 use annals_core::event::{Finish, Purpose};
 use annals_projections::{Block, Body, Content, Request, Role, SessionView, Status};
-use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use futures_util::StreamExt;
 use futures_util::stream;
 
@@ -13,7 +13,7 @@ use futures_util::stream;
 pub struct Oracle;
 
 impl Provider for Oracle {
-    fn send(&self, sent: ProviderRequest) -> Answer {
+    fn send(&self, sent: ProviderRequest) -> AnswerStream {
         stream::iter(answer(&sent.request, sent.attempt)).boxed()
     }
 }

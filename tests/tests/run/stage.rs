@@ -12,7 +12,7 @@ use annals_cli::style::Style;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
 use annals_projections::SessionView;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::ports::ScriptedProvider;
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
@@ -82,7 +82,7 @@ pub struct Theatre {
 
 impl Theatre {
     /// A Session of its own.
-    pub async fn new(script: Vec<Attempt>, watching: Watching, manner: ApprovalMode) -> Self {
+    pub async fn new(script: Vec<ScriptedAttempt>, watching: Watching, manner: ApprovalMode) -> Self {
         let (log, folder) = (Arc::new(MemoryLog::new()), Arc::new(tempfile::tempdir().expect("a folder")));
         let host = |equipment| equipment;
         let new = NewSession::at("/", "build", "demo/one");
@@ -92,7 +92,7 @@ impl Theatre {
     async fn at(
         log: Arc<MemoryLog>,
         folder: Arc<tempfile::TempDir>,
-        script: Vec<Attempt>,
+        script: Vec<ScriptedAttempt>,
         watching: Watching,
         manner: ApprovalMode,
         adapt: impl FnOnce(HostParts) -> HostParts,
@@ -139,7 +139,7 @@ impl Theatre {
     }
 
     /// The same log, looked at by another process.
-    pub fn another_process(&self, script: Vec<Attempt>) -> Guest {
+    pub fn another_process(&self, script: Vec<ScriptedAttempt>) -> Guest {
         Guest { log: self.log.clone(), folder: self.folder.clone(), script, theatre: None }
     }
 
@@ -201,7 +201,7 @@ impl Theatre {
 pub struct Guest {
     log: Arc<MemoryLog>,
     folder: Arc<tempfile::TempDir>,
-    script: Vec<Attempt>,
+    script: Vec<ScriptedAttempt>,
     theatre: Option<Theatre>,
 }
 

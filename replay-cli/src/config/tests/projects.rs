@@ -181,7 +181,8 @@ fn links_out_of_a_project_count_only_where_it_is_trusted() {
     let world = World::with("[skills]\nfolders = [\"mine\"]", "[skills]\nfolders = [\"theirs\"]");
     let told = |config: &Config| {
         let roots = config.skills();
-        let within = |root: &Root| format!("{} {}", root.path, root.within.as_deref().unwrap_or("-"));
+        let within =
+            |root: &annals_tools::skills::SkillRoot| format!("{} {}", root.path, root.within.as_deref().unwrap_or("-"));
         (config.instructions().links_out, roots.iter().map(|root| world.stable(&within(root))).collect::<Vec<_>>())
     };
     let untrusted = [

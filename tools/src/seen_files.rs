@@ -3,7 +3,7 @@
 //! What this process saw is kept in memory; what the Session saw before is read from its log (`past.rs`) when a `write`
 //! meets a file of which memory knows nothing.
 
-use super::kept::Content;
+use super::file_content::FileContent;
 use annals_core::{Digest, SessionId};
 use annals_runtime::redaction::is_kept_for_secrets;
 use std::collections::{BTreeMap, BTreeSet};
@@ -16,7 +16,7 @@ const REMEMBERED: usize = 20_000;
 
 /// The content of each file when a Session last read or wrote it.
 #[derive(Debug, Default)]
-pub(super) struct Seen {
+pub(super) struct SeenFiles {
     stamps: Mutex<BTreeMap<(SessionId, PathBuf), Stamp>>,
     changing: Mutex<()>,
     /// The Sessions whose log was asked.
@@ -34,7 +34,7 @@ pub(super) enum Stamp {
 
 /// What a Session knows of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Known {
+pub(super) enum FileKnowledge {
     /// It has not read it.
     Unread,
     /// It has read what is there now.
@@ -43,7 +43,7 @@ pub(super) enum Known {
     Changed,
 }
 
-impl Seen {
+impl SeenFiles {
     /// Held while a file is read, changed and written: of two edits that a model makes at once, none is lost.
     pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
         self.changing.lock().unwrap_or_else(PoisonError::into_inner)
@@ -78,22 +78,22 @@ impl Seen {
     }
 
     /// What a Session knows of a file that is now like this.
-    pub(super) fn known(&self, session: SessionId, path: &Path, now: &Stamp) -> Known {
+    pub(super) fn known(&self, session: SessionId, path: &Path, now: &Stamp) -> FileKnowledge {
         let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
         match seen.get(&(session, path.into())) {
-            None => Known::Unread,
-            Some(before) if before == now => Known::Current,
-            Some(_) => Known::Changed,
+            None => FileKnowledge::Unread,
+            Some(before) if before == now => FileKnowledge::Current,
+            Some(_) => FileKnowledge::Changed,
         }
     }
 }
 
 impl Stamp {
     /// Of a file that was read.
-    pub(super) fn of(content: &Content) -> Self {
+    pub(super) fn of(content: &FileContent) -> Self {
         match content {
-            Content::Whole(bytes) => Self::bytes(bytes),
-            Content::Large { length, changed } => Self::Large(*length, *changed),
+            FileContent::Whole(bytes) => Self::bytes(bytes),
+            FileContent::Large { length, changed } => Self::Large(*length, *changed),
         }
     }
 

@@ -92,7 +92,7 @@ const GIT_RUNS: [&str; 9] = [
 /// Whether a simple command, without keywords and assignments before it, does more than its name says.
 pub(super) fn goes_further(command: &str) -> bool {
     let words = words(command);
-    let Some((Word { text: name, .. }, rest)) = words.split_first() else { return false };
+    let Some((ShellWord { text: name, .. }, rest)) = words.split_first() else { return false };
     let name = name.rsplit('/').next().unwrap_or(name);
     if name == "xargs" || name == "parallel" || WRAPPERS.contains(&name) {
         return !rest.is_empty();
@@ -109,26 +109,26 @@ pub(super) fn goes_further(command: &str) -> bool {
             bare.is_some_and(|word| !word.text.starts_with('-') && word.text.contains(program.short))
                 || rest.iter().any(|word| program.says(word) || word.may_be_option() || program.may_find(word))
         }
-        (None, "git") => rest.iter().any(Word::may_be_option) || git(rest),
+        (None, "git") => rest.iter().any(ShellWord::may_be_option) || git(rest),
         (None, _) => false,
     }
 }
 
 impl Program {
-    fn says(&self, word: &Word) -> bool {
+    fn says(&self, word: &ShellWord) -> bool {
         begins(&word.text, self.long) || has_letter(&word.text, self.short)
     }
 
     /// Whether a pattern may find a file that is called like an option: a project can hold such a one.
-    fn may_find(&self, word: &Word) -> bool {
+    fn may_find(&self, word: &ShellWord) -> bool {
         let tail = word.text.rsplit(PATTERN).next().unwrap_or_default();
         // Those of `find` have no value that the name of a file could go on with.
         let valued = self.long.iter().any(|option| option.starts_with("--"));
-        word.first == First::Pattern && (valued || self.long.iter().any(|option| option.ends_with(tail)))
+        word.first == WordStart::Pattern && (valued || self.long.iter().any(|option| option.ends_with(tail)))
     }
 }
 
-fn git(all: &[Word]) -> bool {
+fn git(all: &[ShellWord]) -> bool {
     let mut words = all.iter().map(|word| word.text.as_str());
     let subcommand = loop {
         match words.next() {
@@ -194,16 +194,16 @@ const PATTERN: [char; 3] = ['*', '?', '['];
 
 /// A word of a command as a shell reads it.
 #[derive(Default)]
-struct Word {
+struct ShellWord {
     text: String,
-    first: First,
+    first: WordStart,
     /// Whether a variable, a pattern or braces may make another word of it, many, or none.
     varies: bool,
 }
 
 /// What a word begins with.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
-enum First {
+enum WordStart {
     #[default]
     Literal,
     Variable,
@@ -211,12 +211,12 @@ enum First {
     Braces,
 }
 
-impl Word {
-    fn push(&mut self, one: char, kind: First) {
+impl ShellWord {
+    fn push(&mut self, one: char, kind: WordStart) {
         if self.text.is_empty() {
             self.first = kind;
         }
-        self.varies |= kind != First::Literal;
+        self.varies |= kind != WordStart::Literal;
         self.text.push(one);
     }
 
@@ -224,19 +224,21 @@ impl Word {
     fn may_be_option(&self) -> bool {
         let dashes = || self.text.contains('-');
         match self.first {
-            First::Literal => self.varies && self.text.starts_with('-'),
+            WordStart::Literal => self.varies && self.text.starts_with('-'),
             // The last word of the command before.
-            First::Variable => dashes() || self.text.contains(PATTERN) || ["$_", "${_}"].contains(&self.text.as_str()),
-            First::Braces => dashes(),
-            First::Pattern => false,
+            WordStart::Variable => {
+                dashes() || self.text.contains(PATTERN) || ["$_", "${_}"].contains(&self.text.as_str())
+            }
+            WordStart::Braces => dashes(),
+            WordStart::Pattern => false,
         }
     }
 }
 
 /// The words of a simple command, without their quotes.
-fn words(command: &str) -> Vec<Word> {
+fn words(command: &str) -> Vec<ShellWord> {
     let mut words = Vec::new();
-    let mut word: Option<Word> = None;
+    let mut word: Option<ShellWord> = None;
     let (mut quote, mut chars) = (None, command.chars());
     while let Some(one) = chars.next() {
         match (quote, one) {
@@ -248,14 +250,14 @@ fn words(command: &str) -> Vec<Word> {
             (Some(open), one) if open == one => quote = None,
             (None | Some('"'), '\\') => {
                 let word = word.get_or_insert_default();
-                chars.next().into_iter().for_each(|one| word.push(one, First::Literal));
+                chars.next().into_iter().for_each(|one| word.push(one, WordStart::Literal));
             }
             (quote, one) => {
                 let kind = match (quote, one) {
-                    (None | Some('"'), '$') => First::Variable,
-                    (None, '{') => First::Braces,
-                    (None, one) if PATTERN.contains(&one) => First::Pattern,
-                    _ => First::Literal,
+                    (None | Some('"'), '$') => WordStart::Variable,
+                    (None, '{') => WordStart::Braces,
+                    (None, one) if PATTERN.contains(&one) => WordStart::Pattern,
+                    _ => WordStart::Literal,
                 };
                 word.get_or_insert_default().push(one, kind);
             }

@@ -11,12 +11,12 @@ const TIME: Duration = Duration::from_secs(20);
 
 /// Says when work is to stop: its call was dropped, or its time is over. Clones say the same.
 #[derive(Clone, Debug)]
-pub(super) struct Stop {
+pub(super) struct StopSignal {
     dropped: Arc<AtomicBool>,
     until: Instant,
 }
 
-impl Stop {
+impl StopSignal {
     /// Whether to stop.
     pub(super) fn is_due(&self) -> bool {
         self.dropped.load(Ordering::Relaxed) || Instant::now() >= self.until
@@ -28,18 +28,18 @@ impl Stop {
     }
 
     /// A reader that fails when it is to stop: a search within one huge file ends, too.
-    pub(super) fn watch<R: Read>(&self, inner: R) -> Watched<R> {
-        Watched { inner, stop: self.clone() }
+    pub(super) fn watch<R: Read>(&self, inner: R) -> StoppableReader<R> {
+        StoppableReader { inner, stop: self.clone() }
     }
 }
 
-/// See [`Stop::watch`].
-pub(super) struct Watched<R> {
+/// See [`StopSignal::watch`].
+pub(super) struct StoppableReader<R> {
     inner: R,
-    stop: Stop,
+    stop: StopSignal,
 }
 
-impl<R: Read> Read for Watched<R> {
+impl<R: Read> Read for StoppableReader<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.stop.is_due() {
             return Err(io::Error::new(io::ErrorKind::TimedOut, "the time for one call is over"));
@@ -58,10 +58,10 @@ impl Drop for Dropped {
 
 /// Runs blocking work on a thread of its own; it is told to stop when this future is dropped.
 pub(super) async fn blocking<T: Send + 'static>(
-    work: impl FnOnce(&Stop) -> Result<T, ToolError> + Send + 'static,
+    work: impl FnOnce(&StopSignal) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {
     let dropped = Arc::new(AtomicBool::new(false));
-    let stop = Stop { dropped: dropped.clone(), until: Instant::now() + TIME };
+    let stop = StopSignal { dropped: dropped.clone(), until: Instant::now() + TIME };
     let _dropped = Dropped(dropped);
     match tokio::task::spawn_blocking(move || work(&stop)).await {
         Ok(worked) => worked,
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn work_is_told_to_stop_when_its_time_is_over() {
-        let stop = Stop { dropped: Arc::default(), until: Instant::now() };
+        let stop = StopSignal { dropped: Arc::default(), until: Instant::now() };
         assert!(stop.is_due());
     }
 }

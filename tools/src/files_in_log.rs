@@ -1,7 +1,7 @@
 //! What a Session read and wrote before this process, from its log: results of `read`, `write` and `edit` name the hash of
 //! the content.
 
-use super::seen::Stamp;
+use super::seen_files::Stamp;
 use annals_core::event::{FilesEvent, ToolEvent, ToolOutcome};
 use annals_core::{Blobs, CallId, Digest, Event, Seq, SessionId};
 use annals_runtime::tools::Past;
@@ -16,19 +16,19 @@ const TOOLS: [&str; 3] = ["read", "write", "edit"];
 
 /// Of a result, what says which content a file had.
 #[derive(Deserialize)]
-struct Content {
+struct ResultContent {
     path: String,
     content: Digest,
 }
 
 /// The fold: each file by the path that results name it by, in the order in which they were last seen.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Files {
+pub(super) struct FilesInLog {
     open: BTreeSet<CallId>,
     seen: Vec<(Seq, String, Digest)>,
 }
 
-impl Files {
+impl FilesInLog {
     fn apply(&mut self, seq: Seq, event: &Event, blobs: &dyn Blobs) {
         match event {
             Event::Tool(ToolEvent::Called(called)) if TOOLS.contains(&called.name.as_str()) && !called.hosted => {
@@ -36,8 +36,10 @@ impl Files {
             }
             Event::Tool(ToolEvent::Settled(settled)) if self.open.remove(&settled.call) => {
                 let value = settled.structured.as_ref().and_then(|value| value.0.read(blobs));
-                let content = value.and_then(|value| serde_json::from_str::<Content>(&value).ok());
-                if let Some(Content { path, content }) = content.filter(|_| settled.outcome == ToolOutcome::Completed) {
+                let content = value.and_then(|value| serde_json::from_str::<ResultContent>(&value).ok());
+                if let Some(ResultContent { path, content }) =
+                    content.filter(|_| settled.outcome == ToolOutcome::Completed)
+                {
                     self.seen.push((seq, path, content));
                 }
             }
@@ -56,8 +58,8 @@ impl Files {
 }
 
 /// What a Session has read and written, by its log; nothing if the log cannot be read.
-pub(super) async fn files(past: &Past, session: SessionId) -> Files {
-    let mut files = Files::default();
+pub(super) async fn files(past: &Past, session: SessionId) -> FilesInLog {
+    let mut files = FilesInLog::default();
     let Some(log) = past.log() else { return files };
     let (blobs, mut from) = (log.blobs(), Seq::ZERO);
     loop {
@@ -65,7 +67,7 @@ pub(super) async fn files(past: &Past, session: SessionId) -> Files {
             Ok(page) => page,
             Err(error) => {
                 tracing::warn!(%session, %error, "what the session has read could not be looked up");
-                return Files::default();
+                return FilesInLog::default();
             }
         };
         let before = from;
@@ -86,7 +88,7 @@ mod tests {
     use annals_core::{Json, NoBlobs};
     use serde_json::json;
 
-    fn seen(files: &mut Files, at: u64, tool: &str, path: &str, content: &str, outcome: ToolOutcome) {
+    fn seen(files: &mut FilesInLog, at: u64, tool: &str, path: &str, content: &str, outcome: ToolOutcome) {
         let call = CallId(format!("c{at}"));
         let called = ToolCalled {
             index: 0,
@@ -104,16 +106,16 @@ mod tests {
 
     #[test]
     fn the_newest_content_of_each_file_counts_and_a_revert_takes_it_back() {
-        let mut files = Files::default();
+        let mut files = FilesInLog::default();
         let done = ToolOutcome::Completed;
         seen(&mut files, 2, "read", "a", "one", done);
         seen(&mut files, 4, "write", "b", "one", done);
         seen(&mut files, 6, "edit", "a", "two", done);
         seen(&mut files, 8, "write", "c", "never written", ToolOutcome::Failed);
         seen(&mut files, 10, "other", "d", "of another tool", done);
-        let last = |files: Files| files.last().into_iter().collect::<Vec<_>>();
+        let last = |files: FilesInLog| files.last().into_iter().collect::<Vec<_>>();
         let of = |path: &str, content: &str| (path.to_owned(), Stamp::bytes(content.as_bytes()));
-        let mut reverted = Files { open: files.open.clone(), seen: files.seen.clone() };
+        let mut reverted = FilesInLog { open: files.open.clone(), seen: files.seen.clone() };
         assert_eq!(last(files), [of("a", "two"), of("b", "one")]);
         let first_removed = Seq(5);
         reverted.apply(Seq(12), &RevertCommitted { first_removed }.into(), &NoBlobs);

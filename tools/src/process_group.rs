@@ -18,12 +18,12 @@ const LOOK: Duration = Duration::from_millis(5);
 /// A running command in a process group of its own. Dropping it ends the group.
 ///
 /// A process that has left the group, as a daemon does, is out of reach; nothing here waits for one.
-pub(super) struct Group {
+pub(super) struct ProcessGroup {
     child: Child,
     group: Option<Pid>,
 }
 
-impl Group {
+impl ProcessGroup {
     /// Starts a command as the leader of a new group.
     pub(super) fn start(command: &mut Command) -> io::Result<Self> {
         let child = command.process_group(0).kill_on_drop(false).spawn()?;
@@ -89,7 +89,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for ProcessGroup {
     /// Nobody is left to wait, so this does, for a moment: what drops a call may end the process next.
     fn drop(&mut self) {
         if self.group.is_none() || !self.looks_alive() {

@@ -6,15 +6,15 @@ use crate::wire::Protocol;
 use serde_json::{Map, Value, json};
 
 /// What a server is known by.
-enum Server {
+enum ServerMatch {
     /// The provider's id in the Catalog: a server of one's own may be anywhere.
     Named(&'static str),
     /// The beginning of its address.
     At(&'static str),
 }
 
-fn known() -> [(Protocol, Server, Value); 3] {
-    use Server::{At, Named};
+fn known() -> [(Protocol, ServerMatch, Value); 3] {
+    use ServerMatch::{At, Named};
     let chat = Protocol::OpenAiChat;
     [
         // Its models that reason refuse `max_tokens`.
@@ -29,9 +29,9 @@ fn known() -> [(Protocol, Server, Value); 3] {
 /// The settings that suit a provider's server.
 pub(super) fn settings(provider: &str, route: &Route) -> Map<String, Value> {
     let base = format!("{}/", route.base_url.trim_end_matches('/'));
-    let is_it = |server: &Server| match server {
-        Server::Named(name) => *name == provider,
-        Server::At(address) => base.starts_with(address),
+    let is_it = |server: &ServerMatch| match server {
+        ServerMatch::Named(name) => *name == provider,
+        ServerMatch::At(address) => base.starts_with(address),
     };
     match known().into_iter().find(|(protocol, server, _)| *protocol == route.protocol && is_it(server)) {
         Some((_, _, Value::Object(settings))) => settings,

@@ -13,7 +13,7 @@ const END: usize = 4 * 1024 * 1024;
 const RECENT: usize = 2_000;
 
 /// What a pipe gave so far. Dropping it stops the reading.
-pub(super) struct Output {
+pub(super) struct PipeOutput {
     written: Arc<Mutex<Written>>,
     reader: JoinHandle<()>,
 }
@@ -26,7 +26,7 @@ pub(super) struct Written {
     total: u64,
 }
 
-impl Output {
+impl PipeOutput {
     /// Reads a pipe to its end.
     pub(super) fn of(mut pipe: Receiver) -> Self {
         let written = Arc::<Mutex<Written>>::default();
@@ -57,7 +57,7 @@ impl Output {
     }
 }
 
-impl Drop for Output {
+impl Drop for PipeOutput {
     fn drop(&mut self) {
         self.reader.abort();
     }

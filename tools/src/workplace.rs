@@ -1,6 +1,6 @@
 //! Where tools work, and where a path that a model names really leads.
 
-use super::seen::Seen;
+use super::seen_files::SeenFiles;
 use annals_core::bound::Limits;
 use annals_runtime::tools::Demand;
 use std::collections::BTreeSet;
@@ -46,7 +46,7 @@ pub struct Workplace {
     hidden: BTreeSet<String>,
     limits: Limits,
     records: Option<PathBuf>,
-    seen: Arc<Seen>,
+    seen: Arc<SeenFiles>,
 }
 
 impl Workplace {
@@ -107,7 +107,7 @@ impl Workplace {
         self.limits
     }
 
-    pub(super) fn seen(&self) -> &Seen {
+    pub(super) fn seen(&self) -> &SeenFiles {
         &self.seen
     }
 
