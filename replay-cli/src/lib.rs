@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config;
 pub mod diagnostics;
 pub mod draw;
+pub mod editing;
 pub mod error;
 pub mod escape;
 #[cfg(feature = "fuzzing")]
@@ -23,7 +24,6 @@ pub mod json;
 pub mod layout;
 pub mod message;
 pub mod message_ref;
-pub mod offline;
 pub mod pager;
 pub mod pricing;
 pub mod progress;

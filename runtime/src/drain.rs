@@ -30,7 +30,7 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
     settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;
-    if let Err(refusal) = settle_restore(&runner.shared, &runner.lane).await {
+    if let Err(refusal) = settle_restore(&runner.shared.editing, &runner.lane).await {
         // The turns do not need it, and it stays open for whoever undoes something next.
         tracing::warn!(session = %runner.lane.session(), %refusal, "a restore that was cut short was not taken back");
     }

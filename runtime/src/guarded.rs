@@ -14,16 +14,23 @@ use std::sync::Arc;
 /// The same ports, guarded.
 pub(crate) fn guarded(ports: Ports, redactor: &Arc<Redactor>) -> Ports {
     Ports {
-        log: Arc::new(GuardedLog { log: ports.log, redactor: redactor.clone() }),
+        log: GuardedLog::new(ports.log, redactor.clone()),
         provider: Arc::new(GuardedProvider { provider: ports.provider, redactor: redactor.clone() }),
         outputs: Arc::new(GuardedOutputs { files: ports.outputs, redactor: redactor.clone() }),
         ..ports
     }
 }
 
-struct GuardedLog {
+/// Redacts every event before it is appended.
+pub(crate) struct GuardedLog {
     log: Arc<dyn EventLog>,
     redactor: Arc<Redactor>,
+}
+
+impl GuardedLog {
+    pub(crate) fn new(log: Arc<dyn EventLog>, redactor: Arc<Redactor>) -> Arc<dyn EventLog> {
+        Arc::new(Self { log, redactor })
+    }
 }
 
 impl LogLayer for GuardedLog {

@@ -7,7 +7,6 @@
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
 use crate::ports::Clock;
-use crate::settings::Ports;
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
 use annals_store::cache::ViewCache;
@@ -63,8 +62,13 @@ struct FoldedView {
 
 impl Lane {
     /// A lane that has read nothing yet.
-    pub(crate) fn new(session: SessionId, ports: &Ports, cache: Option<Arc<ViewCache>>, bus: Bus) -> Self {
-        let (log, clock) = (ports.log.clone(), ports.clock.clone());
+    pub(crate) fn new(
+        session: SessionId,
+        log: Arc<dyn EventLog>,
+        clock: Arc<dyn Clock>,
+        cache: Option<Arc<ViewCache>>,
+        bus: Bus,
+    ) -> Self {
         Self {
             session,
             views: Views::new(log.clone(), cache),

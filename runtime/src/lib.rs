@@ -24,11 +24,11 @@ mod turn;
 pub mod worktree;
 
 pub use annals_store::Boxed;
-pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
+pub use outcome::{Admitted, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title,
-    local_fork,
+    BackgroundEnded, EditorPorts, Extent, FilesAt, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan,
+    Session, SessionEditor, fork_title, local_fork,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

@@ -5,7 +5,7 @@ use crate::ports::ProviderErrorKind;
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::event::{Failure, Location};
-use annals_core::{AgentName, InputId, Key, ModelName, SessionId};
+use annals_core::{AgentName, InputId, Key, ModelName, Seq, SessionId};
 use annals_projections::{ANSWER_INTERRUPTED, BuildError, NothingToCompact};
 use annals_providers::wire::BodyError;
 use annals_store::{AppendError, ReadError};
@@ -69,7 +69,27 @@ impl From<AppendError> for LogError {
     }
 }
 
-/// What was asked for is refused; nothing was recorded.
+/// What a caller named that the Session does not contain.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MissingItem {
+    /// A Session.
+    #[error("session {0}")]
+    Session(SessionId),
+    /// A user message of the transcript, counted from 1.
+    #[error("user message {0}")]
+    UserMessage(u64),
+    /// A message that the event at this Seq made.
+    #[error("message at seq {0}")]
+    Message(Seq),
+    /// An event that a fork at this Seq would inherit.
+    #[error("event before seq {0}")]
+    EventBefore(Seq),
+    /// A pending input.
+    #[error("pending input {0}")]
+    PendingInput(InputId),
+}
+
+/// A request was refused; nothing was recorded.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The id was used before with another text or delivery: choose another id.
@@ -77,7 +97,7 @@ pub enum Refusal {
     Conflict(InputId),
     /// It names something that is not there.
     #[error("there is no {0}")]
-    NotFound(String),
+    NotFound(MissingItem),
     /// The Session runs: interrupt it, or wait until it is idle.
     #[error("the Session is running; interrupt it or wait until it is idle")]
     Busy,

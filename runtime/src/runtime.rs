@@ -6,8 +6,8 @@ use crate::bus::Bus;
 use crate::coordinator::{Coordinator, JobRunner, RunJob, RunResult};
 use crate::drain::{drain, resume};
 use crate::guarded::guarded;
-use crate::outcome::{LogError, Refusal};
-use crate::session::Session;
+use crate::outcome::{LogError, MissingItem, Refusal};
+use crate::session::{EditorPorts, EditorState, Session, SessionEditor};
 use crate::settings::{Ports, Settings};
 use crate::state::{Halting, Runtime, RuntimeState};
 use crate::titles::Titles;
@@ -67,10 +67,9 @@ impl Runtime {
         let coordinator = Coordinator::new(bus.clone());
         let titles = Titles::default();
         let halting = Arc::new(Halting { coordinator: coordinator.clone(), titles: titles.clone() });
-        let (lanes, serving, restoring) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let background = Background::default();
-        let shared =
-            Arc::new(RuntimeState { ports, settings, bus, coordinator, lanes, serving, background, restoring, titles });
+        let (serving, background) = (Mutex::default(), Background::default());
+        let editing = Arc::new(EditorState::new(editor_ports(&ports, &settings), bus.clone(), coordinator.clone()));
+        let shared = Arc::new(RuntimeState { editing, ports, settings, bus, coordinator, serving, background, titles });
         Self { shared, _halting: halting }
     }
 
@@ -95,7 +94,7 @@ impl Runtime {
     pub async fn session(&self, session: SessionId) -> Result<Session, Refusal> {
         match self.shared.ports.log.head(session).await? {
             Some(_) => Ok(self.handle(session)),
-            None => Err(Refusal::NotFound(format!("session {session}"))),
+            None => Err(Refusal::NotFound(MissingItem::Session(session))),
         }
     }
 
@@ -129,11 +128,24 @@ impl Runtime {
     }
 
     pub(crate) fn handle(&self, session: SessionId) -> Session {
-        Session::new(self.clone(), self.shared.lane(session))
+        Session::new(self.clone(), SessionEditor::of(self.shared.editing.clone(), session))
     }
 
     pub(crate) fn shared(&self) -> &Arc<RuntimeState> {
         &self.shared
+    }
+}
+
+/// What edits need of the ports, which are guarded already.
+fn editor_ports(ports: &Ports, settings: &Settings) -> EditorPorts {
+    let locations = ports.locations.clone();
+    EditorPorts {
+        log: ports.log.clone(),
+        files: Arc::new(move |location| locations.at(location).files),
+        clock: ports.clock.clone(),
+        ids: ports.ids.clone(),
+        views: settings.views.clone(),
+        redactor: None,
     }
 }
 

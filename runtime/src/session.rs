@@ -1,5 +1,6 @@
-//! A Session as its host sees it.
+//! A Session as its host sees it: what edits it (`SessionEditor`) and what runs it (`Session`).
 
+mod editor;
 mod fork;
 mod inbox;
 mod local;
@@ -10,6 +11,8 @@ mod revert;
 mod selection;
 mod undo;
 
+pub(crate) use editor::EditorState;
+pub use editor::{EditorPorts, FilesAt, SessionEditor};
 pub use fork::fork_title;
 pub use inbox::NewInput;
 pub use local::{Local, local_fork};
@@ -18,18 +21,26 @@ pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
 
 use crate::coordinator::{JobRunner, RunJob};
-use crate::lane::Lane;
-use crate::outcome::{LogError, Outcome, RunError};
+use crate::outcome::{Outcome, Refusal, RunError};
 use crate::state::{Runtime, RuntimeState};
-use annals_core::{Blobs, Seq, SessionId};
-use annals_projections::SessionView;
+use annals_core::{Seq, SessionId};
+use std::ops::Deref;
 use std::sync::Arc;
 
-/// A Session of a [`Runtime`]. Clones are the same Session; while one lives, its view stays in memory.
+/// A Session of a [`Runtime`]: a [`SessionEditor`], to which it dereferences, that can also be run. Clones are the same
+/// Session; while one lives, its view stays in memory.
 #[derive(Clone)]
 pub struct Session {
     runtime: Runtime,
-    lane: Arc<Lane>,
+    editor: SessionEditor,
+}
+
+impl Deref for Session {
+    type Target = SessionEditor;
+
+    fn deref(&self) -> &SessionEditor {
+        &self.editor
+    }
 }
 
 /// A message, for a revert or a fork.
@@ -49,26 +60,33 @@ pub struct BackgroundEnded {
 }
 
 impl Session {
-    pub(crate) fn new(runtime: Runtime, lane: Arc<Lane>) -> Self {
-        Self { runtime, lane }
+    pub(crate) fn new(runtime: Runtime, editor: SessionEditor) -> Self {
+        Self { runtime, editor }
     }
 
-    /// Its id.
-    pub fn id(&self) -> SessionId {
-        self.lane.session()
-    }
-
-    /// Everything that is to be known of it, up to now.
+    /// Forks before a message, or at the end. See [`SessionEditor::fork`].
     ///
     /// # Errors
-    /// When the log cannot be read.
-    pub async fn view(&self) -> Result<Arc<SessionView>, LogError> {
-        self.lane.view().await
+    /// See [`SessionEditor::fork`].
+    pub async fn fork(&self, before: Option<MessagePlace>) -> Result<Self, Refusal> {
+        Ok(Self::new(self.runtime.clone(), self.editor.fork(before).await?))
     }
 
-    /// Where the blobs of its views are read.
-    pub fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.lane.blobs()
+    /// Forks at a Seq: the first one that is not inherited. See [`SessionEditor::fork_at`].
+    ///
+    /// # Errors
+    /// See [`SessionEditor::fork_at`].
+    pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
+        Ok(Self::new(self.runtime.clone(), self.editor.fork_at(cut).await?))
+    }
+
+    /// The Session that takes local facts. See [`SessionEditor::local`].
+    ///
+    /// # Errors
+    /// When the log cannot be read or written.
+    pub async fn local(&self) -> Result<Local, Refusal> {
+        let Local { session, fork_of, made } = self.editor.local().await?;
+        Ok(Local { session: Self::new(self.runtime.clone(), session), fork_of, made })
     }
 
     /// Resumes it and waits until it is idle: settles what a crash left open, promotes what is pending, and takes at
@@ -123,11 +141,6 @@ impl Session {
     /// Its result waits as an input and begins no turn.
     pub fn cancel_background(&self) -> Vec<SessionId> {
         self.shared().background.cancel(Some(self.id()))
-    }
-
-    /// Whether it runs in this process.
-    pub fn is_running(&self) -> bool {
-        self.shared().coordinator.is_busy(self.id())
     }
 
     fn shared(&self) -> &Arc<RuntimeState> {

@@ -4,11 +4,12 @@ use crate::background::Background;
 use crate::bus::Bus;
 use crate::coordinator::Coordinator;
 use crate::lane::Lane;
+use crate::session::EditorState;
 use crate::settings::{Ports, Settings};
 use crate::titles::Titles;
 use annals_core::SessionId;
-use std::collections::{BTreeMap, BTreeSet};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::collections::BTreeSet;
+use std::sync::{Arc, Mutex};
 
 /// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
 #[derive(Clone)]
@@ -19,17 +20,16 @@ pub struct Runtime {
 
 /// What every Session of a runtime shares.
 pub(crate) struct RuntimeState {
+    /// What edits of Sessions need, the lanes among it.
+    pub(crate) editing: Arc<EditorState>,
     pub(crate) ports: Ports,
     pub(crate) settings: Settings,
     pub(crate) bus: Bus,
     pub(crate) coordinator: Coordinator,
-    pub(crate) lanes: Mutex<BTreeMap<SessionId, Weak<Lane>>>,
     /// Children whose end this process will tell their parents.
     pub(crate) serving: Mutex<BTreeSet<SessionId>>,
     /// Tasks in the background that this process runs.
     pub(crate) background: Background,
-    /// Sessions whose files this process restores.
-    pub(crate) restoring: Mutex<BTreeSet<SessionId>>,
     /// Title requests that are under way.
     pub(crate) titles: Titles,
 }
@@ -50,13 +50,6 @@ impl Drop for Halting {
 impl RuntimeState {
     /// The one lane of a Session in this runtime, for as long as somebody holds it.
     pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
-        let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(lane) = lanes.get(&session).and_then(Weak::upgrade) {
-            return lane;
-        }
-        lanes.retain(|_, lane| lane.strong_count() > 0);
-        let lane = Arc::new(Lane::new(session, &self.ports, self.settings.views.clone(), self.bus.clone()));
-        lanes.insert(session, Arc::downgrade(&lane));
-        lane
+        self.editing.lane(session)
     }
 }

@@ -188,7 +188,7 @@ async fn a_title_that_somebody_gives_meanwhile_stands() -> Tested {
     while count(&world, &session, "request.sent").await? < 2 {
         tokio::task::yield_now().await;
     }
-    session.entitle("Mine").await?;
+    session.set_title("Mine").await?;
     titling.gate.add_permits(1);
     session.title_settled().await;
     assert_eq!(ends(&world, &session).await?, ["Mine", "failed: overtaken"]);

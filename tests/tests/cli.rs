@@ -2,6 +2,8 @@
 
 #[path = "cli/command.rs"]
 mod command;
+#[path = "cli/session_methods.rs"]
+mod session_methods;
 #[path = "cli/validate.rs"]
 mod validate;
 

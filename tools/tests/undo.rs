@@ -139,7 +139,7 @@ async fn the_talk_alone_is_undone_by_choice_and_puts_back_what_an_earlier_stage_
     assert_eq!(place.world()?, after);
     session.stage(&session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?).await?;
     assert_ne!(place.world()?, after);
-    session.stage_revert(MessagePlace::User(2)).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::Conversation).await?).await?;
     assert_eq!(place.world()?, after);
     assert!(session.view().await?.session.revert.as_ref().is_some_and(|staged| staged.files.is_empty()));
     Ok(())
@@ -201,11 +201,11 @@ async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_th
     }
     let (world, place, session) = worked().await?;
     let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
-    session.entitle("Meanwhile").await?;
+    session.set_title("Meanwhile").await?;
     session.stage(&plan).await?;
     assert_eq!(place.read("a")?, "two\n");
     let talk = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
-    session.entitle("Again").await?;
+    session.set_title("Again").await?;
     session.stage(&talk).await?;
     assert_eq!(place.read("a")?, "one\n");
     let log = events(&world, &session).await?;

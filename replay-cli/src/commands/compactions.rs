@@ -1,10 +1,10 @@
 //! `annals compactions`
 
 use crate::command_context::{CommandContext, Found, Target};
+use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
-use crate::offline;
 use crate::style::{Emphasis, Style, counted, money, thousands};
 use annals_core::event::CompactionUndone;
 use annals_core::{Blobs, Seq, SessionId};
@@ -167,7 +167,7 @@ fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError>
 async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, CliError> {
     let reader = cli.store(OpenMode::Existing).await?;
     let named = reader.find(&args.target.session).await?;
-    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
+    let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     // A person may name it by its start, as the list does, or by its end, as the history does.
@@ -179,8 +179,8 @@ async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, Cl
     };
     fits_without(&view, session, seq, reader.blobs())?;
     let undone = CompactionUndone { compaction: seq }.into();
-    let (session, at) = offline::append(&reader, cli.style.now, session, undone).await?;
-    let fork = offline::in_fork(named, session);
+    let (session, at) = editing::append(&reader, cli.style.now, session, undone).await?;
+    let fork = editing::in_fork(named, session);
     cli.remark(&format!("undone{fork} (event {at}); the next turn sees the history without it"));
     Ok(Verdict::Fine)
 }

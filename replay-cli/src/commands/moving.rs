@@ -1,16 +1,16 @@
 //! `annals move`
 
 use crate::command_context::CommandContext;
+use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::host::{HostError, Lease, RUNNING, closing, opening};
 use crate::json;
 use crate::layout::plain;
-use crate::offline::{self, Captures};
 use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_runtime::worktree::{FilesError, Plan};
-use annals_runtime::{MovePlan, Refusal, Session};
+use annals_runtime::{MovePlan, Refusal, SessionEditor};
 use serde_json::{Value, json};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,6 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         true => cli.stored(&args.session).await?,
         false => cli.change(&args.session).await?,
     };
-    let head = reader.head(id).await?;
     // What a dry run captures is gone with it.
     let scratch = args.dry_run.then(tempfile::tempdir).transpose()?;
     let folder = scratch.as_ref().map_or_else(|| reader.store().clone(), |scratch| scratch.path().to_owned());
@@ -65,8 +64,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         true => None,
         false => Some(Lease::take(&reader.store().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
     };
-    let runtime = offline::with_captures(&reader, cli.style.now.max(head.at), Captures::In(folder))?;
-    let session = runtime.session(id).await.map_err(refused(id, &directory))?;
+    let session = editing::editor(&reader, id, cli.style.now, editing::files_captured_in(folder)).await?;
     let location = Location { directory: directory.clone(), workspace: None };
     let planned = plan(&session, &location, args.without_changes).await.map_err(refused(id, &directory))?;
     if !cli.style.json {
@@ -111,7 +109,7 @@ fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError 
 }
 
 /// What is to be done: with the changes where there are two worktrees of one repository, else alone.
-async fn plan(session: &Session, to: &Location, without_changes: bool) -> Result<Planned, Refusal> {
+async fn plan(session: &SessionEditor, to: &Location, without_changes: bool) -> Result<Planned, Refusal> {
     let view = session.view().await?;
     let Some(from) = view.session.location.as_ref() else { return Ok(Planned::Alone("it worked nowhere".into())) };
     if from == to {

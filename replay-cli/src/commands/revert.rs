@@ -3,18 +3,18 @@
 mod draw;
 
 use crate::command_context::CommandContext;
+use crate::editing::{self, refused};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::message_ref::MessageRef;
-use crate::offline;
 use crate::reader::Reader;
 use crate::style::counted;
 use annals_core::event::{SessionEvent, StepEvent};
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_projections::{SessionView, Transcript};
 use annals_runtime::worktree::{FilesError, Plan};
-use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
+use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, SessionEditor};
 use annals_store::Head;
 use std::io::Write;
 
@@ -55,7 +55,7 @@ struct Place {
     head: Head,
     view: SessionView,
     /// Who undoes.
-    undoing: Session,
+    undoing: SessionEditor,
 }
 
 /// What an undo takes away.
@@ -85,15 +85,16 @@ enum Files {
 /// When there is no such Session or message, the log refuses, or files cannot be put back.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, named) = cli.change(&args.session).await?;
-    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
-    let runtime = offline::runtime(&reader, cli.style.now.max(reader.head(session).await?.at))?;
-    let mut place = Place::of(reader, runtime.session(session).await.map_err(refused(session))?).await?;
+    let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
+    let files = editing::captured_files(reader.store().clone());
+    let editor = editing::editor(&reader, session, cli.style.now, files).await?;
+    let mut place = Place::of(reader, editor).await?;
     let changes = match args.to {
         Some(to) => place.can_undo(to, args.talk).await?,
         None => place.view.session.revert.is_some(),
     };
     if changes && place.view.session.origin.is_some() {
-        let local = offline::local(&runtime, session).await?;
+        let local = editing::local(&place.undoing).await?;
         place = Place::of(place.reader, local.session).await?;
     }
     if changes && place.session != named && !cli.style.json {
@@ -103,10 +104,6 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(to) => stage(to, args.talk, &place, cli, out).await,
         None => end(args.commit, &place, cli, out).await,
     }
-}
-
-fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
-    move |refusal| CliError::Refused { session, refusal }
 }
 
 async fn stage(
@@ -179,7 +176,7 @@ async fn end(
 
 impl Place {
     /// A session as it is now.
-    async fn of(reader: Reader, undoing: Session) -> Result<Self, CliError> {
+    async fn of(reader: Reader, undoing: SessionEditor) -> Result<Self, CliError> {
         let session = undoing.id();
         let head = reader.head(session).await?;
         let view = reader.view(session, head.next).await?;

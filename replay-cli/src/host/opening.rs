@@ -2,8 +2,8 @@
 
 use super::{Chosen, Host, HostError};
 use crate::command_context::CommandContext;
+use crate::editing;
 use crate::error::CliError;
-use crate::offline;
 use crate::reader::Reader;
 use annals_core::event::{Location, SessionEvent};
 use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
@@ -110,7 +110,7 @@ pub async fn find(
 /// # Errors
 /// When the log cannot be read.
 pub async fn continued(found: Found) -> Result<Found, CliError> {
-    match offline::local_fork(&found.reader, found.session).await? {
+    match editing::local_fork(&found.reader, found.session).await? {
         Some(fork) => described(found.reader, fork).await,
         None => Ok(found),
     }

@@ -73,6 +73,24 @@ impl Clock for SystemClock {
     }
 }
 
+/// One moment, in UTC: the time of everything that a single command records. Waiting returns at once.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedClock(pub Time);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Time {
+        self.0
+    }
+
+    fn sleep_until(&self, _: Time) -> Boxed<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn offset_minutes(&self, _: Time) -> i32 {
+        0
+    }
+}
+
 /// A scripted clock, in UTC: it stands still until somebody moves it, and waiting moves it.
 ///
 /// ```

@@ -1,6 +1,6 @@
 //! Moves: to another Location, with or without the uncommitted changes (`docs/reference/revert.md#moves`).
 
-use super::Session;
+use super::SessionEditor;
 use super::restoring::RestoreGuard;
 use super::undo::still_holds;
 use crate::lane::Decision;
@@ -24,7 +24,7 @@ pub struct MovePlan {
     at: Seq,
 }
 
-impl Session {
+impl SessionEditor {
     /// Moves it: its Context Epoch ends, and a run at the old Location ends interrupted. Moving it to where it is does
     /// nothing. Gives whether it moved.
     ///
@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// Plans to move to another checkout of the project and take along what is uncommitted below the Session's
-    /// directory. Nothing is changed; [`Session::move_with_changes`] does it.
+    /// directory. Nothing is changed; [`SessionEditor::move_with_changes`] does it.
     ///
     /// # Errors
     /// [`Refusal::Busy`] while it runs; [`Refusal::OtherProject`], also within one checkout, where nothing has to come
@@ -104,7 +104,7 @@ impl Session {
         });
         let mut events: Vec<Event> = vec![SessionMoved { location: plan.location.clone() }.into()];
         events.extend(begun.map(Event::from));
-        let restoring = RestoreGuard::of(self.shared(), self.id());
+        let restoring = RestoreGuard::of(&self.state, self.id());
         let moved = self.restored(&restoring, (destination, plan.location), &plan.arrival, plan.at, events).await?;
         let left = match departure {
             Ok(leaving) if leaving.restores.is_empty() => return Ok(None),
@@ -119,7 +119,7 @@ impl Session {
     }
 
     fn place(&self, location: Option<&Location>) -> Result<(Arc<dyn Files>, Checkout), Refusal> {
-        let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
+        let files = location.and_then(|location| (self.state.files)(location));
         let found = files.and_then(|files| files.checkout().map(|checkout| (files, checkout)));
         found.ok_or_else(|| FilesError::ConversationOnly { why: "the place is in no git worktree".into() }.into())
     }
@@ -129,6 +129,6 @@ impl Session {
     }
 
     fn checkout_at(&self, location: &Location) -> Option<Checkout> {
-        self.shared().ports.locations.at(location).files?.checkout()
+        (self.state.files)(location)?.checkout()
     }
 }

@@ -13,11 +13,11 @@
 //! departure without an end is finished, since what it is for is recorded already; what keeps it from that ends it only if it
 //! cannot pass.
 
-use super::Session;
+use super::SessionEditor;
+use super::editor::EditorState;
 use crate::lane::{Decision, Lane};
 use crate::outcome::interrupted;
 use crate::outcome::{LogError, Refusal};
-use crate::state::RuntimeState;
 use crate::worktree::{Files, FilesError, Plan, Tree};
 use annals_core::event::{DepartureEnded, Event, Failure, Location, RestoreAbandoned, RestoreBegun};
 use annals_core::{Seq, SessionId};
@@ -25,7 +25,7 @@ use annals_projections::{Restoring as OpenRestore, SessionView};
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-impl Session {
+impl SessionEditor {
     /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands. Gives
     /// where the first of the events stands. As long as the mark is there, nobody settles what is open.
     ///
@@ -80,7 +80,7 @@ impl Session {
     /// # Errors
     /// [`Refusal::Files`] when the files are not to be had here, or cannot be put back.
     pub(super) async fn settle_restore(&self) -> Result<(), Refusal> {
-        settle_restore(self.shared(), &self.lane).await
+        settle_restore(&self.state, &self.lane).await
     }
 
     async fn abandoned(&self, begun: Seq, kind: &str, why: &str) -> Result<(), Refusal> {
@@ -92,15 +92,15 @@ impl Session {
 /// Takes back a restore that its process did not survive, if there is one, and finishes a departure.
 ///
 /// # Errors
-/// See [`Session::settle_restore`].
-pub(crate) async fn settle_restore(shared: &Arc<RuntimeState>, lane: &Lane) -> Result<(), Refusal> {
+/// See [`SessionEditor::settle_restore`].
+pub(crate) async fn settle_restore(state: &EditorState, lane: &Lane) -> Result<(), Refusal> {
     let view = lane.view().await?;
-    if restoring(shared).contains(&lane.session()) {
+    if restoring(state).contains(&lane.session()) {
         return Ok(());
     }
     // Where its files are not to be had it stays open: the Session goes on without them.
     if let Some(open) = &view.session.departing
-        && let Some(files) = shared.ports.locations.at(&open.location).files
+        && let Some(files) = (state.files)(&open.location)
     {
         let left = leave(&*files, open).await;
         if let Err(error) = &left {
@@ -109,7 +109,7 @@ pub(crate) async fn settle_restore(shared: &Arc<RuntimeState>, lane: &Lane) -> R
         departed(lane, open.seq, &left, files.is_gone()).await?;
     }
     let Some(open) = &view.session.restoring else { return Ok(()) };
-    let files = shared.ports.locations.at(&open.location).files;
+    let files = (state.files)(&open.location);
     let files = files.ok_or_else(|| FilesError::ConversationOnly { why: "files are not captured here".into() })?;
     put_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
     let error = Failure { message: "The process ended before the restore was recorded".into(), ..interrupted() };
@@ -152,23 +152,23 @@ async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal>
 
 /// Marks a Session whose files this process restores, until dropped.
 pub(super) struct RestoreGuard {
-    shared: Arc<RuntimeState>,
+    state: Arc<EditorState>,
     session: SessionId,
 }
 
 impl RestoreGuard {
-    pub(super) fn of(shared: &Arc<RuntimeState>, session: SessionId) -> Self {
-        restoring(shared).insert(session);
-        Self { shared: shared.clone(), session }
+    pub(super) fn of(state: &Arc<EditorState>, session: SessionId) -> Self {
+        restoring(state).insert(session);
+        Self { state: state.clone(), session }
     }
 }
 
 impl Drop for RestoreGuard {
     fn drop(&mut self) {
-        restoring(&self.shared).remove(&self.session);
+        restoring(&self.state).remove(&self.session);
     }
 }
 
-fn restoring(shared: &RuntimeState) -> MutexGuard<'_, BTreeSet<SessionId>> {
-    shared.restoring.lock().unwrap_or_else(PoisonError::into_inner)
+fn restoring(state: &EditorState) -> MutexGuard<'_, BTreeSet<SessionId>> {
+    state.restoring.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! What an undo does to files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
 
 use super::restoring::RestoreGuard;
-use super::{MessagePlace, Session};
+use super::{MessagePlace, SessionEditor};
 use crate::lane::Decision;
 use crate::outcome::{LogError, Refusal};
 use crate::worktree::{Files, FilesError, Plan, StagedFiles, StepFiles, Undo};
@@ -47,8 +47,8 @@ pub enum RevertFiles {
     Restored(Box<Plan>),
 }
 
-impl Session {
-    /// Plans to undo a message and all that follows it. Nothing is changed; [`Session::stage`] does it.
+impl SessionEditor {
+    /// Plans to undo a message and all that follows it. Nothing is changed; [`SessionEditor::stage`] does it.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs; [`Refusal::Files`] when the
@@ -159,7 +159,7 @@ impl Session {
     /// The files of the Session's Location.
     fn files(&self, view: &SessionView) -> Result<Arc<dyn Files>, FilesRefusal> {
         let location = view.session.location.as_ref();
-        let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
+        let files = location.and_then(|location| (self.state.files)(location));
         let files = files.ok_or_else(|| FilesRefusal::ConversationOnly("files are not captured here".into()))?;
         match files.conversation_only() {
             Some(why) => Err(FilesRefusal::ConversationOnly(why.into())),
@@ -176,7 +176,7 @@ impl Session {
 
     /// The steps in `[from, until)` that stand, with what was captured of them at the present Location.
     async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
-        let log = &self.shared().ports.log;
+        let log = &self.state.log;
         let (mut steps, mut next) = (StepCaptures::default(), from);
         while next < until {
             let slices = log.read(self.id(), next, PAGE).await?;
@@ -190,7 +190,7 @@ impl Session {
 
     /// The agent that recorded the Session, or what it inherits, if that was imported.
     async fn recorder(&self) -> Result<Option<String>, LogError> {
-        let first = self.shared().ports.log.read(self.id(), Seq::ZERO, 1).await?;
+        let first = self.state.log.read(self.id(), Seq::ZERO, 1).await?;
         Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
             Event::Session(SessionEvent::Created(created)) => {
                 created.origin.as_ref().map(|origin| origin.agent.clone())
@@ -221,7 +221,7 @@ impl Session {
             still_holds(&view, at)?;
             // Without a Location there would be no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
-            let restoring = RestoreGuard::of(session.shared(), session.id());
+            let restoring = RestoreGuard::of(&session.state, session.id());
             session.restored(&restoring, (files, location), &plan, at, vec![event]).await
         });
         work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))

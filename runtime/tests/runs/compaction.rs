@@ -6,7 +6,7 @@ use annals_core::event::{Finish, Purpose};
 use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::settings::SummaryHook;
 use annals_runtime::settings::{CompactionSettings, scripted_model};
-use annals_runtime::{Boxed, NewInput, ScriptedEnd, Session};
+use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use std::sync::Arc;
 
 struct Hook;
@@ -41,7 +41,7 @@ async fn a_hook_and_a_model_of_its_own_shape_the_summary() -> Tested {
     world.definitions = world.definitions.clone().model(scripted_model(&"test/small".into(), 50_000, 1_000));
     let settings = CompactionSettings { model: Some("test/small".into()), ..keeping(0) };
     let session = told(&mut world, settings).await?;
-    assert_eq!(session.compact().await?, ScriptedEnd::Idle);
+    assert_eq!(session.compact().await?, Outcome::Idle);
     assert_eq!(history(&session).await?, ["compaction Greetings were exchanged."]);
 
     let sent = world.scripted.received().pop().ok_or("a summary was asked for")?;

@@ -2,7 +2,7 @@
 
 use crate::world::{Tested, World, events, history};
 use annals_providers::provider::ScriptedAttempt;
-use annals_runtime::{MessagePlace, NewInput, Outcome, RunError, Session};
+use annals_runtime::{Extent, MessagePlace, NewInput, Outcome, RunError, Session};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer, MemoryLog};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -59,8 +59,11 @@ async fn an_answer_to_what_another_process_reverted_is_not_recorded() -> Tested 
         let session = elsewhere.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Box::pin(async move {
             let Some(session) = session else { return };
-            let staged = session.stage_revert(MessagePlace::User(1)).await;
-            assert!(staged.is_ok() && session.commit_revert().await.is_ok_and(|committed| committed));
+            let plan = session.plan_revert(MessagePlace::User(1), Extent::Conversation).await;
+            let Ok(plan) = plan else { panic!("a revert can be planned") };
+            assert!(
+                session.stage(&plan).await.is_ok() && session.commit_revert().await.is_ok_and(|committed| committed)
+            );
         })
     }));
     let world = World::new([attempt]);

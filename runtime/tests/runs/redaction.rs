@@ -262,7 +262,7 @@ async fn titles_that_people_give_lose_their_secrets() -> Tested {
     let titled =
         NewSession { title: Some(format!("with {SECRET}")), ..NewSession::at("/project", "build", "test/alpha") };
     let session = guarded.runtime.create(titled).await?;
-    session.entitle(format!("now {SECRET}")).await?;
+    session.set_title(format!("now {SECRET}")).await?;
     guarded.holds_no_secret(&session, 2).await
 }
 

@@ -4,7 +4,7 @@ use crate::world::{Tested, World, events, history, says};
 use annals_core::event::Finish;
 use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
-use annals_runtime::{NewInput, ScriptedEnd};
+use annals_runtime::{NewInput, Outcome};
 
 fn error(kind: ProviderErrorKind) -> ProviderError {
     ProviderError { kind, status: None, retry_after_ms: None, message: format!("the provider said {kind}") }
@@ -16,7 +16,7 @@ async fn a_first_turn_begins_an_epoch_promotes_and_answers() -> Tested {
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("hello")).await?;
-    assert_eq!(session.run().await?, ScriptedEnd::Idle);
+    assert_eq!(session.run().await?, Outcome::Idle);
     assert_eq!(history(&session).await?, ["user hello", "assistant stop: hi"]);
     assert_eq!(
         events(&world, &session).await?,
@@ -60,7 +60,7 @@ async fn passing_failures_are_retried_as_the_same_request() -> Tested {
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
-    assert_eq!(session.run().await?, ScriptedEnd::Idle);
+    assert_eq!(session.run().await?, Outcome::Idle);
     let view = session.view().await?;
     let marks = &view.requests.marks;
     assert_eq!(marks.iter().map(|mark| mark.attempt).collect::<Vec<_>>(), [1, 2, 3]);
@@ -77,7 +77,7 @@ async fn a_turn_that_its_provider_paused_goes_on_by_itself() -> Tested {
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
-    assert_eq!(session.run().await?, ScriptedEnd::Idle);
+    assert_eq!(session.run().await?, Outcome::Idle);
     assert_eq!(history(&session).await?, ["user go", "assistant paused: so far", "synthetic", "assistant stop: done"]);
     let received = world.scripted.received();
     let asked = received.last().map(|sent| format!("{:?}", sent.request.messages.last())).unwrap_or_default();
@@ -89,7 +89,7 @@ async fn a_turn_that_its_provider_paused_goes_on_by_itself() -> Tested {
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
-    assert_eq!(session.run().await?, ScriptedEnd::Idle);
+    assert_eq!(session.run().await?, Outcome::Idle);
     assert_eq!(history(&session).await?, ["user go", "assistant paused: "]);
     Ok(())
 }
@@ -102,7 +102,7 @@ async fn an_answer_that_broke_off_stays_and_is_gone_on_from() -> Tested {
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
-    assert_eq!(session.run().await?, ScriptedEnd::Idle);
+    assert_eq!(session.run().await?, Outcome::Idle);
     let expected = ["user go", "assistant error incomplete-stream: half", "synthetic", "assistant stop: whole"];
     assert_eq!(history(&session).await?, expected);
     Ok(())
