@@ -1,7 +1,9 @@
 //! The command line: global options, the commands, and how a run ends.
 
+mod command;
+mod help;
+
 use crate::command_context::CommandContext;
-use crate::commands;
 use crate::config::Environment;
 use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
@@ -13,7 +15,8 @@ use crate::style::{Emphasis, Style};
 use annals_core::Time;
 use annals_store::disk::Displaced;
 use clap::builder::Styles;
-use clap::{ArgAction, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, FromArgMatches, Parser, ValueEnum};
+use command::Command;
 use jiff::tz::TimeZone;
 use std::ffi::OsString;
 use std::io::{self, ErrorKind, IsTerminal, Write};
@@ -24,8 +27,8 @@ use tokio::signal::unix::{SignalKind, signal};
 
 /// Record, search, replay and verify the sessions of coding agents.
 ///
-/// From the log alone, every request that a model ever received can be rebuilt byte for byte, explained, and proved
-/// unaltered. Try `annals import --discover`, then `annals replay`.
+/// From the log alone, every request that a model received can be rebuilt byte for byte, explained, and proved
+/// unaltered. To start: `annals import`, then `annals sessions` and `annals replay`; or `annals run "..."`.
 #[derive(Clone, Debug, Parser)]
 #[command(name = "annals", version, max_term_width = 100)]
 pub struct App {
@@ -37,174 +40,35 @@ pub struct App {
 
 #[derive(Clone, Debug, clap::Args)]
 struct Global {
-    /// The store's folder; else $ANNALS_STORE, else `annals` in the platform's data folder.
+    /// Folder of the store (default: $ANNALS_STORE, else `annals` in the user's data folder).
     #[arg(long, global = true, value_name = "DIR", help_heading = "Everywhere")]
     store: Option<PathBuf>,
-    /// Read FILE instead of the store: what an agent left on disk, or an export. Nothing is created.
+    /// Read FILE instead of the store: a session file of an agent, or an export.
     #[arg(id = "in", long = "in", global = true, value_name = "FILE", help_heading = "Everywhere")]
     file: Option<PathBuf>,
     /// Print JSON.
     #[arg(long, global = true, help_heading = "Everywhere")]
     json: bool,
-    /// When to use colours; NO_COLOR is respected.
+    /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
     color: When,
-    /// Report more of what the program does, on stderr: -v what, -vv how. $ANNALS_LOG names a finer filter.
+    /// Show diagnostics on stderr; -vv shows more. $ANNALS_LOG sets a filter.
     #[arg(long, short = 'v', action = ArgAction::Count, global = true, help_heading = "Everywhere")]
     verbose: u8,
     /// Do not use a pager.
     #[arg(long, global = true, help_heading = "Everywhere")]
     no_pager: bool,
-    /// Print control, bidirectional and invisible characters as they are. Texts of a session can steer a terminal with
-    /// them, so use it for pipes and files only.
+    /// Print control, bidirectional and invisible characters unescaped. Text of a session could control your terminal
+    /// with them: use it with pipes and files only.
     #[arg(long, global = true, help_heading = "Everywhere")]
     raw: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum When {
-    /// On a terminal.
     Auto,
-    /// Always.
     Always,
-    /// Never.
     Never,
-}
-
-#[derive(Clone, Debug, Subcommand)]
-enum Command {
-    Run(commands::run::Args),
-    Chat(commands::chat::Args),
-    Rerun(commands::rerun::Args),
-    Replay(commands::replay::Args),
-    Sessions(commands::sessions::Args),
-    Tree(commands::tree::Args),
-    Search(commands::search::Args),
-    Log(commands::log::Args),
-    Show(commands::show::Args),
-    History(commands::history::Args),
-    Transcript(commands::transcript::Args),
-    Context(commands::context::Args),
-    Usage(commands::usage::Args),
-    Requests(commands::requests::Args),
-    Diff(commands::diff::Args),
-    Why(commands::why::Args),
-    When(commands::when::Args),
-    Cache(commands::cache::Args),
-    Bisect(commands::bisect::Args),
-    Fixture(commands::fixture::Args),
-    Certify(commands::certify::Args),
-    Import(commands::import::Args),
-    Export(commands::export::Args),
-    Verify(commands::verify::Args),
-    Doctor(commands::doctor::Args),
-    Compactions(commands::compactions::Args),
-    Fork(commands::fork::Args),
-    Move(commands::moving::Args),
-    Inbox(commands::inbox::Args),
-    Revert(commands::revert::Args),
-    Pin(commands::pin::Args),
-    Unpin(commands::pin::UnpinArgs),
-    Scenario(commands::scenario::Args),
-    Schema(commands::schema::Args),
-    Config(commands::config::Args),
-    Models(commands::models::Args),
-    Completions(commands::completions::Args),
-}
-
-impl Command {
-    fn is_paged(&self) -> bool {
-        match self {
-            Self::Replay(args) => !args.is_live(),
-            Self::Log(args) => !args.is_live(),
-            Self::Sessions(_)
-            | Self::Tree(_)
-            | Self::Search(_)
-            | Self::Show(_)
-            | Self::History(_)
-            | Self::Transcript(_)
-            | Self::Context(_)
-            | Self::Requests(_)
-            | Self::Diff(_)
-            | Self::Compactions(_)
-            | Self::Schema(_)
-            | Self::Why(_)
-            | Self::When(_)
-            | Self::Config(_)
-            | Self::Models(_)
-            | Self::Cache(_) => true,
-            Self::Usage(_)
-            | Self::Bisect(_)
-            | Self::Fixture(_)
-            | Self::Certify(_)
-            | Self::Import(_)
-            | Self::Export(_)
-            | Self::Verify(_)
-            | Self::Doctor(_)
-            | Self::Completions(_)
-            | Self::Fork(_)
-            | Self::Move(_)
-            | Self::Inbox(_)
-            | Self::Revert(_)
-            | Self::Pin(_)
-            | Self::Unpin(_)
-            | Self::Scenario(_)
-            | Self::Run(_)
-            | Self::Chat(_)
-            | Self::Rerun(_) => false,
-        }
-    }
-
-    /// Whether the answer is data whose very bytes count, or a program for a shell.
-    fn gives_bytes(&self) -> bool {
-        match self {
-            Self::Export(_) | Self::Completions(_) => true,
-            Self::Requests(args) => args.gives_bytes(),
-            _ => false,
-        }
-    }
-
-    async fn run(&self, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-        match self {
-            Self::Run(args) => commands::run::run(args, cli, out).await,
-            Self::Chat(args) => commands::chat::run(args, cli, out).await,
-            Self::Rerun(args) => commands::rerun::run(args, cli, out).await,
-            Self::Replay(args) => commands::replay::run(args, cli, out).await,
-            Self::Sessions(args) => commands::sessions::run(args, cli, out).await,
-            Self::Tree(args) => commands::tree::run(args, cli, out).await,
-            Self::Search(args) => commands::search::run(args, cli, out).await,
-            Self::Log(args) => commands::log::run(args, cli, out).await,
-            Self::Show(args) => commands::show::run(args, cli, out).await,
-            Self::History(args) => commands::history::run(args, cli, out).await,
-            Self::Transcript(args) => commands::transcript::run(args, cli, out).await,
-            Self::Context(args) => commands::context::run(args, cli, out).await,
-            Self::Usage(args) => commands::usage::run(args, cli, out).await,
-            Self::Requests(args) => commands::requests::run(args, cli, out).await,
-            Self::Diff(args) => commands::diff::run(args, cli, out).await,
-            Self::Why(args) => commands::why::run(args, cli, out).await,
-            Self::When(args) => commands::when::run(args, cli, out).await,
-            Self::Cache(args) => commands::cache::run(args, cli, out).await,
-            Self::Bisect(args) => commands::bisect::run(args, cli, out).await,
-            Self::Fixture(args) => commands::fixture::run(args, cli, out).await,
-            Self::Certify(args) => commands::certify::run(args, cli, out).await,
-            Self::Import(args) => commands::import::run(args, cli, out).await,
-            Self::Export(args) => commands::export::run(args, cli, out).await,
-            Self::Verify(args) => commands::verify::run(args, cli, out).await,
-            Self::Compactions(args) => commands::compactions::run(args, cli, out).await,
-            Self::Fork(args) => commands::fork::run(args, cli, out).await,
-            Self::Move(args) => commands::moving::run(args, cli, out).await,
-            Self::Inbox(args) => commands::inbox::run(args, cli, out).await,
-            Self::Revert(args) => commands::revert::run(args, cli, out).await,
-            Self::Pin(args) => commands::pin::run(args, cli).await,
-            Self::Unpin(args) => commands::pin::run_unpin(args, cli).await,
-            Self::Scenario(args) => commands::scenario::run(args, cli, out).await,
-            Self::Schema(args) => commands::schema::run(args, cli, out),
-            Self::Config(args) => commands::config::run(args, cli, out),
-            Self::Models(args) => commands::models::run(args, cli, out),
-            Self::Doctor(args) => commands::doctor::run(args, cli, out).await,
-            Self::Completions(args) => commands::completions::run::<App>(args, out),
-        }
-    }
 }
 
 /// What a run finds around it: where its answer goes, what looks at it, what time it is.
@@ -253,7 +117,8 @@ pub fn run(
 ) -> u8 {
     let remarks = surroundings.remarks.clone();
     let args: Vec<OsString> = args.into_iter().collect();
-    let app = match App::try_parse_from(&args) {
+    let parsed = help::grouped().try_get_matches_from(&args).and_then(|found| App::from_arg_matches(&found));
+    let app = match parsed {
         Ok(app) => app,
         Err(error) => return unparsed(&error, &args, &remarks, out),
     };
@@ -289,7 +154,7 @@ fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Opti
         Some(_) if quoted_safely => remarks.write(&error.render().to_string()),
         Some(_) | None => {
             // Without any style of clap's own, what looks like one comes from an argument.
-            let plain = App::command().styles(Styles::plain()).try_get_matches_from(args);
+            let plain = help::grouped().styles(Styles::plain()).try_get_matches_from(args);
             remarks.write(&plain.map_or_else(|error| error.render().ansi().to_string(), |_| error.to_string()));
         }
     }

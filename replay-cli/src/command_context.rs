@@ -11,10 +11,10 @@ use crate::salvage::DamagedLog;
 use crate::store_path::Place;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
-use annals_import::Options;
+use annals_import::ImportOptions;
 use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
-use annals_store::disk::{Examination, summary};
+use annals_store::disk::{Examination, StorePath, summary};
 use annals_store::views::Views;
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
@@ -50,10 +50,10 @@ pub struct CommandContext {
 /// A Session, and a Cut of it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Target {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION", default_value = "@last")]
     pub session: String,
-    /// Show the state right after event EVENT (and what was written together with it).
+    /// Show the state right after EVENT (and the events written with it).
     #[arg(long, value_name = "EVENT")]
     pub at: Option<u64>,
 }
@@ -131,7 +131,13 @@ impl CommandContext {
         let views = Arc::new(self.place.cache(mode));
         let opened = Opened { log: log.clone(), views: views.clone() };
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
-        Ok(Reader::new(Arc::new(log), Some(views), self.place.dir().to_owned()))
+        let dir = self.place.dir().to_owned();
+        let reader = Reader::new(Arc::new(log.clone()), Some(views), dir.clone());
+        if mode == OpenMode::ReadOnly {
+            return Ok(reader);
+        }
+        let folder = log.folder().map_err(|source| CliError::File { path: dir, source })?;
+        Ok(reader.in_folder(StorePath::held(folder)))
     }
 
     /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.
@@ -199,14 +205,15 @@ impl CommandContext {
         let sources = sources(path, |remark| self.remark(remark))?;
         let mut subjects = Vec::new();
         for source in &sources {
-            let report = match bring(&log, source, &Options { prompts: true, ..Options::default() }, &bar).await {
-                // A damaged export is shown all the same; verifying tells what is wrong with it.
-                Err(CliError::Exchange { .. }) if sources.len() == 1 => {
-                    bar.clear();
-                    return damaged(path);
-                }
-                report => report?,
-            };
+            let report =
+                match bring(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar).await {
+                    // A damaged export is shown all the same; verifying tells what is wrong with it.
+                    Err(CliError::Exchange { .. }) if sources.len() == 1 => {
+                        bar.clear();
+                        return damaged(path);
+                    }
+                    report => report?,
+                };
             bar.clear();
             subjects.extend(report.sessions.iter().map(|session| session.session));
             for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {

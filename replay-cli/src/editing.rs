@@ -7,18 +7,19 @@ use annals_runtime::ports::{FixedClock, SeededIds};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::{EditorPorts, FilesAt, Local, Refusal, SessionEditor};
 use annals_store::Draft;
+use annals_store::disk::StorePath;
 use annals_tools::worktree::{files_kept_in, files_once_kept_in};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The files that runs over this store have captured.
-pub fn captured_files(store: PathBuf) -> FilesAt {
-    Arc::new(move |location| Some(files_once_kept_in(&store, Path::new(&location.directory))))
+pub fn captured_files(store: StorePath) -> FilesAt {
+    Arc::new(move |location| Some(files_once_kept_in(store.clone(), Path::new(&location.directory))))
 }
 
 /// Files whose captures are written to `folder`, which is created where it is missing.
-pub fn files_captured_in(folder: PathBuf) -> FilesAt {
-    Arc::new(move |location| Some(files_kept_in(&folder, Path::new(&location.directory))))
+pub fn files_captured_in(folder: StorePath) -> FilesAt {
+    Arc::new(move |location| Some(files_kept_in(folder.clone(), Path::new(&location.directory))))
 }
 
 /// Opens a session for edits; their events have the time `now`, or that of the last event if it is later.
@@ -65,7 +66,7 @@ pub async fn append(
     event: Event,
 ) -> Result<(SessionId, Seq), CliError> {
     let at = now.max(reader.head(session).await?.at);
-    let editor = editor(reader, session, now, captured_files(reader.store().clone())).await?;
+    let editor = editor(reader, session, now, captured_files(reader.folder().clone())).await?;
     let session = local(&editor).await?.session.id();
     let expected = reader.head(session).await?.next;
     let draft = Draft { session, expected, at, events: vec![event], digest: None };

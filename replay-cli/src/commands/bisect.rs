@@ -9,27 +9,27 @@ use annals_inspect::bisect::{Found, Judge};
 use annals_inspect::{SessionAt, bisect};
 use std::io::Write;
 
-/// Finds the first Cut at which something holds, by a binary search between two events.
+/// Find the first event after which a condition is true.
 ///
-/// It must not hold after the Batch of --good and must hold after that of --bad. What holds is a pattern of scenario
-/// files over the views (`--where '{"history": {"$contains": {"type": "compaction"}}}'`), or what a command says after
-/// `--`: it is given all views as JSON on stdin, and its exit status is read as `git bisect run` does (0 good, 1 to 127
-/// bad, 125 cannot tell).
+/// The condition must be false after --good and true after --bad. It is a pattern over the views, as in scenario
+/// files (`--where '{"history": {"$contains": {"type": "compaction"}}}'`), or a command after `--`, which gets all
+/// views as JSON on stdin and whose exit status counts as in `git bisect run`: 0 good (false), 1 to 127 bad (true),
+/// 125 unknown.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION", default_value = "@last")]
     session: String,
-    /// An event after which it does not hold.
-    #[arg(long, value_name = "SEQ")]
+    /// An event after which the condition is false.
+    #[arg(long, value_name = "EVENT")]
     good: u64,
-    /// A later event after which it holds.
-    #[arg(long, value_name = "SEQ")]
+    /// A later event after which the condition is true.
+    #[arg(long, value_name = "EVENT")]
     bad: u64,
-    /// The pattern that the views must match.
+    /// The condition as a pattern that the views match.
     #[arg(long = "where", value_name = "PATTERN", required_unless_present = "command", conflicts_with = "command")]
     pattern: Option<String>,
-    /// The command that judges.
+    /// The condition as a command.
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }

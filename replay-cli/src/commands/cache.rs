@@ -6,22 +6,22 @@ use crate::json;
 use annals_inspect::{SessionAt, cache};
 use std::io::Write;
 
-/// Shows what a provider's prompt cache could keep: the prefix that each request shares with the one before, and breaks.
+/// Show how much of each request a prompt cache can reuse.
 ///
-/// A prefix is compared in the order in which providers keep it: tools, system texts, messages. Each break has its cause,
-/// the event behind it, and its price by the recorded prices. With --deny-breaks a break is exit status 1: a gate for CI.
-/// A request that a damaged log does not give back is shown in its place, and is exit status 1 as well.
+/// A provider can reuse the prefix that a request shares with the one before it: tools, system prompt, messages, in
+/// this order. Each break is shown with its cause, event and price. Exit status 1 if a damaged log does not give a
+/// request back, and with --deny-breaks if there is any break.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Only the newest so many requests.
+    /// Show the last COUNT requests only.
     #[arg(long, short = 'n', value_name = "COUNT")]
     last: Option<usize>,
-    /// How long the provider keeps an unused prefix, in seconds.
+    /// Seconds that the provider keeps an unused prefix.
     #[arg(long, value_name = "SECONDS", default_value_t = 300)]
     ttl: u64,
-    /// Exit status 1 when a request breaks the prefix.
+    /// Exit with status 1 if a request breaks the prefix (for CI).
     #[arg(long)]
     deny_breaks: bool,
 }

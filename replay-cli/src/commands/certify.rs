@@ -6,27 +6,27 @@ use crate::import_into::{bring, sources};
 use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, Style, counted};
-use annals_import::Options;
+use annals_import::ImportOptions;
 use annals_inspect::certify::{self, Difference, Report};
 use annals_store::{EventLog, MemoryLog};
 use std::io::Write;
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
-/// Proves that this program folds an archive to the same views as another version of it did.
+/// Check that another version folds an archive to the same views.
 ///
-/// Reads every Session of FILES (exports, or what other agents left; folders are searched) into memory, folds it, and
-/// takes the digest of each view at its end and after every turn. --against compares them with a report, and every
-/// difference is listed; exit status 1 on any. --report writes one.
+/// Reads every session of FILES (exports and files of other agents; folders are searched) and computes the digest of
+/// each view at its end and after every turn. --report writes the digests; --against compares them with such a report
+/// and lists every difference. Exit status 1 if anything differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// What to fold.
+    /// Files and folders with sessions.
     #[arg(value_name = "FILE", required = true)]
     files: Vec<PathBuf>,
-    /// The report to compare with.
+    /// Compare with this report.
     #[arg(long, value_name = "REPORT")]
     against: Option<PathBuf>,
-    /// Where to write a report.
+    /// Write a report to this file.
     #[arg(long, value_name = "REPORT")]
     report: Option<PathBuf>,
 }
@@ -43,7 +43,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         for source in sources(path, |remark| cli.remark(remark))? {
             // Each file is an archive of its own: one Session may lie in two of them, in two forms.
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-            bring(&log, &source, &Options::default(), &bar).await?;
+            bring(&log, &source, &ImportOptions::default(), &bar).await?;
             sessions.extend(certify::certify(&log, &named(&source.path)).await?);
         }
     }

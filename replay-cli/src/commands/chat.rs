@@ -10,15 +10,15 @@ use std::io::{IsTerminal, Write};
 
 /// Work with a model in a conversation.
 ///
-/// What is typed while the model works joins its turn at the next boundary. A line that ends in a backslash continues in
-/// the next one; pasted lines stay together. `/help` lists commands: another model or agent, a new Session,
-/// undo and redo, compaction, costs. Ctrl-C interrupts what runs, Ctrl-D leaves; the Session stays.
+/// What you type while the model works is sent with its next request. End a line with a backslash to continue it on
+/// the next one. `/help` lists commands: switch the model or agent, start a new session, undo and redo, compact, show
+/// costs. Ctrl-C interrupts the model, Ctrl-D exits; the session is stored.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// Continue the last session of this directory.
     #[arg(long = "continue", short = 'c', conflicts_with = "session")]
     go_on: bool,
-    /// Continue this session: its id, the beginning of it, words of its title, or @last.
+    /// Continue this session: its id, the start of the id, words of its title, or @last.
     #[arg(long, short = 's', value_name = "SESSION")]
     session: Option<String>,
     #[command(flatten)]
@@ -50,9 +50,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => None,
     };
     let person = std::io::stdin().is_terminal() && cli.watched;
-    let history = cli.place.dir().join("chat-history");
+    let history = host.reader.folder().join("chat-history");
     let reading = match person {
-        true => Reading::edited(&history).map_err(HostError::Editor)?,
+        true => Reading::edited(history).map_err(HostError::Editor)?,
         false => Reading::piped(),
     };
     let approval = args.with.approval(person);

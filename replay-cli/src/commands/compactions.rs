@@ -16,16 +16,17 @@ use annals_store::OpenMode;
 use serde_json::json;
 use std::io::Write;
 
-/// Lists the compactions of a Session, what left the model's view by each, and what its summary does not mention; or undoes
-/// one: the history is then again what it was without it.
+/// List compactions and what each removed, or undo one.
 ///
-/// Names and instructions that a summary does not mention are found by their looks: a pointer for a reader, not a proof.
+/// For each compaction: tokens before and after, what left the model's view, and names and instructions that its
+/// summary does not mention (a heuristic, not a proof).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Undoes the compaction that began or ended at SEQ. It stays in the log, and so does the undoing.
-    #[arg(long, value_name = "SEQ", conflicts_with = "at")]
+    /// Undo the compaction that started or ended at EVENT: the next request carries the full messages again. Both
+    /// stay in the log.
+    #[arg(long, value_name = "EVENT", conflicts_with = "at")]
     undo: Option<u64>,
 }
 

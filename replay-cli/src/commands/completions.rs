@@ -10,7 +10,7 @@ use std::io::Write;
 /// For bash: annals completions bash > ~/.local/share/bash-completion/completions/annals
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Which shell.
+    /// The shell.
     #[arg(value_enum)]
     shell: Shell,
 }

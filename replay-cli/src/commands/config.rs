@@ -15,11 +15,11 @@ use std::path::{Path, PathBuf};
 /// What stands before what does not fit on a line.
 const BELOW: &str = "    ";
 
-/// Shows what is configured and where each value comes from; trusts the configuration of a project.
+/// Show the configuration, or trust that of a project.
 ///
-/// There is one file of yours (`annals config path` says where) and one of the project, `.annals/config.toml`. Values of
-/// the project's file count over yours. What could harm you (commands, addresses that keys are sent to, rules that allow
-/// more) counts only after `annals config trust`, and not any more once the file has changed.
+/// There is a user file (`annals config path` shows where) and a project file, `.annals/config.toml`, which takes
+/// precedence. Project values that could harm you (commands, addresses that get your keys, rules that allow more)
+/// apply only after `annals config trust`, and no longer once the file has changed.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -28,19 +28,19 @@ pub struct Args {
 
 #[derive(Clone, Debug, Subcommand)]
 enum What {
-    /// Shows every value and where it comes from.
+    /// Show every value and where it comes from (default).
     Show(At),
-    /// Says which files there are, or may be.
+    /// Show the paths of the configuration files.
     Path(At),
-    /// Lets a project's configuration do what it does, as long as it stays as it is.
+    /// Trust the configuration of a project until it changes.
     Trust(At),
-    /// Trusts a project's configuration no more.
+    /// Stop trusting the configuration of a project.
     Untrust(At),
 }
 
 #[derive(Clone, Debug, Default, clap::Args)]
 struct At {
-    /// The project, or a directory in it; else the one where you are.
+    /// The project, or a directory in it (default: the current directory).
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }

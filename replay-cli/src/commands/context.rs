@@ -11,17 +11,19 @@ use annals_core::{Blobs, Event, Seq, Snapshot};
 use annals_projections::{Epoch, Epochs, ToJson};
 use std::io::Write;
 
-/// Shows the System Context: the baseline as it opens every request, what each source told last, and what was told since.
+/// Show the system prompt and the context updates since.
 ///
-/// The Baseline System Context stands unchanged for a Context Epoch; the Context Snapshot is hidden from the model.
+/// The system prompt (baseline) opens every request and stays the same for a context epoch. When a source changes,
+/// the model gets an update in the conversation instead. The snapshot is the last value of each source that the model
+/// was given; it is not part of a request.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Only the exact text of the baseline.
+    /// Print the exact text of the system prompt, and nothing else.
     #[arg(long)]
     text: bool,
-    /// Every Context Epoch of the Session, one a line.
+    /// List the context epochs: when and why each system prompt began.
     #[arg(long, conflicts_with = "text")]
     epochs: bool,
 }

@@ -16,27 +16,26 @@ use std::time::Duration;
 /// How long two texts are compared.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Shows what differs: two Cuts of a Session, two Sessions, or two requests.
+/// Compare two events of a session, two sessions, or two requests.
 ///
-/// `diff SESSION FROM [TO]` compares every view as it was when event FROM had happened with what it was when event TO had
-/// (each with its whole Batch). `diff A B` aligns two Sessions by turns and shows them side by side from the first that
-/// differs. `diff A [B] --steps M N` compares request M of A with request N of B (or of A). Exit status 1 if anything
-/// differs.
+/// `diff SESSION FROM [TO]` compares every view right after event FROM with the same view right after event TO. `diff
+/// A B` compares two sessions turn by turn, side by side from the first difference. `diff A [B] --steps M N` compares
+/// request M of A with request N of B (or of A). Exit status 1 if anything differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last; or a FILE that holds one.
+    /// The session: its id, the start or end of the id, words of its title, or @last; or a FILE with one.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// The earlier event, or the other Session.
+    /// The earlier event, or the other session.
     #[arg(value_name = "FROM|OTHER", required_unless_present = "steps")]
     other: Option<String>,
-    /// The later event; the last one if it is left out.
+    /// The later event (default: the last one).
     #[arg(value_name = "TO", conflicts_with = "steps")]
     to: Option<u64>,
-    /// Compares these two requests, as `annals cache` numbers them.
+    /// Compare these two requests, numbered as in `annals cache`.
     #[arg(long, num_args = 2, value_names = ["M", "N"])]
     steps: Option<Vec<u64>>,
-    /// Shows only how much differs.
+    /// Show only how much differs.
     #[arg(long)]
     stat: bool,
 }

@@ -6,28 +6,29 @@ use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
 use annals_store::disk::{Cause, Examination, Facts, Garbage, Remark, Restoring, Tuning, Usage, Void, summary};
-use annals_store::shared::RemoteLog;
+use annals_store::ipc::RemoteLog;
 use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
 use serde_json::json;
 use std::io::Write;
 use std::path::Path;
 use std::time::Duration;
 
-/// Examines the store: both copies of the log, the blobs, the space that it takes. Changes nothing unless told to.
+/// Check both copies of the store, and repair or compact it.
 ///
-/// --repair, --gc and --compact say what they will do; with --yes they do it. `verify` proves the log itself.
+/// Shows the space that the store takes and compares both copies of the log. --repair, --gc and --compact show what
+/// they would do; with --yes they do it. `annals verify` checks the digests of the log.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Mends what is damaged in one copy from the other; what is cut off is set aside.
+    /// Repair damage in one copy from the other; damaged files are set aside.
     #[arg(long)]
     repair: bool,
-    /// Removes blobs that no Batch names and that are older than a day.
+    /// Remove blobs that no event refers to and that are older than a day.
     #[arg(long)]
     gc: bool,
-    /// Writes the index anew without the space that it no longer uses.
+    /// Rebuild the index without unused space.
     #[arg(long)]
     compact: bool,
-    /// Does it, after saying it.
+    /// Apply what the other options show.
     #[arg(long, short = 'y')]
     yes: bool,
 }

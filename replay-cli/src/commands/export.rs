@@ -10,16 +10,17 @@ use std::io::{self, Write};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
-/// Writes a Session as JSON lines: a header, then every Batch and blob that it reads, inherited ones included.
+/// Export a session as JSON lines that anyone can verify.
 ///
-/// The format is told in fixtures/FORMAT.md. `import` takes it back, `verify` proves it, and anyone can check it in
-/// twenty lines of another language.
+/// The export holds every event and blob of the session, those of its parent included if it is a fork. `annals
+/// import` reads it back, `annals verify FILE` checks it. fixtures/FORMAT.md describes the format; a checker takes
+/// about twenty lines in another language.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION", default_value = "@last")]
     session: String,
-    /// The file to write; stdout if it is left out. A file that exists is replaced when the export is whole.
+    /// The file to write (default: stdout). An existing file is replaced once the export is complete.
     #[arg(value_name = "FILE")]
     file: Option<PathBuf>,
 }

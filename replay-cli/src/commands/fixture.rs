@@ -8,22 +8,23 @@ use annals_inspect::{SessionAt, goldens};
 use std::io::Write;
 use std::path::PathBuf;
 
-/// Writes golden files of every view and every request of a Session, for a repository's own tests, or compares them.
+/// Write golden files of every view and request, or compare them.
 ///
-/// One file a view (`history.json`, `requests.json`, ...) in its public JSON form, `requests.jsonl` with the body of each
-/// request, and `certificate.json` with the digest of each. The same Session always gives the same bytes. With --check
-/// nothing is written: files that hold something else are listed, and the exit status is 1 if there are any.
+/// Writes one file per view (`history.json`, `requests.json`, ...), `requests.jsonl` with the body of each request,
+/// and `certificate.json` with the digest of each: goldens for the tests of your own repository. The same session
+/// always gives the same bytes. With --check nothing is written; files that differ are listed. Exit status 1 if any
+/// differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// The folder to write to; made if it is not there.
+    /// The folder to write to; created if it does not exist.
     #[arg(long, short = 'o', value_name = "DIR")]
     output: PathBuf,
-    /// Replaces files that are there already.
+    /// Replace files that exist.
     #[arg(long)]
     force: bool,
-    /// Compares the files that are there with what the Session gives now.
+    /// Compare the existing files; write nothing.
     #[arg(long, conflicts_with = "force")]
     check: bool,
 }

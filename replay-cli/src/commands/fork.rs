@@ -17,21 +17,20 @@ use std::path::{Path, PathBuf};
 
 /// Branch a session at any event (no copy).
 ///
-/// The fork reads what lies before its cut from its parent: history, baseline and Context Snapshot are the parent's at
-/// the cut. Pending inputs, open calls, staged reverts, usage and permission replies are not inherited. Works on own and
-/// on imported Sessions.
+/// The fork starts with the messages and the system prompt that the session had at that event. Waiting inputs,
+/// unfinished calls, a staged revert, usage and permissions are not inherited. Works with imported sessions too.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Fork right after event EVENT (and what was written together with it); without this and --before, at the end.
+    /// Fork right after EVENT (and the events written with it); default: at the end.
     #[arg(long, value_name = "EVENT", conflicts_with = "before")]
     at: Option<u64>,
-    /// Fork before the message that holds event EVENT, or before the N-th user message (turn:N).
+    /// Fork before the message that contains EVENT, or before user message N (turn:N).
     #[arg(long, value_name = "EVENT|turn:N")]
     before: Option<MessageRef>,
-    /// Let the fork work in DIR, which may be another project.
+    /// Directory of the fork; may be another project.
     #[arg(long, value_name = "DIR")]
     directory: Option<PathBuf>,
 }

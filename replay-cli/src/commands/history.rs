@@ -9,9 +9,10 @@ use crate::style::counted;
 use annals_projections::ToJson;
 use std::io::Write;
 
-/// Shows what the model would see next: the messages chosen after compaction and epoch cuts, whole.
+/// Show the messages that the next request would carry.
 ///
-/// The Baseline System Context, which stands before them in every request, is shown by `context`.
+/// Messages that a compaction replaced or a revert undid are left out (`annals transcript` shows them). The system
+/// prompt, which precedes them in every request, is shown by `annals context`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

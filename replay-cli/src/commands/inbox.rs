@@ -12,23 +12,24 @@ use annals_inspect::timeline::one_line;
 use serde_json::json;
 use std::io::Write;
 
-/// List the inputs that wait in a session, withdraw one, or change when it joins.
+/// List the inputs that wait in a session, or change one.
 ///
-/// An input waits while the session is busy or after a run that failed. A steer joins at the next request to the model; a
-/// queued one when everything before it is answered. Nothing runs because of this command: `annals run -s SESSION` does.
+/// An input waits while the session is busy, or after a run that failed. A steer is sent with the next request to the
+/// model; a queued input when everything before it is answered. This command runs nothing; `annals run -s SESSION`
+/// answers waiting inputs.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what"))]
 pub struct Args {
-    /// The session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Take INPUT back; its id stays used.
+    /// Withdraw INPUT; its id stays used.
     #[arg(long, value_name = "INPUT", group = "what")]
     withdraw: Option<String>,
-    /// Let INPUT join at the next request.
+    /// Send INPUT with the next request.
     #[arg(long, value_name = "INPUT", group = "what")]
     steer: Option<String>,
-    /// Let INPUT join when everything before it is answered.
+    /// Send INPUT when everything before it is answered.
     #[arg(long, value_name = "INPUT", group = "what")]
     queue: Option<String>,
 }
@@ -53,7 +54,7 @@ async fn change(
     delivery: Option<Delivery>,
 ) -> Result<Verdict, CliError> {
     let (reader, id) = cli.change(&args.session).await?;
-    let files = editing::captured_files(reader.store().clone());
+    let files = editing::captured_files(reader.folder().clone());
     let session = editing::editor(&reader, id, cli.style.now, files).await?;
     let input = InputId::from(input);
     let said = match delivery {

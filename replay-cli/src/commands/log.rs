@@ -14,23 +14,23 @@ use annals_store::{Followed, Scope};
 use futures_util::StreamExt;
 use std::io::Write;
 
-/// Lists the events of a Session in brief, oldest first.
+/// List the events of a session, oldest first.
 ///
-/// Facts that landed together share one Batch, which a line on the left joins. `show` shows an event whole.
+/// Events that were written together are joined by a line on the left. `annals show EVENT` shows one in full.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// From this event on.
-    #[arg(long, value_name = "SEQ", default_value_t = 0)]
+    /// Start at EVENT.
+    #[arg(long, value_name = "EVENT", default_value_t = 0)]
     from: u64,
-    /// Only the last so many.
+    /// Show the last COUNT events only.
     #[arg(long, short = 'n', value_name = "COUNT")]
     last: Option<u64>,
-    /// Only events of these kinds (`tool.called`), or of all kinds under a name (`tool`); may be repeated.
+    /// Only events of KIND (`tool.called`), or of a group (`tool`); may be repeated.
     #[arg(long = "kind", short = 'k', value_name = "KIND", value_parser = kind)]
     kinds: Vec<String>,
-    /// Goes on with what is appended, until interrupted.
+    /// Continue with new events until interrupted.
     #[arg(long, short = 'f', conflicts_with = "at")]
     follow: bool,
 }

@@ -16,15 +16,16 @@ use std::io::Write;
 /// What stands before what is said below a name.
 const BELOW: &str = "      ";
 
-/// Lists the models that can be used, with their limits and prices.
+/// List the models that can be used, with limits and prices.
 ///
-/// Providers whose key is missing are named with what to set. `annals config` adds models and providers.
+/// For a provider without a key, shows which variable to set. To add models and providers, edit the configuration
+/// (see annals config).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Shows only models whose name or title holds WORD.
+    /// Only models whose name or title contains WORD.
     #[arg(value_name = "WORD")]
     word: Option<String>,
-    /// Shows also models whose provider's key is missing.
+    /// Include models whose provider has no key.
     #[arg(long)]
     all: bool,
 }

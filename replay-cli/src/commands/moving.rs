@@ -17,22 +17,22 @@ use std::path::{Path, PathBuf};
 
 /// Move a session to another directory.
 ///
-/// Between two worktrees of one git repository the uncommitted changes below the session's directory come along: they are
-/// applied in DIR, then discarded where they were. Otherwise files stay where they are, and the session continues in DIR with
-/// a complete system prompt. A directory that is gone can be left; another project cannot be entered (`annals fork
-/// --directory` branches into one).
+/// Between two worktrees of one git repository the uncommitted changes below the session's directory move too: they
+/// are applied in DIR, then discarded in the old directory. Otherwise no file changes. The next request gets a new
+/// system prompt for DIR. The old directory may be gone. DIR must not be another project; to continue in one, use
+/// `annals fork --directory`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Where it works from now on.
+    /// The new directory.
     #[arg(value_name = "DIR")]
     directory: PathBuf,
-    /// Leave uncommitted changes where they are.
+    /// Do not move uncommitted changes.
     #[arg(long)]
     without_changes: bool,
-    /// Show what would be moved, and change nothing.
+    /// Show what would move; change nothing.
     #[arg(long)]
     dry_run: bool,
 }
@@ -59,10 +59,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     };
     // What a dry run captures is gone with it.
     let scratch = args.dry_run.then(tempfile::tempdir).transpose()?;
-    let folder = scratch.as_ref().map_or_else(|| reader.store().clone(), |scratch| scratch.path().to_owned());
+    let folder = scratch.as_ref().map_or_else(|| reader.folder().clone(), |scratch| scratch.path().into());
     let _lease = match args.dry_run {
         true => None,
-        false => Some(Lease::take(&reader.store().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
+        false => Some(Lease::take(&reader.folder().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
     };
     let session = editing::editor(&reader, id, cli.style.now, editing::files_captured_in(folder)).await?;
     let location = Location { directory: directory.clone(), workspace: None };

@@ -9,18 +9,18 @@ use annals_core::event::{MessagePinned, MessageUnpinned};
 use annals_projections::Body;
 use annals_store::OpenMode;
 
-/// Pin a message: every compaction keeps it verbatim.
+/// Pin a message: compactions keep it word for word.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Any event of the message, as `replay` shows it; or turn:N for the N-th user message.
+    /// An event of the message (see annals replay), or turn:N for user message N.
     #[arg(value_name = "EVENT")]
     message: MessageRef,
 }
 
-/// Unpin a message: the next compaction may summarise it.
+/// Unpin a message: compactions may summarise it.
 #[derive(Clone, Debug, clap::Args)]
 pub struct UnpinArgs {
     #[command(flatten)]

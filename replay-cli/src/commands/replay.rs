@@ -21,19 +21,19 @@ use std::time::Duration;
 
 /// Show a session as a readable timeline (verified).
 ///
-/// SESSION may be a file: what OpenCode, Codex CLI or Claude Code left on disk, or an export. It is read into memory;
-/// nothing is created. Exit status 1 if the log is damaged.
+/// SESSION may be a file: a session of OpenCode, Codex CLI or Claude Code, or an export. Nothing is written. Exit
+/// status 1 if the log is damaged.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Show everything in full: results, reasoning, context, summaries.
+    /// Show results, reasoning, context and summaries in full.
     #[arg(long)]
     full: bool,
-    /// Walks through it event by event: arrow keys or space, q to leave.
+    /// Step through the events with the arrow keys; q quits.
     #[arg(long, conflicts_with_all = ["full", "speed"])]
     step: bool,
-    /// Plays it, N times as fast as it happened (10 if N is left out); long pauses are shortened.
+    /// Play it N times as fast as it happened (default 10); pauses are at most 2 seconds.
     #[arg(long, value_name = "N", num_args = 0..=1, default_missing_value = "10", value_parser = speed)]
     speed: Option<f64>,
 }

@@ -13,21 +13,21 @@ use annals_projections::{Block, Request, RequestMark, Requests, Role, Span, rebu
 use serde_json::{Value, json};
 use std::io::Write;
 
-/// Lists the requests of a Session, or rebuilds one from the log, with the origin of every part.
+/// List the requests of a session, or rebuild one from the log.
 ///
-/// What is shown is what the model received: rebuilt from the log alone, and proved by the digest that was recorded
-/// before it was sent. Exit status 1 if one does not match.
+/// A rebuilt request shows what the model received, with the event that each part came from. Its digest is compared
+/// with the one that was recorded before it was sent. Exit status 1 if they differ.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Rebuilds the N-th request, counted from 1.
+    /// Rebuild request N (the first is 1).
     #[arg(long, short = 's', value_name = "N")]
     step: Option<usize>,
-    /// Rebuilds every request of the list and compares its digest.
+    /// Rebuild every request and compare its digest.
     #[arg(long, conflicts_with = "step")]
     prove: bool,
-    /// Writes the bytes that were sent for the request of --step, encoded again, and nothing else.
+    /// Print the exact bytes that were sent for the request of --step.
     #[arg(long, requires = "step")]
     wire: bool,
 }

@@ -16,21 +16,20 @@ use annals_runtime::Session;
 use std::io::{self, IsTerminal, Write};
 use std::sync::Arc;
 
-/// Run a recorded session again in a fork, and show where the answers differ.
+/// Run a recorded session again in a fork, and compare the answers.
 ///
-/// What a person did after that point is done again: inputs are given, models and agents switched, compactions asked for.
-/// Tools run for real, under the permission rules, and context is what it is now; with --recorded, and with --replay,
-/// nothing runs and nothing is looked at: calls give their recorded results, and each boundary finds the context that was
-/// recorded there. Exit status 1 if anything differs.
+/// Repeats what the user did: prompts, switches of model and agent, compactions. Tools run for real, under the
+/// permission rules, in the directory as it is now. With --recorded or --replay no tool runs: calls return their
+/// recorded results, and the context is the recorded one. Exit status 1 if anything differs.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// From the first user message at SEQ or later; from the first one without it.
-    #[arg(long, value_name = "SEQ")]
+    /// Start at the first user message at EVENT or later (default: the first one).
+    #[arg(long, value_name = "EVENT")]
     from: Option<u64>,
-    /// Runs no tool and looks at nothing: results and context are as recorded.
+    /// Run no tool; use the recorded results and the recorded context.
     #[arg(long)]
     recorded: bool,
     #[command(flatten)]

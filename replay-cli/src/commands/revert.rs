@@ -18,32 +18,30 @@ use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, SessionEditor};
 use annals_store::Head;
 use std::io::Write;
 
-/// Undo a message and all that follows it: first staged, then committed or cleared.
+/// Undo a message and everything after it, files included.
 ///
-/// Staging shows what goes and changes no view of the model. While it is staged, `--clear` drops it, `--to` moves it,
-/// and `--commit`, or a new prompt, carries it out: the messages leave the history, the transcript keeps them, marked,
-/// and usage stays.
+/// --to stages an undo: it shows what will be removed and restores the files that the undone steps changed. --commit
+/// applies it, and so does a new prompt: the model no longer sees the messages, and `annals transcript` marks them as
+/// undone. --clear drops it and brings the files back. Usage is kept.
 ///
-/// Files that the undone steps changed are put back when it is staged, after the diff was shown, where a host of this store
-/// captured them in a git worktree; `--clear` brings them back. With `--talk`, and where nothing was captured, they stay
-/// as they are, and it says why.
+/// Files can be restored where this store captured them in a git worktree; otherwise, and with --talk, they stay as
+/// they are, and the reason is shown.
 #[derive(Clone, Debug, clap::Args)]
 #[command(group = clap::ArgGroup::new("what").required(true))]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: String,
-    /// Stage the undoing of the message that holds event EVENT, or of the N-th user message (turn:N), and of all that
-    /// follows it.
+    /// Stage an undo of the message that contains EVENT, or of user message N (turn:N), and everything after it.
     #[arg(long, value_name = "EVENT|turn:N", group = "what")]
     to: Option<MessageRef>,
-    /// Drop what is staged, and restore the files as they were before it.
+    /// Drop the staged undo and bring the files back.
     #[arg(long, group = "what")]
     clear: bool,
-    /// Apply what is staged.
+    /// Apply the staged undo.
     #[arg(long, group = "what")]
     commit: bool,
-    /// Undo the conversation only; leave files as they are.
+    /// Undo the conversation only; do not restore files.
     #[arg(long, requires = "to")]
     talk: bool,
 }
@@ -86,7 +84,7 @@ enum Files {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, named) = cli.change(&args.session).await?;
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
-    let files = editing::captured_files(reader.store().clone());
+    let files = editing::captured_files(reader.folder().clone());
     let editor = editing::editor(&reader, session, cli.style.now, files).await?;
     let mut place = Place::of(reader, editor).await?;
     let changes = match args.to {

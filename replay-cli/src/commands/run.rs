@@ -16,24 +16,24 @@ use annals_tools::attachment;
 use std::io::{IsTerminal, Read, Write};
 use std::path::{Path, PathBuf};
 
-/// Send a prompt to a model with tools for this directory, and show its answer.
+/// Send a prompt to a model with tools, and show the answer.
 ///
-/// On a terminal the answer streams, tools are shown as they run, and permissions are asked for. Otherwise stdout holds
-/// the answer alone, and questions are rejected unless --yes or a rule allows. Ctrl-C interrupts the turn and keeps the
-/// Session; a second one leaves at once. Everything is in the log: `annals replay @last` shows it again. Exit status 0
-/// for an answer, 1 for none, 2 for wrong use.
+/// The tools work in this directory. On a terminal the answer streams, tools are shown as they run, and each change
+/// asks for permission. Otherwise stdout gets the answer alone, and what no rule allows is rejected (--yes allows
+/// it). Ctrl-C interrupts the turn; a second Ctrl-C exits. The session is stored: `annals run -c` continues it,
+/// `annals replay` shows it. Exit status 0 for an answer, 1 for none, 2 for wrong use.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The prompt; `-` is replaced by stdin, which is otherwise appended.
+    /// The prompt. Piped stdin is appended, or replaces a word that is `-`.
     #[arg(value_name = "PROMPT")]
     prompt: Vec<String>,
-    /// Continue the last session of this directory; without a prompt, what was interrupted in it.
+    /// Continue the last session of this directory; without a prompt, resume what was interrupted.
     #[arg(long = "continue", short = 'c', conflicts_with = "session")]
     go_on: bool,
-    /// Continue this session: its id, the beginning of it, words of its title, or @last.
+    /// Continue this session: its id, the start of the id, words of its title, or @last.
     #[arg(long, short = 's', value_name = "SESSION")]
     session: Option<String>,
-    /// Attach a file to the prompt: text, an image, a PDF or a sound. May be repeated.
+    /// Attach a file to the prompt: text, an image, a PDF or audio; may be repeated.
     #[arg(long = "file", short = 'f', value_name = "PATH")]
     files: Vec<PathBuf>,
     #[command(flatten)]
@@ -43,25 +43,25 @@ pub struct Args {
 /// What a run works with.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct With {
-    /// Work in DIR instead of the current directory; a session that worked elsewhere continues there.
+    /// Work in DIR instead of the current directory; a session from elsewhere continues there.
     #[arg(long, value_name = "DIR")]
     pub directory: Option<PathBuf>,
-    /// The agent.
+    /// Use this agent.
     #[arg(long, value_name = "AGENT")]
     pub agent: Option<String>,
-    /// The model, as `annals models` names it.
+    /// Use this model (see annals models).
     #[arg(long, short = 'm', value_name = "MODEL")]
     pub model: Option<String>,
-    /// Records every answer of the model in DIR, for --replay.
+    /// Record every answer of the model in DIR.
     #[arg(long, value_name = "DIR")]
     pub record: Option<PathBuf>,
-    /// Takes every answer from DIR, where --record put it: no network, no key.
+    /// Use the answers that --record stored in DIR: no network, no key.
     #[arg(long, value_name = "DIR", conflicts_with = "record")]
     pub replay: Option<PathBuf>,
-    /// Allows whatever no rule denies.
+    /// Allow everything that no rule denies.
     #[arg(long, short = 'y')]
     pub yes: bool,
-    /// Rejects whatever no rule allows, without asking.
+    /// Reject everything that no rule allows, without asking.
     #[arg(long, conflicts_with = "yes")]
     pub deny: bool,
 }

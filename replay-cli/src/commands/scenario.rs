@@ -12,8 +12,8 @@ use std::path::{Path, PathBuf};
 
 /// Run, create or record scenario files.
 ///
-/// A scenario says what the world looks like, what the user, the model and the tools do, and what must then be true. It
-/// plays through the real runtime and store. See fixtures/scenarios/FORMAT.md.
+/// A scenario is a session as a JSON file: the environment, what the user, the model and the tools do, and what must
+/// be true afterwards. It runs through the real runtime and store. fixtures/scenarios/FORMAT.md describes the format.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
@@ -22,35 +22,36 @@ pub struct Args {
 
 #[derive(Clone, Debug, Subcommand)]
 enum What {
-    /// Plays scenarios. Exit status 1 if an expectation does not hold, 2 if a file is no scenario (nothing is run then).
+    /// Run scenario files.
     ///
-    /// Each file gets a fresh store: a temporary one, or --store DIR (with several files, a folder in it for each).
+    /// Each file gets a new store: a temporary one, or --store DIR (with several files, one folder in DIR for each).
+    /// Exit status 1 if an expectation fails, 2 if a file is not a scenario (then nothing runs).
     Run {
-        /// The files.
+        /// Scenario files.
         #[arg(value_name = "FILE", required = true)]
         files: Vec<PathBuf>,
-        /// Writes everything that came of it to FILE, as JSON.
+        /// Write all results to FILE, as JSON.
         #[arg(long, value_name = "FILE")]
         report: Option<PathBuf>,
-        /// Where the log is kept.
+        /// Where to store the log.
         #[arg(long, value_enum, default_value = "sled")]
         backend: Kind,
-        /// Keeps the temporary stores, and says where they are.
+        /// Keep the temporary stores and show where they are.
         #[arg(long)]
         keep: bool,
     },
-    /// Begins a scenario: a commented example that holds.
+    /// Create a scenario: a commented example that passes.
     New {
-        /// The file to make; stdout if it is left out.
+        /// The file to create (default: stdout).
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },
-    /// Records a Session as a scenario that makes the same facts happen and expects its present views.
+    /// Record a session as a scenario that repeats its events and expects its views.
     Record {
-        /// The Session.
+        /// The session: its id, the start or end of the id, words of its title, or @last.
         #[arg(value_name = "SESSION", default_value = "@last")]
         session: String,
-        /// The file to make; stdout if it is left out.
+        /// The file to create (default: stdout).
         #[arg(value_name = "FILE")]
         file: Option<PathBuf>,
     },

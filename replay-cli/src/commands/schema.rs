@@ -7,9 +7,10 @@ use crate::schema::{VIEWS, named};
 use annals_core::Kind;
 use std::io::Write;
 
-/// Prints the JSON Schema of a view (`history`), of a kind of event (`tool.called`), or of all views (`all`).
+/// Print the JSON Schema of a view or of a kind of event.
 ///
-/// Without NAME, lists the names.
+/// NAME is a view (`history`), a kind of event (`tool.called`), or `all` for all views. Without NAME, lists the
+/// names.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// A view, a kind of event, or `all`.

@@ -13,21 +13,22 @@ use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
 use std::io::Write;
 
-/// Search prompts, answers, tool calls and context of all sessions, newest first.
+/// Search the text of all sessions, newest first.
 ///
-/// Capital letters count only if TEXT has some. Exit status 1 if nothing is found.
+/// Searches prompts, answers, reasoning, tool calls, results, system prompts and context updates. Case matters only
+/// if TEXT has capital letters. Exit status 1 if there is no match.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// What to look for.
+    /// The text to search for.
     #[arg(value_name = "TEXT")]
     text: String,
-    /// Only in this Session.
+    /// Search this session only.
     #[arg(long, value_name = "SESSION")]
     session: Option<String>,
-    /// Only in what these wrote; may be repeated.
+    /// Search only what WHO wrote; may be repeated.
     #[arg(long, value_enum, value_name = "WHO")]
     by: Vec<By>,
-    /// Limit to COUNT places.
+    /// Show at most COUNT matches.
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<u64>,
 }
@@ -35,13 +36,13 @@ pub struct Args {
 /// Who wrote a text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum By {
-    /// The user: inputs, shell commands, feedback.
+    /// Prompts, shell commands, feedback.
     User,
-    /// The model: texts, reasoning, calls.
+    /// Answers, reasoning, tool calls.
     Model,
-    /// A tool: results and errors.
+    /// Results and errors of tools.
     Tool,
-    /// The runtime: System Context, summaries, titles.
+    /// System prompts, context updates, summaries, titles.
     Context,
 }
 

@@ -14,32 +14,31 @@ use std::io::Write;
 
 /// List the sessions of the store, newest first.
 ///
-/// WORDS keeps those whose title holds all of them. An id may be shortened wherever a Session is named, as long as it
-/// stays the only one; the ids shown here are short enough to copy.
+/// Wherever a command takes a session, the start of its id is enough, as shown here.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// Only Sessions whose titles hold all of these.
+    /// Only sessions whose titles contain all of these words.
     #[arg(value_name = "WORDS")]
     words: Vec<String>,
-    /// Only Sessions that this agent recorded (opencode, codex, claude-code), or whose agent has this name.
+    /// Only sessions of this agent (opencode, codex, claude-code, or the name of an agent).
     #[arg(long, value_name = "NAME")]
     agent: Option<String>,
-    /// Only Sessions whose model's name holds this.
+    /// Only sessions whose model name contains TEXT.
     #[arg(long, value_name = "TEXT")]
     model: Option<String>,
-    /// Only Sessions that work in this directory or below it.
+    /// Only sessions that work in DIR or below it.
     #[arg(long, value_name = "DIR")]
     directory: Option<String>,
-    /// In which order.
+    /// Sort by this.
     #[arg(long, value_enum, default_value = "updated")]
     sort: Sort,
     /// Reverse the order.
     #[arg(long)]
     reverse: bool,
-    /// Limit to COUNT.
+    /// Show at most COUNT sessions.
     #[arg(long, short = 'n', value_name = "COUNT")]
     limit: Option<usize>,
-    /// Include sessions that another session started (sub-agents).
+    /// Include sub-agents (sessions that another session started).
     #[arg(long)]
     children: bool,
 }
@@ -47,7 +46,7 @@ pub struct Args {
 /// An order of Sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Sort {
-    /// Last changed first.
+    /// Most recently changed first.
     Updated,
     /// Newest first.
     Created,
@@ -55,9 +54,9 @@ enum Sort {
     Title,
     /// Most expensive first.
     Cost,
-    /// The most turns first.
+    /// Most turns first.
     Turns,
-    /// The most events first.
+    /// Most events first.
     Events,
 }
 

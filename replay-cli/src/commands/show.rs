@@ -11,7 +11,7 @@ use annals_projections::ToJson;
 use serde_json::Value;
 use std::io::Write;
 
-/// Show one event in full: every field, every text, and the batch that it was written in.
+/// Show one event in full: every field, every text, and its digest.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     /// The session (default: @last), then the event number.

@@ -9,15 +9,15 @@ use annals_projections::{ToJson, Transcript};
 use serde_json::Value;
 use std::io::Write;
 
-/// Shows every message that a person was ever shown, in order and whole, undone ones included.
+/// Show every message that the user was shown, undone ones included.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Without what a revert undid.
+    /// Leave out what a revert undid.
     #[arg(long)]
     standing: bool,
-    /// Only the last so many messages.
+    /// Show the last COUNT messages only.
     #[arg(long, short = 'n', value_name = "COUNT")]
     last: Option<usize>,
 }

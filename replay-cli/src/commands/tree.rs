@@ -14,12 +14,11 @@ use std::io::Write;
 
 /// Show forks and sub-agents as a tree.
 ///
-/// With SESSION, the whole tree that it stands in, from its oldest ancestor on; the Session itself is marked. Without,
-/// every tree of the store that has more than one Session. A fork stands under the Session that wrote what lies before
-/// its cut.
+/// With SESSION, show the tree that contains it, and mark it. Without, show every tree of more than one session. A
+/// fork is shown below the session that it was forked from.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session: its id, the beginning (or the end) of it, words of its title, or @last.
+    /// The session: its id, the start or end of the id, words of its title, or @last.
     #[arg(value_name = "SESSION")]
     session: Option<String>,
 }

@@ -12,11 +12,11 @@ use annals_projections::{Projection, ToJson, Unpriced, UsageTotals};
 use std::collections::BTreeMap;
 use std::io::Write;
 
-/// Show what a session used and what it cost, in all and by model.
+/// Show tokens and cost of a session, by model.
 ///
-/// Every attempt that reported usage counts, failed and undone ones included. A cost that the agent did not record is
-/// estimated from the list prices of `annals models` and marked `~`; one whose price nobody knows is `-`. With --json,
-/// `cost` is what the agent recorded, and `unpriced` counts the attempts without a recorded cost.
+/// Failed and undone attempts count too. A cost that was not recorded is estimated from the prices of `annals models`
+/// and marked `~`; `-` means that no price is known. With --json, `cost` is the recorded cost, and `unpriced` counts
+/// the attempts without one.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]

@@ -17,22 +17,22 @@ use std::path::Path;
 /// How many anomalies are listed.
 const ANOMALIES: usize = 3;
 
-/// Proves that nothing was altered: every digest, every link of the chain, every blob.
+/// Verify that nothing was altered: digests, chain, blobs.
 ///
-/// Without WHAT, the whole store. Whoever could rewrite the log could also compute new digests: compare with a head
-/// digest that you kept elsewhere (--head), or with a signed one.
+/// Without WHAT, verifies the whole store. Someone who can rewrite the log can also compute new digests: to exclude
+/// that, compare with a head digest that you kept elsewhere (--head).
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// A Session, or an exported FILE; the whole store if it is left out.
+    /// A session, or an exported file (default: the whole store).
     #[arg(value_name = "WHAT")]
     what: Option<String>,
-    /// A digest that was kept elsewhere: it must be that of a Batch.
+    /// A digest that you kept elsewhere; fail if the log does not contain it.
     #[arg(long, value_name = "DIGEST", requires = "what")]
     head: Option<Digest>,
-    /// Also rebuild every request from the log and compare its digest. A log without requests fails.
+    /// Also rebuild every request and compare its digest; fail if there is none.
     #[arg(long)]
     requests: bool,
-    /// Also encodes each of them again and compares the bytes that were sent.
+    /// Also encode every request again and compare the bytes that were sent.
     #[arg(long, requires = "requests")]
     wire: bool,
 }
@@ -309,7 +309,7 @@ fn draw(
     }
     match (report.kept, head) {
         (Some(Kept::Head), _) => {
-            writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?
+            writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?;
         }
         (Some(Kept::Before(seq)), _) => {
             writeln!(out, "  the digest that you kept is the head before event {seq}; the session has grown since")?;

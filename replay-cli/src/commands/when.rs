@@ -7,16 +7,16 @@ use crate::layout::Sheet;
 use annals_inspect::{SessionAt, when};
 use std::io::Write;
 
-/// Shows when the model knew something: when a text entered its view, through what, and when and by what it left.
+/// Show when a text entered and left what the model sees.
 ///
-/// Exit status 1 when the text was never in the model's view.
+/// Exit status 1 if the text was never in the model's view.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// The Session (default: @last), then the exact text.
+    /// The session (default: @last), then the exact text.
     #[arg(value_name = "[SESSION] TEXT", num_args = 1..=2, required = true)]
     session_and_text: Vec<String>,
-    /// Show the state right after event SEQ.
-    #[arg(long, value_name = "SEQ")]
+    /// Show the state right after EVENT (and the events written with it).
+    #[arg(long, value_name = "EVENT")]
     at: Option<u64>,
 }
 

@@ -7,22 +7,22 @@ use crate::layout::Sheet;
 use annals_inspect::{SessionAt, why};
 use std::io::Write;
 
-/// Show where each part of a request came from: every span, and the event that put it there.
+/// Show which event put each part of a request there.
 ///
-/// Each span (of system text, messages, tools) is shown with its event and time, its Context Source, the turn, who acted,
-/// and since which request it stands there. The request of an imported Session, which was not recorded, is rebuilt from
-/// the views before its answer. Exit status 1 when a TEXT was named and the request does not hold it.
+/// Each part (of system prompt, messages, tools) is shown with its event, time, context source, turn and author, and
+/// the first request that contained it. The requests of imported sessions were not recorded; they are rebuilt from
+/// the views before each answer. Exit status 1 if the request does not contain TEXT.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(flatten)]
     target: Target,
-    /// Only the spans that hold this text, exactly.
+    /// Only the parts that contain exactly this text.
     #[arg(value_name = "TEXT")]
     text: Option<String>,
-    /// The request, from 1, as `annals cache` numbers them; the newest of a turn otherwise.
+    /// The request, numbered as in `annals cache` (default: the newest).
     #[arg(long, value_name = "N")]
     step: Option<u64>,
-    /// Shows every text whole.
+    /// Show every text in full.
     #[arg(long)]
     full: bool,
 }

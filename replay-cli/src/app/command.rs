@@ -1,0 +1,150 @@
+//! The commands: which there are, and how each is run.
+
+use super::App;
+use crate::command_context::CommandContext;
+use crate::commands;
+use crate::error::{CliError, Verdict};
+use clap::Subcommand;
+use std::io::Write;
+
+/// A command and its arguments, in the order of the help.
+#[derive(Clone, Debug, Subcommand)]
+pub(super) enum Command {
+    Run(commands::run::Args),
+    Chat(commands::chat::Args),
+    Models(commands::models::Args),
+    Config(commands::config::Args),
+    Import(commands::import::Args),
+    Sessions(commands::sessions::Args),
+    Search(commands::search::Args),
+    Replay(commands::replay::Args),
+    Transcript(commands::transcript::Args),
+    Log(commands::log::Args),
+    Show(commands::show::Args),
+    Tree(commands::tree::Args),
+    Usage(commands::usage::Args),
+    History(commands::history::Args),
+    Context(commands::context::Args),
+    Requests(commands::requests::Args),
+    Why(commands::why::Args),
+    When(commands::when::Args),
+    Diff(commands::diff::Args),
+    Cache(commands::cache::Args),
+    Compactions(commands::compactions::Args),
+    Bisect(commands::bisect::Args),
+    Fork(commands::fork::Args),
+    Revert(commands::revert::Args),
+    Move(commands::moving::Args),
+    Inbox(commands::inbox::Args),
+    Pin(commands::pin::Args),
+    Unpin(commands::pin::UnpinArgs),
+    Verify(commands::verify::Args),
+    Export(commands::export::Args),
+    Doctor(commands::doctor::Args),
+    Rerun(commands::rerun::Args),
+    Scenario(commands::scenario::Args),
+    Fixture(commands::fixture::Args),
+    Certify(commands::certify::Args),
+    Schema(commands::schema::Args),
+    Completions(commands::completions::Args),
+}
+
+impl Command {
+    /// Whether a long answer is shown in a pager.
+    pub(super) fn is_paged(&self) -> bool {
+        match self {
+            Self::Replay(args) => !args.is_live(),
+            Self::Log(args) => !args.is_live(),
+            Self::Sessions(_)
+            | Self::Tree(_)
+            | Self::Search(_)
+            | Self::Show(_)
+            | Self::History(_)
+            | Self::Transcript(_)
+            | Self::Context(_)
+            | Self::Requests(_)
+            | Self::Diff(_)
+            | Self::Compactions(_)
+            | Self::Schema(_)
+            | Self::Why(_)
+            | Self::When(_)
+            | Self::Config(_)
+            | Self::Models(_)
+            | Self::Cache(_) => true,
+            Self::Usage(_)
+            | Self::Bisect(_)
+            | Self::Fixture(_)
+            | Self::Certify(_)
+            | Self::Import(_)
+            | Self::Export(_)
+            | Self::Verify(_)
+            | Self::Doctor(_)
+            | Self::Completions(_)
+            | Self::Fork(_)
+            | Self::Move(_)
+            | Self::Inbox(_)
+            | Self::Revert(_)
+            | Self::Pin(_)
+            | Self::Unpin(_)
+            | Self::Scenario(_)
+            | Self::Run(_)
+            | Self::Chat(_)
+            | Self::Rerun(_) => false,
+        }
+    }
+
+    /// Whether the answer is data whose exact bytes matter, or a program for a shell.
+    pub(super) fn gives_bytes(&self) -> bool {
+        match self {
+            Self::Export(_) | Self::Completions(_) => true,
+            Self::Requests(args) => args.gives_bytes(),
+            _ => false,
+        }
+    }
+
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// When the command gives no answer.
+    pub(super) async fn run(&self, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+        match self {
+            Self::Run(args) => commands::run::run(args, cli, out).await,
+            Self::Chat(args) => commands::chat::run(args, cli, out).await,
+            Self::Models(args) => commands::models::run(args, cli, out),
+            Self::Config(args) => commands::config::run(args, cli, out),
+            Self::Import(args) => commands::import::run(args, cli, out).await,
+            Self::Sessions(args) => commands::sessions::run(args, cli, out).await,
+            Self::Search(args) => commands::search::run(args, cli, out).await,
+            Self::Replay(args) => commands::replay::run(args, cli, out).await,
+            Self::Transcript(args) => commands::transcript::run(args, cli, out).await,
+            Self::Log(args) => commands::log::run(args, cli, out).await,
+            Self::Show(args) => commands::show::run(args, cli, out).await,
+            Self::Tree(args) => commands::tree::run(args, cli, out).await,
+            Self::Usage(args) => commands::usage::run(args, cli, out).await,
+            Self::History(args) => commands::history::run(args, cli, out).await,
+            Self::Context(args) => commands::context::run(args, cli, out).await,
+            Self::Requests(args) => commands::requests::run(args, cli, out).await,
+            Self::Why(args) => commands::why::run(args, cli, out).await,
+            Self::When(args) => commands::when::run(args, cli, out).await,
+            Self::Diff(args) => commands::diff::run(args, cli, out).await,
+            Self::Cache(args) => commands::cache::run(args, cli, out).await,
+            Self::Compactions(args) => commands::compactions::run(args, cli, out).await,
+            Self::Bisect(args) => commands::bisect::run(args, cli, out).await,
+            Self::Fork(args) => commands::fork::run(args, cli, out).await,
+            Self::Revert(args) => commands::revert::run(args, cli, out).await,
+            Self::Move(args) => commands::moving::run(args, cli, out).await,
+            Self::Inbox(args) => commands::inbox::run(args, cli, out).await,
+            Self::Pin(args) => commands::pin::run(args, cli).await,
+            Self::Unpin(args) => commands::pin::run_unpin(args, cli).await,
+            Self::Verify(args) => commands::verify::run(args, cli, out).await,
+            Self::Export(args) => commands::export::run(args, cli, out).await,
+            Self::Doctor(args) => commands::doctor::run(args, cli, out).await,
+            Self::Rerun(args) => commands::rerun::run(args, cli, out).await,
+            Self::Scenario(args) => commands::scenario::run(args, cli, out).await,
+            Self::Fixture(args) => commands::fixture::run(args, cli, out).await,
+            Self::Certify(args) => commands::certify::run(args, cli, out).await,
+            Self::Schema(args) => commands::schema::run(args, cli, out),
+            Self::Completions(args) => commands::completions::run::<App>(args, out),
+        }
+    }
+}
