@@ -6,6 +6,7 @@ pub mod bus;
 pub mod context;
 mod coordinator;
 mod drain;
+mod editing;
 mod guarded;
 mod lane;
 pub mod outcome;
@@ -24,11 +25,12 @@ mod turn;
 pub mod worktree;
 
 pub use annals_store::Boxed;
+pub use editing::{EditorPorts, FilesAt};
 pub use outcome::{Admitted, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, EditorPorts, Extent, FilesAt, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan,
-    Session, SessionEditor, fork_title, local_fork,
+    BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, SessionEditor,
+    fork_title, local_fork,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

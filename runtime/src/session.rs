@@ -11,8 +11,7 @@ mod revert;
 mod selection;
 mod undo;
 
-pub(crate) use editor::EditorState;
-pub use editor::{EditorPorts, FilesAt, SessionEditor};
+pub use editor::SessionEditor;
 pub use fork::fork_title;
 pub use inbox::NewInput;
 pub use local::{Local, local_fork};

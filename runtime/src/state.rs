@@ -3,8 +3,8 @@
 use crate::background::Background;
 use crate::bus::Bus;
 use crate::coordinator::Coordinator;
+use crate::editing::EditorState;
 use crate::lane::Lane;
-use crate::session::EditorState;
 use crate::settings::{Ports, Settings};
 use crate::titles::Titles;
 use annals_core::SessionId;

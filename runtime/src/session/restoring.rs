@@ -14,7 +14,7 @@
 //! cannot pass.
 
 use super::SessionEditor;
-use super::editor::EditorState;
+use crate::editing::EditorState;
 use crate::lane::{Decision, Lane};
 use crate::outcome::interrupted;
 use crate::outcome::{LogError, Refusal};
