@@ -39,7 +39,7 @@ pub(crate) enum RunJob {
 
 /// Does what a busy period is for, until it is done or cancelled.
 pub(crate) trait JobRunner: Send + Sync {
-    /// One job of one Session. After a cancellation it puts away what is open and ends.
+    /// One job of one Session. After a cancellation it settles what is open and ends.
     fn work(self: Arc<Self>, session: SessionId, job: RunJob, cancel: Arc<Cancel>) -> Boxed<'static, RunResult>;
 }
 
@@ -57,7 +57,7 @@ struct Active {
 }
 
 struct Busy {
-    /// Tells this period from its successor.
+    /// Distinguishes this period from its successor.
     period: u64,
     job: RunJob,
     /// Something arrived: one more drain follows.
@@ -105,7 +105,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells a busy Session to stop, and forgets the wakes so far. Acknowledged at once; an idle Session is left alone.
+    /// Interrupts a busy Session and discards the wakes so far. Acknowledged at once; an idle Session is left alone.
     pub(crate) fn interrupt(&self, session: SessionId) {
         if let Some(busy) = self.active().busy.get_mut(&session).filter(|busy| !busy.stopping) {
             busy.stopping = true;
@@ -141,10 +141,10 @@ impl Coordinator {
         }
     }
 
-    /// Drops every busy period where it stands: nothing more is written.
+    /// Aborts every busy period: nothing more is written.
     pub(crate) async fn halt(&self) {
         for task in self.abort() {
-            // Aborting is what was asked for; a panic of the task was told already.
+            // Aborting is what was asked for; a panic of the task was reported already.
             let _: Result<(), JoinError> = task.await;
         }
     }
@@ -161,7 +161,7 @@ impl Coordinator {
         let (told, ended) = watch::channel(None);
         let cancel = Arc::new(Cancel::default());
         let (this, worker, stop) = (self.clone(), work.clone(), cancel.clone());
-        // The task waits for the lock that the caller holds until the period stands in the map.
+        // The task waits for the lock that the caller holds until the period is in the map.
         let task = tokio::spawn(async move { this.period(worker, session, period, job, stop, told).await });
         let busy = Busy { period, job, woken: false, stopping: false, cancel, ended: ended.clone(), task };
         active.busy.insert(session, busy);

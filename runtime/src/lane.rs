@@ -1,8 +1,8 @@
 //! The writer lane of one Session: read what is there, decide, append, fold what was committed
 //! (`docs/reference/turn.md#appending`).
 //!
-//! Whoever writes to a Session in this process goes through its lane, one at a time. Another process may still be
-//! faster; then what it wrote is folded and the decision is made again.
+//! Every write to a Session in this process goes through its lane, one at a time. Another process may still append first;
+//! then its events are folded and the decision is made again.
 
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
@@ -21,7 +21,7 @@ const PAGE: usize = 256;
 /// How often a Batch is appended again when the log does not know whether it was written.
 const ASKED_AGAIN: usize = 3;
 
-/// What somebody decided from a view: facts to append, if any, and what to tell the caller once they are durable.
+/// A decision from a view: events to append, if any, and the value to return once they are durable.
 #[derive(Debug)]
 pub(crate) struct Decision<T> {
     events: Vec<Event>,
@@ -29,7 +29,7 @@ pub(crate) struct Decision<T> {
 }
 
 impl<T> Decision<T> {
-    /// Facts that land together.
+    /// Events that are appended together.
     pub(crate) fn append(events: Vec<Event>, value: T) -> Self {
         Self { events, value }
     }
@@ -52,7 +52,7 @@ pub(crate) struct Lane {
     legality: Mutex<annals_core::Legality>,
 }
 
-/// What a lane has folded.
+/// The view that a lane has folded.
 #[derive(Default)]
 struct FoldedView {
     view: Arc<SessionView>,
@@ -81,17 +81,17 @@ impl Lane {
         }
     }
 
-    /// Whose lane it is.
+    /// The Session of this lane.
     pub(crate) fn session(&self) -> SessionId {
         self.session
     }
 
-    /// Where blobs are read.
+    /// Resolves blobs.
     pub(crate) fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         self.log.blobs()
     }
 
-    /// Everything up to now.
+    /// The view of everything up to now.
     ///
     /// # Errors
     /// When there is no such Session, or the log cannot be read.
@@ -101,7 +101,7 @@ impl Lane {
         Ok(loaded.view.clone())
     }
 
-    /// Decides from everything up to now and appends what was decided; when somebody was faster, decides again.
+    /// Decides from the present view and appends the decision; when another writer was faster, decides again.
     ///
     /// # Errors
     /// What `decide` gives, and whatever else the log refuses than a conflict.
@@ -119,7 +119,7 @@ impl Lane {
         }
     }
 
-    /// Appends facts that hold whatever was written meanwhile.
+    /// Appends events that are right whatever was appended meanwhile.
     ///
     /// # Errors
     /// See [`Lane::decide`].
@@ -147,13 +147,13 @@ impl Lane {
                 Err(error) => return Err(error.into()),
             }
         };
-        // What stands in the log is folded, not the draft: its large texts are blobs by now.
+        // The committed batch is folded, not the draft: its large texts are blobs by now.
         fold(view, committed.batch.records());
         self.bus.publish(&Notice::Committed(committed.batch));
         Ok(true)
     }
 
-    /// A runtime of this build appends nothing that breaks a rule of [`annals_core::legal`]: debug builds look.
+    /// Debug builds check that nothing is appended that breaks a rule of [`annals_core::legal`].
     #[cfg(debug_assertions)]
     async fn assert_legal(&self, draft: &Draft) -> Result<(), LogError> {
         let mut legality = self.legality.lock().await;
@@ -163,7 +163,7 @@ impl Lane {
             let before = legality.next();
             records.filter(|record| record.seq < draft.expected).for_each(|record| legality.apply(record.event));
             if legality.next() == before {
-                // Somebody was faster: the append finds out.
+                // Another writer was faster: the append will conflict.
                 return Ok(());
             }
         }
@@ -210,7 +210,7 @@ impl Lane {
         }
     }
 
-    /// What another writer committed is news to this process's listeners, too.
+    /// Publishes a batch that another writer committed.
     fn publish(&self, slice: Slice) {
         if slice.batch.session == self.session {
             self.bus.publish(&Notice::Committed(slice.batch));
@@ -218,7 +218,7 @@ impl Lane {
     }
 }
 
-/// Readers that hold the view keep theirs: it is copied only then.
+/// Folds records into the view, which is copied only if a reader still holds it.
 fn fold<'a>(view: &mut Arc<SessionView>, records: impl Iterator<Item = annals_core::Record<'a>>) {
     let view = Arc::make_mut(view);
     records.for_each(|record| view.apply(&record));

@@ -26,7 +26,7 @@ pub mod worktree;
 
 pub use annals_store::Boxed;
 pub use editing::{EditorPorts, FilesAt};
-pub use outcome::{Admitted, LogError, MissingItem, Outcome, Refusal, RunError};
+pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use runtime::NewSession;
 pub use session::{
     BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, SessionEditor,

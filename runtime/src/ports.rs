@@ -1,5 +1,5 @@
 //! The doors to the world: everything that the runtime does not decide itself comes in through these traits, and a
-//! scripted world stands behind the same ones (`ARCHITECTURE.md#invariants`).
+//! scripted world implements the same ones (`ARCHITECTURE.md#invariants`).
 
 mod clock;
 pub mod filesystem;

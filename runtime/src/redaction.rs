@@ -1,8 +1,8 @@
 //! Redaction: secrets become typed placeholders before anything of them reaches the log or a model
 //! (`docs/redaction.md`).
 //!
-//! It is applied at the doors where the world comes in, never to what a model wrote: the model sees the placeholder, and
-//! digests are of that. `docs/redaction.md` lists the doors.
+//! It is applied where text enters from outside, never to what a model wrote: the model sees the placeholder, and digests
+//! are of that. `docs/redaction.md` lists the places.
 //!
 //! ```
 //! use annals_runtime::redaction::Redactor;
@@ -42,10 +42,10 @@ use std::sync::{Arc, LazyLock};
 /// Values shorter than this are no secrets: they would be found everywhere.
 pub const SHORTEST: usize = 8;
 
-/// What was replaced may stand beside what now looks like a secret: so often it is looked at again.
+/// A replacement may make its neighbourhood look like a secret: the largest number of passes over a text.
 const ROUNDS: usize = 8;
 
-/// Knows secrets when it sees them. Its `Debug` form shows none.
+/// Finds and replaces secrets. Its `Debug` form shows none.
 #[derive(Clone)]
 pub struct Redactor {
     patterns: Vec<SecretPattern>,
@@ -91,7 +91,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// The same, knowing the values of variables: those that are called like a secret ([`is_secret_name`]) or stand in
+    /// The same, knowing the values of variables: those whose name is that of a secret ([`is_secret_name`]) or is in
     /// `secret`, without those in `public`.
     #[must_use]
     pub fn with_environment(
@@ -176,7 +176,7 @@ impl Redactor {
         redacted
     }
 
-    /// How often each kind of placeholder stands in a text.
+    /// Counts the placeholders in a text by kind.
     fn placeholders(&self, text: &str) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for after in text.split("[redacted:").skip(1) {
@@ -188,7 +188,7 @@ impl Redactor {
         counts
     }
 
-    /// Where secrets stand, in order and apart from each other, each with its kind.
+    /// The spans of secrets, in order and without overlaps, each with its kind.
     fn secrets(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, usize, &str)> = Vec::new();
         if let Some(literals) = &self.literals {
@@ -237,7 +237,7 @@ impl Redactor {
         worth
     }
 
-    /// Whether nothing but placeholders of ours stands there: those are not replaced again.
+    /// Whether a text consists of placeholders of ours: those are not replaced again.
     fn is_placeholders(&self, text: &str) -> bool {
         let Some(inner) = text.strip_prefix("[redacted:").and_then(|text| text.strip_suffix(']')) else { return false };
         self.kinds().any(|kind| kind == inner)
@@ -261,12 +261,12 @@ impl Redactor {
         }
     }
 
-    /// Makes the searches anew. The same values and patterns in another order find the same.
+    /// Rebuilds the searches. The order of values and patterns does not matter.
     fn index(&mut self) {
         self.values.sort_by(|(a, x), (b, y)| x.cmp(y).then(a.cmp(b)));
         // Of two variables with the same value, the first by name.
         self.values.dedup_by(|later, earlier| later.1 == earlier.1);
-        // What stands in a placeholder is no secret, and would be found there for ever.
+        // A value that is part of a placeholder would be found in it for ever.
         let placeholders: Vec<String> = self.kinds().map(placeholder).collect();
         self.values.retain(|(_, value)| !placeholders.iter().any(|placeholder| placeholder.contains(value.as_str())));
         let values = self.values.iter().map(|(_, value)| value);

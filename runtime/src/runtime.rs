@@ -20,7 +20,7 @@ use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;
 use std::sync::{Arc, Mutex};
 
-/// How a Session begins.
+/// The initial state of a Session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// Its id; chosen by the id port without one.
@@ -58,7 +58,7 @@ impl NewSession {
 }
 
 impl Runtime {
-    /// A runtime over some ports.
+    /// A runtime over these ports. A redactor in `settings` wraps the log, the provider and the output files.
     pub fn new(ports: Ports, settings: Settings) -> Self {
         let ports = match &settings.redactor {
             Some(redactor) => guarded(ports, redactor),
@@ -99,7 +99,7 @@ impl Runtime {
         }
     }
 
-    /// Where notices are heard.
+    /// The bus on which notices are published.
     pub fn bus(&self) -> &Bus {
         &self.shared.bus
     }
@@ -121,7 +121,7 @@ impl Runtime {
         self.shared.titles.shut_down().await;
     }
 
-    /// Drops everything that runs where it stands, as if the process had died: nothing more is written, and the next
+    /// Aborts everything that runs, as if the process had died: nothing more is written, and the next
     /// run settles what is open. Not to be awaited from inside a run.
     pub async fn halt(&self) {
         self.shared.titles.abort();

@@ -97,7 +97,7 @@ impl Session {
         self.shared().coordinator.run(&self.work(), self.id(), RunJob::Drain { forced: true }).await
     }
 
-    /// Lets it run if something is pending, without waiting.
+    /// Starts a run if an input is pending, without waiting.
     pub fn wake(&self) {
         self.shared().coordinator.wake(&self.work(), self.id());
     }
@@ -110,7 +110,7 @@ impl Session {
         self.shared().coordinator.run(&self.work(), self.id(), RunJob::Compact).await
     }
 
-    /// Tells it to stop. Acknowledged at once; [`Session::idle`] waits until all is put away. What is pending stays.
+    /// Interrupts it. Acknowledged at once; [`Session::idle`] waits until everything is settled. Pending inputs stay.
     pub fn interrupt(&self) {
         self.shared().coordinator.interrupt(self.id());
     }
@@ -121,7 +121,7 @@ impl Session {
     }
 
     /// Waits until this process asks for no title of it. A Session is idle while it is asked for; a host that is about to
-    /// end may wait here, or end: the next run tells that the request was lost.
+    /// end may wait here, or end: the next run records that the request was lost.
     pub async fn title_settled(&self) {
         self.shared().titles.settled(self.id()).await;
     }

@@ -11,14 +11,15 @@ use annals_core::SessionId;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Runs Sessions. Clones share everything; when the last one goes, whatever runs is halted as if the process had died.
+/// Runs Sessions. Clones share everything; when the last one is dropped, whatever runs is halted as if the process had
+/// died.
 #[derive(Clone)]
 pub struct Runtime {
     pub(crate) shared: Arc<RuntimeState>,
     pub(crate) _halting: Arc<Halting>,
 }
 
-/// What every Session of a runtime shares.
+/// The state that the Sessions of a runtime share.
 pub(crate) struct RuntimeState {
     /// What edits of Sessions need, the lanes among it.
     pub(crate) editing: Arc<EditorState>,
@@ -26,7 +27,7 @@ pub(crate) struct RuntimeState {
     pub(crate) settings: Settings,
     pub(crate) bus: Bus,
     pub(crate) coordinator: Coordinator,
-    /// Children whose end this process will tell their parents.
+    /// Children whose end this process will record in their parents.
     pub(crate) serving: Mutex<BTreeSet<SessionId>>,
     /// Tasks in the background that this process runs.
     pub(crate) background: Background,
@@ -34,7 +35,8 @@ pub(crate) struct RuntimeState {
     pub(crate) titles: Titles,
 }
 
-/// Tasks hold what is shared, so that its own end would never come by itself.
+/// Halts everything when the last [`Runtime`] is dropped. Running tasks hold the shared state, so its own drop would come
+/// too late.
 pub(crate) struct Halting {
     pub(crate) coordinator: Coordinator,
     pub(crate) titles: Titles,

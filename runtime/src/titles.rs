@@ -38,7 +38,7 @@ impl Titles {
         while ended.changed().await.is_ok() {}
     }
 
-    /// Tells all to stop, and waits until they have.
+    /// Cancels all and waits until they have ended.
     pub(crate) async fn shut_down(&self) {
         let asking: Vec<SessionId> = {
             let state = self.state();
@@ -50,14 +50,14 @@ impl Titles {
         }
     }
 
-    /// Drops all where they stand: nothing more is written.
+    /// Aborts all: nothing more is written.
     pub(crate) fn abort(&self) {
         let mut state = self.state();
         state.halted = true;
         state.asking.values().filter_map(|titling| titling.task.as_ref()).for_each(AbortHandle::abort);
     }
 
-    /// Puts a Session on the list; `None` if it is there, or nobody is asked any more.
+    /// Registers a request for a Session; `None` if one is open, or the runtime was halted.
     pub(crate) fn take_on(&self, session: SessionId) -> Option<(TitleGuard, Arc<Cancel>)> {
         let mut state = self.state();
         if state.halted || state.asking.contains_key(&session) {

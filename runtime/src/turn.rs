@@ -44,7 +44,7 @@ use record_request::{RecordedRequest, RequestDecision};
 use std::future::Future;
 use std::sync::Arc;
 
-/// What a run works with: one Session, at the Location where the run began.
+/// The context of a run: one Session, at the Location where the run began.
 pub(crate) struct Runner {
     pub(crate) shared: Arc<RuntimeState>,
     pub(crate) lane: Arc<Lane>,
@@ -75,7 +75,7 @@ impl<E: Into<RunError>> From<E> for Stop {
 }
 
 impl Stop {
-    /// How the busy period ends.
+    /// The result of the busy period.
     pub(crate) fn ended(self) -> Result<Outcome, RunError> {
         match self {
             Self::Interrupted => Ok(Outcome::Interrupted),
@@ -84,7 +84,7 @@ impl Stop {
     }
 }
 
-/// Agent and model of a turn: those at its start.
+/// Agent and model of a turn: those selected at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) agent: AgentName,
@@ -92,7 +92,7 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// What is selected now.
+    /// The present selection.
     pub(crate) fn of(view: &SessionView) -> Self {
         Self { agent: view.session.agent.clone(), model: view.session.model.clone() }
     }
@@ -106,7 +106,7 @@ pub(crate) struct TurnEnd {
     pub(crate) step: u32,
 }
 
-/// What a turn still has to do, and what it did, across its restarts.
+/// The state of a turn across restarts of its boundary.
 struct TurnState {
     promotion: Promotion,
     step: u32,
@@ -150,13 +150,13 @@ impl Runner {
         Ok(Self { shared, lane, location, services, limits, is_child, cancel, cancellation })
     }
 
-    /// What an agent is in this Session.
+    /// The profile of an agent in this Session.
     pub(crate) fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
         let profile = self.shared.ports.definitions.agent(agent);
         if self.is_child { profile.map(as_child) } else { profile }
     }
 
-    /// The same as it speaks to the model of a turn.
+    /// The profile of the selected agent for the selected model.
     fn agent_on(&self, selected: &Selected) -> Option<AgentProfile> {
         let profile = self.shared.ports.definitions.agent_on(&selected.agent, &selected.model);
         if self.is_child { profile.map(as_child) } else { profile }
@@ -173,8 +173,8 @@ impl Runner {
         if here { Ok(()) } else { Err(Stop::Interrupted) }
     }
 
-    /// How a turn ends whose request does not hold any more. If a revert removed it, the drain continues with what is
-    /// pending: the input whose admission committed the revert gets its turn.
+    /// The end of a turn whose request is no longer current. If a revert removed it, the run continues with what is pending:
+    /// the input whose admission committed the revert gets its turn.
     fn superseded(&self, request: &RecordedRequest, view: &SessionView) -> Stop {
         if request.is_removed(view) {
             self.cancel.overtake();
@@ -189,7 +189,7 @@ impl Runner {
             () = self.cancellation.cancelled() => return Err(Stop::Interrupted),
             done = work => done,
         };
-        // The work itself may have brought the interruption: what comes with it does not count.
+        // The work itself may have caused the interruption: its result does not count then.
         self.check_not_interrupted().map(|()| done)
     }
 }

@@ -9,7 +9,7 @@ use annals_runtime::{LogError, RunError};
 pub fn advice(error: &RunError, view: &SessionView) -> String {
     let model = &view.session.model;
     match error {
-        RunError::Provider { kind, message } => {
+        RunError::Provider { kind, message, .. } => {
             let message = message.trim();
             let stop = if message.ends_with(['.', '?', '!']) { "" } else { "." };
             match hint(*kind, attempts(view)) {

@@ -1,4 +1,4 @@
-//! The tasks in the background of a process: who waits for them, and how they are cancelled.
+//! The background tasks of a process: awaited and cancelled by the session that created them.
 
 use crate::coordinator::RunResult;
 use crate::tools::{Cancel, Cancellation};
@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::watch;
 
-/// The tasks in the background of a process, by the child that does each. Clones share them.
+/// The background tasks of a process, by the child that executes each. Clones share them.
 #[derive(Clone, Default)]
 pub(crate) struct Background(Arc<Mutex<BTreeMap<SessionId, BackgroundTask>>>);
 
@@ -19,7 +19,7 @@ struct BackgroundTask {
     ended: watch::Receiver<Option<RunResult>>,
 }
 
-/// A task in the background, until dropped.
+/// A registered background task, until dropped.
 pub(crate) struct TaskHandle {
     background: Background,
     child: SessionId,
@@ -28,7 +28,7 @@ pub(crate) struct TaskHandle {
 }
 
 impl Background {
-    /// A task begins.
+    /// Registers a task.
     pub(crate) fn begin(&self, parent: SessionId, child: SessionId) -> TaskHandle {
         let (ending, ended) = watch::channel(None);
         let cancel = Arc::new(Cancel::default());
@@ -36,7 +36,7 @@ impl Background {
         TaskHandle { background: self.clone(), child, cancel, ending }
     }
 
-    /// The children that do tasks of `parent`.
+    /// The children that execute tasks of `parent`.
     pub(crate) fn of(&self, parent: SessionId) -> Vec<SessionId> {
         self.tasks().iter().filter(|(_, task)| task.parent == parent).map(|(child, _)| *child).collect()
     }
@@ -81,7 +81,7 @@ async fn end(mut ended: watch::Receiver<Option<RunResult>>) -> Option<RunResult>
 }
 
 impl TaskHandle {
-    /// Learns that it is cancelled.
+    /// Reports the cancellation of the task.
     pub(crate) fn cancellation(&self) -> Cancellation {
         self.cancel.watch()
     }

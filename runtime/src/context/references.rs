@@ -7,7 +7,7 @@ use crate::Boxed;
 use serde::{Deserialize, Serialize};
 use std::future::ready;
 
-/// A directory beside the project. One without a description is not told.
+/// A directory outside the project. One without a description is not listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Unique in its catalogue.

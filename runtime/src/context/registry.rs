@@ -23,7 +23,7 @@ pub struct Boundary {
     pub discovered: Vec<String>,
 }
 
-/// Contributes a System Context of zero or more sources, anew at every boundary. A fixed [`SystemContext`] is one, and
+/// Contributes a System Context of zero or more sources, again at every boundary. A fixed [`SystemContext`] is one, and
 /// so is a function from a [`Boundary`] to a future of one.
 pub trait Producer: Send + Sync {
     /// Produces for a boundary.

@@ -1,4 +1,5 @@
 use super::*;
+use crate::outcome::CompactionError;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use tokio::sync::Notify;
 
@@ -33,7 +34,7 @@ impl JobRunner for Jobs {
                 }
                 () = self.release.notified() => {
                     match self.failing.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
-                        Ok(_) => Err(RunError::CompactionFailed("as told".into())),
+                        Ok(_) => Err(RunError::CompactionFailed(CompactionError::TooLarge)),
                         Err(_) => Ok(Outcome::Idle),
                     }
                 }

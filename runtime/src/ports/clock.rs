@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells time and waits for it.
+/// Gives the time and waits for it.
 pub trait Clock: Send + Sync {
     /// This moment.
     fn now(&self) -> Time;
@@ -91,7 +91,7 @@ impl Clock for FixedClock {
     }
 }
 
-/// A scripted clock, in UTC: it stands still until somebody moves it, and waiting moves it.
+/// A test double of the clock, in UTC, for tests and scenarios: it moves only when it is advanced, and waiting advances it.
 ///
 /// ```
 /// use annals_runtime::ports::{Clock, ManualClock};

@@ -19,7 +19,7 @@ pub trait Ids: Send + Sync {
     fn jitter(&self) -> f64;
 }
 
-/// Monotonic ULIDs from a seed: within a millisecond each is the one before plus one; each millisecond draws anew.
+/// Monotonic ULIDs from a seed: within a millisecond each is the one before plus one; each millisecond draws again.
 ///
 /// With entropy for a seed they are unique in the world; with a chosen one a run is reproducible to the byte.
 ///

@@ -1,4 +1,4 @@
-//! Secrets that the name beside them gives away: `DB_PASSWORD=...`, `"apiKey": "..."`, `client_secret: ...`.
+//! Secrets recognised by the name that they are assigned to: `DB_PASSWORD=...`, `"apiKey": "..."`, `client_secret: ...`.
 //!
 //! Every word such as `password` or `token` in a text is read as part of a name; what is assigned to that name is a secret
 //! unless it is plainly something else (a type, a variable, a placeholder of documentation). Each name and each value is
@@ -13,7 +13,7 @@ use aho_corasick::AhoCorasick;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Words of which one stands in every name that counts, in lower case.
+/// Words of which every name of a secret contains one, in lower case.
 pub(super) const HINTS: &[&str] = &["pass", "pwd", "secret", "token", "key", "credential", "auth", "_pat"];
 
 /// The longest name and value, in bytes.
@@ -118,7 +118,7 @@ fn secret(text: &str, name: &str, value: Range<usize>, style: &AssignmentStyle) 
     value::is_secret(name.trim_start_matches('-'), text.get(value.clone())?, style).then_some(value)
 }
 
-/// Whether nothing but what may stand before an assignment precedes it in its line: `export`, the number of a line.
+/// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line.
 fn begins_line(text: &str, start: usize) -> bool {
     let from = start.saturating_sub(NAME);
     let before = text.as_bytes().get(from..start).unwrap_or_default();
@@ -164,7 +164,7 @@ impl Cursor<'_> {
         Some((quote, escapes))
     }
 
-    /// What stands between a name and its value.
+    /// The characters between a name and its value.
     fn separator(&mut self) -> bool {
         if self.peek(0) == Some(b':') && self.peek(1) == Some(b':') {
             return false;

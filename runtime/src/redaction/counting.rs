@@ -1,4 +1,4 @@
-//! What passes a door: texts, JSON and attachments lose their secrets, and it is counted which.
+//! Replaces secrets in texts, JSON and attachments, and counts them by kind.
 
 use super::contents::SecretFileKind;
 use super::json::NESTED;
@@ -14,7 +14,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A door of a runtime, passed by what lands in one Batch. Without a redactor everything passes as it is.
+/// The redaction of everything that one Batch will contain. Without a redactor nothing is replaced.
 #[derive(Clone, Debug)]
 pub(crate) struct Redaction {
     redactor: Option<Arc<Redactor>>,
@@ -23,12 +23,12 @@ pub(crate) struct Redaction {
 }
 
 impl Redaction {
-    /// A door that nothing has passed yet.
+    /// A redaction that has replaced nothing yet.
     pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
         Self { redactor: redactor.cloned(), counts: BTreeMap::new() }
     }
 
-    /// The fact that secrets were replaced, if any were. It stands in the Batch of what passed.
+    /// `redaction.applied`, if secrets were replaced. It belongs in the same Batch.
     pub(crate) fn applied(&self) -> Option<Event> {
         (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
     }
@@ -45,7 +45,7 @@ impl Redaction {
         }
     }
 
-    /// A text of the System Context, rendered from values that passed already: its placeholders are counted.
+    /// Redacts a text of the System Context. It was rendered from redacted values, so its placeholders are counted, too.
     pub(super) fn told(&mut self, text: &mut Text) {
         let Some(redactor) = self.redactor.clone() else { return };
         Self::new(Some(&redactor)).text(text);
@@ -74,8 +74,8 @@ impl Redaction {
         *text = redacted.into();
     }
 
-    /// What a tool gave, before it is bounded: no cut leaves a part of a secret, and no file holds a whole one. Of files that
-    /// are kept for secrets every value counts.
+    /// Redacts the result of a tool before it is bounded, so that no cut leaves a part of a secret and no output file
+    /// contains one. Of files that are kept for secrets every value is replaced.
     pub(crate) fn output(&mut self, output: &mut ToolOutput) {
         let shown = output.read.iter().chain(&output.shown);
         let mut kept: Vec<SecretFileKind> = shown.filter_map(|path| SecretFileKind::of(path)).collect();
@@ -97,7 +97,7 @@ impl Redaction {
         }
     }
 
-    /// What a model is told of a tool.
+    /// Redacts the description and schema of a tool.
     pub(crate) fn definition(&mut self, tool: &mut ToolDefinition) {
         self.text(&mut tool.description);
         self.json(&mut tool.schema);
@@ -111,7 +111,7 @@ impl Redaction {
         }
     }
 
-    /// What was observed, before it is compared: what was told stays what it is.
+    /// Redacts an observation before it is compared with the snapshot; admitted text is not touched.
     pub(crate) fn observed(&mut self, observed: &mut Observed) {
         match observed {
             Observed::Available(value) => self.value(value),

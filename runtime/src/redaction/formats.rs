@@ -3,13 +3,13 @@
 use super::pattern::SecretPattern;
 use std::borrow::Cow;
 
-/// The kind of a value that the name beside it gives away.
+/// The kind of a value that is secret because of its name.
 pub(super) const ASSIGNED: &str = "assigned-secret";
 
 /// The kind of a private key.
 pub(super) const PRIVATE_KEY: &str = "private-key";
 
-/// What may stand before a secret whose first letter begins no word otherwise: an escape of JSON, of an address, of a
+/// What may precede a secret whose first letter begins no word otherwise: an escape of JSON, of an address, of a
 /// terminal.
 const BEFORE: &str = r"(?:\b|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,20}m)";
 
@@ -168,7 +168,7 @@ fn mixed(text: &str) -> bool {
     digits(secret) && secret.bytes().any(|byte| byte.is_ascii_alphabetic()) && different.len() >= 8
 }
 
-/// Neither a variable nor a word that stands for a password in documentation.
+/// Neither a variable nor a placeholder word of documentation.
 fn password(text: &str) -> bool {
     let words = ["password", "passwd", "pass", "pwd", "secret", "token"];
     let blank = text.trim_matches(['x', 'X', '*', '.']).is_empty();

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A log that imports append to through a redactor: every text of every fact loses its secrets, those that a model wrote
-/// included. No fact is added, so that each stands where its importer put it; what was replaced is counted here.
+/// included. No fact is added, so that each event keeps its place; what was replaced is counted here.
 ///
 /// The same source and the same redactor give the same facts again. With other secrets to find they are others, and the
 /// Session reads as diverged.

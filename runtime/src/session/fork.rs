@@ -1,4 +1,4 @@
-//! Forks: a Session that goes on from a cut of another one, without a copy (`docs/reference/fork.md`).
+//! Forks: a Session that continues another one from a cut, without a copy (`docs/reference/fork.md`).
 
 use super::{MessagePlace, SessionEditor};
 use crate::outcome::{LogError, MissingItem, Refusal};

@@ -79,7 +79,7 @@ impl SessionEditor {
     /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same. What may
     /// pass, such as an error of the disk, is tried again by whoever runs or undoes something in the Session next.
     ///
-    /// Dropping the future leaves nothing half-done: what was begun goes on.
+    /// Dropping the future leaves nothing half-done: the work continues on a task of its own.
     ///
     /// # Errors
     /// When the changes cannot arrive, or the move cannot be recorded. Then nothing has changed.
@@ -112,7 +112,7 @@ impl SessionEditor {
             Err(error) => return Ok(Some(Arc::new(error))),
         };
         if let Err(error) = self.departed(moved.plus(1), &left).await {
-            // The Session has moved all the same: whoever looks at the files next tells it.
+            // The Session has moved; the next run or undo settles the departure and records its end.
             tracing::warn!(session = %self.id(), %error, "the end of a departure was not recorded");
         }
         Ok(left.err().map(Arc::new))

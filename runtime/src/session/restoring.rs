@@ -1,4 +1,4 @@
-//! Restores of files, told before they begin: whatever the process does not survive, the next one knows
+//! Restores of files, recorded before they begin, so that the next process can settle one that a crash interrupted
 //! (`docs/reference/revert.md#files`).
 //!
 //! ```text
@@ -26,8 +26,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl SessionEditor {
-    /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands. Gives
-    /// where the first of the events stands. As long as the mark is there, nobody settles what is open.
+    /// Restores files and records why, as decided when the Session ended at `at`. If either fails, neither takes
+    /// effect. Returns the Seq of the first event. While the guard lives, nobody settles what is open.
     ///
     /// # Errors
     /// [`Refusal::Outdated`], [`Refusal::Busy`] or [`Refusal::Files`]: files are as before. [`Refusal::Unrecorded`] when they
@@ -47,7 +47,7 @@ impl SessionEditor {
         let begun = self.recorded(at, vec![RestoreBegun { location, from, to }.into()]).await?;
         match files.restore(plan).await {
             Ok(()) => {}
-            // What stands half done is moved back by the next look at the files: until then the restore has no end.
+            // A half-done restore is taken back by the next access to the files: until then it has no end in the log.
             Err(error @ FilesError::Torn { .. }) => return Err(error.into()),
             Err(error) => {
                 self.abandoned(begun, "files", &error.to_string()).await?;
@@ -63,11 +63,11 @@ impl SessionEditor {
                 self.abandoned(begun, refusal.kind(), &refusal.to_string()).await?;
                 Err(refusal)
             }
-            Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
+            Err(source) => Err(Refusal::Unrecorded { refusal: Box::new(refusal), source: Arc::new(source) }),
         }
     }
 
-    /// Tells that what a move took along has left the source, or why it never will. As long as it may, it has no end.
+    /// Records that what a move took along has left the source, or why it never will. While it still may, nothing is recorded.
     ///
     /// # Errors
     /// When the log refuses.
@@ -98,7 +98,7 @@ pub(crate) async fn settle_restore(state: &EditorState, lane: &Lane) -> Result<(
     if restoring(state).contains(&lane.session()) {
         return Ok(());
     }
-    // Where its files are not to be had it stays open: the Session goes on without them.
+    // Where its files are not available it stays open, and the Session continues without them.
     if let Some(open) = &view.session.departing
         && let Some(files) = (state.files)(&open.location)
     {
@@ -116,9 +116,9 @@ pub(crate) async fn settle_restore(state: &EditorState, lane: &Lane) -> Result<(
     abandon(lane, open.seq, error).await
 }
 
-/// Finishes a departure: what stands as the move found it leaves, and anything else is the user's.
+/// Finishes a departure: files that are as the move found them leave; any other file was changed by the user and stays.
 async fn leave(files: &dyn Files, open: &OpenRestore) -> Result<(), FilesError> {
-    // To leave is to take back the way from what is to stand here to what stood here.
+    // Leaving means to take back the step from the planned state to the former one.
     put_back(files, &open.to.parse()?, &open.from.parse()?).await
 }
 

@@ -1,4 +1,4 @@
-//! What an undo does to files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
+//! Reverts and files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
 
 use super::restoring::RestoreGuard;
 use super::{MessagePlace, SessionEditor};
@@ -13,12 +13,12 @@ use std::sync::Arc;
 /// How many Batches are read at a time.
 const PAGE: usize = 256;
 
-/// What the user wants undone.
+/// What a revert undoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The talk alone.
+    /// The conversation only.
     Conversation,
-    /// The talk, and what its steps changed in the files, where that can be restored.
+    /// The conversation, and what its steps changed in files, where that can be restored.
     ConversationAndFiles,
 }
 
@@ -77,10 +77,10 @@ impl SessionEditor {
 
     /// Stages a planned revert: restores the files, all or none, then records it. Gives where it was recorded.
     ///
-    /// Dropping the future leaves nothing half-done: what was begun goes on.
+    /// Dropping the future leaves nothing half-done: the work continues on a task of its own.
     ///
     /// # Errors
-    /// [`Refusal::Outdated`] when the Session went on since it was planned; [`Refusal::Files`] when the files cannot be
+    /// [`Refusal::Outdated`] when the Session has new events since it was planned; [`Refusal::Files`] when the files cannot be
     /// restored. Then nothing has changed and nothing is recorded.
     pub async fn stage(&self, plan: &RevertPlan) -> Result<Seq, Refusal> {
         let mut staged =
@@ -174,7 +174,7 @@ impl SessionEditor {
         Ok(StagedFiles { original, files, steps })
     }
 
-    /// The steps in `[from, until)` that stand, with what was captured of them at the present Location.
+    /// The steps in `[from, until)` that no revert removed, with what was captured of them at the present Location.
     async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
         let log = &self.state.log;
         let (mut steps, mut next) = (StepCaptures::default(), from);
@@ -239,7 +239,7 @@ pub(super) fn still_holds(view: &SessionView, at: Seq) -> Result<(), Refusal> {
 
 /// Why there is no plan for the files.
 enum FilesRefusal {
-    /// Only the talk can be undone.
+    /// Only the conversation can be undone.
     ConversationOnly(String),
     Refused(Refusal),
 }
@@ -265,7 +265,7 @@ impl From<FilesRefusal> for Refusal {
     }
 }
 
-/// Steps and their captures, as events tell them.
+/// A fold of steps and their captures.
 #[derive(Default)]
 struct StepCaptures {
     list: Vec<StepFiles>,

@@ -23,7 +23,7 @@ pub(crate) async fn limits_of(shared: &Arc<RuntimeState>, view: &SessionView) ->
     let (mut child, mut parent) = (view.session.id, view.session.parent.clone());
     let mut seen: BTreeSet<SessionId> = child.into_iter().collect();
     while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
-        // An imported child's parent may not be in this store; whoever goes on with the child is a person.
+        // An imported child's parent may not be in this store; then a person continues the child.
         if shared.ports.log.head(above.session).await?.is_none() {
             break;
         }

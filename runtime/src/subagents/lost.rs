@@ -49,7 +49,7 @@ fn lost(shared: &RuntimeState, view: &SessionView) -> BTreeMap<SessionId, Seq> {
     open.map(|child| (child.child, child.seq)).collect()
 }
 
-/// Whether the child that `child.started` at `seq` tells of does its task in the background.
+/// Whether the `child.started` at `seq` names a background task.
 async fn in_background(shared: &RuntimeState, session: SessionId, seq: Seq) -> Result<bool, LogError> {
     let slices = shared.ports.log.read(session, seq, 1).await?;
     let mut records = slices.iter().flat_map(|slice| slice.records());

@@ -1,4 +1,4 @@
-//! What a parent is told of its child's end.
+//! How the end of a child is recorded in its parent.
 
 use crate::outcome::{Outcome, RunError};
 use crate::tools::ToolError;

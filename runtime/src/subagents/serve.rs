@@ -1,4 +1,4 @@
-//! A child's life beside its parent's call: begun, run, settled, whatever becomes of the call.
+//! The life of a child session: created, run, settled, independently of the call that created it.
 
 use super::result::ChildEnd;
 use super::{Subagent, Subagents, Task};
@@ -29,7 +29,7 @@ pub(super) struct StartedChild {
 /// Begins a child or resumes one.
 ///
 /// # Errors
-/// What the model is told: too deep, an unknown id, another agent's task, one that still runs, or the log's refusal.
+/// The error that the model reads: too deep, an unknown id, another agent's task, one that still runs, or the log's refusal.
 pub(super) async fn begin(
     shared: &Arc<RuntimeState>,
     subagents: &Subagents,
@@ -87,7 +87,7 @@ fn known(id: &str, view: &SessionView, agent: &AgentName) -> Result<SessionId, T
     Ok(found.child)
 }
 
-/// How many Sessions stand above one.
+/// How many ancestors a Session has.
 async fn depth(shared: &Arc<RuntimeState>, view: &SessionView) -> Result<usize, LogError> {
     let mut seen: BTreeSet<SessionId> = view.session.id.into_iter().collect();
     let mut parent = view.session.parent.clone();
@@ -184,7 +184,7 @@ impl StartedChild {
         self.shared.lane(self.child).record(&[admitted.into()]).await
     }
 
-    /// Tells the parent. After a task in the background its result is an input, which the parent goes on with if it is
+    /// Records the end in the parent. The result of a background task is an input, with which the parent continues if it is
     /// `wanted`, unless the user is about to undo something.
     async fn settle(&self, ended: &ChildEnd, wanted: bool) -> Result<Option<PendingRun>, LogError> {
         let mut events: Vec<Event> = vec![ended.settled(self.child).into()];
@@ -203,7 +203,7 @@ impl StartedChild {
     }
 }
 
-/// An input that the runtime gives, in the words of nobody.
+/// An input that the runtime creates.
 pub(super) fn input(shared: &RuntimeState, text: String) -> InputAdmitted {
     let ports = &shared.ports;
     let input = ports.ids.input(ports.clock.now());

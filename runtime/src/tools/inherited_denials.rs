@@ -1,4 +1,4 @@
-//! What the sessions above a child are denied.
+//! What the agents above a child are denied, so that the child is denied it, too.
 
 use annals_core::event::{Effect, Rule};
 use annals_core::permission::{authorise, hides};
@@ -18,7 +18,7 @@ impl InheritedDenials {
         self.0.iter().any(|rules| authorise(rules, &[], action, resources) == Effect::Deny)
     }
 
-    /// Whether somebody above is not even told of it.
+    /// Whether the tools of this action are hidden from an agent above.
     pub(crate) fn hide(&self, action: &str) -> bool {
         self.0.iter().any(|rules| hides(rules, action))
     }

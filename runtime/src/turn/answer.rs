@@ -1,4 +1,4 @@
-//! An answer as it arrives: live pieces to the bus, whole fragments and calls to the log
+//! Records an answer as it arrives: deltas go to the bus, finished fragments and calls to the log
 //! (`docs/reference/turn.md#answer`).
 
 mod settlement;
@@ -22,7 +22,7 @@ use annals_core::{CallId, Event, Json, Seq};
 use annals_projections::SessionView;
 use futures_util::StreamExt;
 
-/// What the model is told after its provider paused the turn: an answer cannot be begun for it.
+/// The synthetic message after the provider paused the turn: a request cannot end with an unfinished answer.
 const GO_ON: &str = "Your turn was paused by the provider. What you have done stands above. Go on from there.";
 
 /// How the receiving of an answer ended.
@@ -33,6 +33,26 @@ pub(super) enum AnswerEnd {
     Failed(ProviderError),
     /// The run was interrupted, or a call was declined.
     Interrupted,
+}
+
+/// Why an event of the stream was not recorded.
+enum AnswerError {
+    /// The protocol does not allow it: the attempt fails.
+    Violation(ProtocolViolation),
+    /// The run ends.
+    Stop(Stop),
+}
+
+impl From<ProtocolViolation> for AnswerError {
+    fn from(violation: ProtocolViolation) -> Self {
+        Self::Violation(violation)
+    }
+}
+
+impl From<Stop> for AnswerError {
+    fn from(stop: Stop) -> Self {
+        Self::Stop(stop)
+    }
 }
 
 /// One attempt's answer.
@@ -85,7 +105,7 @@ impl<'r> AnswerRecorder<'r> {
         }
     }
 
-    /// Whether something of it arrived.
+    /// Whether content arrived.
     pub(super) fn has_begun(&self) -> bool {
         self.step.is_some()
     }
@@ -100,7 +120,7 @@ impl<'r> AnswerRecorder<'r> {
         (self.usage, cost(&self.profile.model.prices, self.usage))
     }
 
-    /// Takes the answer in until it ends, while its calls run already.
+    /// Receives the answer until it ends, while its calls already run.
     pub(super) async fn receive(&mut self, mut answer: AnswerStream) -> Result<AnswerEnd, Stop> {
         loop {
             let event = tokio::select! {
@@ -118,12 +138,14 @@ impl<'r> AnswerRecorder<'r> {
             }
             match event {
                 Some(Ok(ProviderEvent::Finished(finish))) => return Ok(AnswerEnd::Complete(finish)),
-                Some(Ok(event)) => {
-                    if let Err(ProtocolViolation(what)) = self.take(event).await? {
+                Some(Ok(event)) => match self.take(event).await {
+                    Ok(()) => {}
+                    Err(AnswerError::Stop(stop)) => return Err(stop),
+                    Err(AnswerError::Violation(ProtocolViolation(what))) => {
                         self.violated = true;
                         return Ok(AnswerEnd::Failed(broken(what)));
                     }
-                }
+                },
                 Some(Err(error)) => return Ok(AnswerEnd::Failed(error)),
                 None => return Ok(AnswerEnd::Failed(broken("the answer broke off".into()))),
             }
@@ -154,7 +176,7 @@ impl<'r> AnswerRecorder<'r> {
         if undisturbed { Ok(()) } else { Err(Stop::Interrupted) }
     }
 
-    /// The run was interrupted: what arrived stays, and its calls are put away.
+    /// The run was interrupted: what arrived is recorded, and its calls are settled.
     pub(super) async fn interrupt(mut self) -> Result<Stop, Stop> {
         self.runner.cancel.cancel();
         self.flush().await?;
@@ -165,7 +187,7 @@ impl<'r> AnswerRecorder<'r> {
         Ok(Stop::Interrupted)
     }
 
-    async fn take(&mut self, event: ProviderEvent) -> Result<Result<(), ProtocolViolation>, Stop> {
+    async fn take(&mut self, event: ProviderEvent) -> Result<(), AnswerError> {
         use FragmentKind::{Reasoning, Text};
         match event {
             ProviderEvent::TextDelta { id, text } => self.piece(Text, &id, text).await,
@@ -174,63 +196,44 @@ impl<'r> AnswerRecorder<'r> {
             ProviderEvent::ReasoningEnded { id, metadata } => self.end(Reasoning, &id, metadata).await,
             ProviderEvent::ToolInputDelta { call, text, .. } => {
                 self.show(Fragment::ToolInput(call), text);
-                Ok(Ok(()))
+                Ok(())
             }
             ProviderEvent::ToolCalled { call, name, input, hosted, metadata } => {
                 self.call(call, name, &input, hosted, metadata).await
             }
             ProviderEvent::HostedSettled { call, result, error, metadata } => {
                 let Some(at) = self.hosted.iter().position(|(theirs, _)| *theirs == call) else {
-                    return Ok(Err(ProtocolViolation(format!("a result of call {call} came, which is not open"))));
+                    return Err(ProtocolViolation(format!("a result of call {call} came, which is not open")).into());
                 };
                 let (_, ours) = self.hosted.remove(at);
                 self.settle(hosted(ours, result, error, metadata)).await?;
-                Ok(Ok(()))
+                Ok(())
             }
             ProviderEvent::Usage(usage) => {
                 self.usage = Some(usage);
-                Ok(Ok(()))
+                Ok(())
             }
             // The receiving loop ends with it.
-            ProviderEvent::Finished(_) => Ok(Ok(())),
+            ProviderEvent::Finished(_) => Ok(()),
         }
     }
 
-    async fn piece(
-        &mut self,
-        kind: FragmentKind,
-        id: &str,
-        text: String,
-    ) -> Result<Result<(), ProtocolViolation>, Stop> {
-        let fragment = match self.fragments.piece(kind, id, &text) {
-            Ok(fragment) => fragment,
-            Err(violation) => return Ok(Err(violation)),
-        };
-        if let Some(fragment) = fragment {
+    async fn piece(&mut self, kind: FragmentKind, id: &str, text: String) -> Result<(), AnswerError> {
+        if let Some(fragment) = self.fragments.piece(kind, id, &text)? {
             if self.step.is_none() {
                 self.append(|_| Vec::new()).await?;
             }
             self.show(fragment, text);
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
-    async fn end(
-        &mut self,
-        kind: FragmentKind,
-        id: &str,
-        metadata: Option<String>,
-    ) -> Result<Result<(), ProtocolViolation>, Stop> {
-        match self.fragments.end(kind, id, metadata) {
-            Ok(whole) => {
-                if let Some(whole) = whole {
-                    let event = recorded(whole);
-                    self.append(|_| vec![event.clone()]).await?;
-                }
-                Ok(Ok(()))
-            }
-            Err(violation) => Ok(Err(violation)),
+    async fn end(&mut self, kind: FragmentKind, id: &str, metadata: Option<String>) -> Result<(), AnswerError> {
+        if let Some(whole) = self.fragments.end(kind, id, metadata)? {
+            let event = recorded(whole);
+            self.append(|_| vec![event.clone()]).await?;
         }
+        Ok(())
     }
 
     /// A call is durable before it runs, under an id that is unique in the Session.
@@ -241,7 +244,7 @@ impl<'r> AnswerRecorder<'r> {
         input: &str,
         hosted: bool,
         metadata: Option<String>,
-    ) -> Result<Result<(), ProtocolViolation>, Stop> {
+    ) -> Result<(), AnswerError> {
         let input = CallInput::received(input);
         let name = if hosted { name } else { self.profile.tool_name(name) };
         let called = ToolCalled {
@@ -269,7 +272,7 @@ impl<'r> AnswerRecorder<'r> {
             let repeated = self.gives_up_after(failures).then_some(failures);
             self.calls.issue(IssuedCall { call, name, input, step, repeated });
         }
-        Ok(Ok(()))
+        Ok(())
     }
 
     /// Whether a call that failed so often in a row is not made again.

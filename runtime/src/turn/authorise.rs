@@ -1,7 +1,7 @@
 //! Authorisation of a call: rules first, then somebody is asked; question and answer are facts
 //! (`docs/reference/permissions.md`).
 
-use super::calls::{CallRunner, IssuedCall};
+use super::calls::{CallEnd, CallRunner, IssuedCall};
 use crate::lane::Decision;
 use crate::outcome::LogError;
 use crate::permission::{Answered, PermissionAnswer, PermissionQuestion, always};
@@ -11,42 +11,32 @@ use annals_core::event::{Effect, PermissionAsked, PermissionReplied, Reply};
 use annals_core::permission::authorise;
 use annals_projections::SessionView;
 
-/// Why a call may not run.
-pub(super) enum Unauthorised {
-    /// The model is told why, and the turn goes on.
-    Refused(CallError),
-    /// Somebody declined it: the turn ends.
-    Declined,
-}
-
 impl CallRunner {
-    /// Whether a call may run, by the rules of the agent whose turn made it, and what it may do then.
-    pub(super) async fn authorise(
-        &self,
-        issued: &IssuedCall,
-        tool: &Registered,
-    ) -> Result<Result<Vec<Demand>, Unauthorised>, LogError> {
+    /// Authorises a call by the rules of the agent whose turn made it; returns what it may do.
+    ///
+    /// # Errors
+    /// [`CallEnd::Error`] when a rule denies it or a person rejects it with feedback, which the model reads;
+    /// [`CallEnd::Declined`] when a person declines it, which ends the turn.
+    pub(super) async fn authorise(&self, issued: &IssuedCall, tool: &Registered) -> Result<Vec<Demand>, CallEnd> {
         let demands = tool.demands(&issued.input);
         // Nobody is asked about a part of a call that is denied as a whole.
         let view = self.lane.view().await?;
         if let Some(denied) = demands.iter().find(|wanted| self.judge(&view, wanted) == Effect::Deny) {
-            return Ok(Err(Unauthorised::Refused(self.denied(denied))));
+            return Err(self.denied(denied).into());
         }
         for wanted in &demands {
-            if let Err(unauthorised) = self.allow(issued, wanted).await? {
-                return Ok(Err(unauthorised));
-            }
+            self.allow(issued, wanted).await?;
         }
-        Ok(Ok(demands))
+        Ok(demands)
     }
 
     /// Whether one thing that a call needs is allowed, asking where the rules say so.
-    async fn allow(&self, issued: &IssuedCall, wanted: &Demand) -> Result<Result<(), Unauthorised>, LogError> {
+    async fn allow(&self, issued: &IssuedCall, wanted: &Demand) -> Result<(), CallEnd> {
         // Subscribed before the question is asked: rules that come meanwhile are not missed.
         let mut approvals = self.approvals.subscribe();
         let asked = match self.ask(issued, wanted).await? {
-            Judgement::Answered(Effect::Allow | Effect::Ask) => return Ok(Ok(())),
-            Judgement::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(wanted)))),
+            Judgement::Answered(Effect::Allow | Effect::Ask) => return Ok(()),
+            Judgement::Answered(Effect::Deny) => return Err(self.denied(wanted).into()),
             Judgement::Open(permission) => permission,
         };
         let question = PermissionQuestion {
@@ -65,12 +55,12 @@ impl CallRunner {
             tokio::select! {
                 biased;
                 () = self.cancellation.cancelled() => {
-                    return Ok(Err(Unauthorised::Refused(CallError::Interrupted)));
+                    return Err(CallError::Interrupted.into());
                 }
                 answered = &mut answer => return self.answered(&asked, wanted, answered).await,
                 changed = approvals.changed() => {
                     if changed.is_err() || self.released(&asked, wanted).await? {
-                        return Ok(Ok(()));
+                        return Ok(());
                     }
                 }
             }
@@ -105,7 +95,7 @@ impl CallRunner {
         permission: &PermissionId,
         wanted: &Demand,
         Answered { answer, by }: Answered,
-    ) -> Result<Result<(), Unauthorised>, LogError> {
+    ) -> Result<(), CallEnd> {
         let (reply, feedback, rules) = match &answer {
             PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
             PermissionAnswer::Always => (Reply::Always, None, always(&wanted.action, &wanted.resources)),
@@ -116,11 +106,11 @@ impl CallRunner {
         if reply == Reply::Always {
             self.approvals.send_modify(|replies| *replies += 1);
         }
-        Ok(match answer {
+        match answer {
             PermissionAnswer::Once | PermissionAnswer::Always => Ok(()),
-            PermissionAnswer::Reject { feedback: Some(why) } => Err(Unauthorised::Refused(CallError::Rejected(why))),
-            PermissionAnswer::Reject { feedback: None } => Err(Unauthorised::Declined),
-        })
+            PermissionAnswer::Reject { feedback: Some(why) } => Err(CallError::Rejected(why).into()),
+            PermissionAnswer::Reject { feedback: None } => Err(CallEnd::Declined),
+        }
     }
 
     /// Answers a question that waits, if the rules that somebody gave meanwhile allow what it asks for.

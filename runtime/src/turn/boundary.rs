@@ -10,9 +10,10 @@ use crate::settings::LoadOrder;
 use annals_core::event::Switch;
 use annals_projections::SessionView;
 
-/// Brings a Session to where its next request can be built: an epoch stands, inputs joined, the context is told.
+/// Prepares the next request: an epoch is current, pending inputs are promoted, context changes are appended.
 ///
-/// An agent switched to meanwhile under the policy `replace` begins the boundary anew; what joined stays joined.
+/// If another agent is selected meanwhile under the policy `replace`, the boundary starts over; inputs that were promoted
+/// stay promoted.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
 pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<RequestProfile, Stop> {
     loop {
@@ -24,13 +25,13 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
             _ => Selected::of(&view),
         };
         let begun = view.epochs.current.is_none();
-        if begun && !epoch::begin(runner, &selected).await? {
+        if begun && !epoch::begin(runner, &selected, &view).await? {
             continue;
         }
         if !promote(runner, state).await? {
             continue;
         }
-        if !begun && epoch::check(runner, &selected).await? == EpochCheck::Overtaken {
+        if !begun && epoch::check(runner, &selected, &view).await? == EpochCheck::Overtaken {
             continue;
         }
         let profile = RequestProfile::of_turn(runner, &selected, state.step)?;
@@ -41,7 +42,7 @@ pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<Re
 }
 
 impl Selected {
-    /// Whether another agent was selected since, so that under the policy `replace` no epoch may begin or stand for
+    /// Whether another agent was selected since, so that under the policy `replace` no epoch may start or continue for
     /// this one.
     pub(super) fn is_overtaken(&self, view: &SessionView) -> bool {
         view.session.policy.agent_switch == Switch::Replace && view.session.agent != self.agent
@@ -49,14 +50,14 @@ impl Selected {
 }
 
 impl Runner {
-    /// Observes every Context Source of a turn, once.
+    /// Observes every Context Source of a turn, once. Secrets are replaced before anything is compared or recorded.
     #[tracing::instrument(level = "debug", skip_all, fields(session = %self.lane.session(), agent = %selected.agent))]
-    pub(super) async fn observe(&self, selected: &Selected) -> Result<Observations, Stop> {
+    pub(super) async fn observe(&self, selected: &Selected, view: &SessionView) -> Result<Observations, Stop> {
         let boundary = Boundary {
             session: self.lane.session(),
             agent: selected.agent.clone(),
             location: self.location.clone(),
-            discovered: self.lane.view().await?.session.instructions.clone(),
+            discovered: view.session.instructions.clone(),
         };
         let profile = self.agent(&selected.agent);
         let guidance = Guidance {

@@ -1,6 +1,5 @@
 //! The local calls of one answer: issued, run, ended (`docs/reference/turn.md#a-call`).
 
-use super::authorise::Unauthorised;
 use super::{RequestProfile, Runner};
 use crate::lane::Lane;
 use crate::outcome::LogError;
@@ -18,7 +17,7 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinSet};
 
-/// A call that is durable and may run.
+/// A call that is recorded and may run.
 #[derive(Clone, Debug)]
 pub(super) struct IssuedCall {
     pub(super) call: CallId,
@@ -30,7 +29,7 @@ pub(super) struct IssuedCall {
     pub(super) repeated: Option<u64>,
 }
 
-/// What calls tell while they run.
+/// News of running calls.
 pub(super) enum CallUpdate {
     /// One showed what it has so far.
     Progressed(ToolProgressed),
@@ -175,11 +174,7 @@ impl CallRunner {
         }
         let tool = self.offered.resolve(&self.registry, &issued.name)?;
         tool.validate(&issued.input)?;
-        let authorised = match self.authorise(&issued, &tool).await? {
-            Ok(authorised) => authorised,
-            Err(Unauthorised::Refused(error)) => return Err(error.into()),
-            Err(Unauthorised::Declined) => return Err(CallEnd::Declined),
-        };
+        let authorised = self.authorise(&issued, &tool).await?;
         let approved = self.lane.view().await?.permissions.rules.clone();
         let permits = Permits::by(self.rules.clone()).within(approved, self.limits.clone());
         let context = CallContext {

@@ -1,4 +1,4 @@
-//! Compaction: a summary takes the place of what came before it (`docs/reference/compaction.md`).
+//! Compaction: a summary replaces older history (`docs/reference/compaction.md`).
 
 mod summary;
 
@@ -6,7 +6,7 @@ use super::{RequestProfile, Runner, Selected, Stop};
 use crate::coordinator::RunResult;
 use crate::lane::Decision;
 use crate::outcome::interrupted;
-use crate::outcome::{Outcome, RunError};
+use crate::outcome::{CompactionError, Outcome, RunError};
 use crate::recovery::settle_open;
 use annals_core::event::{
     CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
@@ -16,15 +16,15 @@ use annals_projections::NothingToCompact;
 use annals_projections::{CompactionPlan, estimate, plan};
 use summary::{SummaryAnswer, SummaryFailure};
 
-/// What became of a compaction.
+/// The outcome of a compaction.
 #[derive(Debug)]
 pub(crate) enum CompactionOutcome {
-    /// A summary stands.
+    /// A summary was recorded.
     Done,
-    /// Everything fits what would be kept.
+    /// There is nothing to summarise: everything fits the kept tail.
     Nothing,
-    /// There is no summary, and the text says why.
-    Failed(String),
+    /// No summary was made.
+    Failed(CompactionError),
 }
 
 /// The compaction that a person asked for.
@@ -43,7 +43,8 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     }
 }
 
-/// Summarises what does not fit the kept tail. `due` is the estimate of the request that needs it, 0 when unknown.
+/// Summarises what does not fit the kept tail. `due` is the estimate of the request that needs it in tokens, 0 when
+/// unknown.
 ///
 /// # Errors
 /// When the run is interrupted, or the log refuses.
@@ -66,7 +67,7 @@ pub(crate) async fn summarise(
     let profile = RequestProfile::of_summary(runner, &selected)?;
     let prompt = prompt(runner, &planned).await?;
     if !fits(&profile.model, &prompt) {
-        return Ok(CompactionOutcome::Failed("what is to be summarised exceeds the context of the model".into()));
+        return Ok(CompactionOutcome::Failed(CompactionError::TooLarge));
     }
     profile.record(&runner.lane).await?;
     let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
@@ -74,7 +75,7 @@ pub(crate) async fn summarise(
     let summary = match summary::ask(runner, &profile, prompt).await? {
         Ok(summary) => summary,
         Err(SummaryFailure { error, usage, cost, stop }) => {
-            let why = error.message.inline().unwrap_or_default().to_string();
+            let why = CompactionError::Summary(error.message.inline().unwrap_or_default().to_string());
             let failed = CompactionFailed { reason, error, usage, cost };
             runner.lane.record(&[failed.into()]).await?;
             return stop.map_or(Ok(CompactionOutcome::Failed(why)), Err);
@@ -95,16 +96,16 @@ async fn prompt(runner: &Runner, planned: &CompactionPlan) -> Result<String, Sto
     Ok(planned.prompt(added.as_deref(), instructions.as_deref()))
 }
 
-/// Whether a prompt leaves room for its summary.
+/// Whether the context of the model can hold the prompt and its summary.
 fn fits(model: &ModelProfile, prompt: &str) -> bool {
     let answer = if model.output == 0 { SUMMARY_OUTPUT } else { model.output.min(SUMMARY_OUTPUT) };
     model.context == 0 || estimate(prompt.chars().count() as u64) <= model.context.saturating_sub(answer)
 }
 
-/// What a summary may take, in tokens.
+/// The largest summary, in tokens.
 const SUMMARY_OUTPUT: u64 = 4_096;
 
-/// Records a summary, unless a revert took away what it summarises.
+/// Records a summary, or its failure if a revert removed what it summarises.
 async fn finish(
     runner: &Runner,
     began: Seq,

@@ -1,26 +1,26 @@
-//! Making room: what happens when a request is too large, before it is sent or because the provider refused it
+//! The context budget: prunes or compacts when a request is too large, before it is sent or after the provider refused it
 //! (`docs/reference/compaction.md#when`).
 
 use super::compaction::{CompactionOutcome, summarise};
 use super::exchange::{self, RefusedRequest};
-use super::{RequestProfile, Runner, Selected, Stop};
+use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
 use crate::outcome::RunError;
 use annals_core::event::{CompactionReason, ToolOutputsPruned};
 
-/// What a turn has tried already.
+/// What a turn has already tried to make its request smaller.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct ContextBudget {
-    /// Old tool outputs were looked through.
+    /// Old tool outputs were pruned, if there were any.
     pruned: bool,
-    /// Nothing is left to compact: the request goes out as it is.
+    /// Nothing is left to compact: the request is sent as it is.
     exhausted: bool,
     /// A refusal was recovered from; there is no second time.
     recovered: bool,
 }
 
 impl ContextBudget {
-    /// Whether a request of so many tokens is due for compaction before it is sent.
+    /// Whether a request of `tokens` must be made smaller before it is sent.
     pub(super) fn exceeds(self, runner: &Runner, profile: &RequestProfile, tokens: u64) -> bool {
         let settings = &runner.shared.settings.compaction;
         let model = &profile.model;
@@ -29,7 +29,7 @@ impl ContextBudget {
     }
 }
 
-/// A request is too large: prunes old tool outputs; if that was done before, or wins nothing, makes a summary.
+/// Makes a request smaller that is too large: prunes old tool outputs; if that was tried, or frees nothing, summarises.
 ///
 /// # Errors
 /// [`RunError::CompactionFailed`]: the oversized request is not sent.
@@ -42,8 +42,7 @@ pub(super) async fn before_sending(
     if prune(runner, budget).await? {
         return Ok(());
     }
-    let selected = Selected { agent: profile.agent.agent.clone(), model: profile.model.model.clone() };
-    match summarise(runner, &selected, CompactionReason::Auto, estimate).await? {
+    match summarise(runner, &profile.selected(), CompactionReason::Auto, estimate).await? {
         CompactionOutcome::Done => Ok(()),
         CompactionOutcome::Nothing => {
             budget.exhausted = true;
@@ -53,7 +52,7 @@ pub(super) async fn before_sending(
     }
 }
 
-/// The provider refused a request as too large: makes a summary, once per turn, after which the turn goes on. Otherwise
+/// The provider refused a request as too large: makes a summary, once per turn, after which the turn continues. Otherwise
 /// the refusal is the turn's error.
 ///
 /// # Errors
@@ -68,8 +67,7 @@ pub(super) async fn after_refusal(
         return Err(exchange::give_up(runner, profile, refused).await?);
     }
     budget.recovered = true;
-    let selected = Selected { agent: profile.agent.agent.clone(), model: profile.model.model.clone() };
-    match summarise(runner, &selected, CompactionReason::Overflow, 0).await? {
+    match summarise(runner, &profile.selected(), CompactionReason::Overflow, 0).await? {
         CompactionOutcome::Done => Ok(()),
         CompactionOutcome::Nothing | CompactionOutcome::Failed(_) => {
             Err(exchange::give_up(runner, profile, refused).await?)
@@ -77,7 +75,7 @@ pub(super) async fn after_refusal(
     }
 }
 
-/// Prunes old tool outputs, once per turn; gives whether any were.
+/// Prunes old tool outputs, once per turn; returns whether any were pruned.
 async fn prune(runner: &Runner, budget: &mut ContextBudget) -> Result<bool, Stop> {
     if budget.pruned || !runner.shared.settings.compaction.prune {
         return Ok(false);

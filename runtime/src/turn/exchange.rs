@@ -11,11 +11,11 @@ use crate::ports::{ProviderError, ProviderErrorKind, ProviderRequest};
 use annals_core::Event;
 use annals_core::event::{Failure, StepFailed, StepStarted, SyntheticAdded, Usage};
 
-/// What the model is told after its answer broke off.
+/// The synthetic message after an answer that broke off.
 const CONTINUE: &str = "Your previous answer broke off before it was complete. What arrived of it stands above. Go on \
 from there without repeating it.";
 
-/// How an exchange ended, if the turn goes on.
+/// How an exchange ended, if the turn continues.
 pub(super) enum ExchangeEnd {
     /// With an answer, all of whose calls are settled.
     Ended {
@@ -73,7 +73,7 @@ pub(super) async fn exchange(
                 false => give_up(runner, profile, RefusedRequest { error, usage, request }).await?,
             });
         }
-        // What a partial answer used stands in its own failure.
+        // The usage of a partial answer is in its `step.failed`: counted here as well, its cost would be doubled.
         let (usage, cost) = if broke_off { (None, 0) } else { (usage, cost) };
         let scheduled = runner.scheduled(request.sent.attempt, &error, usage, cost);
         let told: Option<Event> = broke_off.then(|| SyntheticAdded { text: CONTINUE.into() }.into());
@@ -134,9 +134,9 @@ async fn fail_unanswered(
 
 /// How a run ends after so many attempts.
 fn failed(error: ProviderError, attempts: u32) -> Stop {
-    let ProviderError { kind, mut message, .. } = error;
+    let mut message = error.message.clone();
     if attempts > 1 {
         message = format!("{} ({attempts} attempts)", message.trim_end());
     }
-    RunError::Provider { kind, message }.into()
+    RunError::Provider { kind: error.kind, message, source: error }.into()
 }

@@ -40,7 +40,7 @@ impl Runner {
         FilesAfter { files: Some(now.into()), changed }
     }
 
-    /// Tells what the Session changed so far, if captures say something new. What changed is known without it: a failure
+    /// Records a summary of what the Session changed so far, if there are new captures. The changes are known without it: a failure
     /// concerns this summary alone.
     ///
     /// # Errors
@@ -81,7 +81,7 @@ impl Runner {
         }
     }
 
-    /// A failed capture concerns this step's undo alone: the turn goes on.
+    /// A failed capture affects the undo of this step only: the turn continues.
     fn warn(&self, error: &FilesError) {
         tracing::warn!(session = %self.lane.session(), %error, "the files of a step could not be captured");
     }

@@ -1,10 +1,10 @@
-//! The fragments of an answer: pieces go in, whole ones come out, in the order in which they began
+//! Assembles the fragments of an answer from deltas, in the order in which they began
 //! (`docs/reference/turn.md#answer`). Pure.
 
 use crate::bus::Fragment;
 use std::collections::BTreeMap;
 
-/// Whether a fragment is shown or thought.
+/// The kind of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FragmentKind {
     Text,
@@ -46,14 +46,14 @@ struct OpenFragment {
 }
 
 impl Fragments {
-    /// The place of the next piece of content.
+    /// Takes the next index of content.
     pub(super) fn place(&mut self) -> u32 {
         let index = self.next;
         self.next += 1;
         index
     }
 
-    /// Takes in a piece. Gives what live observers are told, unless the piece is empty.
+    /// Adds a delta. Returns the fragment that it belongs to, unless the delta is empty.
     pub(super) fn piece(
         &mut self,
         kind: FragmentKind,
@@ -91,7 +91,7 @@ impl Fragments {
         Ok(Some(fragment(kind, index)))
     }
 
-    /// Takes in the end of a fragment. One that holds nothing at all is no fragment.
+    /// Ends a fragment. One without text and metadata is dropped.
     pub(super) fn end(
         &mut self,
         kind: FragmentKind,
@@ -106,7 +106,7 @@ impl Fragments {
         }
     }
 
-    /// Ends everything that is open, with what arrived of it.
+    /// Ends every open fragment with the text that arrived.
     pub(super) fn flush(&mut self) -> Vec<FinishedFragment> {
         let mut whole = Vec::new();
         for kind in [FragmentKind::Text, FragmentKind::Reasoning] {

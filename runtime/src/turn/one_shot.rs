@@ -1,4 +1,4 @@
-//! Requests of one message that one text answers: a summary's and a title's. One attempt, no tools.
+//! One-shot requests, for summaries and titles: one prompt, one text, one attempt, no tools.
 
 use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
@@ -12,13 +12,13 @@ use annals_providers::wire::encode;
 use futures_util::StreamExt;
 use std::sync::Arc;
 
-/// A request that is durable and may be sent.
+/// A one-shot request that is recorded and may be sent.
 pub(crate) struct OneShot {
     pub(crate) id: RequestId,
     request: ProviderRequest,
 }
 
-/// What came of it.
+/// The answer to a one-shot request.
 pub(crate) struct OneShotAnswer {
     pub(crate) text: String,
     /// What the provider reported, whatever became of the text.
@@ -26,19 +26,19 @@ pub(crate) struct OneShotAnswer {
     pub(crate) ended: OneShotEnd,
 }
 
-/// How it ended.
+/// How the answer ended.
 pub(crate) enum OneShotEnd {
-    /// The text is whole.
+    /// The text is complete.
     Finished(Finish),
     /// The provider failed.
     Failed(ProviderError),
-    /// It broke off.
+    /// The stream ended before the answer was complete.
     Cut,
     /// The run was interrupted.
     Interrupted(Stop),
 }
 
-/// Makes a request durable, if it is `due` by then.
+/// Records a request, if it is still `due` then.
 ///
 /// # Errors
 /// When the log refuses, or does not hold what shapes the request.
@@ -71,7 +71,7 @@ pub(crate) async fn record_request(
     runner.lane.decide(decide).await
 }
 
-/// Sends it and takes the text in; `heard` is told each piece as it comes.
+/// Sends the request and collects the text; `heard` is called with each delta.
 pub(crate) async fn ask(runner: &Runner, one_shot: OneShot, mut heard: impl FnMut(&str)) -> OneShotAnswer {
     let mut answer = runner.shared.ports.provider.send(one_shot.request);
     let (mut text, mut usage) = (String::new(), None);
@@ -84,7 +84,7 @@ pub(crate) async fn ask(runner: &Runner, one_shot: OneShot, mut heard: impl FnMu
             }
             Ok(Some(Ok(ProviderEvent::Usage(reported)))) => usage = Some(reported),
             Ok(Some(Ok(ProviderEvent::Finished(finish)))) => break OneShotEnd::Finished(finish),
-            // Whatever else it says is no part of the text: it was offered no tools.
+            // Reasoning is not part of the text, and calls cannot come: no tools were offered.
             Ok(Some(Ok(_))) => {}
             Ok(Some(Err(error))) => break OneShotEnd::Failed(error),
             Ok(None) => break OneShotEnd::Cut,
@@ -93,7 +93,7 @@ pub(crate) async fn ask(runner: &Runner, one_shot: OneShot, mut heard: impl FnMu
     OneShotAnswer { text, usage, ended }
 }
 
-/// What an interruption leaves in the place of the text.
+/// The failure that an interruption records.
 pub(crate) fn cancelled(message: &str) -> Failure {
     Failure { message: message.into(), ..interrupted() }
 }

@@ -35,7 +35,7 @@ impl Promotion {
     }
 }
 
-/// Promotes what the plan says, once; any promotion begins the step count anew. Gives `false` when the Context Epoch
+/// Promotes the due inputs, once; any promotion resets the step count to 1. Returns `false` when the Context Epoch
 /// that promotion must follow is gone.
 pub(super) async fn promote(runner: &Runner, state: &mut TurnState) -> Result<bool, Stop> {
     let promotion = state.promotion;

@@ -1,7 +1,7 @@
 //! The request: built from views alone, durable before it is sent (`docs/reference/turn.md#request`).
 
 use super::context_budget::ContextBudget;
-use super::{RequestProfile, Runner, Selected, Stop};
+use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
 use annals_core::event::{Purpose, RequestSent};
 use annals_core::{Seq, SessionId};
@@ -9,7 +9,7 @@ use annals_projections::{Request, SessionView, estimate, rebuild};
 use annals_providers::wire::{RequestBody, encode};
 use std::sync::Arc;
 
-/// A request that is durable and may be sent.
+/// A request that is recorded and may be sent.
 pub(super) struct RecordedRequest {
     pub(super) sent: Box<RequestSent>,
     pub(super) request: Arc<Request>,
@@ -21,20 +21,20 @@ pub(super) struct RecordedRequest {
     pub(super) parent: Option<SessionId>,
 }
 
-/// What became of a request.
+/// The decision about a request.
 pub(super) enum RequestDecision {
-    /// It is in the log: send exactly this.
+    /// It is recorded: send exactly these bytes.
     Sent(RecordedRequest),
-    /// Another agent was selected under the policy `replace`, or the epoch ended: the boundary begins anew.
+    /// Another agent was selected under the policy `replace`, or the epoch ended: the boundary starts over.
     Overtaken,
-    /// It exceeds what the model may be sent; nothing was recorded.
+    /// It exceeds the limit of the model; nothing was recorded.
     TooLarge {
         /// Its estimate in tokens.
         estimate: u64,
     },
 }
 
-/// Builds the request of a turn and makes it durable.
+/// Builds the request of a turn and records it.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
 pub(super) async fn record_request(
     runner: &Runner,
@@ -43,7 +43,7 @@ pub(super) async fn record_request(
 ) -> Result<RequestDecision, Stop> {
     runner.check_not_interrupted()?;
     let id = runner.shared.ports.ids.request(runner.shared.ports.clock.now());
-    let selected = Selected { agent: profile.agent.agent.clone(), model: profile.model.model.clone() };
+    let selected = profile.selected();
     let blobs = runner.lane.blobs();
     runner
         .lane
@@ -74,7 +74,7 @@ impl RecordedRequest {
         Self { sent: Box::new(sent), request: Arc::new(request), body, seq: view.cut().next, parent }
     }
 
-    /// Whether the turn that sent it may still record what it answers: no revert took it away, and no other runner of
+    /// Whether its turn may still record the answer: no revert removed it, and no other runner of
     /// this log has sent a request since, which would have settled this one's open work.
     pub(super) fn is_current(&self, view: &SessionView) -> bool {
         let newest = view.requests.marks.iter().rev().find(|mark| mark.purpose == Purpose::Turn);
@@ -86,7 +86,7 @@ impl RecordedRequest {
         view.transcript.is_removed(self.seq)
     }
 
-    /// Makes the next attempt durable. It is the same request unless the history changed meanwhile (a part of an answer
+    /// Records the next attempt. It is the same request unless the history changed meanwhile (a part of an answer
     /// stays): then it has an id of its own, under the same budget of attempts.
     pub(super) async fn again(&mut self, runner: &Runner) -> Result<(), Stop> {
         let other = runner.shared.ports.ids.request(runner.shared.ports.clock.now());

@@ -1,4 +1,4 @@
-//! What shapes a request beside history and baseline, recorded once per change and named by hash
+//! The profile of a request (agent, model, tools, options): recorded once per change, named by hash
 //! (`docs/reference/turn.md#boundary`).
 
 use super::{Runner, Selected, Stop};
@@ -26,7 +26,7 @@ pub(crate) struct RequestProfile {
     options: RequestOptions,
     tools: ToolsRecorded,
     named: ProfileDigests,
-    /// What of it was secret.
+    /// `redaction.applied`, if secrets were replaced.
     redacted: Option<Event>,
 }
 
@@ -39,7 +39,7 @@ struct ProfileDigests {
 }
 
 impl RequestProfile {
-    /// The shape of a turn's request: the last allowed step offers no tools.
+    /// The profile of a turn's request. The last allowed step offers no tools.
     ///
     /// # Errors
     /// [`RunError::UnknownModel`].
@@ -53,7 +53,7 @@ impl RequestProfile {
         Self::new(runner, agent, selected, offered, last_step)
     }
 
-    /// The shape of a summary request: no tools.
+    /// The profile of a one-shot request: no tools.
     ///
     /// # Errors
     /// [`RunError::UnknownModel`].
@@ -75,7 +75,7 @@ impl RequestProfile {
         let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
         let mut options = definitions.options(&selected.agent, &selected.model);
         let mut tools = offered.definitions();
-        // Before any hash is taken: the log names what the model sees.
+        // Before any hash is taken: the hashes name what the model reads.
         let mut redaction = Redaction::new(runner.shared.settings.redactor.as_ref());
         agent.system.iter_mut().for_each(|text| redaction.text(text));
         tools.tools.iter_mut().for_each(|tool| redaction.definition(tool));
@@ -89,8 +89,8 @@ impl RequestProfile {
         Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: redaction.applied() })
     }
 
-    /// The tool that a model means by a name: of a real provider, the one offered tool that differs from it in case alone.
-    /// Otherwise the name as it came.
+    /// Resolves the name of a call: to the only offered tool that differs from it in case alone, unless the protocol is
+    /// scripted; otherwise the name as received.
     pub(super) fn tool_name(&self, name: String) -> String {
         let offered = || self.offered.tools().iter().map(|tool| &tool.definition().name);
         if self.model.protocol == SCRIPTED || offered().any(|other| *other == name) {
@@ -103,7 +103,7 @@ impl RequestProfile {
         }
     }
 
-    /// Records what the log does not hold yet.
+    /// Records the parts that the log does not contain yet.
     pub(crate) async fn record(&self, lane: &Lane) -> Result<(), Stop> {
         lane.decide(|view| Ok(Decision::append(self.unrecorded(&view.profiles), ()))).await
     }
@@ -129,7 +129,12 @@ impl RequestProfile {
         events
     }
 
-    /// The first attempt of a request of this shape, before its digest is known.
+    /// Agent and model of the request.
+    pub(super) fn selected(&self) -> Selected {
+        Selected { agent: self.agent.agent.clone(), model: self.model.model.clone() }
+    }
+
+    /// The first attempt of a request with this profile, before its digest is known.
     pub(crate) fn sent(&self, request: RequestId, purpose: Purpose, prompt: Option<Text>) -> RequestSent {
         RequestSent {
             request,

@@ -1,4 +1,4 @@
-//! Titles, asked for beside the turns (`docs/reference/turn.md#titles`).
+//! Titles, requested in the background (`docs/reference/turn.md#titles`).
 //!
 //! After the first answer of an untitled Session that no other one began, a request of its own asks a model for a title. It
 //! runs on a task of its own: no turn waits for it, and the Session is idle while it runs. Its end is a fact in any case,
@@ -30,7 +30,7 @@ const INSTRUCTIONS: &str = "Give the conversation that begins with the message b
 characters, in the language of the message, that says what it is about. Do not answer the message. Answer with the title \
 alone, without quotes.";
 
-/// Begins to ask for a title if one is due after the step of this number. Nobody waits for it.
+/// Starts the request for a title if one is due after the step of this number. No turn waits for it.
 pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
     let Some(settings) = &runner.shared.settings.title else { return };
     // What failed in passing is asked again by a later activity, not after every step.
@@ -113,7 +113,7 @@ struct TitleEnd {
 }
 
 impl TitleEnd {
-    /// Nothing if somebody else has ended it; a title that somebody gave meanwhile stands.
+    /// The events of the end; none if another writer has ended it. A title that was set meanwhile is kept.
     fn facts(&self, view: &SessionView, text: &str, ended: &OneShotEnd) -> Vec<Event> {
         if view.session.titling.open != Some(self.request) {
             return Vec::new();

@@ -97,7 +97,7 @@ pub enum FilesError {
     Torn {
         /// Why the restore failed.
         why: String,
-        /// Where the originals are: `old/N`, numbered as in the file `restore.json` beside the shadow repository.
+        /// Where the originals are: `old/N`, numbered as in the file `restore.json` next to the shadow repository.
         staging: PathBuf,
         /// Why they could not be put back.
         source: io::Error,

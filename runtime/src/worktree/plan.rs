@@ -82,9 +82,9 @@ impl Plan {
 pub struct FileRestore {
     /// Below the project.
     pub path: String,
-    /// What stands there, and must still stand there when the restore comes.
+    /// The present entry, which must be unchanged when the restore begins.
     pub from: Option<TreeEntry>,
-    /// What will stand there.
+    /// The entry after the restore.
     pub to: Option<TreeEntry>,
 }
 
@@ -102,11 +102,11 @@ pub struct LeftAlone {
 pub enum WhyLeft {
     /// Somebody changed it after the last of the steps, or after it was restored.
     Edited,
-    /// It stood there when the step began, but an exclude rule kept it from being captured.
+    /// It existed when the step began, but an exclude rule kept it from being captured.
     Ignored,
     /// It was not captured: too large, unreadable, or a repository of its own.
     Uncaptured,
-    /// The staged undo says that it restored the file, but none of its steps tells from what.
+    /// The staged undo says that it restored the file, but none of its steps says from what.
     Unknown,
 }
 

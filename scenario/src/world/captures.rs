@@ -4,8 +4,8 @@ use annals_core::event::FileChange;
 use annals_runtime::Boxed;
 use annals_runtime::ports::MemoryFilesystem;
 use annals_runtime::worktree::{
-    Capture, Captures, Changes, Diff, Differences, Files, FilesError, Plan, Planning, Sides, Targets, Transfer, Tree,
-    TreeEntries, TreeEntry, Undo,
+    Capture, Captures, Changes, Diff, Differences, Files, FilesError, Plan, Sides, Targets, Transfer, Tree,
+    TreeEntries, TreeEntry, Undo, plan_take_back, plan_undo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -93,7 +93,7 @@ impl Captures for Captured {
         Ok(both.filter(|(_, sides)| sides.before != sides.after).collect())
     }
 
-    fn told(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
+    fn diff(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
         let mut changes = Changes::default();
         for (path, sides) in self.between(from, to)? {
             let (before, after) = (self.content(sides.before.as_ref()), self.content(sides.after.as_ref()));
@@ -140,11 +140,11 @@ impl Files for Captured {
     }
 
     fn changes<'a>(&'a self, from: &'a Tree, to: Option<&'a Tree>) -> Boxed<'a, Result<Changes, FilesError>> {
-        Box::pin(async move { self.told(from, &to.cloned().map_or_else(|| self.now(), Ok)?) })
+        Box::pin(async move { self.diff(from, &to.cloned().map_or_else(|| self.now(), Ok)?) })
     }
 
     fn plan<'a>(&'a self, undo: &'a Undo) -> Boxed<'a, Result<Plan, FilesError>> {
-        Box::pin(async { Planning::plan(self, undo) })
+        Box::pin(async { plan_undo(self, undo) })
     }
 
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>> {
@@ -152,7 +152,7 @@ impl Files for Captured {
     }
 
     fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
-        Box::pin(async { self.take_back(from, to) })
+        Box::pin(async { plan_take_back(self, from, to) })
     }
 
     fn uncommitted<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {

@@ -16,7 +16,7 @@ impl Captures for Shadow {
         self.differences(&from.files(), &to.files())
     }
 
-    fn told(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
+    fn diff(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
         self.changes(&from.files(), &to.files())
     }
 

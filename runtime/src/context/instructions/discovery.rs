@@ -20,7 +20,7 @@ const USUAL: &str = "AGENTS.md";
 
 /// What was found.
 pub(super) struct InstructionScan {
-    /// Every instruction file, each once, in the order of telling.
+    /// Every instruction file, each once, in the order in which the model reads them.
     pub(super) found: Vec<DiscoveredFile>,
     /// Links that are not followed.
     pub(super) links_out: Vec<LinkOut>,
@@ -157,7 +157,7 @@ async fn leads_out(
     Ok(Some(target).filter(|target| !within(target, root) || is_guarded(&config.guarded, root, path, target)))
 }
 
-/// Whether reading what a path leads to needs more permission than reading instructions that stand there. The project's root
+/// Whether reading what a path leads to needs more permission than reading the instructions there. The project's root
 /// and the target are canonical.
 pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool {
     let judged = |path: &str| {
@@ -174,12 +174,12 @@ pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool 
 }
 
 /// The instruction files that a successful read of `read` brings to light: in its directory and above, up to the
-/// project's root, where the Location's own upward path does not already tell them. Nearest first; `known` ones are
+/// project's root, where the Location's own upward path does not already include them. Nearest first; `known` ones are
 /// left out. Each is to be recorded as `instruction.discovered` before the next boundary
 /// (`docs/reference/context.md#instructions`).
 ///
 /// # Errors
-/// When a directory on the way cannot be looked at. The read stands all the same.
+/// When a directory on the way cannot be looked at. The result of the read is kept.
 pub async fn discover(
     files: &dyn Filesystem,
     config: &InstructionFiles,

@@ -6,7 +6,7 @@ use annals_core::permission::wildcard;
 use std::collections::BTreeSet;
 use std::io;
 
-/// The files that a relative pattern matches in a directory, by code point. A path without wildcards stands for
+/// The files that a relative pattern matches in a directory, by code point. A path without wildcards names
 /// itself if anything is there, be it a directory, which reading then reports.
 pub(super) async fn expand(files: &dyn Filesystem, directory: &str, pattern: &str) -> io::Result<Vec<String>> {
     let segments: Vec<&str> = pattern.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();

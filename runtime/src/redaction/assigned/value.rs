@@ -25,7 +25,7 @@ impl AssignmentStyle {
     }
 }
 
-/// Parts of texts that stand in the place of a secret.
+/// Parts of placeholders that documentation uses for a secret.
 const STANDS_FOR: [&str; 25] = [
     "...",
     "…",
@@ -270,7 +270,7 @@ impl ValueShape {
     }
 }
 
-/// Whether a text stands in the place of a secret, in documentation or in a template.
+/// Whether a text is a placeholder for a secret, as in documentation or templates.
 fn stands_for_one(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
     let variable = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

@@ -23,7 +23,7 @@ impl AnswerRecorder<'_> {
                 None => return Ok(true),
             }
         }
-        // What runs learns of the cancellation, too; a result that is there already counts.
+        // Running calls see the same cancellation; a result that is ready already counts.
         for call in self.calls.take_waiting() {
             self.settle_call(call, Err(CallError::Interrupted)).await?;
         }
@@ -33,7 +33,7 @@ impl AnswerRecorder<'_> {
         Ok(false)
     }
 
-    /// Records what a call tells; gives whether it was declined.
+    /// Records an update of a call; returns whether the call was declined.
     pub(super) async fn apply_update(&mut self, update: CallUpdate) -> Result<bool, Stop> {
         let (call, ended) = match update {
             CallUpdate::Progressed(progressed) => {
@@ -62,7 +62,7 @@ impl AnswerRecorder<'_> {
         Ok(declined)
     }
 
-    /// Bounds and records what a call gave: one step that nothing interrupts.
+    /// Redacts, bounds and records the result of a call; an interruption does not stop it halfway.
     async fn settle_call(&mut self, call: CallId, mut outcome: Result<ToolOutput, CallError>) -> Result<(), Stop> {
         let mut redaction = Redaction::new(self.runner.shared.settings.redactor.as_ref());
         if let Ok(output) = &mut outcome {
@@ -83,12 +83,12 @@ impl AnswerRecorder<'_> {
         Ok(())
     }
 
-    /// Once per call: one that a revert removed, or that is settled, stays as it is.
+    /// Settles a call once: one that is settled, or that a revert removed, is left alone.
     pub(super) async fn settle(&self, settled: ToolSettled) -> Result<(), Stop> {
         self.settle_with(settled, Vec::new()).await
     }
 
-    /// The same, with what the call brought to light.
+    /// The same, followed by further events of the same batch.
     async fn settle_with(&self, settled: ToolSettled, then: Vec<Event>) -> Result<(), Stop> {
         self.runner
             .lane
