@@ -3,7 +3,7 @@
 use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
-use crate::import_into::{bring, sources};
+use crate::import_into::{import_into, sources};
 use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
@@ -11,12 +11,12 @@ use crate::salvage::DamagedLog;
 use crate::store_path::Place;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
-use annals_import::ImportOptions;
+use annals_import::{ImportOptions, SourceImportError};
 use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StorePath, summary};
 use annals_store::views::Views;
-use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
+use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, Ownership, SharedLog};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,7 +83,7 @@ struct Opened {
 
 /// Saves the list of sessions for commands that only read, which save nothing. Costs what was appended since it was saved.
 async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
-    if !matches!(log.standing(), Standing::Owner(_)) {
+    if !matches!(log.ownership(), Ownership::Owner(_)) {
         return;
     }
     if let Err(error) = Views::new(Arc::new(log.clone()), Some(views)).catalogue().await {
@@ -125,7 +125,7 @@ impl CommandContext {
         if mode == OpenMode::Create {
             self.diagnostics.keep_in(self.place.dir());
         }
-        if let Standing::Owner(report) | Standing::Reader(report) = log.standing() {
+        if let Ownership::Owner(report) | Ownership::Reader(report) = log.ownership() {
             self.tell(&report);
         }
         let views = Arc::new(self.place.cache(mode));
@@ -206,9 +206,11 @@ impl CommandContext {
         let mut subjects = Vec::new();
         for source in &sources {
             let report =
-                match bring(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar).await {
+                match import_into(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar)
+                    .await
+                {
                     // A damaged export is shown all the same; verifying tells what is wrong with it.
-                    Err(CliError::Exchange { .. }) if sources.len() == 1 => {
+                    Err(CliError::Import(SourceImportError::Export { .. })) if sources.len() == 1 => {
                         bar.clear();
                         return damaged(path);
                     }

@@ -23,13 +23,15 @@ mod imported;
 mod imports;
 mod json;
 mod pattern;
+mod redacting;
 
+pub use counting::CountingLog;
 pub use environment::is_secret_name;
 pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
 pub use contents::is_kept_for_secrets;
-pub(crate) use counting::Redaction;
+pub(crate) use redacting::Redaction;
 
 use aho_corasick::{AhoCorasick, MatchKind};
 use pattern::SecretPattern;

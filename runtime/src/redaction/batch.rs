@@ -2,7 +2,7 @@
 //! model wrote, or a provider wants back exactly, passes as it is.
 
 use super::Redactor;
-use super::counting::Redaction;
+use super::redacting::Redaction;
 use annals_core::Event;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,

@@ -1,6 +1,6 @@
 //! Redaction of what another agent recorded: everything in it, since its secrets went everywhere long ago.
 
-use super::counting::Redaction;
+use super::redacting::Redaction;
 use super::{Redacted, Redactor};
 use crate::Boxed;
 use annals_core::BlobHash;
