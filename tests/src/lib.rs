@@ -2,8 +2,8 @@
 
 pub mod aimock;
 pub mod crash;
+pub mod crash_stories;
 pub mod fuzz;
-pub mod lives;
 pub mod model;
 pub mod needed;
 pub mod scenarios;
