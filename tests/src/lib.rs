@@ -1,4 +1,4 @@
-//! Annals.
+//! Shared by the tests across crates: crash stories, fuzz targets, mock servers, scenario files.
 
 pub mod aimock;
 pub mod crash;
