@@ -1,4 +1,4 @@
-"""Tests of the checks: each finds what it is for, and leaves alone what only looks like it."""
+"""Tests of the checks: each reports its problem, and nothing that only looks like it."""
 
 import pathlib
 import tempfile
