@@ -9,12 +9,12 @@
 //!                                 |
 //!                                 | SourceItem: Started, Batch, Lost, Damaged, Progress   (sink.rs; bounded channel)
 //!                                 v
-//!  async:       drive.rs     appends each batch at its expected position, or finds it known
-//!               import_source.rs   reads again what is imported as a second session
-//!               exports.rs   exports of Annals: verified, then appended unchanged
+//!  async:       drive.rs            appends each batch at its expected position, or finds it known
+//!               import_source.rs    reads again what is imported as a second session
+//!               exports.rs          exports of Annals: verified, then appended unchanged
 //!                                 |
 //!                                 v
-//!               EventLog     ImportReport { sessions, losses, damage, refused }
+//!               EventLog            ImportReport { sessions, losses, damage, refused }
 //! ```
 //!
 //! A reader goes through a foreign source in bounded memory and sends one batch per foreign record, at the time of that record.
