@@ -58,6 +58,7 @@ WORDS = re.compile(
     r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
     re.IGNORECASE,
 )
+CAPTURE = re.compile(r"\{[^{}]*\}")
 ERROR = re.compile(r"#\[error\(")
 HELP = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct Args|enum Command|struct Cli)\b", re.MULTILINE)
 UNSAFE = re.compile(r"\bunsafe\s*(\{|\(|fn\b|impl\b|trait\b|extern\b)|allow\(unsafe")
@@ -146,7 +147,7 @@ def messages(text):
     for match in ERROR.finditer(text):
         string = TOKENS.search(text, match.end())
         if string and (string.group("string") or string.group("raw")) and not text[match.end() : string.start()].strip():
-            yield text.count("\n", 0, string.start()) + 1, string.group()
+            yield text.count("\n", 0, string.start()) + 1, CAPTURE.sub("{}", string.group())
     rows = text.splitlines()
     for match in HELP.finditer(text):
         row = text.count("\n", 0, match.start())
