@@ -1,10 +1,10 @@
 //! What commands read: transcripts page by page, Cuts, and names.
 
-use annals_cli::reader::Reader;
 use annals_core::event::{
     Delivery, Finish, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, StepEnded, StepStarted, TextEnded,
 };
 use annals_core::{Event, Seq, SessionId, Time};
+use annals_inspect::reader::Reader;
 use annals_projections::{Messages, Transcript};
 use annals_store::{Draft, EventLog, MemoryLog};
 use std::path::PathBuf;
