@@ -1,8 +1,8 @@
 //! Edits of a stored session that need no model: pins, forks, reverts, moves, pending inputs.
 
 use crate::error::CliError;
-use crate::reader::Reader;
 use annals_core::{Event, Seq, SessionId, Time};
+use annals_inspect::reader::Reader;
 use annals_runtime::ports::{FixedClock, SeededIds};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::{EditorPorts, FilesAt, Local, Refusal, SessionEditor};
