@@ -54,7 +54,7 @@ fn hint(kind: ProviderErrorKind, attempts: u32) -> Option<String> {
                 .into()
         }
         ProviderErrorKind::ContentFilter => "A filter of the provider refused it; put it in other words.".into(),
-        ProviderErrorKind::IncompleteStream => {
+        ProviderErrorKind::IncompleteStream | ProviderErrorKind::Violation => {
             format!("{}. What arrived is kept; to continue: `annals run -c`.", tried(attempts))
         }
         ProviderErrorKind::InvalidRequest => return None,

@@ -3,7 +3,7 @@
 use super::elsewhere::{Elsewhere, run};
 use super::empty_answer::EmptyAnswer;
 use super::interaction::Asked;
-use super::question::reply;
+use super::question::{asks_for_details, reply};
 use super::{ApprovalMode, Host, HostError, Interaction, Line, Question, Signal, Word};
 use crate::error::CliError;
 use crate::layout::plain;
@@ -216,6 +216,10 @@ impl<'a> ActiveRun<'a> {
 
     /// Answers the open question, or asks again.
     pub(super) fn reply(&mut self, text: &str) -> Result<(), CliError> {
+        if let Some(asked) = self.interaction.open.as_ref().filter(|_| asks_for_details(text)) {
+            self.interaction.show.details(&asked.question.asked, self.out)?;
+            return Ok(());
+        }
         match reply(text) {
             Some(answer) => {
                 if let Some(asked) = self.interaction.open.take() {

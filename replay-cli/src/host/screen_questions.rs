@@ -51,7 +51,7 @@ impl Screen {
         };
         self.line(Emphasis::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
         let width = self.remarks.style().width.saturating_sub(4);
-        for (emphasis, line) in super::question::shown(question, &self.directory, width) {
+        for (emphasis, line) in super::question::brief(question, &self.directory, width) {
             self.line(emphasis, &format!("    {line}"), out)?;
         }
         let mut beside = self.calls.others(question.session, &question.call);
@@ -61,6 +61,16 @@ impl Screen {
         if !beside.is_empty() {
             let width = self.remarks.style().width;
             self.aside(&clip(&format!("    also open: {}", beside.join(" · ")), width), out)?;
+        }
+        self.ask_for_reply();
+        Ok(())
+    }
+
+    /// Shows all of what a question is about, and asks again.
+    pub(super) fn details(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        let width = self.remarks.style().width.saturating_sub(4);
+        for (emphasis, line) in super::question::whole(question, &self.directory, width) {
+            self.line(emphasis, &format!("    {line}"), out)?;
         }
         self.ask_for_reply();
         Ok(())

@@ -52,7 +52,8 @@ pub(super) async fn exchange(runner: &Runner, shape: &Shape, mut request: Durabl
                     let (usage, cost) = reply.usage();
                     let broke_off = reply.has_begun();
                     // After a call, a retry of an answer that breaks the protocol would invite the same call again.
-                    let retried = error.kind.retried(broke_off) && !reply.violates_after_a_call();
+                    let repeats_a_call = error.kind == ProviderErrorKind::Violation && reply.has_called();
+                    let retried = error.kind.retried(broke_off) && !repeats_a_call;
                     if broke_off {
                         reply.fail(failure(&error)).await?;
                     }

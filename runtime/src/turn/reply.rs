@@ -48,8 +48,6 @@ pub(super) struct Reply<'r> {
     usage: Option<Usage>,
     /// Whether a call was recorded.
     called: bool,
-    /// Whether the stream was not what the protocol allows.
-    violated: bool,
     /// Open hosted calls, in order: the provider's ids, which may repeat, and ours.
     hosted: Vec<(CallId, CallId)>,
     calls: Calls,
@@ -68,7 +66,6 @@ impl<'r> Reply<'r> {
             step: None,
             usage: None,
             called: false,
-            violated: false,
             hosted: Vec::new(),
             calls: Calls::new(runner, shape),
             bounding: Bounding {
@@ -85,9 +82,9 @@ impl<'r> Reply<'r> {
         self.step.is_some()
     }
 
-    /// Whether the stream was not what the protocol allows, after a call of it was recorded.
-    pub(super) fn violates_after_a_call(&self) -> bool {
-        self.violated && self.called
+    /// Whether a call of it was recorded.
+    pub(super) fn has_called(&self) -> bool {
+        self.called
     }
 
     /// What the provider reported, and what it cost.
@@ -115,12 +112,14 @@ impl<'r> Reply<'r> {
                 Some(Ok(ProviderEvent::Finished(finish))) => return Ok(Received::Complete(finish)),
                 Some(Ok(event)) => {
                     if let Err(Violation(what)) = self.take(event).await? {
-                        self.violated = true;
-                        return Ok(Received::Failed(broken(what)));
+                        return Ok(Received::Failed(broken(ProviderErrorKind::Violation, what)));
                     }
                 }
                 Some(Err(error)) => return Ok(Received::Failed(error)),
-                None => return Ok(Received::Failed(broken("the answer broke off".into()))),
+                None => {
+                    let kind = ProviderErrorKind::IncompleteStream;
+                    return Ok(Received::Failed(broken(kind, "the answer broke off".into())));
+                }
             }
         }
     }
@@ -335,6 +334,6 @@ fn recorded(Whole { kind, index, text, metadata }: Whole) -> Event {
     }
 }
 
-fn broken(message: String) -> ProviderError {
-    ProviderError { kind: ProviderErrorKind::IncompleteStream, status: None, retry_after_ms: None, message }
+fn broken(kind: ProviderErrorKind, message: String) -> ProviderError {
+    ProviderError { kind, status: None, retry_after_ms: None, message }
 }

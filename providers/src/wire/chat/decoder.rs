@@ -3,7 +3,7 @@
 use super::calls::{self, Calls};
 use super::thought::Thought;
 use crate::provider::{ProviderError, ProviderEvent};
-use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
+use crate::wire::decode::{Reading, broke_off, given_up, read, tokens, told, violation};
 use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -201,7 +201,7 @@ impl Decoder {
             "content_filter" => Finish::ContentFilter,
             // vLLM and DeepSeek: the answer is not whole.
             "abort" | "insufficient_system_resource" => {
-                return Err(violation(format!("the server gave the answer up: {reason}")));
+                return Err(given_up(reason));
             }
             "error" => return Err(told(&Value::String("the answer ended with an error".into()))),
             _ => Finish::Other,
