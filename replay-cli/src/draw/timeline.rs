@@ -1,8 +1,9 @@
 //! Draws a timeline.
 
 use crate::layout::{Sheet, WHOLE, plain};
+use crate::pricing::Cost;
 use crate::style::{Emphasis, counted, duration, money, thousands};
-use annals_core::event::{Attachment, Delivery, Finish, ToolOutcome};
+use annals_core::event::{Attachment, Delivery, Finish, ToolOutcome, Usage};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
     Activity, Called, Compacted, Item, Settled, Sort, What, failed_exit, input_in_brief, last_lines, one_line,
@@ -232,9 +233,8 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
         facts.push(counted(activity.steps, "step"));
     }
     facts.extend(tokens(activity));
-    if activity.cost > 0 {
-        facts.push(money(activity.cost));
-    }
+    let is_used = activity.usage != Usage::default();
+    facts.extend(Cost::of_log(activity.cost, is_used && activity.cost == 0).fact());
     if !activity.changed.is_empty() {
         facts.push(format!("{} changed", counted(activity.changed.len() as u64, "file")));
     }

@@ -24,7 +24,7 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
             format!("{error}; the input waits in the Session, and `annals run -c` tries again")
         }
         RunError::Log(LogError::Append(_)) => format!(
-            "{error}; what was shown as done stands in the log. Once it can be written again, `annals run -c` goes on"
+            "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"
         ),
         other => other.to_string(),
     }

@@ -3,7 +3,8 @@
 use super::{Ended, JsonLines, advice};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::style::{Emphasis, money, thousands};
+use crate::pricing::Cost;
+use crate::style::{Emphasis, thousands};
 use annals_core::SessionId;
 use annals_projections::SessionView;
 use std::io::Write;
@@ -48,7 +49,8 @@ pub fn used(view: &SessionView) -> String {
         cached => format!(" ({} from a cache)", thousands(cached)),
     };
     let written = thousands(tokens.output.saturating_add(tokens.reasoning));
-    let cost = if view.usage.cost > 0 { format!(" · {}", money(view.usage.cost)) } else { String::new() };
+    let cost = Cost::of_log(view.usage.cost, view.usage.unpriced > 0).fact();
+    let cost = cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
     format!("{} in{cached}, {written} out{cost}", thousands(read))
 }
 

@@ -101,18 +101,6 @@ async fn events_that_are_not_json_break_the_answer_off() -> Tested {
 }
 
 #[tokio::test]
-async fn an_answer_that_continues_after_its_end_is_not_asked_for_again_once_a_call_ran() -> Tested {
-    let called = chat::call(0, "c1", "look", "{}") + &chat::done("tool_calls") + &chat::text("more");
-    let server = Server::new([stream(called), then()]).await?;
-    let story = Story::at(endpoint(&server)).await?;
-    assert!(story.say("hello").await.is_err());
-    assert_eq!(story.history().await?, ["user hello", "assistant error: look=completed(seen)"]);
-    assert_eq!(story.failures().await?, ["failed incomplete-stream: the answer went on after it had ended"]);
-    assert_eq!(server.received().len(), 1);
-    Ok(())
-}
-
-#[tokio::test]
 async fn two_calls_that_share_an_id_are_run_once_each() -> Tested {
     let twice = chat::call(0, "c1", "look", "{}") + &chat::call(1, "c1", "look", "{}") + &chat::done("tool_calls");
     let (story, server) = heard(stream(twice)).await?;
