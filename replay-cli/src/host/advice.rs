@@ -21,7 +21,7 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
             format!("no model is called {model}: `annals models` lists what there is, --model chooses one")
         }
         RunError::Reconcile(_) | RunError::AgentReplacementBlocked { .. } => {
-            format!("{error}; the input waits in the Session, and `annals run -c` tries again")
+            format!("{error}; the input waits in the session; to try again: `annals run -c`")
         }
         RunError::Log(LogError::Append(_)) => format!(
             "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"

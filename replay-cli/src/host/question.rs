@@ -163,14 +163,14 @@ fn wrapped(lines: impl IntoIterator<Item = (Emphasis, String)>, width: usize) ->
 }
 
 /// What a question is about, line by line.
-struct Described {
+struct QuestionText {
     /// The command, or the resources.
     subject: Vec<(Emphasis, String)>,
     /// The change, or else the input of the call.
     change: Vec<(Emphasis, String)>,
 }
 
-fn described(question: &PermissionQuestion, directory: &str) -> Described {
+fn described(question: &PermissionQuestion, directory: &str) -> QuestionText {
     let input: Value = serde_json::from_str(&question.input).unwrap_or(Value::Null);
     let field = |name: &str| input.get(name).and_then(Value::as_str);
     if let Some(command) = field("command") {
@@ -179,7 +179,7 @@ fn described(question: &PermissionQuestion, directory: &str) -> Described {
         let mut subject: Vec<(Emphasis, String)> = of_place.map(|place| (Emphasis::Strong, place.clone())).collect();
         subject.extend(command.lines().map(|line| (Emphasis::Strong, line.to_owned())));
         let change = field("description").map(|why| (Emphasis::Dim, why.to_owned())).into_iter().collect();
-        return Described { subject, change };
+        return QuestionText { subject, change };
     }
     let below = |path: &str| match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
         Some(rest) if !directory.is_empty() => rest.to_owned(),
@@ -192,7 +192,7 @@ fn described(question: &PermissionQuestion, directory: &str) -> Described {
         // Whatever it is about: what the model gave, as it is.
         change.push((Emphasis::Dim, question.input.clone()));
     }
-    Described { subject, change }
+    QuestionText { subject, change }
 }
 
 /// What an edit would change, or what would be written.

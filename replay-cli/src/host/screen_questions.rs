@@ -77,7 +77,7 @@ impl Screen {
     }
 
     pub(super) fn ask_for_reply(&mut self) {
-        let choices = "  y once · a always in this Session · n no · n WHY no, and the model is told why › ";
+        let choices = "  y once · a always in this session · n no · n WHY no, with a reason for the model › ";
         let end = if self.above_a_prompt { "\n" } else { "" };
         self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
     }
