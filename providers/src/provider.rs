@@ -134,12 +134,15 @@ pub enum ProviderErrorKind {
     Quota,
     /// A filter refused the request or the answer.
     ContentFilter,
-    /// The answer broke off, or was not what the protocol allows.
+    /// The answer broke off.
     IncompleteStream,
+    /// The answer was not what the protocol allows. Events and scenarios use the word of [`Self::IncompleteStream`] for it.
+    /// Once a call was recorded it is not retried: another attempt would invite the same call again.
+    Violation,
 }
 
 impl ProviderErrorKind {
-    /// Every kind.
+    /// Every kind that has a word of its own.
     pub const ALL: [Self; 9] = [
         Self::RateLimit,
         Self::ProviderInternal,
@@ -163,7 +166,7 @@ impl ProviderErrorKind {
             Self::Authentication => "authentication",
             Self::Quota => "quota",
             Self::ContentFilter => "content-filter",
-            Self::IncompleteStream => "incomplete-stream",
+            Self::IncompleteStream | Self::Violation => "incomplete-stream",
         }
     }
 
@@ -173,10 +176,10 @@ impl ProviderErrorKind {
     }
 
     /// Whether another attempt is worth making (`docs/reference/turn.md#retries`): any passing failure before output,
-    /// and after output only an answer that broke off.
+    /// and after output only an answer that broke off. Of [`Self::Violation`] only where no call was recorded.
     pub const fn retried(self, after_output: bool) -> bool {
         match self {
-            Self::IncompleteStream => true,
+            Self::IncompleteStream | Self::Violation => true,
             Self::RateLimit | Self::ProviderInternal | Self::Transport => !after_output,
             Self::Overflow | Self::InvalidRequest | Self::Authentication | Self::Quota | Self::ContentFilter => false,
         }

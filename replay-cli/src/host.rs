@@ -37,7 +37,7 @@ mod signals;
 
 pub use crate::host_error::HostError;
 pub use advice::advice;
-pub use chat::Word;
+pub use chat::ChatCommand;
 pub use configured::{Chosen, Options, configured};
 pub use empty_answer::EmptyAnswer;
 pub use frontend::Frontend;
@@ -45,12 +45,12 @@ pub use idle::{idle, leave};
 pub use interaction::Interaction;
 pub use json_lines::JsonLines;
 pub use lease::Lease;
-pub use lines::{Line, Lines};
+pub use lines::{TypedLine, TypedLines};
 pub use local_services::LocalServices;
 pub use location_cache::LocationCache;
 pub use parts::{HostParts, ServicesAt};
 pub use question::{ApprovalMode, Question, Questions, reply};
-pub use run_loop::{Ended, Job, run_interactive};
+pub use run_loop::{RunEnd, RunGoal, run_interactive};
 pub use screen::Screen;
 pub use signals::{Signal, Signals};
 

@@ -7,23 +7,23 @@ use annals_tools::AttachError;
 use std::io;
 use std::path::PathBuf;
 
-/// A host cannot begin, or go on. Each message says what to do.
+/// A host cannot start or continue. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// There is nothing to tell the model.
     #[error(
-        "say what is to be done, as in `annals run \"explain this project\"`; a prompt may also come through a pipe, and \
-         `-c` alone goes on with what was interrupted"
+        "no prompt: for example `annals run \"explain this project\"`; a prompt may also come through a pipe, and \
+         `-c` alone resumes what was interrupted"
     )]
     NoPrompt,
     /// The Session is at rest: there is nothing to go on with.
-    #[error("the last turn of this Session is done, and nothing waits; say what comes next: `annals run -c \"...\"`")]
+    #[error("the last turn of this session is done, and nothing waits; give the next prompt: `annals run -c \"...\"`")]
     NothingWaits,
     /// What came through the pipe is no text.
     #[error("what came through stdin is no UTF-8 text; name a file in the prompt instead, and the model will read it")]
     NotText,
     /// Files without a word on what is to be done with them.
-    #[error("say in a prompt what is to be done with the file: annals run --file PATH \"what does this show?\"")]
+    #[error("give a prompt that says what to do with the file: annals run --file PATH \"what does this show?\"")]
     FilesAlone,
     /// A file cannot be given with a prompt.
     #[error(transparent)]
@@ -60,7 +60,7 @@ pub enum HostError {
     },
     /// The model that a Session stands on is defined nowhere here.
     #[error(
-        "the Session was answered by {name:?}, and no model is called so here: choose another one by --model \
+        "the session was answered by {name:?}, and no model of that name is configured: choose another one by --model \
          (`annals models` lists what there is), or describe this one in `models.{name:?}` of your configuration"
     )]
     RecordedModel {
@@ -68,7 +68,7 @@ pub enum HostError {
         name: String,
     },
     /// Nobody defined the agent.
-    #[error("no agent is called {name:?}; there are {}", known.join(", "))]
+    #[error("no agent of the name {name:?} is configured; known: {}", known.join(", "))]
     UnknownAgent {
         /// What was asked for.
         name: String,
@@ -87,7 +87,7 @@ pub enum HostError {
     #[error(transparent)]
     Cassette(#[from] CassetteError),
     /// No Session works here yet.
-    #[error("no Session works in {} yet; leave out -c to begin one", directory.display())]
+    #[error("no session works in {} yet; leave out -c to start one", directory.display())]
     NothingToContinue {
         /// Where.
         directory: PathBuf,
@@ -142,13 +142,13 @@ pub enum HostError {
     #[error("the terminal cannot be used: {0}")]
     Editor(#[source] rustyline::error::ReadlineError),
     /// Another process runs the Session.
-    #[error("another process runs Session {session}; wait for its end, or interrupt it there")]
+    #[error("another process runs session {session}; wait for its end, or interrupt it there")]
     Runs {
         /// Which.
         session: annals_core::SessionId,
     },
     /// The recorded Session holds no input to be given again.
-    #[error("Session {session} holds no user message from seq {from} on: nothing to run again")]
+    #[error("session {session} has no user message at event {from} or later: nothing to run again")]
     NothingToRerun {
         /// Which.
         session: annals_core::SessionId,

@@ -1,8 +1,9 @@
 //! Draws messages whole, as `history` and `transcript` show them: nothing is cut.
 
 use crate::layout::{Sheet, name, plain};
-use crate::style::{Emphasis, duration, money, size, thousands};
-use annals_core::event::{Attachment, Finish};
+use crate::pricing::Cost;
+use crate::style::{Emphasis, duration, size, thousands};
+use annals_core::event::{Attachment, Finish, Usage};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{failed_exit, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
@@ -94,9 +95,8 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
         let output = usage.output.saturating_add(usage.reasoning);
         facts.push(format!("{} in, {} out", thousands(input), thousands(output)));
     }
-    if answer.cost > 0 {
-        facts.push(money(answer.cost));
-    }
+    let is_used = answer.usage.is_some_and(|usage| usage != Usage::default());
+    facts.extend(Cost::of_log(answer.cost, is_used && answer.cost == 0).fact());
     if facts.is_empty() {
         return Ok(());
     }

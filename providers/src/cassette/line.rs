@@ -9,6 +9,9 @@ use serde::{Deserialize, Serialize};
 /// The number of the format.
 pub(super) const FORMAT: u32 = 1;
 
+/// The word for [`ProviderErrorKind::Violation`], which has none of its own elsewhere: played again, it is not retried either.
+const VIOLATION: &str = "protocol-violation";
+
 /// The first line: which request was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct CassetteHead {
@@ -123,7 +126,8 @@ impl From<&Arrived> for CassetteLine {
             Ok(ProviderEvent::Usage(usage)) => Self::Usage(usage),
             Ok(ProviderEvent::Finished(finish)) => Self::Finished { finish },
             Err(ProviderError { kind, status, retry_after_ms, message }) => {
-                Self::Failed { kind: kind.as_str().into(), status, retry_after_ms, message }
+                let kind = if kind == ProviderErrorKind::Violation { VIOLATION } else { kind.as_str() };
+                Self::Failed { kind: kind.into(), status, retry_after_ms, message }
             }
         }
     }
@@ -149,7 +153,9 @@ pub(super) fn arrived(line: CassetteLine) -> Result<Option<Arrived>, String> {
         CassetteLine::Usage(usage) => ProviderEvent::Usage(usage),
         CassetteLine::Finished { finish } => ProviderEvent::Finished(finish),
         CassetteLine::Failed { kind, status, retry_after_ms, message } => {
-            let kind = ProviderErrorKind::of(&kind).ok_or_else(|| format!("{kind:?} is no kind of failure"))?;
+            let known =
+                if kind == VIOLATION { Some(ProviderErrorKind::Violation) } else { ProviderErrorKind::of(&kind) };
+            let kind = known.ok_or_else(|| format!("{kind:?} is no kind of failure"))?;
             return Ok(Some(Err(ProviderError { kind, status, retry_after_ms, message })));
         }
         CassetteLine::End { .. } => return Ok(None),

@@ -257,7 +257,8 @@ fn arrived() -> impl Strategy<Value = Arrived> {
         any::<proptest::sample::Index>().prop_map(|at| Ok(ProviderEvent::Finished(*at.get(&FINISHES)))),
         (any::<proptest::sample::Index>(), any::<Option<u16>>(), any::<Option<u64>>(), text()).prop_map(
             |(at, status, retry_after_ms, message)| {
-                let kind = *at.get(&ProviderErrorKind::ALL);
+                let kinds = [ProviderErrorKind::ALL.as_slice(), &[ProviderErrorKind::Violation]].concat();
+                let kind = *at.get(&kinds);
                 Err(ProviderError { kind, status, retry_after_ms, message })
             }
         ),

@@ -82,12 +82,11 @@ pub(super) trait ProtocolDecoder: Send {
 
 /// The answer is not what the protocol allows.
 pub(super) fn violation(what: impl Into<String>) -> ProviderError {
-    ProviderError {
-        kind: ProviderErrorKind::IncompleteStream,
-        status: None,
-        retry_after_ms: None,
-        message: what.into(),
-    }
+    fault(ProviderErrorKind::Violation, what.into())
+}
+
+fn fault(kind: ProviderErrorKind, message: String) -> ProviderError {
+    ProviderError { kind, status: None, retry_after_ms: None, message }
 }
 
 /// An error of the provider that ends an answer of which something arrived: one that passes cuts it off, as a lost
@@ -106,7 +105,12 @@ fn cut_off(error: ProviderError) -> ProviderError {
 
 /// The answer ended before it was complete.
 pub(super) fn broke_off() -> ProviderError {
-    violation("the answer broke off before it was complete")
+    fault(ProviderErrorKind::IncompleteStream, "the answer broke off before it was complete".into())
+}
+
+/// The server says that the answer is not whole.
+pub(super) fn given_up(reason: &str) -> ProviderError {
+    fault(ProviderErrorKind::IncompleteStream, format!("the server gave the answer up: {reason}"))
 }
 
 /// Reads the data of an event.

@@ -1,7 +1,7 @@
 //! `annals config`: what is configured, where each value comes from, and which projects are trusted.
 
 use crate::command_context::CommandContext;
-use crate::config::{ConfigError, Layer, Loaded, Origin, Places, ProjectFile, Setting, Trust, shown};
+use crate::config::{ConfigError, ConfigLayer, LoadedConfig, Places, ProjectFile, Setting, Trust, ValueOrigin, shown};
 use crate::error::{CliError, Verdict};
 use crate::json::object;
 use crate::layout::{columns, plain, wrap};
@@ -60,7 +60,7 @@ pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Ver
 }
 
 fn show(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let Loaded { config, refused, .. } =
+    let LoadedConfig { config, refused, .. } =
         cli.environment.examined(&cli.environment.directory(at.directory.as_deref()))?;
     let settings: Vec<&Setting> =
         config.settings.all().iter().filter(|setting| says_something(setting, &config.settings)).collect();
@@ -76,7 +76,7 @@ fn show(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, C
     let places = cli.environment.places()?;
     let root = config.project.as_ref().map(|project| project.root.as_path());
     for setting in settings {
-        let emphasis = if setting.origin == Origin::BuiltIn { Emphasis::Dim } else { Emphasis::Plain };
+        let emphasis = if setting.origin == ValueOrigin::BuiltIn { Emphasis::Dim } else { Emphasis::Plain };
         let from = format!("# {}", plain(&from(&setting.origin, places.home.as_deref(), root)));
         draw(&line(setting), emphasis, &from, &cli.style, out)?;
     }
@@ -108,12 +108,12 @@ fn draw(line: &str, emphasis: Emphasis, from: &str, style: &Style, out: &mut dyn
 }
 
 /// Where a value comes from, in brief: a file of the project's by its place in that, one of the user's by its place at home.
-fn from(origin: &Origin, home: Option<&Path>, project: Option<&Path>) -> String {
-    let Origin::File { layer, path, line } = origin else { return origin.to_string() };
+fn from(origin: &ValueOrigin, home: Option<&Path>, project: Option<&Path>) -> String {
+    let ValueOrigin::File { layer, path, line } = origin else { return origin.to_string() };
     let within = |folder: Option<&Path>| path.strip_prefix(folder?).ok();
     match layer {
-        Layer::Project => within(project).map(|within| format!("{}:{line} (project)", within.display())),
-        Layer::User => within(home).map(|within| format!("~/{}:{line}", within.display())),
+        ConfigLayer::Project => within(project).map(|within| format!("{}:{line} (project)", within.display())),
+        ConfigLayer::User => within(home).map(|within| format!("~/{}:{line}", within.display())),
     }
     .unwrap_or_else(|| origin.to_string())
 }
@@ -142,12 +142,12 @@ fn value(setting: &Setting) -> Value {
 
 fn in_json(setting: &Setting) -> Value {
     let origin = match &setting.origin {
-        Origin::BuiltIn => json!({"built_in": true}),
-        Origin::Environment(name) => json!({"variable": name}),
-        Origin::File { layer, path, line } => {
+        ValueOrigin::BuiltIn => json!({"built_in": true}),
+        ValueOrigin::Environment(name) => json!({"variable": name}),
+        ValueOrigin::File { layer, path, line } => {
             let layer = match layer {
-                Layer::User => "user",
-                Layer::Project => "project",
+                ConfigLayer::User => "user",
+                ConfigLayer::Project => "project",
             };
             json!({"file": path.to_string_lossy(), "line": line, "of": layer})
         }
@@ -190,7 +190,7 @@ fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, C
 fn trust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
-    let Loaded { refused, text, .. } = cli.environment.examined(&project.root)?;
+    let LoadedConfig { refused, text, .. } = cli.environment.examined(&project.root)?;
     let text = text.ok_or_else(|| ConfigError::NoProject { directory: project.root.clone() })?;
     Trust::kept_in(&places.trust).give(&project, &text)?;
     for problem in &refused {

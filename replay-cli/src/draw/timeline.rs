@@ -1,8 +1,9 @@
 //! Draws a timeline.
 
 use crate::layout::{Sheet, WHOLE, plain};
+use crate::pricing::Cost;
 use crate::style::{Emphasis, counted, duration, money, thousands};
-use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome};
+use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome, Usage};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
     CallResult, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry, TimelineNote, Topic,
@@ -260,9 +261,8 @@ fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
         facts.push(counted(turn.steps, "step"));
     }
     facts.extend(tokens(turn));
-    if turn.cost > 0 {
-        facts.push(money(turn.cost));
-    }
+    let is_used = turn.usage != Usage::default();
+    facts.extend(Cost::of_log(turn.cost, is_used && turn.cost == 0).fact());
     if !turn.changed.is_empty() {
         facts.push(format!("{} changed", counted(turn.changed.len() as u64, "file")));
     }

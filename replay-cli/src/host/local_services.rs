@@ -97,8 +97,8 @@ fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path, project: &
         false => format!("is a link out of the project, to {target}"),
     };
     plain(&format!(
-        "{shown} {why}: it is not read, since the project may be anybody's. If it is to be, say `annals config trust`; that \
-         needs a file .annals/config.toml, which may be empty"
+        "{shown} {why}: it is not read, since the project may come from anybody. To have it read: `annals config trust`, which \
+         needs a file .annals/config.toml (it may be empty)"
     ))
 }
 

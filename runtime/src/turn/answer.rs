@@ -68,8 +68,6 @@ pub(super) struct AnswerRecorder<'r> {
     usage: Option<Usage>,
     /// Whether a call was recorded.
     called: bool,
-    /// Whether the stream was not what the protocol allows.
-    violated: bool,
     /// Open hosted calls, in order: the provider's ids, which may repeat, and ours.
     hosted: Vec<(CallId, CallId)>,
     calls: RunningCalls,
@@ -93,7 +91,6 @@ impl<'r> AnswerRecorder<'r> {
             step: None,
             usage: None,
             called: false,
-            violated: false,
             hosted: Vec::new(),
             calls: RunningCalls::new(runner, profile),
             bounding: Bounding {
@@ -110,9 +107,9 @@ impl<'r> AnswerRecorder<'r> {
         self.step.is_some()
     }
 
-    /// Whether the stream was not what the protocol allows, after a call of it was recorded.
-    pub(super) fn violates_after_a_call(&self) -> bool {
-        self.violated && self.called
+    /// Whether a call of it was recorded.
+    pub(super) fn has_called(&self) -> bool {
+        self.called
     }
 
     /// What the provider reported, and what it cost.
@@ -142,12 +139,14 @@ impl<'r> AnswerRecorder<'r> {
                     Ok(()) => {}
                     Err(AnswerError::Stop(stop)) => return Err(stop),
                     Err(AnswerError::Violation(ProtocolViolation(what))) => {
-                        self.violated = true;
-                        return Ok(AnswerEnd::Failed(broken(what)));
+                        return Ok(AnswerEnd::Failed(broken(ProviderErrorKind::Violation, what)));
                     }
                 },
                 Some(Err(error)) => return Ok(AnswerEnd::Failed(error)),
-                None => return Ok(AnswerEnd::Failed(broken("the answer broke off".into()))),
+                None => {
+                    let kind = ProviderErrorKind::IncompleteStream;
+                    return Ok(AnswerEnd::Failed(broken(kind, "the answer broke off".into())));
+                }
             }
         }
     }
@@ -348,6 +347,6 @@ fn recorded(FinishedFragment { kind, index, text, metadata }: FinishedFragment) 
     }
 }
 
-fn broken(message: String) -> ProviderError {
-    ProviderError { kind: ProviderErrorKind::IncompleteStream, status: None, retry_after_ms: None, message }
+fn broken(kind: ProviderErrorKind, message: String) -> ProviderError {
+    ProviderError { kind, status: None, retry_after_ms: None, message }
 }

@@ -56,7 +56,8 @@ pub(super) async fn exchange(
                     let (usage, cost) = recorder.usage();
                     let broke_off = recorder.has_begun();
                     // After a call, a retry of an answer that breaks the protocol would invite the same call again.
-                    let retried = error.kind.retried(broke_off) && !recorder.violates_after_a_call();
+                    let repeats_a_call = error.kind == ProviderErrorKind::Violation && recorder.has_called();
+                    let retried = error.kind.retried(broke_off) && !repeats_a_call;
                     if broke_off {
                         recorder.fail(failure(&error)).await?;
                     }

@@ -18,7 +18,11 @@ pub(crate) struct Raw(Mutex<VecDeque<Vec<Result<ProviderEvent, ProviderError>>>>
 
 impl Raw {
     pub(crate) fn new(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(answers.into_iter().map(|answer| answer.into_iter().map(Ok).collect()).collect())))
+        Self::of(answers.into_iter().map(|answer| answer.into_iter().map(Ok).collect()))
+    }
+
+    pub(crate) fn of(answers: impl IntoIterator<Item = Vec<Result<ProviderEvent, ProviderError>>>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(answers.into_iter().collect())))
     }
 }
 

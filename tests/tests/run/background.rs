@@ -228,3 +228,24 @@ fn a_run_on_a_terminal_shows_that_the_model_is_at_work_and_breaks_no_word() {
     let long = shown.lines().find(|line| line.contains("quick")).unwrap_or_default();
     assert!(long.trim_end().ends_with("river") || long.trim_end().ends_with("the"), "{long:?}");
 }
+
+#[test]
+fn all_of_a_long_change_can_be_seen_before_it_is_allowed() {
+    let content: String = (1..=60).map(|number| format!("line {number} of the plan\n")).collect();
+    let write = vec![("c1", "write", json!({"path": "plan.md", "content": content}))];
+    let model = Model::start([Says::Calls("", write), Says::Text("Written.")]).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    let mut run = Terminal::open(&person, &["run", "write a plan"]);
+    run.expect("+ line 40 of the plan");
+    run.expect("… 20 more lines; d shows all");
+    run.expect("WHY no");
+    run.send("d\r");
+    run.expect("+ line 1 of the plan");
+    run.expect("+ line 60 of the plan");
+    run.expect("WHY no");
+    assert!(!person.project().join("plan.md").exists(), "nothing was allowed yet");
+    run.send("y\r");
+    run.expect("Written.");
+    assert_eq!(run.ended(), 0);
+    assert_eq!(std::fs::read_to_string(person.project().join("plan.md")).ok(), Some(content));
+}

@@ -2,8 +2,8 @@
 
 use annals_cli::command_context::CommandContext;
 use annals_cli::host::{
-    ApprovalMode, Ended, Frontend, Host, HostParts, Interaction, Job, JsonLines, Lease, Line, Lines, Questions, Screen,
-    ServicesAt, run_interactive,
+    ApprovalMode, Frontend, Host, HostParts, Interaction, JsonLines, Lease, Questions, RunEnd, RunGoal, Screen,
+    ServicesAt, TypedLine, TypedLines, run_interactive,
 };
 use annals_cli::remarks::Remarks;
 use annals_cli::store_path::Place;
@@ -22,7 +22,6 @@ use annals_store::{EventLog, MemoryLog};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
@@ -76,7 +75,7 @@ pub struct Theatre {
     host: Host,
     session: Session,
     stage: Interaction,
-    typed: mpsc::UnboundedSender<Line>,
+    typed: mpsc::UnboundedSender<TypedLine>,
     out: Collected,
     remarks: Collected,
 }
@@ -133,7 +132,7 @@ impl Theatre {
             Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(told, style, watched))),
         };
         let (typed, lines) = mpsc::unbounded_channel();
-        let mut stage = Interaction::new(&host, questions, show, manner, Lines::arriving(lines)).expect("a stage");
+        let mut stage = Interaction::new(&host, questions, show, manner, TypedLines::arriving(lines)).expect("a stage");
         let view = session.view().await.expect("a view");
         stage.show.begin(&view, &mut out.clone()).expect("a beginning");
         Self { log, folder, host, session, stage, typed, out, remarks }
@@ -152,15 +151,15 @@ impl Theatre {
     /// Lines that a person types.
     pub fn types<'a>(&self, lines: impl IntoIterator<Item = &'a str>) {
         for line in lines {
-            self.typed.send(Line::text(line)).expect("somebody reads");
+            self.typed.send(TypedLine::text(line)).expect("somebody reads");
         }
     }
 
     /// Gives a prompt and waits for the end.
-    pub async fn play(&mut self, prompt: &str) -> Ended {
+    pub async fn play(&mut self, prompt: &str) -> RunEnd {
         self.stage.show.typed("typed".into());
         self.session.admit(NewInput::steer(prompt).named("typed")).await.expect("admitted");
-        run_interactive(&self.host, &self.session, Job::Answer, &mut self.stage, &mut self.out.clone())
+        run_interactive(&self.host, &self.session, RunGoal::Answer, &mut self.stage, &mut self.out.clone())
             .await
             .expect("shown")
     }
@@ -219,9 +218,9 @@ impl Guest {
     }
 
     /// Shows the Session until what was admitted is done.
-    pub async fn follow(&mut self) -> Ended {
+    pub async fn follow(&mut self) -> RunEnd {
         let theatre = self.theatre.as_mut().expect("something was admitted");
-        run_interactive(&theatre.host, &theatre.session, Job::Answer, &mut theatre.stage, &mut theatre.out.clone())
+        run_interactive(&theatre.host, &theatre.session, RunGoal::Answer, &mut theatre.stage, &mut theatre.out.clone())
             .await
             .expect("shown")
     }

@@ -6,7 +6,7 @@ use annals_runtime::worktree::{Changes, DIFF_LIMIT, Diff, Differences, FilesErro
 use std::collections::BTreeMap;
 
 /// Differences with lines added and removed, by path.
-type Counted = BTreeMap<String, (Sides, (u64, u64))>;
+type CountedDifferences = BTreeMap<String, (Sides, (u64, u64))>;
 
 const PLAIN: [&str; 6] = ["-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color"];
 
@@ -44,12 +44,12 @@ impl Shadow {
         Ok(changes)
     }
 
-    fn compare(&self, from: &str, to: &str, forms: &[&str]) -> Result<Counted, FilesError> {
+    fn compare(&self, from: &str, to: &str, forms: &[&str]) -> Result<CountedDifferences, FilesError> {
         let answer = FilesError::Answer { command: "diff-tree" };
         let said = self.git.shadow("diff-tree").args(PLAIN).args(forms).args(["--end-of-options", from, to]).run();
         let said = said.map_err(|error| self.unless_missing(error, &[from, to]))?;
         let Ok(said) = String::from_utf8(said) else { return Err(answer) };
-        let mut found = Counted::new();
+        let mut found = CountedDifferences::new();
         let mut fields = said.split_terminator('\0');
         while let Some(field) = fields.next() {
             if let Some(raw) = field.strip_prefix(':') {

@@ -3,7 +3,7 @@
 use super::calls::{self, PartialCalls};
 use super::reasoning_fragment::ReasoningFragment;
 use crate::provider::{ProviderError, ProviderEvent};
-use crate::wire::decode::{ProtocolDecoder, broke_off, provider_error, read, tokens, violation};
+use crate::wire::decode::{ProtocolDecoder, broke_off, given_up, provider_error, read, tokens, violation};
 use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -201,7 +201,7 @@ impl ChatDecoder {
             "content_filter" => Finish::ContentFilter,
             // vLLM and DeepSeek: the answer is not whole.
             "abort" | "insufficient_system_resource" => {
-                return Err(violation(format!("the server gave the answer up: {reason}")));
+                return Err(given_up(reason));
             }
             "error" => return Err(provider_error(&Value::String("the answer ended with an error".into()))),
             _ => Finish::Other,
