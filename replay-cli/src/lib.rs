@@ -29,7 +29,6 @@ pub mod pricing;
 pub mod progress;
 pub mod reader;
 pub mod remarks;
-pub mod salvage;
 pub mod schema;
 pub mod store_path;
 pub mod style;

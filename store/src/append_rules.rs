@@ -112,20 +112,20 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
 pub async fn fork_at(log: &dyn EventLog, session: SessionId, cut: Seq) -> Result<SessionForked, ReadError> {
     let last = Seq(cut.0.saturating_sub(1));
     let nothing = || ReadError::Damaged { session, seq: cut, reason: "there is no event before the cut".into() };
-    let found = log.read(session, last, 1).await?.pop().filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
+    let found = log.batch_at(session, last).await?.filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
     let (parent, parent_digest) = (found.batch.session, found.batch.digest);
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None })
 }
 
-/// Whether `ownership`, the Batch that begins at the Draft's Seq, is what the Draft makes.
+/// Whether `existing`, the Batch that begins at the Draft's Seq, is what the Draft makes.
 ///
 /// # Errors
 /// When the Draft makes no Batch at all.
-pub fn is_duplicate(draft: &Draft, ownership: &Batch) -> Result<bool, AppendError> {
-    if draft.digest.is_some_and(|digest| digest != ownership.digest) || draft.at != ownership.at {
+pub fn is_duplicate(draft: &Draft, existing: &Batch) -> Result<bool, AppendError> {
+    if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }
-    Ok(seal(draft.clone(), ownership.prev)?.batch.digest == ownership.digest)
+    Ok(seal(draft.clone(), existing.prev)?.batch.digest == existing.digest)
 }
 
 /// Seals a Draft and checks the digest that it was announced with.

@@ -1,5 +1,8 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (`docs/reference/store.md#eventlog`).
 
+mod pages;
+
+pub use pages::Pages;
 use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
@@ -7,6 +10,7 @@ use futures_core::Stream;
 use std::future::Future;
 use std::io::ErrorKind;
 use std::pin::Pin;
+use std::ops::Range;
 use std::sync::Arc;
 
 /// A boxed future: what makes [`EventLog`] dyn-compatible.
@@ -260,6 +264,11 @@ pub trait EventLog: Send + Sync {
 
     /// Up to `limit` Batches of a Session that hold something before `before`, newest first.
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
+
+    /// The batches of a session that hold something of `range`, read page by page, oldest first.
+    fn pages(&self, session: SessionId, range: Range<Seq>) -> Pages<'_> {
+        Pages::new(range, Box::new(move |from, limit| self.read(session, from, limit)))
+    }
 
     /// The Batch that holds an event, as the session sees it; `None` behind the end.
     fn batch_at(&self, session: SessionId, seq: Seq) -> Boxed<'_, Result<Option<Slice>, ReadError>> {

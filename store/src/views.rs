@@ -4,10 +4,8 @@
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
 
 mod pages;
-mod reading;
 
 pub use pages::{Leaf, Page};
-pub use reading::Reading;
 
 use crate::cache::{Fold, Saved, ViewCache};
 use crate::{EventLog, Followed, Position, ReadError, Scope};
@@ -157,12 +155,12 @@ impl Views {
         until: Seq,
         mut apply: impl FnMut(&Record<'_>),
     ) -> Result<(u64, Option<Digest>), ReadError> {
-        let mut reading = Reading::new(session, from, until);
+        let mut pages = self.log.pages(session, from..until);
         let mut records = 0;
         let mut end = None;
-        while let Some(slices) = reading.portion(&*self.log).await? {
-            for slice in slices.iter().filter(|slice| slice.from < until) {
-                for record in reading.records(slice) {
+        while let Some(slices) = pages.next_page().await? {
+            for slice in &slices {
+                for record in slice.records() {
                     apply(&record);
                     records += 1;
                 }
@@ -176,8 +174,7 @@ impl Views {
     async fn resumable(&self, session: SessionId, fold: Fold<'static>, at_most: Seq) -> Option<(SessionView, Seq)> {
         let (view, saved): (SessionView, Saved) = self.saved(session, fold, at_most)?;
         let last = Seq(saved.seq.0.checked_sub(1)?);
-        let slices = self.log.read(session, last, 1).await.ok()?;
-        let batch = &slices.first()?.batch;
+        let batch = self.log.batch_at(session, last).await.ok()??.batch;
         (batch.next() == saved.seq && batch.digest == saved.digest && view.cut().next == saved.seq)
             .then_some((view, saved.seq))
     }

@@ -64,9 +64,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (reader, session) = (&found.reader, found.session);
     let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
     let mut audit = Audit::default();
-    let mut walk = reader.walk(session, Seq::ZERO, found.until);
+    let mut pages = reader.pages(session, Seq::ZERO, found.until);
     let hole = loop {
-        match walk.next().await {
+        match pages.next_slice().await {
             Ok(Some(slice)) => slice.records().for_each(|record| audit.apply(&record)),
             Ok(None) => break None,
             Err(error @ ReadError::Damaged { .. }) => break Some(error),
@@ -90,8 +90,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     head::head(&audit, &report, &mut sheet)?;
     let mut tale = Tale::new();
     let mut pace = args.speed.map(|speed| Pace { speed, last: None });
-    let mut walk = reader.walk(session, Seq::ZERO, found.until);
-    while let Some(slice) = match walk.next().await {
+    let mut pages = reader.pages(session, Seq::ZERO, found.until);
+    while let Some(slice) = match pages.next_slice().await {
         Err(ReadError::Damaged { .. }) => None,
         other => other?,
     } {

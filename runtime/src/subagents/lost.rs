@@ -51,8 +51,8 @@ fn lost(shared: &Shared, view: &SessionView) -> BTreeMap<SessionId, Seq> {
 
 /// Whether the child that `child.started` at `seq` tells of does its task in the background.
 async fn in_background(shared: &Shared, session: SessionId, seq: Seq) -> Result<bool, LogError> {
-    let slices = shared.ports.log.read(session, seq, 1).await?;
-    let mut records = slices.iter().flat_map(|slice| slice.records());
+    let slice = shared.ports.log.batch_at(session, seq).await?;
+    let mut records = slice.iter().flat_map(|slice| slice.records());
     let found = records.find(|record| record.seq == seq);
     Ok(found
         .is_some_and(|record| matches!(record.event, Event::Child(ChildEvent::Started(started)) if started.background)))

@@ -231,9 +231,9 @@ impl<'a> Import<'a> {
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
         let (session, seq, found) = (draft.session, draft.expected, draft.digest.unwrap_or(Digest([0; 32])));
-        let ownership = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
-        let ownership = ownership.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
-        ImportError::Diverged { line, session, seq, expected: ownership.map(|slice| slice.batch.digest), found }
+        let existing = self.log.batch_at(session, seq).await.unwrap_or_default();
+        let existing = existing.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
+        ImportError::Diverged { line, session, seq, expected: existing.map(|slice| slice.batch.digest), found }
     }
 
     /// Ends an export: everything landed, and the head was reached.
