@@ -5,7 +5,7 @@ use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
 use annals_store::cache::{Fold, Saved, ViewCache};
 use annals_store::views::{Leaf, Page, Views};
-use annals_store::{EventLog, ReadError};
+use annals_store::{EventLog, ReadError, Slice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

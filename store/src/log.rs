@@ -2,15 +2,15 @@
 
 mod pages;
 
-pub use pages::Pages;
 use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
+pub use pages::Pages;
 use std::future::Future;
 use std::io::ErrorKind;
-use std::pin::Pin;
 use std::ops::Range;
+use std::pin::Pin;
 use std::sync::Arc;
 
 /// A boxed future: what makes [`EventLog`] dyn-compatible.

@@ -131,7 +131,8 @@ impl Store {
         orders.send(Request { batch, reply }).unwrap();
         let position = answer.recv().expect("every append is answered")?;
         let segments = self.segments.lock().unwrap();
-        let found = segments.iter().flat_map(|segment| &segment.frames[..segment.flushed]).any(|f| *f == (position, batch));
+        let found =
+            segments.iter().flat_map(|segment| &segment.frames[..segment.flushed]).any(|f| *f == (position, batch));
         assert!(found, "position {position} was acknowledged and is not flushed");
         drop(segments);
         self.acknowledged.lock().unwrap().insert(position, batch);
@@ -155,7 +156,11 @@ impl Store {
             _ => before,
         };
         assert!(position >= filled, "position {position} would be reported as damaged in sled");
-        assert_eq!(self.in_journal(position), Some(expected), "position {position} was acknowledged and cannot be read");
+        assert_eq!(
+            self.in_journal(position),
+            Some(expected),
+            "position {position} was acknowledged and cannot be read"
+        );
     }
 
     /// `Journal::find`: what the segments hold below the published end.
@@ -317,7 +322,10 @@ impl SledWriter {
                 self.evicted_until = oldest.next();
             }
             for position in oldest.first..oldest.next() {
-                assert!(self.store.in_journal(position).is_some(), "{position} is evicted and not readable in the journal");
+                assert!(
+                    self.store.in_journal(position).is_some(),
+                    "{position} is evicted and not readable in the journal"
+                );
             }
             self.evict(&oldest);
         }
