@@ -155,7 +155,7 @@ impl Lineage {
             Some((ancestor, until)) if from < until => Err(ReadError::Damaged {
                 session: self.session,
                 seq: from,
-                reason: format!("what lies before seq {until} is in session {ancestor}, which is not in this store"),
+                reason: format!("the events before {until} are in session {ancestor}, which is not in this store"),
             }),
             _ => Ok(()),
         }

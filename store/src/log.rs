@@ -221,7 +221,7 @@ pub enum ReadError {
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// The process that owns the store does not answer: let it go on, or end it, and read again.
+    /// The process that owns the store does not answer: resume it, or end it, and read again.
     #[error(transparent)]
     OwnerHung(HungOwner),
     /// The store was shut down.

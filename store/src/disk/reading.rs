@@ -7,7 +7,8 @@
 //!            └ one place ────────────────────► sled ─ lacks it, damaged, out of use ─► journal ─► the same
 //! ```
 //!
-//! Nothing is written: damage is kept as a remark, and restored by the next opening.
+//! A record that sled lost is given back when a reader finds it in the journal. A damaged segment is not written here: it is
+//! kept as a remark, and restored by the next opening.
 
 pub(in crate::disk) mod following;
 
@@ -236,7 +237,7 @@ impl StoreState {
         {
             match sled.replace(session, stored.batch.first, &bytes) {
                 Ok(()) => self.remark(Remark::Mended { session, seq: stored.batch.first, damaged: Copy::Sled }),
-                Err(error) => tracing::warn!(%session, %seq, %error, "sled could not be mended"),
+                Err(error) => tracing::warn!(%session, %seq, %error, "the record in sled could not be restored"),
             }
         }
         Ok(Some(stored))

@@ -22,4 +22,5 @@
 
 pub(in crate::disk) mod committer;
 pub(in crate::disk) mod read_ahead;
+pub(in crate::disk) mod running;
 pub(in crate::disk) mod sealer;

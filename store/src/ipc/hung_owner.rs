@@ -1,6 +1,6 @@
 //! An owner that is there and says nothing.
 
-use super::client::Lost;
+use super::owner_connections::Lost;
 use crate::disk::Layout;
 use crate::hung_owner::HungOwner;
 use std::path::Path;

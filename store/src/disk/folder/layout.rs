@@ -2,7 +2,7 @@
 
 use super::files::{Disk, read_whole, write_whole};
 use super::identity::{FORMAT, Identity, NoIdentity};
-use crate::disk::maintenance::report::{FormatFile, OpenError};
+use crate::disk::maintenance::open_error::{FormatFile, OpenError};
 use crate::disk::sessions::{Checkpoint, Sessions};
 use std::fs::Permissions;
 use std::io;

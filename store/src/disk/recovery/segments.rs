@@ -11,7 +11,8 @@
 //! ```
 //! A stray is set aside by a writer, and ignored by a reader.
 
-use super::{POSITION_MAX, Recovery, ScannedSegment, free_name, scan};
+use super::{POSITION_MAX, Recovery, free_name};
+use super::scanned::{ScannedSegment, scan};
 use crate::disk::folder::files::{ReadOnlyBytes, write_whole};
 use crate::disk::journal::frame::{self, FrameKind, Scan};
 use crate::disk::journal::segment::{self, Segment};
