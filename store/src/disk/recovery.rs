@@ -39,7 +39,7 @@ use crate::disk::folder::identity::Identity;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::sled_tree::SledTree;
 use crate::disk::journal::SegmentWriter;
-use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause, Scan};
+use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::report::Remark;
 use crate::disk::sessions::Sessions;
@@ -49,11 +49,11 @@ use crate::log::Position;
 use annals_core::codec::{self, Header};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
+use scanned::{FramePlace, ScannedSegment, scan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use scanned::{FramePlace, ScannedSegment, scan};
 use std::sync::Arc;
 
 /// No segment begins at this position or behind it, and no frame of one is read: what says so is not ours.

@@ -1,6 +1,6 @@
 //! A guest's side: the same [`EventLog`], over the owner's socket.
 
-use super::owner_connections::{ConnectError, Lost, OwnerConnections, lost};
+use super::owner_connections::{ConnectError, Lost, OwnerConnections, lost, unexpected};
 use super::wire::{Answer, Ask, Malformed, committed_of};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
@@ -35,8 +35,7 @@ impl RemoteLog {
 
     /// Connects to the owner of the store in a folder, as long as it is this one.
     pub(super) async fn connect_expecting(dir: &Path, store: Option<StoreId>) -> Result<Self, ConnectError> {
-        let store = store.map_or_else(OnceLock::new, OnceLock::from);
-        let log = Self { remote: Arc::new(Remote { dir: dir.to_owned(), store, idle: Mutex::default() }) };
+        let log = Self { remote: Arc::new(OwnerConnections::new(dir, store)) };
         let connection = log.remote.connect().await?;
         log.remote.keep(connection);
         Ok(log)
@@ -168,10 +167,6 @@ fn followed(frame: Option<io::Result<bytes::BytesMut>>) -> Result<Result<Followe
         Answer::Unreadable { reason } => Ok(Err(reason.into())),
         other => Err(unexpected(&other)),
     }
-}
-
-fn unexpected(answer: &Answer) -> Lost {
-    io::Error::new(io::ErrorKind::InvalidData, format!("the owner of the store answered something else: {answer:?}"))
 }
 
 impl From<Malformed> for ReadError {

@@ -1,6 +1,5 @@
 //! A store as any process opens it: as its owner, or as a guest of the owner.
 
-use super::client::RemoteLog;
 use super::following::follow;
 use super::owner_connections::Lost;
 use super::role::{Role, SharedError, SharedState, join_or_own};

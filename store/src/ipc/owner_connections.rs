@@ -74,6 +74,12 @@ pub(super) fn lost(error: ConnectError) -> Lost {
 }
 
 impl OwnerConnections {
+    /// No connections yet to the owner of the store in a folder; `store`: its id, if it must be that one.
+    pub(super) fn new(dir: &Path, store: Option<StoreId>) -> Self {
+        let store = store.map_or_else(OnceLock::new, OnceLock::from);
+        Self { dir: dir.to_owned(), store, idle: Mutex::default() }
+    }
+
     pub(super) async fn connect(&self) -> Result<Connection, ConnectError> {
         let absent = |source| ConnectError::Absent { dir: self.dir.clone(), source };
         let ours = hello(self.store.get().copied());
@@ -214,4 +220,9 @@ fn receive(stream: &mut std::os::unix::net::UnixStream) -> io::Result<Vec<u8>> {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
     Ok(message)
+}
+
+/// An answer that does not belong to what was asked.
+pub(super) fn unexpected(answer: &Answer) -> Lost {
+    io::Error::new(io::ErrorKind::InvalidData, format!("the owner of the store answered something else: {answer:?}"))
 }

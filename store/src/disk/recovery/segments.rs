@@ -11,8 +11,8 @@
 //! ```
 //! A stray is set aside by a writer, and ignored by a reader.
 
-use super::{POSITION_MAX, Recovery, free_name};
 use super::scanned::{ScannedSegment, scan};
+use super::{POSITION_MAX, Recovery, free_name};
 use crate::disk::folder::files::{ReadOnlyBytes, write_whole};
 use crate::disk::journal::frame::{self, FrameKind, Scan};
 use crate::disk::journal::segment::{self, Segment};
