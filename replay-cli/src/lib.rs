@@ -29,6 +29,5 @@ pub mod pricing;
 pub mod progress;
 pub mod reader;
 pub mod remarks;
-pub mod schema;
 pub mod store_path;
 pub mod style;

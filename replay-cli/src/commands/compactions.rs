@@ -120,8 +120,8 @@ fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError>
         LedgerOutcome::Open => "not ended".to_owned(),
         LedgerOutcome::Completed => format!("completed at {}", entry.ended.unwrap_or(entry.seq)),
         LedgerOutcome::Failed { kind } => format!("failed: {kind}"),
-        LedgerOutcome::Undone { seq } => format!("undone at {seq}"),
-        LedgerOutcome::Reverted { seq } => format!("reverted at {seq}"),
+        LedgerOutcome::Undone { by } => format!("undone at {by}"),
+        LedgerOutcome::Reverted { by } => format!("reverted at {by}"),
     });
     if entry.before > 0 || entry.after > 0 {
         facts.push(format!("{} → {} tokens", thousands(entry.before), thousands(entry.after)));
