@@ -1,5 +1,5 @@
-//! A sealed segment, compressed: blocks, each a directory and then chunks of a few whole frames. A chunk is independent of the others,
-//! so that one damaged byte costs one chunk, and a reader of one Batch reads and unpacks one chunk.
+//! A sealed segment, compressed: blocks, each a directory and then chunks of a few whole frames. A chunk is independent of
+//! the others, so that one damaged byte costs one chunk, and a reader of one batch reads and unpacks one chunk.
 //!
 //! ```text
 //! chunk: magic FF 41 6E 6B | raw_start u64 | raw_length u32 | length u32 | crc32c u32 | LZ4 block, or as it is
