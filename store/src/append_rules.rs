@@ -104,7 +104,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     })
 }
 
-/// The first event of a fork of `session` at `cut`. Its parent is whoever wrote what lies before the cut: `session`, or
+/// The first event of a fork of `session` at `cut`. Its parent is the session that wrote the event before the cut: `session`, or
 /// the ancestor that it inherits that from.
 ///
 /// # Errors

@@ -1,4 +1,4 @@
-//! The log on disk: a journal that acknowledges, sled that serves, blobs beside them (`docs/reference/store.md`).
+//! The log on disk: a journal that acknowledges, sled as a second copy, blobs in files (`docs/reference/store.md`).
 //!
 //! ```text
 //! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged
@@ -8,7 +8,7 @@
 //! ```
 //! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
 //! **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was sealed, the
-//! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
+//! fourth reads **ahead** of who reads a long Session. `docs/durability.md` states what is guaranteed.
 
 mod appending;
 mod blobs;
@@ -88,10 +88,10 @@ pub struct DiskLog {
 }
 
 impl DiskLog {
-    /// Opens the store in a folder, and mends what can be mended.
+    /// Opens the store in a folder, and repairs what can be repaired.
     ///
     /// # Errors
-    /// See [`OpenError`]; nothing is touched then, except that a mending may have been begun.
+    /// See [`OpenError`]; nothing is touched then, except that a repair may have been begun.
     pub fn open(dir: &Path, mode: OpenMode) -> Result<(Self, OpeningReport), OpenError> {
         Self::open_with(dir, mode, Tuning::default(), Arc::new(RealDisk))
     }
@@ -270,7 +270,7 @@ impl EventLog for DiskLog {
     fn follow(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
         let end = shared.end.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
-        // A closed store's followers read once, are told `Closed`, and end.
+        // A closed store's followers read once, get `Closed`, and end.
         let end = end.unwrap_or_else(|| watch::channel(Position(0)).1);
         match scope {
             Scope::Session { session, from } => {

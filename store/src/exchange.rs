@@ -27,5 +27,5 @@ pub struct Progress {
     pub total: Option<u64>,
 }
 
-/// Who is told about progress, once a page.
+/// Called with the progress, once a page.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(Progress) + Send);

@@ -27,7 +27,7 @@ const BOUNDED: Fold<'static> = Fold { name: "bounded", version: SessionView::VER
 const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
-/// How many records a view was made of, beside the saved view that it started from.
+/// How many records a view was made of, in addition to the saved view that it started from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
     /// Where the saved view ended; 0 without one.
@@ -57,7 +57,7 @@ impl Views {
         self.view(session, until, WHOLE).await
     }
 
-    /// Every view of a Session before `until`, for looking: what is not on a first screen may be let go.
+    /// Every view of a Session before `until`, for looking: what is not on a first screen may be evicted.
     ///
     /// # Errors
     /// When there is no such Session or its log cannot be read.
@@ -129,7 +129,7 @@ impl Views {
             };
             let (records, end) = self.feed(session, from, until, |record| view.apply(record)).await?;
             if view.is_stale() && from > Seq::ZERO {
-                // Something that the saved view let go is needed again: start from an earlier one.
+                // Something that the saved view evicted is needed again: start from an earlier one.
                 at_most = Seq(from.0.saturating_sub(1));
                 continue;
             }

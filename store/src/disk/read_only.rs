@@ -166,7 +166,7 @@ impl ReadOnlyLog {
             Some((reason, false)) if exists => examination.unchecked = Some(reason),
             Some(_) | None => {}
         }
-        // What was mended in memory is damaged on the disk all the same.
+        // What was restored in memory is still damaged on the disk.
         findings.extend(self.found.iter().filter_map(|remark| match remark.clone() {
             Remark::SegmentDamaged { segment, missing: 0, .. } => Some(Finding::Header { segment }),
             Remark::SegmentDamaged { segment, missing, in_sled } => {

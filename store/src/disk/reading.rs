@@ -27,10 +27,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Reads of no more Batches than this are of single places: they are served where the caller stands.
+/// Reads of no more Batches than this are of single places: they are served on the caller's thread.
 pub const FEW: usize = 32;
 
-/// Whoever reads so many Batches at a time goes on behind them.
+/// A reader of so many batches at a time will read on: the blocks after them are read ahead.
 const MANY: usize = 128;
 
 /// How many Batches of a Session a packed block must hold to be cheaper than as many reads in sled.
@@ -82,7 +82,7 @@ impl StoreState {
     }
 
     /// Up to `limit` Batches of a Session's own log that end after `from`, oldest first. Ends before a damaged place,
-    /// which is an error when it stands first.
+    /// which is an error when it comes first.
     pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<StoredBatch>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
         self.own_of(session, own, from, limit)

@@ -59,12 +59,12 @@ use std::sync::Arc;
 /// No segment begins at this position or behind it, and no frame of one is read: what says so is not ours.
 pub const POSITION_MAX: u64 = 1 << 53;
 
-/// What the journal told.
+/// What reading the journal gave.
 #[derive(Debug)]
 pub struct Recovered {
     /// Oldest first.
     pub segments: Vec<Arc<Segment>>,
-    /// Where the journal goes on; `None`: the next Batch begins a segment.
+    /// Where the journal continues; `None`: the next batch begins a segment.
     pub writer: Option<SegmentWriter>,
     /// Every Session.
     pub sessions: Sessions,
@@ -84,13 +84,13 @@ pub struct Recovery<'a> {
     pub tuning: &'a Tuning,
     /// Gives the other copy, if it can be opened; asked only when something is missing in the journal.
     pub sled: &'a dyn Fn() -> Option<SledTree>,
-    /// The position below which everything was once durable, as far as anything else tells.
+    /// The position below which everything was once durable, as far as anything else shows.
     pub evidence: u64,
-    /// The Sessions as they stood at the last rotation or shutdown.
+    /// The sessions at the last rotation or shutdown.
     pub sessions: Sessions,
     /// Whether every segment is read, also those whose Batches the list of heads covers.
     pub thorough: bool,
-    /// Whether files may be written. Otherwise what is damaged is mended in memory.
+    /// Whether files may be written. Otherwise what is damaged is restored in memory.
     pub writes: bool,
 }
 
@@ -127,7 +127,7 @@ impl Recovery<'_> {
         Ok(Recovered { segments, writer, sessions: self.sessions, remarks })
     }
 
-    /// Takes in one segment, mended if need be.
+    /// Takes in one segment, repaired if necessary.
     fn take(
         &mut self,
         scanned: ScannedSegment,
@@ -255,7 +255,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whose Batch a damaged place held, if enough of it is left to tell and it fits where that Session ends.
+    /// Whose Batch a damaged place held, if enough of it is left and it fits the end of that session.
     fn guess(&self, scanned: &ScannedSegment, position: u64) -> Option<(SessionId, Seq)> {
         let before = position.checked_sub(1).and_then(|before| scanned.frames.range(..=before).next_back());
         let before = before.filter(|(_, frame)| frame.until == position);

@@ -27,7 +27,7 @@ pub enum ExportError {
     /// The log could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A blob is gone: what the Batch says is not all there. `verify` tells every such place.
+    /// A blob is gone: what the Batch says is not all there. `verify` reports every such place.
     #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
     MissingBlob {
         /// Who wrote the Batch.

@@ -102,7 +102,7 @@ impl RemoteLog {
             };
             let page = match self.remote.ask(&ask).await? {
                 Answer::Slices { slices } => slices,
-                // What was read before a damaged place is given; the next read begins there and tells it.
+                // What was read before a damaged place is given; the next read begins there and reports it.
                 Answer::Unreadable { .. } if !all.is_empty() => return Ok(Ok(all)),
                 Answer::Unreadable { reason } => return Ok(Err(reason.into())),
                 other => return Err(unexpected(&other)),

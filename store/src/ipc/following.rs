@@ -1,4 +1,4 @@
-//! Following a shared store: the stream goes on where it was when the owner goes and another one comes.
+//! Following a shared store: the stream continues where it was when the owner ends and another process takes over.
 
 use super::client::RawFollowing;
 use super::role::{Role, SharedState};

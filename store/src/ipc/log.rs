@@ -24,7 +24,7 @@ pub struct SharedLog {
 /// What this process is to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// It owns the store; what opening it told.
+    /// It owns the store; what opening it reported.
     Owner(OpeningReport),
     /// Another process owns it.
     Guest,

@@ -186,7 +186,7 @@ impl OwnerConnections {
     /// Asks for a blob; an error of kind `TimedOut` carries the [`HungOwner`] of an owner that does not answer.
     fn blob(&self, hash: &BlobHash) -> io::Result<Option<String>> {
         self.blob_within(hash, ANSWER + HELLO).map_err(|error| match error.kind() {
-            // A call on a socket that took too long tells of itself as one that would block.
+            // A call on a socket that took too long is reported as one that would block.
             io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => lost(HungOwner::of(&self.dir).into()),
             _ => error,
         })

@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-/// How long a store may be locked by a process that does not answer: it is being opened, mended or shut down.
+/// How long a store may be locked by a process that does not answer: it is being opened, repaired or shut down.
 pub const PATIENCE: Duration = Duration::from_secs(120);
 
 /// Why a store can be neither owned nor reached.

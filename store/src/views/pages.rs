@@ -31,7 +31,7 @@ pub trait Page: Default + Serialize + DeserializeOwned {
     fn close(&mut self, blobs: &dyn Blobs);
 }
 
-/// A page and where it lies.
+/// A page and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf<P> {
     /// Its first record.

@@ -170,7 +170,7 @@ struct Rebuilt {
     sled: SledTree,
     /// How many Batches it holds.
     batches: u64,
-    /// Where the old one lies.
+    /// The path of the old one.
     set_aside: Option<PathBuf>,
     /// Why something may be in the old one alone.
     unsaved: Option<SledError>,

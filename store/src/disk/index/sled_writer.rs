@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct FlushedGroup {
     /// The frames, one behind the other.
     pub frames: Bytes,
-    /// Where each lies in them, and its place in its Session.
+    /// The bytes of each in them, and its place in its session.
     pub places: Vec<(Range<usize>, (SessionId, Seq))>,
     /// The position behind the last.
     pub next: u64,
@@ -352,8 +352,8 @@ pub fn refill(shared: &StoreState, sled: &SledTree, from: u64, to: u64) -> Resul
     Ok(Refilled { lacked, unread })
 }
 
-/// Goes through the Batches that stand in the journal at some positions. A segment that cannot be read is passed over and
-/// told. Gives the first position that was passed over so.
+/// Goes through the Batches that stand in the journal at some positions. A segment that cannot be read is skipped and
+/// reported. Gives the first position that was skipped.
 pub fn each_batch(
     shared: &StoreState,
     positions: Range<u64>,

@@ -142,7 +142,7 @@ impl DiskLog {
         Restoring::plan(&layout, &RealDisk, &folder, state).map(Some)
     }
 
-    /// Mends everything that [`DiskLog::examine`] found and that can be mended; the store must not be open.
+    /// Repairs everything that [`DiskLog::examine`] found and that can be repaired; the store must not be open.
     ///
     /// # Errors
     /// See [`OpenError`].

@@ -140,7 +140,7 @@ pub enum Remark {
         position: Position,
         /// How many.
         count: u64,
-        /// Whose it was, and from which Seq on, if that can be told.
+        /// Whose it was, and from which Seq on, if known.
         whose: Option<(SessionId, Seq)>,
     },
     /// A file of the journal cannot be read. sled gets its batches when it can be read again: check the disk, then open the

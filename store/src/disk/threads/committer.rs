@@ -77,7 +77,7 @@ const BUFFER: usize = 256 * 1024;
 /// and waking up takes longer than that.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// What becomes durable together.
+/// What is made durable together.
 #[derive(Debug, Default)]
 struct CommitGroup {
     requests: Vec<AppendRequest>,
@@ -214,7 +214,7 @@ impl Committer {
         Ok(())
     }
 
-    /// What stands behind an error of a file that this thread itself has just made: where that one is missing, somebody removes
+    /// The cause of an error of a file that this thread has just made: where that file is missing, somebody removes
     /// the store and has not come to what `Folder::check` looks at.
     fn removed(&self, error: io::Error) -> io::Error {
         match error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) {

@@ -14,7 +14,7 @@ pub enum SealerTask {
     HalfFull,
     /// A segment was begun.
     Rotated {
-        /// Every Session as it stood then.
+        /// Every session at that time.
         sessions: Sessions,
     },
 }

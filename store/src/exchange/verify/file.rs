@@ -155,7 +155,7 @@ impl File {
                 self.report.tell(place, Flaw::Line { reason });
                 section.stands(Link { session, first, next: first.plus(envelope.events.len() as u64), digest });
                 section.chain = Chain::Altered(digest);
-                // Which blobs it names cannot be told.
+                // Which blobs it names is not known.
                 section.waiting.clear();
                 note_kept(&mut self.report, self.kept, digest, first.plus(envelope.events.len() as u64));
             }

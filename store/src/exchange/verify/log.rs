@@ -67,7 +67,7 @@ async fn begins(log: &dyn EventLog, session: SessionId, head: Head) -> Result<Se
     loop {
         let is_own = match log.batch_at(session, Seq(at)).await {
             Ok(found) => found.is_none_or(|slice| slice.batch.session == session),
-            // What cannot be read below the cut is an ancestor's; the walk tells it.
+            // What cannot be read below the cut is an ancestor's; verification reports it.
             Err(ReadError::Damaged { .. }) => at >= own,
             Err(error) => return Err(error),
         };
