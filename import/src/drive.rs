@@ -369,8 +369,8 @@ impl<'a> Driver<'a> {
 
     /// The form of the earlier import, if it is another one.
     async fn other_form(&self, session: SessionId) -> Option<String> {
-        let slices = self.log.read(session, Seq::ZERO, 1).await.ok()?;
-        let Some(Event::Session(SessionEvent::Created(created))) = slices.first()?.batch.events.first() else {
+        let first = self.log.batch_at(session, Seq::ZERO).await.ok()??;
+        let Some(Event::Session(SessionEvent::Created(created))) = first.batch.events.first() else {
             return None;
         };
         let form = &created.origin.as_ref()?.form;

@@ -10,10 +10,8 @@ pub async fn recall(log: &dyn EventLog, session: SessionId) -> KnownContext {
     let mut recalled = KnownContext::default();
     if let Ok(Some(head)) = log.head(session).await {
         recalled.head = head.next;
-        let mut from = Seq::ZERO;
-        while let Ok(slices) = log.read(session, from, 256).await {
-            let Some(last) = slices.last() else { break };
-            from = last.until.max(from.plus(1));
+        let mut pages = log.pages(session, Seq::ZERO..head.next);
+        while let Ok(Some(slices)) = pages.next_page().await {
             for batch in slices.iter().map(|slice| &slice.batch) {
                 for event in &batch.events {
                     match event {
@@ -35,8 +33,8 @@ pub async fn recall(log: &dyn EventLog, session: SessionId) -> KnownContext {
 /// The model that a session of the log was created with.
 pub async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<ModelName> {
     log.head(session).await.ok()??;
-    let slices = log.read(session, Seq::ZERO, 1).await.ok()?;
-    match slices.first()?.batch.events.first()? {
+    let first = log.batch_at(session, Seq::ZERO).await.ok()??;
+    match first.batch.events.first()? {
         Event::Session(SessionEvent::Created(created)) => Some(created.model.clone()),
         _ => None,
     }

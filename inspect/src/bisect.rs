@@ -218,7 +218,7 @@ impl Search<'_> {
         if after < high {
             return Ok(Some(after));
         }
-        let slices = self.past.log().read(self.past.session, middle, 1).await?;
-        Ok(slices.first().map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
+        let slice = self.past.log().batch_at(self.past.session, middle).await?;
+        Ok(slice.map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
     }
 }

@@ -2,11 +2,9 @@
 
 mod error;
 mod names;
-mod walk;
 
 pub use error::{Candidate, FindError};
 pub use names::short_ids;
-pub use walk::Walk;
 
 use crate::SessionAt;
 use annals_core::{Blobs, Record, Seq, SessionId};
@@ -14,7 +12,7 @@ use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcrip
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
 use annals_store::views::Views;
-use annals_store::{EventLog, Head, ReadError};
+use annals_store::{EventLog, Head, Pages, ReadError};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -101,12 +99,12 @@ impl Reader {
         if at >= next {
             return Err(FindError::PastTheEnd { session, seq: at, last: Seq(next.0.saturating_sub(1)) });
         }
-        Ok(self.log.read(session, at, 1).await?.first().map_or(next, |slice| slice.until))
+        Ok(self.log.batch_at(session, at).await?.map_or(next, |slice| slice.until))
     }
 
-    /// The records of a Session in `[from, until)`, page by page.
-    pub fn walk(&self, session: SessionId, from: Seq, until: Seq) -> Walk {
-        Walk::new(self.log.clone(), session, from, until)
+    /// The batches of a session in `[from, until)`.
+    pub fn pages(&self, session: SessionId, from: Seq, until: Seq) -> Pages<'_> {
+        self.log.pages(session, from..until)
     }
 
     /// Folds every record of a Session before `until`.
@@ -130,8 +128,8 @@ impl Reader {
         until: Seq,
         mut visit: impl FnMut(&Record<'_>),
     ) -> Result<(), FindError> {
-        let mut walk = self.walk(session, from, until);
-        while let Some(slice) = walk.next().await? {
+        let mut pages = self.pages(session, from, until);
+        while let Some(slice) = pages.next_slice().await? {
             slice.records().for_each(|record| visit(&record));
         }
         Ok(())

@@ -27,6 +27,5 @@ pub mod pager;
 pub mod pricing;
 pub mod progress;
 pub mod remarks;
-pub mod salvage;
 pub mod store_path;
 pub mod style;

@@ -15,9 +15,6 @@ use annals_store::{AppendError, Draft, EventLog, Head, Slice};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// How many Batches are read at a time.
-const PAGE: usize = 256;
-
 /// How often a Batch is appended again when the log does not know whether it was written.
 const ASKED_AGAIN: usize = 3;
 
@@ -157,15 +154,13 @@ impl Lane {
     #[cfg(debug_assertions)]
     async fn assert_legal(&self, draft: &Draft) -> Result<(), LogError> {
         let mut legality = self.legality.lock().await;
-        while legality.next() < draft.expected {
-            let slices = self.log.read(self.session, legality.next(), PAGE).await?;
-            let records = slices.iter().flat_map(Slice::records);
-            let before = legality.next();
-            records.filter(|record| record.seq < draft.expected).for_each(|record| legality.apply(record.event));
-            if legality.next() == before {
-                // Another writer was faster: the append will conflict.
-                return Ok(());
-            }
+        let mut pages = self.log.pages(self.session, legality.next()..draft.expected);
+        while let Some(slices) = pages.next_page().await? {
+            slices.iter().flat_map(Slice::records).for_each(|record| legality.apply(record.event));
+        }
+        if legality.next() < draft.expected {
+            // The log ends before the decision: the append finds out.
+            return Ok(());
         }
         let mut next = legality.clone();
         for event in &draft.events {
@@ -186,16 +181,14 @@ impl Lane {
         if self.log.head(self.session).await?.is_some_and(ends) {
             return Ok(());
         }
-        loop {
-            let slices = self.log.read(self.session, loaded.view.cut().next, PAGE).await?;
-            if slices.is_empty() {
-                return Ok(());
-            }
+        let mut pages = self.log.pages(self.session, loaded.view.cut().next..Seq(u64::MAX));
+        while let Some(slices) = pages.next_page().await? {
             for slice in slices {
                 fold(&mut loaded.view, slice.records());
                 self.publish(slice);
             }
         }
+        Ok(())
     }
 
     /// Saves the view for the next resume, if enough is new. A cache that cannot be written costs time, later.

@@ -1,4 +1,4 @@
-//! What may stand where: the rules that every backend applies to a [`Draft`] before it writes
+//! The rules of appending: every backend applies them to a [`Draft`] before it writes
 //! (`docs/reference/store.md#eventlog`).
 //!
 //! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
@@ -9,21 +9,21 @@ use annals_core::event::{SessionEvent, SessionForked};
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 
 /// The end of a Session's log is lost: nothing may be chained to what is not there.
-pub const LOST_END: &str = "its last batches are damaged in every copy; fork it below the damage to go on";
+pub const LOST_END: &str = "its last batches are damaged in every copy; fork it below the damage to continue";
 
 /// Every reason that [`AppendError::Misplaced`] gives.
 pub const MISPLACED: &[&str] = &[
     LOST_END,
     "a session begins with the first event of its first batch, nowhere else",
     "it exists; the batch would begin it again",
-    "session.created stands at seq 0",
-    "session.forked stands at the seq of its cut",
+    "session.created must be event 0",
+    "session.forked must be the event of its cut",
     "a fork inherits at least one event; create a session instead",
     "a session is no fork of itself",
     "there is no such session; its first event creates or forks it",
     "its parent is not in this store, or ends before the cut",
-    "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
-    "its last batches are damaged in every copy; fork it below the damage to go on",
+    "the named parent inherited the event before the cut: name the session that wrote it (`fork_at`)",
+    "its last batches are damaged in every copy; fork it below the damage to continue",
 ];
 
 /// Where a Draft goes.
@@ -59,9 +59,9 @@ pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendE
         (Some(_), Some(event)) if begins(event) => Err(misplaced("it exists; the batch would begin it again")),
         (Some(head), _) => Ok(Placement::Next { prev: head.digest }),
         (None, Some(Event::Session(SessionEvent::Created(_)))) if draft.expected == Seq::ZERO => Ok(Placement::Created),
-        (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created stands at seq 0")),
+        (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created must be event 0")),
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if draft.expected != fork.cut => {
-            Err(misplaced("session.forked stands at the seq of its cut"))
+            Err(misplaced("session.forked must be the event of its cut"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.cut == Seq::ZERO => {
             Err(misplaced("a fork inherits at least one event; create a session instead"))
@@ -90,7 +90,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     let batch = holds.ok_or_else(|| misplaced("its parent is not in this store, or ends before the cut"))?;
     if batch.session != fork.parent {
         return Err(misplaced(
-            "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
+            "the named parent inherited the event before the cut: name the session that wrote it (`fork_at`)",
         ));
     }
     if batch.digest == fork.parent_digest {
@@ -104,7 +104,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     })
 }
 
-/// The first event of a fork of `session` at `cut`. Its parent is whoever wrote what lies before the cut: `session`, or
+/// The first event of a fork of `session` at `cut`. Its parent is the session that wrote the event before the cut: `session`, or
 /// the ancestor that it inherits that from.
 ///
 /// # Errors
@@ -112,20 +112,20 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
 pub async fn fork_at(log: &dyn EventLog, session: SessionId, cut: Seq) -> Result<SessionForked, ReadError> {
     let last = Seq(cut.0.saturating_sub(1));
     let nothing = || ReadError::Damaged { session, seq: cut, reason: "there is no event before the cut".into() };
-    let found = log.read(session, last, 1).await?.pop().filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
+    let found = log.batch_at(session, last).await?.filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
     let (parent, parent_digest) = (found.batch.session, found.batch.digest);
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None })
 }
 
-/// Whether `ownership`, the Batch that begins at the Draft's Seq, is what the Draft makes.
+/// Whether `existing`, the Batch that begins at the Draft's Seq, is what the Draft makes.
 ///
 /// # Errors
 /// When the Draft makes no Batch at all.
-pub fn is_duplicate(draft: &Draft, ownership: &Batch) -> Result<bool, AppendError> {
-    if draft.digest.is_some_and(|digest| digest != ownership.digest) || draft.at != ownership.at {
+pub fn is_duplicate(draft: &Draft, existing: &Batch) -> Result<bool, AppendError> {
+    if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }
-    Ok(seal(draft.clone(), ownership.prev)?.batch.digest == ownership.digest)
+    Ok(seal(draft.clone(), existing.prev)?.batch.digest == existing.digest)
 }
 
 /// Seals a Draft and checks the digest that it was announced with.

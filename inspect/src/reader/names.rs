@@ -121,12 +121,12 @@ impl Reader {
     /// The Session that another agent calls `name`.
     async fn find_by_origin(&self, name: &str, ids: &[SessionId]) -> Result<Option<SessionId>, FindError> {
         for id in ids {
-            let first = match self.log().read(*id, Seq::ZERO, 1).await {
-                Ok(slices) => slices,
+            let first = match self.log().batch_at(*id, Seq::ZERO).await {
+                Ok(first) => first,
                 // A damaged Session is not the one that is looked for; it is told of when it is opened.
                 Err(_) => continue,
             };
-            let origin = first.first().and_then(|slice| match slice.batch.events.first()? {
+            let origin = first.and_then(|slice| match slice.batch.events.first()? {
                 Event::Session(SessionEvent::Created(created)) => {
                     created.origin.as_ref().map(|origin| origin.id == name)
                 }

@@ -163,7 +163,7 @@ async fn marks(
     }
     for (at, mark) in epochs.marks.iter().enumerate() {
         let until = epochs.marks.get(at + 1).map_or(found.until, |next| next.seq);
-        let slice = found.reader.log().read(found.session, mark.seq, 1).await?.into_iter().next();
+        let slice = found.reader.log().batch_at(found.session, mark.seq).await?;
         let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
         let facts = record.as_ref().map(|record| facts(record.event, record.at, &cli.style)).unwrap_or_default();
         writeln!(

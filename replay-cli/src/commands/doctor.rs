@@ -256,7 +256,7 @@ fn collect(
         cli.remark("there is nothing to collect");
         return Ok(());
     }
-    if announce(&format!("removes {} that no Batch names, {}", counted(count, "file"), size(bytes)), yes, cli) {
+    if announce(&format!("removes {} that no batch names, {}", counted(count, "file"), size(bytes)), yes, cli) {
         let (disk, _) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
         let removed = disk.collect(garbage, AGE)?;
         writeln!(out, "removed {}, {}", counted(removed.files, "file"), size(removed.bytes))?;

@@ -55,7 +55,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     file.sync_all().map_err(at)?;
     std::fs::rename(&part, path).map_err(at)?;
     bar.clear();
-    let what = format!("{}, {} blobs", counted(exported.batches, "Batch").replace("Batchs", "Batches"), exported.blobs);
+    let what = format!("{}, {} blobs", counted(exported.batches, "batch").replace("batchs", "batches"), exported.blobs);
     cli.remark(&format!("wrote {} ({what}) to {}", size(exported.bytes), path.display()));
     Ok(Verdict::Fine)
 }

@@ -62,9 +62,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (reader, session) = (&found.reader, found.session);
     let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
     let mut statistics = Statistics::default();
-    let mut walk = reader.walk(session, Seq::ZERO, found.until);
+    let mut pages = reader.pages(session, Seq::ZERO, found.until);
     let hole = loop {
-        match walk.next().await {
+        match pages.next_slice().await {
             Ok(Some(slice)) => slice.records().for_each(|record| statistics.apply(&record)),
             Ok(None) => break None,
             Err(error @ ReadError::Damaged { .. }) => break Some(error),
@@ -88,8 +88,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     head::head(&statistics, &report, &mut sheet)?;
     let mut timeline = Timeline::default();
     let mut pace = args.speed.map(|speed| Pace { speed, last: None });
-    let mut walk = reader.walk(session, Seq::ZERO, found.until);
-    while let Some(slice) = match walk.next().await {
+    let mut pages = reader.pages(session, Seq::ZERO, found.until);
+    while let Some(slice) = match pages.next_slice().await {
         Err(ReadError::Damaged { .. }) => None,
         other => other?,
     } {

@@ -132,8 +132,8 @@ async fn one(
     let marks: annals_projections::Requests = found.reader.fold(found.session, found.until).await?;
     let none = CliError::NoRequest { session: found.session, wanted, count: marks.marks.len() };
     let Some(mark) = wanted.checked_sub(1).and_then(|at| marks.marks.get(at)) else { return Err(none) };
-    let slices = found.reader.log().read(found.session, mark.seq, 1).await?;
-    let sent = slices.first().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
+    let slice = found.reader.log().batch_at(found.session, mark.seq).await?;
+    let sent = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
     let Some(Event::Step(StepEvent::RequestSent(sent))) = sent.map(|record| record.event) else { return Err(none) };
     let view = found.reader.view(found.session, mark.seq).await?;
     let request = rebuild(&view, sent, found.reader.blobs())?;

@@ -205,8 +205,8 @@ impl Place {
         if let Some(origin) = &self.view.session.origin {
             return Ok(Some(origin.agent.clone()));
         }
-        let first = self.reader.log().read(self.session, Seq::ZERO, 1).await?;
-        Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
+        let first = self.reader.log().batch_at(self.session, Seq::ZERO).await?;
+        Ok(first.and_then(|slice| match slice.batch.events.first()? {
             Event::Session(SessionEvent::Created(created)) => {
                 created.origin.as_ref().map(|origin| origin.agent.clone())
             }

@@ -33,8 +33,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let seq = Seq(seq.parse().map_err(|_| CliError::NotASeq { text: seq.clone() })?);
     let (reader, session) = cli.find(name).await?;
     reader.until(session, Some(seq)).await?;
-    let slices = reader.log().read(session, seq, 1).await?;
-    let Some((batch, record)) = slices.first().and_then(|slice| {
+    let slice = reader.log().batch_at(session, seq).await?;
+    let Some((batch, record)) = slice.as_ref().and_then(|slice| {
         let record = slice.batch.records().find(|record| record.seq == seq)?;
         Some((slice.batch.clone(), record))
     }) else {

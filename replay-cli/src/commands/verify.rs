@@ -67,7 +67,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             let (reader, session) = cli.find(what).await?;
             let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
-            (report, format!("Session {session}"))
+            (report, format!("session {session}"))
         }
     };
     let copies = if args.what.is_none() { Copies::compared(cli).await? } else { Copies::met(cli) };
@@ -258,8 +258,8 @@ fn draw(
 ) -> Result<(), CliError> {
     let style = &cli.style;
     let facts = [
-        (report.sessions.len() as u64, "Session"),
-        (report.batches, "Batch"),
+        (report.sessions.len() as u64, "session"),
+        (report.batches, "batch"),
         (report.events, "event"),
         (report.blobs, "blob"),
     ];
@@ -268,8 +268,8 @@ fn draw(
             .into_iter()
             .filter(|(count, _)| *count > 0)
             .map(|(count, noun)| {
-                if noun == "Batch" && count != 1 {
-                    format!("{} Batches", thousands(count))
+                if noun == "batch" && count != 1 {
+                    format!("{} batches", thousands(count))
                 } else {
                     counted(count, noun)
                 }

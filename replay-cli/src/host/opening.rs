@@ -120,8 +120,8 @@ async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError
     let until = reader.until(session, None).await?;
     let info = reader.bounded(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
-    let first = reader.log().read(session, Seq::ZERO, 1).await?;
-    let created = first.first().and_then(|slice| slice.batch.events.first());
+    let first = reader.log().batch_at(session, Seq::ZERO).await?;
+    let created = first.as_ref().and_then(|slice| slice.batch.events.first());
     let is_imported =
         matches!(created, Some(Event::Session(SessionEvent::Created(created))) if created.origin.is_some());
     Ok(Found { reader, session, agent: info.agent, model: info.model, directory, moves_from: None, is_imported })

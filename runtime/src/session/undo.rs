@@ -10,9 +10,6 @@ use annals_core::{Record, Seq};
 use annals_projections::{Revert, SessionView};
 use std::sync::Arc;
 
-/// How many Batches are read at a time.
-const PAGE: usize = 256;
-
 /// What a revert undoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
@@ -177,21 +174,17 @@ impl SessionEditor {
     /// The steps in `[from, until)` that no revert removed, with what was captured of them at the present Location.
     async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
         let log = &self.state.log;
-        let (mut steps, mut next) = (StepCaptures::default(), from);
-        while next < until {
-            let slices = log.read(self.id(), next, PAGE).await?;
-            let Some(last) = slices.last() else { break };
-            next = last.until;
-            let records = slices.iter().flat_map(|slice| slice.records());
-            records.filter(|record| record.seq < until).for_each(|record| steps.apply(&record, view));
+        let (mut steps, mut pages) = (StepCaptures::default(), log.pages(self.id(), from..until));
+        while let Some(slices) = pages.next_page().await? {
+            slices.iter().flat_map(|slice| slice.records()).for_each(|record| steps.apply(&record, view));
         }
         Ok(steps.list)
     }
 
     /// The agent that recorded the Session, or what it inherits, if that was imported.
     async fn recorder(&self) -> Result<Option<String>, LogError> {
-        let first = self.state.log.read(self.id(), Seq::ZERO, 1).await?;
-        Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
+        let first = self.state.log.batch_at(self.id(), Seq::ZERO).await?;
+        Ok(first.and_then(|slice| match slice.batch.events.first()? {
             Event::Session(SessionEvent::Created(created)) => {
                 created.origin.as_ref().map(|origin| origin.agent.clone())
             }

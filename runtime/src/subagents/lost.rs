@@ -51,8 +51,8 @@ fn lost(shared: &RuntimeState, view: &SessionView) -> BTreeMap<SessionId, Seq> {
 
 /// Whether the `child.started` at `seq` names a background task.
 async fn in_background(shared: &RuntimeState, session: SessionId, seq: Seq) -> Result<bool, LogError> {
-    let slices = shared.ports.log.read(session, seq, 1).await?;
-    let mut records = slices.iter().flat_map(|slice| slice.records());
+    let slice = shared.ports.log.batch_at(session, seq).await?;
+    let mut records = slice.iter().flat_map(|slice| slice.records());
     let found = records.find(|record| record.seq == seq);
     Ok(found
         .is_some_and(|record| matches!(record.event, Event::Child(ChildEvent::Started(started)) if started.background)))

@@ -9,7 +9,7 @@ use annals_core::{Batch, BlobHash, Digest, Seq};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
-/// Where a Draft stands after the heads were asked.
+/// What the heads say about the place of a draft.
 enum AppendSlot {
     /// Its place is its own until the reservation goes.
     Mine(Reservation, Option<Digest>),

@@ -25,14 +25,14 @@ pub struct ImportedSession {
     pub header: Header,
     /// Batches that were appended, inherited ones included.
     pub new: u64,
-    /// Batches that stood there already.
+    /// Batches that were there already.
     pub known: u64,
     /// Blobs that came along.
     pub blobs: u64,
 }
 
 /// An import stopped. What was appended before stays: it is an unaltered beginning of the Session, and importing a
-/// sound file later goes on from there.
+/// sound file later continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// A line is not what the format says, or its content is not what its digest says.
@@ -99,7 +99,7 @@ pub async fn import_file(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) 
     import(log, &mut BufReader::with_capacity(1 << 20, std::fs::File::open(path)?), tell).await
 }
 
-/// Imports what a reader gives, as it comes. Batches that stand in the log already add nothing; a file that goes on
+/// Imports what a reader gives, as it comes. Batches that are in the log already add nothing; a file that continues
 /// where the log ends extends it.
 ///
 /// # Errors
@@ -127,7 +127,7 @@ pub async fn import(
             Err(flaw) => Err(ImportError::Damaged { line, flaw }),
         };
         if let Err(error) = taken {
-            // What came before the damage is sound and stands.
+            // What came before the damage is sound and is kept.
             import.land().await?;
             return Err(error);
         }
@@ -231,9 +231,9 @@ impl<'a> Import<'a> {
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
         let (session, seq, found) = (draft.session, draft.expected, draft.digest.unwrap_or(Digest([0; 32])));
-        let ownership = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
-        let ownership = ownership.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
-        ImportError::Diverged { line, session, seq, expected: ownership.map(|slice| slice.batch.digest), found }
+        let existing = self.log.batch_at(session, seq).await.unwrap_or_default();
+        let existing = existing.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
+        ImportError::Diverged { line, session, seq, expected: existing.map(|slice| slice.batch.digest), found }
     }
 
     /// Ends an export: everything landed, and the head was reached.

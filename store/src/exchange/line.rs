@@ -130,7 +130,7 @@ impl Line {
     }
 }
 
-/// A Batch line whose events this version cannot read: what stands around them.
+/// A Batch line whose events this version cannot read: what is known of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Envelope {

@@ -103,8 +103,8 @@ impl Walker<'_> {
 
     /// Goes to the next input that is promoted.
     async fn next_turn(&mut self) -> Result<(), CliError> {
-        let mut walk = self.found.reader.walk(self.found.session, self.seq.plus(1), self.found.until);
-        while let Some(slice) = walk.next().await? {
+        let mut pages = self.found.reader.pages(self.found.session, self.seq.plus(1), self.found.until);
+        while let Some(slice) = pages.next_slice().await? {
             let promoted =
                 |record: &Record<'_>| matches!(record.event, annals_core::Event::Input(InputEvent::Promoted(_)));
             if let Some(record) = slice.records().find(promoted) {
@@ -116,7 +116,7 @@ impl Walker<'_> {
     }
 
     async fn batch(&self, seq: Seq) -> Result<Option<Slice>, CliError> {
-        Ok(self.found.reader.log().read(self.found.session, seq, 1).await?.into_iter().next())
+        Ok(self.found.reader.log().batch_at(self.found.session, seq).await?)
     }
 
     /// What the current event says and what it changes.

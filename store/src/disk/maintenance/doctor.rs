@@ -1,6 +1,7 @@
 //! What `doctor` does: a thorough examination, repair, collecting blobs, compaction. Each says first what it will do.
 
-use super::report::{Copy, OpenError, OpeningReport, Remark};
+use super::open_error::OpenError;
+use super::report::{Copy, OpeningReport, Remark};
 use super::usage::{DiskUsage, usage};
 use crate::disk::blobs::Listing;
 use crate::disk::folder::Folder;
@@ -64,7 +65,7 @@ pub enum Finding {
         segment: PathBuf,
     },
     /// sled lacks Batches or holds damaged ones.
-    #[error("sled lacks {batches} batches or holds them damaged: they will be taken from the journal")]
+    #[error("{batches} batches are missing or damaged in sled: they will be restored from the journal")]
     Sled {
         /// How many.
         batches: u64,
@@ -141,7 +142,7 @@ impl DiskLog {
         Restoring::plan(&layout, &RealDisk, &folder, state).map(Some)
     }
 
-    /// Mends everything that [`DiskLog::examine`] found and that can be mended; the store must not be open.
+    /// Repairs everything that [`DiskLog::examine`] found and that can be repaired; the store must not be open.
     ///
     /// # Errors
     /// See [`OpenError`].

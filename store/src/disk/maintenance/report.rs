@@ -1,112 +1,12 @@
-//! What opening a store tells: every place that was damaged, mended, cut off or rebuilt
+//! What opening a store reports: every place that was damaged, restored, cut off or rebuilt
 //! (`docs/reference/store.md#recovery`).
 
-use crate::disk::folder::relative::Unexpected;
-use crate::displaced::Displaced;
+use super::open_error::FormatFile;
 use crate::log::Position;
 use crate::store_id::StoreId;
 use annals_core::{Digest, Seq, SessionId};
 use std::fmt;
-use std::io;
-use std::path::{Path, PathBuf};
-
-/// A store cannot be opened.
-#[derive(Debug, thiserror::Error)]
-pub enum OpenError {
-    /// There is no store, and the command only looks: record something first, or name another folder.
-    #[error("there is no store in {}; a command that writes makes one, or name another folder", dir.display())]
-    NoStore {
-        /// Where it was looked for.
-        dir: PathBuf,
-    },
-    /// The folder holds other things: name an empty one.
-    #[error("{} is not a store and not empty; nothing was touched; name another folder", dir.display())]
-    Foreign {
-        /// Which folder.
-        dir: PathBuf,
-    },
-    /// Another process owns the store: ask it over its socket.
-    #[error("another process owns the store in {}", dir.display())]
-    Locked {
-        /// Which store.
-        dir: PathBuf,
-    },
-    /// Another version wrote the store.
-    #[error(
-        "the store in {} has format {found:?}, this version reads format {supported}; nothing was touched; open it \
-         with the version that wrote it, export its sessions, and import them here", dir.display()
-    )]
-    Format {
-        /// Which store.
-        dir: PathBuf,
-        /// What its file `FORMAT` says.
-        found: String,
-        /// What this version reads.
-        supported: u32,
-    },
-    /// The file `FORMAT` cannot be used although the folder holds a log: repair the store, which writes the file again.
-    #[error("the file FORMAT of the store in {} is {state}; nothing was touched; `annals doctor --repair --yes` restores it", dir.display())]
-    FormatFile {
-        /// Which store.
-        dir: PathBuf,
-        /// What is wrong with it.
-        state: FormatFile,
-    },
-    /// The folder is a symbolic link to nothing: make what it points to, or name another folder.
-    #[error("{} is a symbolic link to {}, which does not exist", dir.display(), to.display())]
-    Dangling {
-        /// The link.
-        dir: PathBuf,
-        /// What it says.
-        to: PathBuf,
-    },
-    /// Another store, or none, is where this process opened one before.
-    #[error(transparent)]
-    Displaced(#[from] Displaced),
-    /// Something in the folder is not what belongs there: remove it.
-    #[error(transparent)]
-    Unexpected(Unexpected),
-    /// The disk refused.
-    #[error("{}: {source}{}", path.display(), crate::log::advice(source))]
-    Io {
-        /// At which path.
-        path: PathBuf,
-        /// What the system said.
-        #[source]
-        source: io::Error,
-    },
-}
-
-impl OpenError {
-    /// What the disk said about a path.
-    pub(in crate::disk) fn at(path: &Path, source: io::Error) -> Self {
-        match source.get_ref().and_then(|error| error.downcast_ref::<Unexpected>()) {
-            Some(unexpected) => Self::Unexpected(unexpected.clone()),
-            None => match Displaced::of(&source) {
-                Some(displaced) => Self::Displaced(displaced),
-                None => Self::Io { path: path.to_owned(), source },
-            },
-        }
-    }
-}
-
-/// What is wrong with the file `FORMAT`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum FormatFile {
-    /// Its checksum does not match.
-    Damaged,
-    /// It is not there, or is not a regular file.
-    Missing,
-}
-
-impl fmt::Display for FormatFile {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Damaged => "damaged",
-            Self::Missing => "missing",
-        })
-    }
-}
+use std::path::PathBuf;
 
 /// What opening found and did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -117,7 +17,7 @@ pub struct OpeningReport {
     pub copied_from: Option<StoreId>,
     /// How many Batches sled lacked and got from the journal.
     pub caught_up: u64,
-    /// Everything that somebody should know, in the order of the store.
+    /// Everything that a user should know, in the order of the store.
     pub remarks: Vec<Remark>,
 }
 
@@ -146,7 +46,7 @@ impl fmt::Display for Copy {
     }
 }
 
-/// Something somebody should know about the state of a store.
+/// Something that a user should know about the state of a store.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Remark {
     /// A write that was never acknowledged was cut off, as after a power cut. Nothing acknowledged is missing.
@@ -158,7 +58,7 @@ pub enum Remark {
         at: u64,
         /// How long it is.
         bytes: u64,
-        /// Where a copy lies.
+        /// The copy of it.
         set_aside: PathBuf,
     },
     /// A write that was never acknowledged ends the journal, and was ignored by a reader.
@@ -170,7 +70,7 @@ pub enum Remark {
         bytes: u64,
     },
     /// A segment is damaged, and was left as it is by a reader.
-    #[error("{}: {}; `annals doctor --repair` mends it", segment.display(), damage(*missing, *in_sled))]
+    #[error("{}: {}; `annals doctor --repair` repairs it", segment.display(), damage(*missing, *in_sled))]
     SegmentDamaged {
         /// Which segment.
         segment: PathBuf,
@@ -210,7 +110,7 @@ pub enum Remark {
         from: u64,
         /// The first byte behind it.
         to: u64,
-        /// Where the damaged segment lies now.
+        /// Where the damaged segment is now.
         set_aside: PathBuf,
     },
     /// A Batch was damaged in one copy and was taken from the other.
@@ -223,10 +123,9 @@ pub enum Remark {
         /// The copy that was damaged.
         damaged: Copy,
     },
-    /// A Batch is damaged in the journal, and was read from sled; others behind it may be too. Repair the store to have the
-    /// journal mended.
+    /// A batch is damaged in the journal and was read from sled; later ones may be damaged too. Repair the store.
     #[error(
-        "session {session}, seq {seq}: is damaged in the journal and was read from sled; repair the store to have it mended"
+        "session {session}, seq {seq}: is damaged in the journal and was read from sled; `annals doctor --repair` repairs it"
     )]
     Hurt {
         /// Whose.
@@ -241,12 +140,12 @@ pub enum Remark {
         position: Position,
         /// How many.
         count: u64,
-        /// Whose it was, and from which Seq on, if that can be told.
+        /// Whose it was, and from which Seq on, if known.
         whose: Option<(SessionId, Seq)>,
     },
-    /// A file of the journal cannot be read: sled gets what it holds when it can be read again. Look after the disk, then open
-    /// the store again.
-    #[error("{} cannot be read ({reason}); what sled lacks of it waits until it can be; look after the disk", segment.display())]
+    /// A file of the journal cannot be read. sled gets its batches when it can be read again: check the disk, then open the
+    /// store again.
+    #[error("{} cannot be read ({reason}); sled gets its batches once it can be read; check the disk", segment.display())]
     Unread {
         /// Which segment.
         segment: PathBuf,
@@ -270,7 +169,7 @@ pub enum Remark {
         reason: String,
         /// How many Batches it holds now.
         batches: u64,
-        /// Where the old one lies now, if there was one.
+        /// Where the old one is now, if there was one.
         set_aside: Option<PathBuf>,
     },
     /// sled could not be opened or filled (a full disk, say). The journal serves, slower, until sled can be used again.
@@ -315,7 +214,7 @@ pub enum Remark {
         from: usize,
     },
     /// sled wrote a file that it does not flush: the store's settings should make that impossible.
-    #[error("sled's folder `blobs` is not empty; what lies there is not durable by itself (the journal is)")]
+    #[error("sled's folder `blobs` is not empty; files there are not durable (the journal is)")]
     SledBlobs,
 }
 
@@ -344,65 +243,7 @@ fn lost(position: Position, count: u64, whose: Option<(SessionId, Seq)>) -> Stri
     format!("position {}: the batch there{whose} is damaged in every copy and lost", position.0)
 }
 
-/// How many remarks of one kind are shown one by one.
-const SHOWN: usize = 3;
-
-/// Remarks as lines for a person: a few of each kind, then how many more there are.
-pub fn summary(remarks: &[Remark]) -> Vec<String> {
-    let mut kinds: Vec<(&'static str, Vec<&Remark>)> = Vec::new();
-    for remark in remarks {
-        match kinds.iter_mut().find(|(kind, _)| *kind == remark.kind()) {
-            Some((_, found)) => found.push(remark),
-            None => kinds.push((remark.kind(), vec![remark])),
-        }
-    }
-    let mut lines = Vec::new();
-    for (kind, found) in kinds {
-        // One more is shown rather than counted.
-        let shown = if found.len() <= SHOWN + 1 { found.len() } else { SHOWN };
-        lines.extend(found.iter().take(shown).map(ToString::to_string));
-        if found.len() > shown {
-            lines.push(format!("and {} more {kind}", thousands(found.len() - shown)));
-        }
-    }
-    lines
-}
-
-/// A number with commas between its thousands.
-fn thousands(number: usize) -> String {
-    let digits = number.to_string();
-    let mut out = String::new();
-    for (index, digit) in digits.chars().enumerate() {
-        if index > 0 && (digits.len() - index).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
-
 impl Remark {
-    /// What many of its kind are called.
-    fn kind(&self) -> &'static str {
-        match self {
-            Self::Torn { .. } | Self::TailIgnored { .. } => "unfinished writes",
-            Self::Header { .. } | Self::SegmentDamaged { .. } | Self::Damaged { .. } => "damaged places in segments",
-            Self::Stray { .. } => "files that are not part of the store",
-            Self::Mended { .. } => "batches that were restored from the other copy",
-            Self::Hurt { .. } => "batches that are damaged in the journal and were read from sled",
-            Self::Lost { .. } => "lost places",
-            Self::Unread { .. } => "files that cannot be read",
-            Self::Unchained { .. } => "batches that do not continue their sessions",
-            Self::SledRebuilt { .. } | Self::SledOut { .. } | Self::SledBlobs | Self::CopyUnchecked { .. } => {
-                "remarks about the second copy"
-            }
-            Self::Reread { .. } => "files that were read again",
-            Self::Blob { .. } => "damaged blobs",
-            Self::Moved { .. } => "moves of the store",
-            Self::FormatRestored { .. } => "repairs of the file FORMAT",
-        }
-    }
-
     /// Whether something acknowledged could be missing.
     pub fn is_loss(&self) -> bool {
         matches!(self, Self::Lost { .. } | Self::Unchained { .. } | Self::Blob { .. })

@@ -4,7 +4,7 @@ use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
 use super::report::{DamagePlace, Flaw, Proven, VerifyReport};
 use crate::exchange::line::{digest_of_line, named_in};
-use crate::exchange::{OnProgress, PAGE, Progress};
+use crate::exchange::{OnProgress, Progress};
 use crate::log::{EventLog, Head, ReadError, Slice};
 use annals_core::{BlobRef, Blobs, Digest, Legality, Seq, SessionId};
 use std::collections::HashSet;
@@ -47,8 +47,8 @@ pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<Ve
     for (one, from) in begun {
         let chain = match from {
             Seq::ZERO => Chain::Start,
-            cut => match log.read(one.session, Seq(cut.0 - 1), 1).await {
-                Ok(before) => before.first().map_or(Chain::Unknown, |slice| Chain::After(Link::of(&slice.batch))),
+            cut => match log.batch_at(one.session, Seq(cut.0 - 1)).await {
+                Ok(before) => before.map_or(Chain::Unknown, |slice| Chain::After(Link::of(&slice.batch))),
                 Err(error) => {
                     walk.damaged(one.session, Seq(cut.0 - 1), error)?;
                     Chain::Unknown
@@ -65,9 +65,9 @@ async fn begins(log: &dyn EventLog, session: SessionId, head: Head) -> Result<Se
     let (mut inherited, mut own) = (None, head.next.0.saturating_sub(1));
     let mut at = 0;
     loop {
-        let is_own = match log.read(session, Seq(at), 1).await {
-            Ok(found) => found.first().is_none_or(|slice| slice.batch.session == session),
-            // What cannot be read below the cut is an ancestor's; the walk tells it.
+        let is_own = match log.batch_at(session, Seq(at)).await {
+            Ok(found) => found.is_none_or(|slice| slice.batch.session == session),
+            // What cannot be read below the cut is an ancestor's; verification reports it.
             Err(ReadError::Damaged { .. }) => at >= own,
             Err(error) => return Err(error),
         };
@@ -102,16 +102,20 @@ impl<'a> SessionVerifier<'a> {
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
-        let (mut next, mut last, mut tail_told): (Seq, Option<Link>, bool) = (from, None, false);
+        let (mut last, mut tail_told): (Option<Link>, bool) = (None, false);
         let mut legality = (from == Seq::ZERO).then(Legality::default);
-        while next < head.next {
-            let page = match self.log.read(session, next, PAGE).await {
-                Ok(page) => page,
+        let log = self.log;
+        let mut pages = log.pages(session, from..head.next);
+        loop {
+            let before = pages.position();
+            let page = match pages.next_page().await {
+                Ok(Some(page)) => page,
+                Ok(None) => break,
                 Err(error) => {
-                    self.damaged(session, next, error)?;
+                    self.damaged(session, before, error)?;
                     (chain, legality) = (Chain::Unknown, None);
-                    match self.readable_after(session, next, head.next).await? {
-                        Some(readable) => next = readable,
+                    match self.readable_after(session, before, head.next).await? {
+                        Some(readable) => pages = log.pages(session, readable..head.next),
                         None => {
                             tail_told = true;
                             break;
@@ -120,21 +124,16 @@ impl<'a> SessionVerifier<'a> {
                     continue;
                 }
             };
-            let Some(until) = page.last().map(|last| last.until) else { break };
             for (slice, checked) in page.iter().zip(check(&page, &*self.blobs, &self.sound)) {
-                if slice.from >= head.next {
-                    break;
-                }
                 self.batch(slice, checked, &mut chain);
                 if let Some(legality) = &mut legality {
                     self.report.judge(legality, session, &slice.batch, slice.until);
                 }
                 last = Some(Link::of(&slice.batch));
             }
-            self.progress.done += until.0.min(head.next.0).saturating_sub(next.0);
+            self.progress.done += pages.position().0.saturating_sub(before.0);
             self.progress.batches = self.report.batches;
             (self.tell)(self.progress);
-            next = until;
         }
         let (found, found_digest) = (last.map_or(from, |last| last.next), last.map(|last| last.digest));
         if !tail_told && (found != head.next || found_digest != Some(head.digest)) {
@@ -181,7 +180,7 @@ impl<'a> SessionVerifier<'a> {
     /// The first place after a damaged one that can be read.
     async fn readable_after(&self, session: SessionId, damaged: Seq, end: Seq) -> Result<Option<Seq>, ReadError> {
         for at in damaged.0 + 1..end.0 {
-            match self.log.read(session, Seq(at), 1).await {
+            match self.log.batch_at(session, Seq(at)).await {
                 Ok(_) => return Ok(Some(Seq(at))),
                 Err(ReadError::Damaged { .. }) => {}
                 Err(error) => return Err(error),

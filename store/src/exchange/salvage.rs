@@ -1,49 +1,49 @@
-//! An export that does not verify, read all the same: an auditor must see a damaged Session, not a refusal.
+//! An export that does not verify, read as a log: an auditor must see a damaged session, not a refusal.
 //!
-//! What can be read stands where it says it stands; `verify` says what is wrong with it, and the folds note what is
-//! impossible in its place. Nothing can be appended.
+//! Every batch that can be read is at the place that it names; `verify` reports what is wrong, and folds note an anomaly
+//! where an event is impossible. Nothing can be appended.
 
-use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
-use annals_store::lineage::{Birth, Lineage};
-use annals_store::{
+use crate::lineage::{Birth, Lineage};
+use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
+use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
 use futures_util::{StreamExt, stream};
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::io::{self, BufRead};
 use std::sync::Arc;
 
-/// The Batches and blobs of a damaged export.
+/// The batches and blobs of a damaged export.
 #[derive(Clone, Debug, Default)]
 pub struct DamagedLog {
-    content: Arc<Content>,
+    content: Arc<ExportContent>,
 }
 
 #[derive(Debug, Default)]
-struct Content {
+struct ExportContent {
     /// Each Session's own Batches, by first Seq.
     sessions: BTreeMap<SessionId, BTreeMap<Seq, Arc<Batch>>>,
     /// Texts by the hash of what they hold, whatever the file calls them.
     blobs: BTreeMap<BlobHash, String>,
-    /// Whose export it is, as far as its headers can be read.
+    /// The sessions that the file exports, as far as its headers can be read.
     subjects: Vec<SessionId>,
 }
 
-impl Blobs for Content {
+impl Blobs for ExportContent {
     fn text(&self, hash: &BlobHash) -> Option<String> {
         self.blobs.get(hash).cloned()
     }
 }
 
 impl DamagedLog {
-    /// Reads whatever can be read.
+    /// Reads every line that can be read.
     ///
     /// # Errors
     /// When the file cannot be read.
     pub fn load(mut source: impl BufRead) -> io::Result<Self> {
-        let mut content = Content::default();
+        let mut content = ExportContent::default();
         let mut line = Vec::new();
         while source.read_until(b'\n', &mut line)? > 0 {
             if let Ok(value) = serde_json::from_slice::<Value>(&line) {
@@ -54,13 +54,13 @@ impl DamagedLog {
         Ok(Self { content: Arc::new(content) })
     }
 
-    /// Whose export it is.
+    /// The sessions that the file exports.
     pub fn subjects(&self) -> &[SessionId] {
         &self.content.subjects
     }
 }
 
-impl Content {
+impl ExportContent {
     fn take(&mut self, value: Value) {
         if value.get("annals").is_some() {
             let subject: Option<SessionId> =
@@ -70,7 +70,7 @@ impl Content {
             self.blobs.insert(Digest::of(text.as_bytes()), text.to_owned());
         } else if let Ok(batch) = Batch::from_json(value) {
             let own = self.sessions.entry(batch.session).or_default();
-            // Of two at one place the first counts; the other is told by `verify`.
+            // Of two at one place the first counts; `verify` reports the other.
             own.entry(batch.first).or_insert_with(|| Arc::new(batch));
         }
     }
@@ -90,13 +90,15 @@ impl Content {
 
     fn read(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
         self.lineage(session)?.read(from, limit, |session, from, limit| {
+            // Batches of a damaged export may overlap.
             Ok(self.own(session).filter(|batch| batch.next() > from).take(limit).cloned().collect())
         })
     }
 
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Slice>, ReadError> {
         self.lineage(session)?.read_back(before, limit, |session, before, limit| {
-            Ok(self.own(session).rev().filter(|batch| batch.first < before).take(limit).cloned().collect())
+            let Some(own) = self.sessions.get(&session) else { return Ok(Vec::new()) };
+            Ok(own.range(..before).rev().map(|(_, batch)| batch).take(limit).cloned().collect())
         })
     }
 
