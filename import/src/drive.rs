@@ -43,7 +43,7 @@ pub enum ImportError {
     #[error("the log could not be read: {0}")]
     Log(#[from] ReadError),
     /// A blob could not be kept.
-    #[error("an original could not be kept: {0}")]
+    #[error("cannot store the original of a record: {0}")]
     Keep(#[source] AppendError),
     /// The reading thread ended unexpectedly.
     #[error("reading the source ended unexpectedly: {0}")]
@@ -243,7 +243,7 @@ impl<'a> Driver<'a> {
                     forked.parent_digest = slice.batch.digest;
                 }
                 _ => {
-                    let reason = format!("its parent {} is not imported up to seq {}", cut.parent, cut.cut);
+                    let reason = format!("its parent {} is not imported up to event {}", cut.parent, cut.cut);
                     self.end(session, Outcome::Failed { line, reason });
                 }
             }

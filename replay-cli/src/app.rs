@@ -213,7 +213,7 @@ impl App {
         if !matches!(answer, Ok(Verdict::Fine))
             && let Some(path) = cli.diagnostics.written()
         {
-            cli.remark(&format!("diagnostics are in {}", path.display()));
+            cli.remark(&format!("for diagnostics see {}", path.display()));
         }
         let verdict = answer?;
         finished?;
@@ -229,7 +229,7 @@ impl App {
         if let Err(error) = closed
             && !(full && verdict == Verdict::BadNews)
         {
-            cli.remark(&format!("{error}; nothing is lost, but the next opening takes longer"));
+            cli.remark(&format!("{error}; nothing is lost, but the next command takes longer to open the store"));
         }
         Ok(verdict)
     }

@@ -66,7 +66,7 @@ impl Unpinnable {
         match self {
             Self::Pinned => "is pinned already",
             Self::NotPinned => "is not pinned",
-            Self::OfAnotherKind => "cannot be pinned: it is neither a prompt nor an answer in the history",
+            Self::OfAnotherKind => "cannot be pinned: it is not a prompt or an answer in the history",
         }
     }
 }
@@ -137,15 +137,15 @@ pub enum CliError {
         count: u64,
     },
     /// A command that records works on the store alone.
-    #[error("{} is a file: import it first, then name its session; a file is never changed", file.display())]
+    #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
     OnlyInTheStore {
         /// What was named.
         file: PathBuf,
     },
     /// A staged undo restored files: whoever restored them puts them back.
     #[error(
-        "Session {session}: the staged revert restored {files} files, which cannot be put back here: {why}; clear or move \
-         it in the host that staged it, or commit it"
+        "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
+         where it was staged, or apply it with --commit"
     )]
     FilesRestored {
         /// Which.
@@ -156,7 +156,7 @@ pub enum CliError {
         why: String,
     },
     /// What was asked for is refused, and nothing has changed unless it says so.
-    #[error("Session {session}: {refusal}")]
+    #[error("session {session}: {refusal}")]
     Refused {
         /// Which.
         session: SessionId,
@@ -174,7 +174,7 @@ pub enum CliError {
         text: String,
     },
     /// The file holds several Sessions.
-    #[error("{} holds {} sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
+    #[error("{} contains {} sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
     Several {
         /// Which file.
         file: PathBuf,
@@ -189,8 +189,8 @@ pub enum CliError {
     NoTerminal,
     /// Without a compaction the history is larger than the model's context: switch to a larger model first.
     #[error(
-        "session {session}: without the compaction at event {seq} the history takes about {tokens} tokens, and the model's \
-         context holds {limit}; switch to a model that holds more first"
+        "session {session}: without the compaction at event {seq} the history has about {tokens} tokens, more than the \
+         {limit} of the model; switch to a model with a larger context first"
     )]
     WouldNotFit {
         /// Which Session.
@@ -240,7 +240,7 @@ pub enum CliError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
-    #[error("ANNALS_LOG is not a filter: {filter:?}: {why}; an example: annals=debug")]
+    #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
     BadFilter {
         /// What was given.
         filter: String,
@@ -248,7 +248,7 @@ pub enum CliError {
         why: String,
     },
     /// There is no place to keep a store.
-    #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
+    #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
@@ -293,7 +293,7 @@ pub enum CliError {
     #[error(transparent)]
     Recognise(#[from] RecogniseError),
     /// A folder holds nothing that can be imported.
-    #[error("{}: nothing here was written by OpenCode, Codex CLI, Claude Code or annals", path.display())]
+    #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere {
         /// Which.
         path: PathBuf,
@@ -309,7 +309,7 @@ pub enum CliError {
     Ask(#[from] AskError),
     /// An export of ours is imported as it is, or not at all.
     #[error(
-        "{}: an export of annals cannot be redacted: its digests hold for the texts as they are. Import it without --redact",
+        "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
     Unredactable {
@@ -323,7 +323,7 @@ pub enum CliError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The answer cannot be written.
-    #[error("the answer could not be written: {0}")]
+    #[error("cannot write the answer: {0}")]
     Output(#[from] io::Error),
 }
 

@@ -87,9 +87,10 @@ impl Pattern {
         }
         if fields.len() != 1 {
             let others: Vec<&str> = fields.keys().map(String::as_str).filter(|other| *other != name).collect();
-            return Err(
-                at.invalid(format!("`{name}` stands alone in its object, but here is also `{}`", others.join("`, `")))
-            );
+            return Err(at.invalid(format!(
+                "`{name}` must be alone in its object, but there is also `{}`",
+                others.join("`, `")
+            )));
         }
         let argument = at.fields(&[name])?.need(name)?;
         let only_true = |pattern: Self| match argument.boolean()? {

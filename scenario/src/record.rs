@@ -24,7 +24,7 @@ pub enum RecordError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The Session holds something that no scenario can make happen: record one without it.
-    #[error("session {session}, seq {seq}: a scenario cannot tell {what}")]
+    #[error("session {session}, event {seq}: a scenario cannot express {what}")]
     Untold {
         /// Whose.
         session: SessionId,

@@ -146,7 +146,7 @@ impl Lineage {
 
     fn hole(&self, span: &Span, seq: Seq) -> ReadError {
         let Span { session, until, .. } = span;
-        let reason = format!("inherited from session {session}, which ends here and not at seq {until}");
+        let reason = format!("inherited from session {session}, which ends here and not at event {until}");
         ReadError::Damaged { session: self.session, seq, reason }
     }
 
@@ -155,7 +155,7 @@ impl Lineage {
             Some((ancestor, until)) if from < until => Err(ReadError::Damaged {
                 session: self.session,
                 seq: from,
-                reason: format!("what lies before seq {until} is in session {ancestor}, which is not in this store"),
+                reason: format!("the events before {until} are in session {ancestor}, which is not in this store"),
             }),
             _ => Ok(()),
         }

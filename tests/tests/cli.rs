@@ -227,11 +227,7 @@ fn of_a_damaged_log_no_request_is_said_to_be_proved_or_missing() {
     std::fs::write(&file, text.replacen("bolts", "bells", 1)).expect("writable");
     let told = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--wire"]);
     assert_eq!(told.status, 1);
-    assert!(
-        told.remarks.contains("no request was rebuilt: what a damaged log holds proves nothing"),
-        "{}",
-        told.remarks
-    );
+    assert!(told.remarks.contains("requests were not verified, as the log is damaged"), "{}", told.remarks);
     assert!(!told.remarks.contains("no request is recorded") && !told.out.contains("rebuilt from"), "{}", told.out);
     let json = annals.run(&["verify", &file.to_string_lossy(), "--requests", "--json"]);
     let value: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");

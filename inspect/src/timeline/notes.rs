@@ -20,12 +20,13 @@ impl Tale {
             }
             Event::Session(SessionEvent::Forked(forked)) => {
                 self.answered();
-                let line = format!("continues session {} from event {}", forked.parent, forked.cut);
+                let line =
+                    format!("continues session {} after event {}", forked.parent, forked.cut.0.saturating_sub(1));
                 ("fork", Session, line, None)
             }
             Event::Session(SessionEvent::Titled(titled)) => ("title", Session, titled.title.clone(), None),
             Event::Session(SessionEvent::TitleFailed(failed)) => {
-                let line = format!("a model was asked for a title and gave none ({})", failed.error.kind);
+                let line = format!("no title from the model ({})", failed.error.kind);
                 ("title", Warning, line, Some(failed.error.message.clone()))
             }
             Event::Files(FilesEvent::Summarised(summarised)) => {
@@ -37,32 +38,35 @@ impl Tale {
                 ("files", Session, line, Some(files.join("\n").into()))
             }
             Event::Files(FilesEvent::RestoreAbandoned(abandoned)) => {
-                let line = "a restore of files came to nothing; they are as before it".to_owned();
+                let line = "restoring files failed; they are unchanged".to_owned();
                 ("files", Warning, line, Some(abandoned.error.message.clone()))
             }
             Event::Files(FilesEvent::DepartureEnded(DepartureEnded { error: Some(error) })) => {
-                let line = "the changes that a move took along stay at the source as well".to_owned();
+                let line = "the moved changes could not be removed from the old directory".to_owned();
                 ("files", Warning, line, Some(error.message.clone()))
             }
-            Event::Session(SessionEvent::Moved(moved)) => {
-                ("moved", Session, format!("to {}; its Context Epoch ended", moved.location.directory), None)
-            }
+            Event::Session(SessionEvent::Moved(moved)) => (
+                "moved",
+                Session,
+                format!("to {}; the next request gets a new system prompt", moved.location.directory),
+                None,
+            ),
             Event::Session(SessionEvent::AgentSwitched(switched)) => {
-                let line = format!("{} takes over from {}", switched.agent, self.agent);
+                let line = format!("switched to {} from {}", switched.agent, self.agent);
                 self.agent = switched.agent.to_string();
                 ("agent", Session, line, None)
             }
             Event::Session(SessionEvent::ModelSwitched(switched)) => {
-                let line = format!("{} takes over from {}", switched.model, self.model);
+                let line = format!("switched to {} from {}", switched.model, self.model);
                 self.model = switched.model.clone();
                 ("model", Session, line, None)
             }
             Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 self.waiting.retain(|waiting| waiting.input != withdrawn.input);
-                ("withdrawn", Session, "a waiting input was taken back".to_owned(), None)
+                ("withdrawn", Session, "a waiting input was withdrawn".to_owned(), None)
             }
             Event::Input(InputEvent::DeliveryChanged(changed)) => {
-                ("input", Session, format!("a waiting input is now delivered as {}", changed.delivery), None)
+                ("input", Session, format!("the delivery of a waiting input is now {}", changed.delivery), None)
             }
             Event::Context(ContextEvent::EpochStarted(started)) if !started.known => {
                 let line = format!("system prompt ({}): not recorded", started.cause);
@@ -92,7 +96,10 @@ impl Tale {
                 ("undone", Session, format!("compaction at event {} undone", undone.compaction), None)
             }
             Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
-                let line = format!("{} left the model's view", counted(pruned.calls.len() as u64, "old tool output"));
+                let line = format!(
+                    "cleared {} in what the model reads",
+                    counted(pruned.calls.len() as u64, "old tool output")
+                );
                 ("pruned", Context, line, None)
             }
             Event::Message(MessageEvent::Pinned(pinned)) => {
@@ -112,7 +119,7 @@ impl Tale {
             }
             Event::Message(MessageEvent::TodoUpdated(updated)) => {
                 let done = updated.items.iter().filter(|item| item.status == "completed").count();
-                let line = format!("{done} of {} done", counted(updated.items.len() as u64, "thing"));
+                let line = format!("{done} of {} done", counted(updated.items.len() as u64, "item"));
                 let mark = |status: &str| match status {
                     "completed" => "✓",
                     "in_progress" => "▸",
@@ -142,10 +149,10 @@ impl Tale {
             }
             Event::Child(ChildEvent::Started(started)) => {
                 let how = if started.background { " in the background" } else { "" };
-                ("child", Session, format!("{} began Session {}{how}", started.agent, started.child), None)
+                ("child", Session, format!("{} started as session {}{how}", started.agent, started.child), None)
             }
             Event::Child(ChildEvent::Settled(settled)) => {
-                let line = format!("Session {} {}", settled.child, settled.outcome);
+                let line = format!("session {} {}", settled.child, settled.outcome);
                 ("child", Session, line, Some(settled.result.clone()))
             }
             // Told with the message that they came with, or by the commands that show requests and profiles.

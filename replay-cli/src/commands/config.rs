@@ -175,14 +175,14 @@ fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, C
     }
     let aside = |style: &Style, text: &str| style.paint(Emphasis::Dim, text);
     let Places { user_file, .. } = &places;
-    let there = if user_file.is_file() { "" } else { "  (not there)" };
+    let there = if user_file.is_file() { "" } else { "  (does not exist)" };
     writeln!(out, "user     {}{}", user_file.display(), aside(&cli.style, there))?;
     match project {
         Some(project) => {
             let trusted = if trusted == Some(true) { "  (trusted)" } else { "  (not trusted)" };
             writeln!(out, "project  {}{}", project.file.display(), aside(&cli.style, trusted))?;
         }
-        None => writeln!(out, "project  {}", aside(&cli.style, "none; it would be .annals/config.toml"))?,
+        None => writeln!(out, "project  {}", aside(&cli.style, "none (it would be .annals/config.toml)"))?,
     }
     Ok(Verdict::Fine)
 }
@@ -196,14 +196,14 @@ fn trust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, 
     for problem in &refused {
         writeln!(out, "{}  {}", cli.style.paint(Emphasis::Warn, "allowed"), plain(&problem.to_string()))?;
     }
-    writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;
+    writeln!(out, "{} is trusted until it changes.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
 fn untrust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     let was = Trust::kept_in(&places.trust).take(&project)?;
-    let told = if was { "is trusted no more" } else { "was not trusted" };
+    let told = if was { "is no longer trusted" } else { "was not trusted" };
     writeln!(out, "{} {told}.", project.file.display())?;
     Ok(Verdict::Fine)
 }

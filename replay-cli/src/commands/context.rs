@@ -144,7 +144,7 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
         sheet.row(None, ("source", Emphasis::Context), (key.as_str(), Emphasis::Context), ("", Emphasis::Dim))?;
         sheet.quote(&plain(&entry.value.0.resolve(blobs)), Emphasis::Plain)?;
         if let Some(removed) = &entry.removed {
-            let line = format!("when it goes: {}", plain(&removed.resolve(blobs)));
+            let line = format!("if removed: {}", plain(&removed.resolve(blobs)));
             sheet.quote(&line, Emphasis::Dim)?;
         }
     }

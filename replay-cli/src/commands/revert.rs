@@ -95,7 +95,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         place = Place::of(place.reader, local.session).await?;
     }
     if changes && place.session != named && !cli.style.json {
-        cli.remark(&format!("in a fork: {} (an imported session stays as its source)", place.session));
+        cli.remark(&format!("in a fork: {} (an imported session is never changed)", place.session));
     }
     match args.to {
         Some(to) => stage(to, args.talk, &place, cli, out).await,
@@ -129,7 +129,7 @@ async fn stage(
         json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
     }
-    cli.remark(&format!("undo staged (event {seq}); `--commit` applies it, `--clear` drops it"));
+    cli.remark(&format!("undo staged (event {seq}); --commit applies it, --clear drops it"));
     Ok(Verdict::Fine)
 }
 
@@ -144,7 +144,7 @@ async fn end(
         if cli.style.json {
             json::object(out, &place.in_json("nothing-staged", None, None))?;
         }
-        cli.remark("nothing is staged in this Session");
+        cli.remark("no undo is staged in this session");
         return Ok(Verdict::Fine);
     };
     let undoing = &place.undoing;
@@ -168,8 +168,8 @@ async fn end(
     }
     let messages = counted(going.messages.items.len() as u64, "message");
     let then = match commit {
-        true => format!("{messages} left the Session; the transcript keeps them, marked"),
-        false => format!("{messages} stay"),
+        true => format!("{messages} undone; annals transcript still shows them"),
+        false => format!("{messages} kept"),
     };
     cli.remark(&format!("{word} (event {seq}); {then}"));
     Ok(Verdict::Fine)
@@ -223,7 +223,7 @@ impl Place {
             RevertFiles::Restored(plan) if !plan.restores.is_empty() || !plan.left.is_empty() => {
                 return Ok(Files::Change(plan.clone()));
             }
-            RevertFiles::Untouched => return Ok(Files::Stay("stay as they are: the talk alone is undone".to_owned())),
+            RevertFiles::Untouched => return Ok(Files::Stay("not changed (--talk)".to_owned())),
             RevertFiles::Restored(_) => None,
             RevertFiles::TalkOnly { why } => Some(why),
         };
@@ -236,12 +236,12 @@ impl Place {
         self.reader.each(self.session, first_removed, self.head.next, visit).await?;
         Ok(Files::Stay(match (self.origin().await?, captured, why) {
             (Some(agent), ..) => format!(
-                "stay as they are: {} recorded this Session, and files of an imported Session cannot be restored",
+                "not changed: {} recorded this session, and files of an imported session cannot be restored",
                 plain(&agent)
             ),
-            (None, false, _) => "stay as they are: no step that goes captured any".to_owned(),
-            (None, true, Some(why)) => format!("stay as they are: {}", plain(why)),
-            (None, true, None) => "stay as they are: no step that goes changed any".to_owned(),
+            (None, false, _) => "not changed: the undone steps captured none".to_owned(),
+            (None, true, Some(why)) => format!("not changed: {}", plain(why)),
+            (None, true, None) => "not changed: the undone steps changed none".to_owned(),
         }))
     }
 
@@ -270,11 +270,11 @@ impl Files {
         match self {
             Self::Stay(why) => why.clone(),
             Self::Change(plan) => match plan.restores.len() {
-                1 => "1 file changes".to_owned(),
-                count => format!("{count} files change"),
+                1 => "1 file restored".to_owned(),
+                count => format!("{count} files restored"),
             },
-            Self::StayRestored(0) => "stay as they are".to_owned(),
-            Self::StayRestored(files) => format!("{} stay restored", counted(*files as u64, "file")),
+            Self::StayRestored(0) => "not changed".to_owned(),
+            Self::StayRestored(files) => format!("{} restored", counted(*files as u64, "file")),
         }
     }
 

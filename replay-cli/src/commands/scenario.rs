@@ -106,7 +106,7 @@ fn give(
     let at = |source| CliError::File { path: path.to_owned(), source };
     // A file that is there may hold work: it is never written over.
     std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(at)?;
-    cli.remark(&format!("wrote {}; play it with `annals scenario run {0}`", path.display()));
+    cli.remark(&format!("wrote {}; to run it: annals scenario run {0}", path.display()));
     Ok(Verdict::Fine)
 }
 
@@ -141,8 +141,8 @@ fn run_all(
     let failed = report.scenarios.iter().filter(|outcome| !outcome.passed()).count() as u64;
     let count = counted(report.scenarios.len() as u64, "scenario");
     cli.remark(&match failed {
-        0 => format!("{count}, every expectation holds"),
-        failed => format!("{failed} of {count} do not hold"),
+        0 => format!("{count} passed"),
+        failed => format!("{failed} of {count} failed"),
     });
     if keep && backend == Kind::Sled && cli.named.is_none() {
         cli.remark(&format!("the stores are in {}", temporary.keep().display()));

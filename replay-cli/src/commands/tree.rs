@@ -60,11 +60,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     draw(&nodes, &outcomes, asked, &cli.style, out)?;
     if nodes.is_empty() {
-        cli.remark("no Session of the store has a fork or a child; `annals sessions` lists them");
+        cli.remark("no session of the store has a fork or a sub-agent (see annals sessions)");
     }
     for node in nodes.iter().filter(|node| node.lasts.is_empty()) {
         if let Some(parent) = above(node.entry).filter(|parent| !catalogue.sessions.contains_key(parent)) {
-            cli.remark(&format!("Session {} hangs under {parent}, which is not in this store", node.id));
+            cli.remark(&format!("session {} comes from {parent}, which is not in this store", node.id));
         }
     }
     Ok(Verdict::Fine)
@@ -202,7 +202,7 @@ fn branches(lasts: &[bool], goes_on: bool) -> (String, String) {
 /// What a Session is to the one above it.
 fn relation(node: &Node<'_>, outcomes: &Outcomes) -> String {
     if let Some(fork) = node.entry.fork {
-        return format!("fork at {}: ", fork.cut);
+        return format!("fork after event {}: ", fork.cut.0.saturating_sub(1));
     }
     if node.entry.parent.is_none() {
         return String::new();
@@ -211,9 +211,9 @@ fn relation(node: &Node<'_>, outcomes: &Outcomes) -> String {
         Some(Some(ChildOutcome::Completed)) | None => "",
         Some(Some(ChildOutcome::Failed)) => ", failed",
         Some(Some(ChildOutcome::Cancelled)) => ", cancelled",
-        Some(None) => ", not settled",
+        Some(None) => ", not finished",
     };
-    format!("child {}{ended}: ", plain(node.entry.agent.as_str()))
+    format!("sub-agent {}{ended}: ", plain(node.entry.agent.as_str()))
 }
 
 /// What it changed in its project, if anything is known to have changed.

@@ -26,7 +26,7 @@ impl Session {
     /// # Errors
     /// [`Refusal::NotFound`] when the log is not that long, or nothing would be inherited.
     pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
-        let nothing = || Refusal::NotFound(format!("event before seq {cut}"));
+        let nothing = || Refusal::NotFound(format!("event before {cut}"));
         let view = self.view().await?;
         if cut == Seq::ZERO || cut > view.cut().next {
             return Err(nothing());

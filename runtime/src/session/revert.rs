@@ -23,7 +23,7 @@ impl MessagePlace {
         };
         found.ok_or_else(|| match self {
             Self::User(n) => Refusal::NotFound(format!("user message {n}")),
-            Self::Seq(seq) => Refusal::NotFound(format!("message at seq {seq}")),
+            Self::Seq(seq) => Refusal::NotFound(format!("message at event {seq}")),
         })
     }
 }

@@ -34,10 +34,10 @@ impl Within {
     pub fn allows(self, name: &str) -> Result<(), String> {
         if self.place != Place::Script && ALONE.contains(&name) {
             let place = if self.place == Place::During { "during" } else { "on_load" };
-            return Err(format!("`{name}` cannot stand inside `{place}`; neither can {}", ALONE.join(", ")));
+            return Err(format!("`{name}` is not allowed inside `{place}`; neither is {}", ALONE.join(", ")));
         }
         if name == "interrupt" && self.place != Place::During {
-            return Err("`interrupt` stands only inside `during`: elsewhere nothing runs".to_owned());
+            return Err("`interrupt` is allowed only inside `during`: elsewhere nothing runs".to_owned());
         }
         Ok(())
     }

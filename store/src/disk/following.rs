@@ -210,6 +210,6 @@ impl Shared {
 }
 
 fn gone(position: u64) -> io::Error {
-    let told = format!("position {position} is not in the journal; open the store again to have it mended");
+    let told = format!("position {position} is not in the journal; to repair it: annals doctor --repair");
     io::Error::new(io::ErrorKind::InvalidData, told)
 }

@@ -28,7 +28,7 @@ pub enum ExportError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// A blob is gone: what the Batch says is not all there. `verify` tells every such place.
-    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
         /// Who wrote the Batch.
         session: SessionId,
@@ -38,7 +38,7 @@ pub enum ExportError {
         blob: BlobHash,
     },
     /// The Batch holds a number that has no exact JSON form.
-    #[error("session {session}, seq {seq}: {source}")]
+    #[error("session {session}, event {seq}: {source}")]
     Canonical {
         /// Who wrote the Batch.
         session: SessionId,

@@ -28,7 +28,7 @@ const IDLE: usize = 64;
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
     /// Nobody answers: the owner went, or is not there yet.
-    #[error("nobody serves the store in {}: {source}", dir.display())]
+    #[error("no process serves the store in {}: {source}", dir.display())]
     Absent {
         /// The store's folder.
         dir: PathBuf,
@@ -395,7 +395,7 @@ impl EventLog for RemoteLog {
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         Box::pin(async move {
             self.append(&draft).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "the store's owner went while a batch was appended");
+                tracing::warn!(%error, "the owner of the store ended while a batch was appended");
                 Err(AppendError::Unknown)
             })
         })

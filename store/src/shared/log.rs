@@ -58,7 +58,7 @@ pub enum SharedError {
     #[error(transparent)]
     Displaced(Displaced),
     /// The owner answers, and again and again not what was asked: end it.
-    #[error("the owner of the store in {} cannot be understood: {told}", dir.display())]
+    #[error("cannot understand the owner of the store in {}: {told}", dir.display())]
     Garbled {
         /// The store's folder.
         dir: PathBuf,
@@ -223,7 +223,7 @@ impl Shared {
         if gone > OWNERS_MAX || matches!(lost.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) {
             return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
         }
-        tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store went");
+        tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store ended");
         let role = find_place(&self.dir, self.mode, self.id).await?;
         self.become_(role);
         Ok(())

@@ -62,7 +62,7 @@ fn a_run_waits_for_its_tasks_in_the_background_and_the_answer_to_them() {
     assert!(answer.remarks.contains("✓ background task of explore done: Four files."), "{}", answer.remarks);
     assert!(answer.remarks.contains("It runs."), "what came before stands beside the answer: {}", answer.remarks);
     let tree = person.annals(&["tree"]).out;
-    assert!(tree.contains("child explore: ") && !tree.contains("not settled"), "{tree}");
+    assert!(tree.contains("sub-agent explore: ") && !tree.contains("not finished"), "{tree}");
     assert_eq!(person.annals(&["verify", "--requests", "--wire"]).status, Some(0));
 }
 

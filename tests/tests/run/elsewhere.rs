@@ -90,7 +90,7 @@ fn a_session_moves_with_what_is_not_committed_between_worktrees_of_a_repository(
     assert_eq!(person.annals(&["run", "-s", "@last", "hello"]).out, "Hello again.\n");
     // A folder of no project.
     let alone = person.annals(&["move", "@last", "../home"]);
-    assert!(alone.out.contains("the session moves alone: files come along only between"), "{alone:?}");
+    assert!(alone.out.contains("no files move: files are moved only between"), "{alone:?}");
 }
 
 #[test]

@@ -30,7 +30,7 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
         lines.push(format!("started by session {}", parent.session));
     }
     if let Some(fork) = &session.fork {
-        lines.push(format!("forked from session {} at event {}", fork.parent, fork.cut));
+        lines.push(format!("forked from session {} after event {}", fork.parent, fork.cut.0.saturating_sub(1)));
     }
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
@@ -61,10 +61,10 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
 /// What it all added up to.
 pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<'_>) -> io::Result<()> {
     writeln!(sheet.out)?;
-    sheet.rule("in all", "", Emphasis::Strong)?;
+    sheet.rule("total", "", Emphasis::Strong)?;
     let mut facts = vec![counted(audit.turns, "user message"), counted(audit.steps, "answer")];
     facts.extend((audit.failed > 0).then(|| format!("{} failed", audit.failed)));
-    facts.extend((audit.retries > 0).then(|| counted(audit.retries, "retry").replace("retrys", "retries")));
+    facts.extend((audit.retries > 0).then(|| counted(audit.retries, "retry")));
     facts.extend((audit.lasted() > 0).then(|| duration(audit.lasted())));
     fact(sheet, "turns", &facts.join(", "), Emphasis::Plain)?;
     let tools: Vec<String> = audit
@@ -99,7 +99,7 @@ pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<
         0 => "no system prompt recorded".to_owned(),
         count => counted(count as u64, "system prompt"),
     });
-    facts.extend((audit.told > 0).then(|| counted(audit.told, "context message")));
+    facts.extend((audit.told > 0).then(|| counted(audit.told, "context update")));
     facts.extend((audit.compactions > 0).then(|| counted(audit.compactions, "compaction")));
     facts.extend((!audit.undone.is_empty()).then(|| counted(audit.undone.len() as u64, "committed revert")));
     fact(sheet, "context", &facts.join(", "), Emphasis::Plain)?;

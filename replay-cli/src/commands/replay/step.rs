@@ -188,7 +188,7 @@ impl Screen {
     ) -> Result<(), CliError> {
         let room = height.saturating_sub(FRAME).max(1);
         walker.scroll = walker.scroll.min(page.len().saturating_sub(room));
-        let title = walker.view.session.title.clone().unwrap_or_else(|| "Session".to_owned());
+        let title = walker.view.session.title.clone().unwrap_or_else(|| "session".to_owned());
         let place = match walker.number {
             Some(number) => format!("go to {number}"),
             None => format!("{} of {}", walker.seq, walker.last()),
@@ -203,7 +203,7 @@ impl Screen {
         lines.resize(height.saturating_sub(1), String::new());
         let more = page.len().saturating_sub(walker.scroll + room);
         let more = if more > 0 { format!("  ({more} more lines: ↓)") } else { String::new() };
-        let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q leave{more}");
+        let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q quit{more}");
         lines.push(style.paint(Emphasis::Dim, &clip(&keys, style.width)));
         queue!(self.out.inner(), cursor::MoveTo(0, 0))?;
         for (at, line) in lines.iter().take(height).enumerate() {
