@@ -4,7 +4,7 @@
 
 use annals_core::event::{ToolEvent, ToolOutcome};
 use annals_core::{CallId, Event, Record, Seq};
-use annals_import::{Options, import, recognise};
+use annals_import::{ImportOptions, import, recognise};
 use annals_projections::Projection;
 use annals_store::{EventLog, MemoryLog};
 use std::collections::BTreeMap;
@@ -49,7 +49,7 @@ impl Projection for ToolUse {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).map_or_else(|| RECORDED.into(), PathBuf::from);
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-    import(&log, &recognise(&file)?, &Options::default(), &mut |_| {}).await?;
+    import(&log, &recognise(&file)?, &ImportOptions::default(), &mut |_| {}).await?;
     for head in log.sessions().await? {
         let mut view = ToolUse::default();
         for slice in log.read(head.session, Seq::ZERO, usize::MAX).await? {

@@ -3,7 +3,7 @@
 //! `cargo run -p annals-examples --bin read_log [FILE]`
 
 use annals_core::Seq;
-use annals_import::{Options, import, recognise};
+use annals_import::{ImportOptions, import, recognise};
 use annals_store::{EventLog, MemoryLog};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let file = std::env::args_os().nth(1).map_or_else(|| RECORDED.into(), PathBuf::from);
     // `SharedLog::open` opens a store instead, and `annals_store::exchange::import_file` reads an export of ours.
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-    import(&log, &recognise(&file)?, &Options::default(), &mut |_| {}).await?;
+    import(&log, &recognise(&file)?, &ImportOptions::default(), &mut |_| {}).await?;
     for head in log.sessions().await? {
         for slice in log.read(head.session, Seq::ZERO, usize::MAX).await? {
             for record in slice.records() {

@@ -12,7 +12,7 @@ use annals_store::{EventLog, ReadError};
 const PAGE: usize = 64;
 
 /// What an event says of who recorded it.
-enum Recorded {
+enum RecordedBy {
     /// Annals: no importer makes such events.
     Here,
     /// Its source: Annals never begins with such an event.
@@ -39,15 +39,15 @@ pub async fn changed_here(
         from = last.until.max(from.plus(1));
         for event in slices.iter().flat_map(|slice| &slice.batch.events) {
             match recorded(event) {
-                Recorded::Here => return Ok(true),
-                Recorded::There => return Ok(false),
-                Recorded::Anywhere => {}
+                RecordedBy::Here => return Ok(true),
+                RecordedBy::There => return Ok(false),
+                RecordedBy::Anywhere => {}
             }
         }
     }
 }
 
-fn recorded(event: &Event) -> Recorded {
+fn recorded(event: &Event) -> RecordedBy {
     match event {
         Event::Message(MessageEvent::Pinned(_))
         | Event::Message(MessageEvent::Unpinned(_))
@@ -61,8 +61,8 @@ fn recorded(event: &Event) -> Recorded {
         | Event::Message(MessageEvent::RedactionApplied(_))
         | Event::Files(FilesEvent::RestoreBegun(_))
         | Event::Files(FilesEvent::DepartureBegun(_))
-        | Event::Compaction(CompactionEvent::Undone(_)) => Recorded::Here,
-        Event::Input(InputEvent::Admitted(admitted)) if is_ours(&admitted.input) => Recorded::Here,
+        | Event::Compaction(CompactionEvent::Undone(_)) => RecordedBy::Here,
+        Event::Input(InputEvent::Admitted(admitted)) if is_ours(&admitted.input) => RecordedBy::Here,
         // A run first selects agent and model and settles what was open; an undo is staged by other agents, too.
         Event::Files(FilesEvent::RevertStaged(_))
         | Event::Files(FilesEvent::RevertCleared(_))
@@ -73,8 +73,8 @@ fn recorded(event: &Event) -> Recorded {
         | Event::Session(SessionEvent::ModelSwitched(_))
         | Event::Tool(ToolEvent::Settled(_))
         | Event::Step(StepEvent::Failed(_))
-        | Event::Child(ChildEvent::Settled(_)) => Recorded::Anywhere,
-        _ => Recorded::There,
+        | Event::Child(ChildEvent::Settled(_)) => RecordedBy::Anywhere,
+        _ => RecordedBy::There,
     }
 }
 

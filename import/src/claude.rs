@@ -2,20 +2,20 @@
 
 mod answer;
 mod blocks;
-mod family;
 mod mapping;
+mod related;
 mod results;
 mod tree;
 
-use super::foreign::{Notes, Object, moment};
+use super::foreign::{JsonObject, Notes, moment};
 use super::identity::IMPORTER;
-use super::lines::{Line, Lines};
-use super::reading::{Desk, Item, ReadSourceError};
+use super::lines::{LineReader, SourceLine};
+use super::sink::{ImportSink, ReadSourceError, SourceItem};
 use annals_core::Time;
 use annals_core::event::Origin;
-use family::Family;
+use related::RelatedTranscripts;
 use std::path::Path;
-use tree::Tree;
+use tree::TranscriptTree;
 
 /// The name of the agent in every `origin`.
 pub const AGENT: &str = "claude-code";
@@ -28,7 +28,7 @@ const FORM: &str = "transcript";
 
 /// What a first look at a transcript shows.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Header {
+pub struct TranscriptHeader {
     /// Claude Code's id of the Session; of a subagent, its parent's.
     pub session: String,
     /// The subagent's id, if it is one.
@@ -46,7 +46,7 @@ pub struct Header {
     sidechain: bool,
 }
 
-impl Header {
+impl TranscriptHeader {
     /// The Session's id as `origin` names it: of a subagent `SESSION/AGENT`.
     pub fn foreign(&self) -> String {
         match &self.agent {
@@ -57,14 +57,14 @@ impl Header {
 }
 
 /// Takes a first look, as far as the first answer, or as far as `lines_max`.
-fn survey<R: std::io::BufRead>(lines: &mut Lines<R>, lines_max: usize) -> std::io::Result<Header> {
+fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> std::io::Result<TranscriptHeader> {
     let quiet = Notes::default();
-    let mut header = Header::default();
+    let mut header = TranscriptHeader::default();
     let mut seen = false;
     for _ in 0..lines_max {
         let Some(line) = lines.next()? else { break };
-        let Line::Text { text, .. } = line else { continue };
-        let Ok(object) = Object::parse(&text, "", &quiet) else { continue };
+        let SourceLine::Text { text, .. } = line else { continue };
+        let Ok(object) = JsonObject::parse(&text, "", &quiet) else { continue };
         quiet.take();
         if header.created == 0 {
             header.created = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
@@ -103,32 +103,32 @@ fn survey<R: std::io::BufRead>(lines: &mut Lines<R>, lines_max: usize) -> std::i
 }
 
 /// What the first lines of a transcript show, for listing and for finding kin.
-pub fn header(path: &Path) -> std::io::Result<Header> {
-    survey(&mut Lines::open(path)?, 64)
+pub fn header(path: &Path) -> std::io::Result<TranscriptHeader> {
+    survey(&mut LineReader::open(path)?, 64)
 }
 
 /// Reads a transcript. One without an answer gives nothing yet, unless prompts alone are wanted.
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let mut lines = Lines::open(path).map_err(io)?;
+    let mut lines = LineReader::open(path).map_err(io)?;
     let total = lines.bytes();
     let header = survey(&mut lines, usize::MAX).map_err(io)?;
     lines.rewind().map_err(io)?;
-    let session = desk.editions.session(AGENT, &header.foreign(), header.created);
+    let session = sink.editions.session(AGENT, &header.foreign(), header.created);
     // A sub-agent's first answer says of which kind it is.
-    let unanswered = || desk.prompts && header.prompt.is_some() && !header.sidechain;
+    let unanswered = || sink.prompts && header.prompt.is_some() && !header.sidechain;
     // A session that was created before its first answer keeps the model that it was created with.
-    let created_with = header.model.as_ref().and_then(|_| (desk.first_model)(session));
+    let created_with = header.model.as_ref().and_then(|_| (sink.first_model)(session));
     let model = match &header.model {
         Some(_) if created_with.is_some_and(|model| model.as_str() == format!("anthropic/{UNKNOWN}")) => UNKNOWN,
         Some(model) => model,
         None if unanswered() => UNKNOWN,
         None => return Ok(()),
     };
-    let mut family = Family::of(path);
+    let mut related = RelatedTranscripts::of(path);
     let origin = Origin {
         agent: AGENT.into(),
         version: header.version.clone(),
@@ -136,34 +136,34 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         form: FORM.into(),
         importer: IMPORTER,
     };
-    (desk.send)(Item::Began { session, title: header.prompt.clone(), origin: origin.clone() })?;
+    (sink.send)(SourceItem::Started { session, title: header.prompt.clone(), origin: origin.clone() })?;
     let parent = if header.sidechain {
-        let created = family.parent(&header.session);
+        let created = related.parent(&header.session);
         if created.is_none() {
-            desk.damaged(Some(session), 0, "the transcript that began this subagent is missing")?;
+            sink.damaged(Some(session), 0, "the transcript that began this subagent is missing")?;
         }
-        created.map(|created| desk.editions.session(AGENT, &header.session, created))
+        created.map(|created| sink.editions.session(AGENT, &header.session, created))
     } else {
         None
     };
-    let mut tree = Tree::begin(desk, session, &header, model, parent, origin)?;
+    let mut tree = TranscriptTree::begin(sink, session, &header, model, parent, origin)?;
     let notes = Notes::default();
     let mut at = Time(header.created);
     let mut done = 0;
-    while let Some((number, text)) = desk.next_line(&mut lines, session, path)? {
+    while let Some((number, text)) = sink.next_line(&mut lines, session, path)? {
         done += text.len() as u64 + 1;
-        let Ok(mut object) = Object::parse(&text, "line", &notes) else {
-            desk.damaged(Some(session), number, "a line that is no JSON object")?;
+        let Ok(mut object) = JsonObject::parse(&text, "line", &notes) else {
+            sink.damaged(Some(session), number, "a line that is no JSON object")?;
             continue;
         };
         object.rename(object.text("type").unwrap_or_default());
         at = object.text("timestamp").as_deref().and_then(moment).map_or(at, Time);
-        tree.line(desk, &mut family, number, at, &object)?;
+        tree.line(sink, &mut related, number, at, &object)?;
         drop(object);
-        desk.lost(tree.last_session(), number, &notes, &text)?;
+        sink.lost(tree.last_session(), number, &notes, &text)?;
         if number % 256 == 0 {
-            (desk.send)(Item::Progress { done, total })?;
+            (sink.send)(SourceItem::Progress { done, total })?;
         }
     }
-    Ok(tree.end(desk)?)
+    Ok(tree.end(sink)?)
 }

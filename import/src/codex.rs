@@ -1,19 +1,19 @@
 //! Codex CLI: rollouts, one JSON object a line: `{timestamp, type, payload}`.
 
 mod context;
+mod header;
 mod mapping;
 mod message;
-mod meta;
 mod step;
 
-use super::foreign::{Notes, Object, moment};
+use super::foreign::{JsonObject, Notes, moment};
 use super::identity::{IMPORTER, uuid_created};
-use super::lines::{Line, Lines};
-use super::reading::{Desk, Item, ReadSourceError, Script};
+use super::lines::{LineReader, SourceLine};
+use super::sink::{BatchWriter, ImportSink, ReadSourceError, SourceItem};
 use annals_core::Time;
 use annals_core::event::Origin;
-use mapping::State;
-use meta::Meta;
+use header::RolloutHeader;
+use mapping::RolloutMapper;
 use std::path::Path;
 
 /// The name of the agent in every `origin`.
@@ -23,17 +23,17 @@ pub const AGENT: &str = "codex";
 const FORM: &str = "rollout";
 
 /// What a first look at a rollout shows: its own header and the model of its first turn.
-fn survey<R: std::io::BufRead>(lines: &mut Lines<R>) -> std::io::Result<(Option<Meta>, Option<String>)> {
+fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>) -> std::io::Result<(Option<RolloutHeader>, Option<String>)> {
     let quiet = Notes::default();
-    let mut meta: Option<Meta> = None;
+    let mut meta: Option<RolloutHeader> = None;
     while let Some(line) = lines.next()? {
-        let Line::Text { text, .. } = line else { continue };
-        let Ok(object) = Object::parse(&text, "", &quiet) else { continue };
+        let SourceLine::Text { text, .. } = line else { continue };
+        let Ok(object) = JsonObject::parse(&text, "", &quiet) else { continue };
         let Some(payload) = object.object("payload") else { continue };
         match object.text("type").as_deref() {
             Some("session_meta") if meta.is_none() => {
                 let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
-                meta = Some(Meta::read(&payload, at));
+                meta = Some(RolloutHeader::read(&payload, at));
             }
             Some("turn_context") => {
                 if let Some(model) = payload.text("model") {
@@ -53,20 +53,20 @@ fn survey<R: std::io::BufRead>(lines: &mut Lines<R>) -> std::io::Result<(Option<
 
 /// The Session's id there and when it was created (ms), for listing; and its first prompt.
 pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String>)>> {
-    let mut lines = Lines::open(path)?;
+    let mut lines = LineReader::open(path)?;
     let quiet = Notes::default();
     let mut found = None;
     for _ in 0..64 {
         let Some(line) = lines.next()? else { break };
-        let Line::Text { text, .. } = line else { continue };
-        let Ok(object) = Object::parse(&text, "", &quiet) else { continue };
+        let SourceLine::Text { text, .. } = line else { continue };
+        let Ok(object) = JsonObject::parse(&text, "", &quiet) else { continue };
         let Some(payload) = object.object("payload") else { continue };
         if object.text("type").as_deref() == Some("session_meta") && found.is_none() {
             let at = object.text("timestamp").as_deref().and_then(moment).unwrap_or_default();
-            let meta = Meta::read(&payload, at);
+            let meta = RolloutHeader::read(&payload, at);
             found = Some((meta.id, meta.created, None));
         }
-        let prompt = message::items(&payload).into_iter().find(|item| item.kind == message::Kind::Input);
+        let prompt = message::items(&payload).into_iter().find(|item| item.kind == message::PieceKind::Input);
         if let (Some(prompt), Some(found)) = (prompt, &mut found)
             && payload.text("role").as_deref() == Some("user")
         {
@@ -81,18 +81,18 @@ pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let mut lines = Lines::open(path).map_err(io)?;
+    let mut lines = LineReader::open(path).map_err(io)?;
     let total = lines.bytes();
     let (meta, model) = survey(&mut lines).map_err(io)?;
     lines.rewind().map_err(io)?;
     let Some(model) = model else { return Ok(()) };
     let Some(meta) = meta else {
-        desk.damaged(None, 0, "a rollout without session_meta")?;
+        sink.damaged(None, 0, "a rollout without session_meta")?;
         return Ok(());
     };
-    let session = desk.editions.session(AGENT, &meta.id, meta.created);
+    let session = sink.editions.session(AGENT, &meta.id, meta.created);
     let origin = Origin {
         agent: AGENT.into(),
         version: meta.version.clone(),
@@ -101,16 +101,16 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         importer: IMPORTER,
     };
     let title = header(path).map_err(io)?.and_then(|(_, _, prompt)| prompt);
-    (desk.send)(Item::Began { session, title, origin: origin.clone() })?;
-    let mut script = Script::new(session);
-    let mut state = State::new(meta, &model, desk.editions, origin);
+    (sink.send)(SourceItem::Started { session, title, origin: origin.clone() })?;
+    let mut writer = BatchWriter::new(session);
+    let mut state = RolloutMapper::new(meta, &model, sink.editions, origin);
     let notes = Notes::default();
     let mut at = Time::default();
     let mut done = 0;
-    while let Some((number, text)) = desk.next_line(&mut lines, session, path)? {
+    while let Some((number, text)) = sink.next_line(&mut lines, session, path)? {
         done += text.len() as u64 + 1;
-        let Ok(object) = Object::parse(&text, "line", &notes) else {
-            desk.damaged(Some(session), number, "a line that is no JSON object")?;
+        let Ok(object) = JsonObject::parse(&text, "line", &notes) else {
+            sink.damaged(Some(session), number, "a line that is no JSON object")?;
             continue;
         };
         object.skip(&["ordinal", "metadata"]);
@@ -119,22 +119,22 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
         match object.object("payload") {
             Some(mut payload) => {
                 payload.rename(kind.clone());
-                state.line(script.next(), number, at, &kind, &payload);
+                state.line(writer.next(), number, at, &kind, &payload);
             }
-            None => desk.damaged(Some(session), number, "a line without a payload")?,
+            None => sink.damaged(Some(session), number, "a line without a payload")?,
         }
         for (line, at, events) in state.out.drain(..) {
-            script.batch(desk, line, at, events)?;
+            writer.batch(sink, line, at, events)?;
         }
         drop(object);
-        desk.lost(session, number, &notes, &text)?;
+        sink.lost(session, number, &notes, &text)?;
         if number % 256 == 0 {
-            (desk.send)(Item::Progress { done, total })?;
+            (sink.send)(SourceItem::Progress { done, total })?;
         }
     }
-    state.end(script.next());
+    state.end(writer.next());
     for (line, at, events) in state.out.drain(..) {
-        script.batch(desk, line, at, events)?;
+        writer.batch(sink, line, at, events)?;
     }
     Ok(())
 }

@@ -1,6 +1,6 @@
 //! Where agents keep their Sessions, and which of them there are.
 
-use super::recognise::{Form, RecogniseError, Source, recognise};
+use super::recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 use super::{claude, codex, opencode};
 use annals_core::Time;
 use std::collections::{BTreeMap, BTreeSet};
@@ -57,7 +57,7 @@ impl Homes {
 
 /// A foreign Session that was found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Listed {
+pub struct ListedSession {
     /// Who recorded it.
     pub agent: &'static str,
     /// Its id there.
@@ -73,11 +73,11 @@ pub struct Listed {
     /// How many event rows it has, in a database.
     pub rows: Option<u64>,
     /// Where to import it from.
-    pub source: Source,
+    pub source: ImportSource,
 }
 
 /// Every Session that these places hold, newest first, and what could not be read.
-pub fn discover(homes: &Homes) -> (Vec<Listed>, Vec<RecogniseError>) {
+pub fn discover(homes: &Homes) -> (Vec<ListedSession>, Vec<RecogniseError>) {
     let (mut listed, mut errors) = (Vec::new(), Vec::new());
     for path in homes.files() {
         match recognise(&path) {
@@ -105,14 +105,14 @@ pub(super) fn state_of(path: &Path) -> std::io::Result<(u64, u64)> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn list(source: &Source) -> Result<Vec<Listed>, RecogniseError> {
+pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError> {
     let path = &source.path;
     let io = |source| RecogniseError::Io { path: path.clone(), source };
-    if source.form == Form::OpenCodeDatabase {
+    if source.form == SourceForm::OpenCodeDatabase {
         let rows = opencode::list(path).map_err(|error| io(std::io::Error::other(error.to_string())))?;
         return Ok(rows
             .into_iter()
-            .map(|row| Listed {
+            .map(|row| ListedSession {
                 agent: opencode::AGENT,
                 foreign: row.info.id.clone(),
                 title: row.info.title.clone(),
@@ -120,29 +120,29 @@ pub fn list(source: &Source) -> Result<Vec<Listed>, RecogniseError> {
                 updated: Time(row.updated),
                 bytes: None,
                 rows: row.rows,
-                source: Source { only: Some(BTreeSet::from([row.info.id])), ..source.clone() },
+                source: ImportSource { only: Some(BTreeSet::from([row.info.id])), ..source.clone() },
             })
             .collect());
     }
     let (updated, bytes) = state_of(path).map_err(io)?;
     let (agent, foreign, created, title) = match source.form {
-        Form::CodexRollout => match codex::header(path).map_err(io)? {
+        SourceForm::CodexRollout => match codex::header(path).map_err(io)? {
             Some((id, created, prompt)) => (codex::AGENT, id, created, prompt),
             None => return Ok(Vec::new()),
         },
-        Form::ClaudeTranscript => {
+        SourceForm::ClaudeTranscript => {
             let header = claude::header(path).map_err(io)?;
             (claude::AGENT, header.foreign(), header.created, header.prompt)
         }
-        Form::OpenCodeExport => {
+        SourceForm::OpenCodeExport => {
             let (info, _, _) = opencode::export_header(path).map_err(|error| io(error.into()))?;
             (opencode::AGENT, info.id, info.created, info.title)
         }
-        Form::OpenCodeEvents | Form::OpenCodeDatabase | Form::Annals => return Ok(Vec::new()),
+        SourceForm::OpenCodeEvents | SourceForm::OpenCodeDatabase | SourceForm::Annals => return Ok(Vec::new()),
     };
     let (created, updated) = (Time(created), Time(updated));
     let (bytes, source) = (Some(bytes), source.clone());
-    Ok(vec![Listed { agent, foreign, title, created, updated, bytes, rows: None, source }])
+    Ok(vec![ListedSession { agent, foreign, title, created, updated, bytes, rows: None, source }])
 }
 
 /// Which of the Sessions that were found to import.
@@ -156,18 +156,18 @@ pub struct Selection {
 
 impl Selection {
     /// Whether a Session is chosen.
-    pub fn takes(&self, listed: &Listed) -> bool {
+    pub fn takes(&self, listed: &ListedSession) -> bool {
         self.agent.as_deref().is_none_or(|agent| agent == listed.agent)
             && self.since.is_none_or(|since| listed.updated >= since)
     }
 
     /// The sources to import for what is chosen: one per file, oldest Session first.
-    pub fn sources<'a>(&self, listed: impl IntoIterator<Item = &'a Listed>) -> Vec<Source> {
-        let mut chosen: Vec<&Listed> = listed.into_iter().filter(|listed| self.takes(listed)).collect();
+    pub fn sources<'a>(&self, listed: impl IntoIterator<Item = &'a ListedSession>) -> Vec<ImportSource> {
+        let mut chosen: Vec<&ListedSession> = listed.into_iter().filter(|listed| self.takes(listed)).collect();
         chosen.sort_by_key(|listed| listed.created);
         let mut places: BTreeMap<PathBuf, usize> = BTreeMap::new();
-        let mut sources: Vec<Source> = Vec::new();
-        for Listed { source, .. } in chosen {
+        let mut sources: Vec<ImportSource> = Vec::new();
+        for ListedSession { source, .. } in chosen {
             let place = *places.entry(source.path.clone()).or_insert(sources.len());
             match sources.get_mut(place) {
                 Some(before) => {
@@ -187,7 +187,7 @@ impl Selection {
 ///
 /// # Errors
 /// When the path is a file that is not recognised, or cannot be read.
-pub fn sources(path: &Path) -> Result<(Vec<Source>, Vec<RecogniseError>), RecogniseError> {
+pub fn sources(path: &Path) -> Result<(Vec<ImportSource>, Vec<RecogniseError>), RecogniseError> {
     if !path.is_dir() {
         return Ok((vec![recognise(path)?], Vec::new()));
     }

@@ -1,10 +1,10 @@
 //! Appends what a reader gives, and accounts for it.
 
 use super::changed::{changed_here, is_of};
-use super::reading::{Cut, Desk, Item, ReadSourceError, Stopped};
 use super::recalled::{first_model, first_prompt, recall};
-use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Options, Progress, Source};
+use super::report::{ImportOutcome, ImportReport, SessionReport};
+use super::sink::{ForkPoint, ImportSink, ReadSourceError, ReceiverGone, SourceItem};
+use super::{ImportOptions, ImportProgress, ImportSource};
 use annals_core::event::SessionEvent;
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
@@ -29,7 +29,7 @@ const TEXT_MAX: u32 = 64 * 1024;
 
 /// An import could not go on. What was appended before stands; import again to continue.
 #[derive(Debug, thiserror::Error)]
-pub enum ImportError {
+pub enum SourceImportError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] ReadSourceError),
@@ -53,12 +53,12 @@ pub enum ImportError {
 /// Reads a source once; `only` chooses sessions of it, with their branches.
 pub(super) async fn once(
     log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
+    source: &ImportSource,
+    options: &ImportOptions,
     only: Option<&[SessionReport]>,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<ImportReport, ImportError> {
-    let (sender, mut items) = mpsc::channel::<(Item, Held)>(WAITING);
+    progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
+) -> Result<ImportReport, SourceImportError> {
+    let (sender, mut items) = mpsc::channel::<(SourceItem, TextPermit)>(WAITING);
     let room = Arc::new(Semaphore::new(TEXT_MAX as usize));
     let reader = tokio::task::spawn_blocking({
         let (log, source, options) = (Arc::clone(log), source.clone(), options.clone());
@@ -66,12 +66,12 @@ pub(super) async fn once(
         move || {
             let mut send = |mut item| {
                 let wanted = weight(&mut item);
-                let held = handle.block_on(Arc::clone(&room).acquire_many_owned(wanted)).map_err(|_| Stopped)?;
-                sender.blocking_send((item, held)).map_err(|_| Stopped)
+                let held = handle.block_on(Arc::clone(&room).acquire_many_owned(wanted)).map_err(|_| ReceiverGone)?;
+                sender.blocking_send((item, held)).map_err(|_| ReceiverGone)
             };
             let recall = |session| handle.block_on(recall(&*log, session));
             let first_model = |session| handle.block_on(first_model(&*log, session));
-            let mut desk = Desk {
+            let mut sink = ImportSink {
                 send: &mut send,
                 recall: &recall,
                 editions: &options.editions,
@@ -79,7 +79,7 @@ pub(super) async fn once(
                 prompts: options.prompts,
                 first_model: &first_model,
             };
-            source.read(&mut desk)
+            source.read(&mut sink)
         }
     });
     let mut driver = Driver::new(log, source, only);
@@ -99,44 +99,47 @@ pub(super) async fn once(
     match reader.await {
         Ok(Ok(())) => Ok(driver.finish()),
         Ok(Err(error)) => Err(error.into()),
-        Err(error) => Err(ImportError::Reader(error.to_string())),
+        Err(error) => Err(SourceImportError::Reader(error.to_string())),
     }
 }
 
 /// Room for the text of an item, given back when the log has it.
-type Held = OwnedSemaphorePermit;
+type TextPermit = OwnedSemaphorePermit;
 
 /// How much room an item takes, in KiB; one that is larger than all room takes all of it.
-fn weight(item: &mut Item) -> u32 {
+fn weight(item: &mut SourceItem) -> u32 {
     let mut bytes = 0;
     match item {
-        Item::Batch { draft, .. } => {
+        SourceItem::Batch { draft, .. } => {
             draft.events.iter_mut().for_each(|event| event.texts(&mut |text| bytes += text.bytes()));
         }
-        Item::Lost { original: Some(original), .. } => bytes = original.len() as u64,
-        Item::Began { .. } | Item::Lost { .. } | Item::Damaged { .. } | Item::Progress { .. } => {}
+        SourceItem::Lost { original: Some(original), .. } => bytes = original.len() as u64,
+        SourceItem::Started { .. }
+        | SourceItem::Lost { .. }
+        | SourceItem::Damaged { .. }
+        | SourceItem::Progress { .. } => {}
     }
     u32::try_from(bytes / 1024).unwrap_or(TEXT_MAX).min(TEXT_MAX)
 }
 
-struct Running {
+struct RunningSession {
     report: SessionReport,
     /// Where the log ended when the import began: below it, Batches are compared.
     head: Seq,
     /// How far the source was read: the Seq after the last Batch.
     reached: Seq,
     /// What waits for the Batch that is on its way, in order.
-    queue: VecDeque<Waiting>,
+    queue: VecDeque<WaitingBatch>,
     busy: bool,
 }
 
-struct Waiting {
+struct WaitingBatch {
     line: u64,
     draft: Draft,
-    held: Held,
+    held: TextPermit,
 }
 
-struct Sent {
+struct SentBatches {
     session: SessionId,
     /// The line and the Seq of each Batch that was sent.
     lines: Vec<(u64, Seq)>,
@@ -145,19 +148,19 @@ struct Sent {
 
 struct Driver<'a> {
     log: &'a Arc<dyn EventLog>,
-    source: &'a Source,
+    source: &'a ImportSource,
     /// Only these sessions are appended, with their branches; `None` for all.
     only: Option<&'a [SessionReport]>,
-    running: HashMap<SessionId, Running>,
+    running: HashMap<SessionId, RunningSession>,
     order: Vec<SessionId>,
-    in_flight: FuturesUnordered<Boxed<'a, Sent>>,
+    in_flight: FuturesUnordered<Boxed<'a, SentBatches>>,
     /// Batches that wait or are on their way.
     waiting: usize,
     report: ImportReport,
 }
 
 impl<'a> Driver<'a> {
-    fn new(log: &'a Arc<dyn EventLog>, source: &'a Source, only: Option<&'a [SessionReport]>) -> Self {
+    fn new(log: &'a Arc<dyn EventLog>, source: &'a ImportSource, only: Option<&'a [SessionReport]>) -> Self {
         Self {
             log,
             source,
@@ -172,14 +175,14 @@ impl<'a> Driver<'a> {
 
     async fn take(
         &mut self,
-        item: Item,
-        held: Held,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<(), ImportError> {
+        item: SourceItem,
+        held: TextPermit,
+        progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
+    ) -> Result<(), SourceImportError> {
         match item {
-            Item::Began { origin, .. }
+            SourceItem::Started { origin, .. }
                 if self.only.is_some_and(|only| !only.iter().any(|it| is_of(it, &origin.agent, &origin.id))) => {}
-            Item::Began { session, title, origin } => {
+            SourceItem::Started { session, title, origin } => {
                 let head = self.log.head(session).await?.map_or(Seq::ZERO, |head| head.next);
                 let report = SessionReport {
                     session,
@@ -192,20 +195,26 @@ impl<'a> Driver<'a> {
                     events: 0,
                     lost: 0,
                     known: 0,
-                    outcome: Outcome::Imported,
+                    outcome: ImportOutcome::Imported,
                     losses: Default::default(),
                     damage: Default::default(),
                 };
                 if let Entry::Vacant(place) = self.running.entry(session) {
-                    progress(Progress::Session(&report));
-                    place.insert(Running { report, head, reached: Seq::ZERO, queue: VecDeque::new(), busy: false });
+                    progress(ImportProgress::Session(&report));
+                    place.insert(RunningSession {
+                        report,
+                        head,
+                        reached: Seq::ZERO,
+                        queue: VecDeque::new(),
+                        busy: false,
+                    });
                     self.order.push(session);
                 }
             }
-            Item::Batch { line, draft, fork } => self.batch(line, draft, fork, held, progress).await,
-            Item::Lost { session, line, what, original } => {
+            SourceItem::Batch { line, draft, fork } => self.batch(line, draft, fork, held, progress).await,
+            SourceItem::Lost { session, line, what, original } => {
                 let blob = match original {
-                    Some(text) => Some(self.log.put_blob(text).await.map_err(ImportError::Keep)?),
+                    Some(text) => Some(self.log.put_blob(text).await.map_err(SourceImportError::Keep)?),
                     None => None,
                 };
                 if let Some(running) = self.running.get_mut(&session) {
@@ -213,14 +222,14 @@ impl<'a> Driver<'a> {
                     running.report.losses.entry(what).or_default().at(line, blob);
                 }
             }
-            Item::Damaged { session, line, what } => {
+            SourceItem::Damaged { session, line, what } => {
                 match session.and_then(|session| self.running.get_mut(&session)) {
                     Some(running) => running.report.damage.entry(what).or_default(),
                     None => self.report.damage.entry((self.source.path.clone(), what)).or_default(),
                 }
                 .at(line, None);
             }
-            Item::Progress { done, total } => progress(Progress::Bytes { done, total }),
+            SourceItem::Progress { done, total } => progress(ImportProgress::Bytes { done, total }),
         }
         Ok(())
     }
@@ -229,9 +238,9 @@ impl<'a> Driver<'a> {
         &mut self,
         line: u64,
         mut draft: Draft,
-        fork: Option<Cut>,
-        held: Held,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
+        fork: Option<ForkPoint>,
+        held: TextPermit,
+        progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
     ) {
         let session = draft.session;
         if let Some(cut) = fork {
@@ -244,7 +253,7 @@ impl<'a> Driver<'a> {
                 }
                 _ => {
                     let reason = format!("its parent {} is not imported up to event {}", cut.parent, cut.cut);
-                    self.end(session, Outcome::Failed { line, reason });
+                    self.end(session, ImportOutcome::Failed { line, reason });
                 }
             }
         }
@@ -253,8 +262,8 @@ impl<'a> Driver<'a> {
             running.report.title = draft.events.iter().find_map(first_prompt);
         }
         running.reached = draft.expected.plus(draft.events.len() as u64);
-        if running.report.outcome == Outcome::Imported {
-            running.queue.push_back(Waiting { line, draft, held });
+        if running.report.outcome == ImportOutcome::Imported {
+            running.queue.push_back(WaitingBatch { line, draft, held });
             self.waiting += 1;
             self.start(session);
         }
@@ -281,18 +290,18 @@ impl<'a> Driver<'a> {
         self.in_flight.push(Box::pin(async move {
             let appended = log.append_all(drafts).await;
             drop(held);
-            Sent { session, lines, appended }
+            SentBatches { session, lines, appended }
         }));
     }
 
-    async fn settle_all(&mut self, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
+    async fn settle_all(&mut self, progress: &mut (dyn FnMut(ImportProgress<'_>) + Send)) {
         while let Some(sent) = self.in_flight.next().await {
             self.settle(sent, progress).await;
         }
     }
 
-    async fn settle(&mut self, sent: Sent, progress: &mut (dyn FnMut(Progress<'_>) + Send)) {
-        let Sent { session, lines, appended: Appended { committed, refused } } = sent;
+    async fn settle(&mut self, sent: SentBatches, progress: &mut (dyn FnMut(ImportProgress<'_>) + Send)) {
+        let SentBatches { session, lines, appended: Appended { committed, refused } } = sent;
         self.waiting -= lines.len();
         let head = self.running.get(&session).map_or(Seq::ZERO, |it| it.head);
         for ((line, _), committed) in lines.iter().zip(&committed) {
@@ -304,7 +313,7 @@ impl<'a> Driver<'a> {
                         running.report.events += committed.batch.events.len() as u64;
                     }
                 }
-                progress(Progress::Batch { session, line: *line, known: committed.known });
+                progress(ImportProgress::Batch { session, line: *line, known: committed.known });
             }
         }
         match (lines.get(committed.len()).copied(), refused) {
@@ -314,7 +323,9 @@ impl<'a> Driver<'a> {
                 let outcome = self.differs(session, line, expected).await;
                 self.end(session, outcome);
             }
-            (Some((line, _)), Some(error)) => self.end(session, Outcome::Failed { line, reason: error.to_string() }),
+            (Some((line, _)), Some(error)) => {
+                self.end(session, ImportOutcome::Failed { line, reason: error.to_string() })
+            }
             _ => {}
         }
         if let Some(running) = self.running.get_mut(&session) {
@@ -324,17 +335,17 @@ impl<'a> Driver<'a> {
     }
 
     /// Why a source is not a continuation of what the log holds from `seq` on.
-    async fn differs(&self, session: SessionId, line: u64, seq: Seq) -> Outcome {
+    async fn differs(&self, session: SessionId, line: u64, seq: Seq) -> ImportOutcome {
         let other_form = self.other_form(session).await;
         if other_form.is_some() {
-            return Outcome::Diverged { line, other_form };
+            return ImportOutcome::Diverged { line, other_form };
         }
         let form = self.running.get(&session).map(|it| it.report.form.as_str()).unwrap_or_default();
         let keeps_states = matches!(form, "v1-export" | "v1-rows");
         match changed_here(&**self.log, session, seq, keeps_states).await {
-            Ok(true) => Outcome::ChangedHere { seq },
-            Ok(false) => Outcome::Diverged { line, other_form: None },
-            Err(error) => Outcome::Failed { line, reason: error.to_string() },
+            Ok(true) => ImportOutcome::ChangedHere { seq },
+            Ok(false) => ImportOutcome::Diverged { line, other_form: None },
+            Err(error) => ImportOutcome::Failed { line, reason: error.to_string() },
         }
     }
 
@@ -348,9 +359,9 @@ impl<'a> Driver<'a> {
         (*form != self.running.get(&session)?.report.form).then(|| form.clone())
     }
 
-    fn end(&mut self, session: SessionId, outcome: Outcome) {
+    fn end(&mut self, session: SessionId, outcome: ImportOutcome) {
         if let Some(running) = self.running.get_mut(&session)
-            && running.report.outcome == Outcome::Imported
+            && running.report.outcome == ImportOutcome::Imported
         {
             running.report.outcome = outcome;
             // Nothing is appended behind what does not fit.

@@ -1,38 +1,38 @@
 //! Keeps importing what agents write: one round at a time, cheap when nothing changed.
 
 use super::discover::{Homes, Selection, list, state_of};
-use super::drive::ImportError;
+use super::drive::SourceImportError;
 use super::lines::TORN;
-use super::recognise::{Form, Source, recognise};
+use super::recognise::{ImportSource, SourceForm, recognise};
 use super::report::ImportReport;
 use super::whole::import;
-use super::{Options, Progress};
+use super::{ImportOptions, ImportProgress};
 use annals_store::EventLog;
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// What a file looked like when it was read: time of change (ms) and bytes, of it and of a write-ahead log.
-type Looks = [(u64, u64); 2];
+type FileStates = [(u64, u64); 2];
 
 /// How far each Session of a file was read: event rows, time of change (ms).
-type Reached = HashMap<String, (Option<u64>, u64)>;
+type ReadPositions = HashMap<String, (Option<u64>, u64)>;
 
 /// Follows the places where agents keep Sessions, or single files.
 #[derive(Debug)]
-pub struct Follower {
+pub struct ImportFollower {
     homes: Homes,
     files: Vec<PathBuf>,
     selection: Selection,
-    options: Options,
-    seen: HashMap<PathBuf, Looks>,
+    options: ImportOptions,
+    seen: HashMap<PathBuf, FileStates>,
     /// Per database: how far each Session was read (rows, time of change).
-    rows: HashMap<PathBuf, Reached>,
+    rows: HashMap<PathBuf, ReadPositions>,
 }
 
-impl Follower {
+impl ImportFollower {
     /// Follows everything below `homes` that is chosen, and `files`.
-    pub fn new(homes: Homes, files: Vec<PathBuf>, selection: Selection, options: Options) -> Self {
+    pub fn new(homes: Homes, files: Vec<PathBuf>, selection: Selection, options: ImportOptions) -> Self {
         Self { homes, files, selection, options, seen: HashMap::new(), rows: HashMap::new() }
     }
 
@@ -45,8 +45,8 @@ impl Follower {
     pub async fn round(
         &mut self,
         log: &Arc<dyn EventLog>,
-        progress: &mut (dyn FnMut(Progress<'_>) + Send),
-    ) -> Result<ImportReport, ImportError> {
+        progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
+    ) -> Result<ImportReport, SourceImportError> {
         let mut report = ImportReport::default();
         let mut files = self.homes.files();
         files.extend(self.files.iter().cloned());
@@ -65,7 +65,7 @@ impl Follower {
                         self.rows.insert(path.clone(), rows);
                     }
                     // One file that cannot be read keeps no other from being imported.
-                    Err(ImportError::Source(error)) => {
+                    Err(SourceImportError::Source(error)) => {
                         report.damage.entry((path.clone(), error.to_string())).or_default().at(0, None);
                     }
                     Err(error) => return Err(error),
@@ -81,7 +81,7 @@ impl Follower {
     }
 
     /// What of a source is chosen and changed; of a database, the Sessions that did.
-    fn changed(&self, source: Source) -> Option<(Source, Reached)> {
+    fn changed(&self, source: ImportSource) -> Option<(ImportSource, ReadPositions)> {
         let listed = list(&source).ok()?;
         let before = self.rows.get(&source.path);
         let mut rows = HashMap::new();
@@ -95,15 +95,15 @@ impl Follower {
             }
             rows.insert(listed.foreign.clone(), state);
         }
-        let database = source.form == Form::OpenCodeDatabase;
+        let database = source.form == SourceForm::OpenCodeDatabase;
         if !chosen || database && only.is_empty() {
             return None;
         }
-        Some((if database { Source { only: Some(only), ..source } } else { source }, rows))
+        Some((if database { ImportSource { only: Some(only), ..source } } else { source }, rows))
     }
 }
 
-fn looks(path: &Path) -> Option<Looks> {
+fn looks(path: &Path) -> Option<FileStates> {
     let mut wal = path.as_os_str().to_owned();
     wal.push("-wal");
     Some([state_of(path).ok()?, state_of(Path::new(&wal)).unwrap_or_default()])

@@ -22,7 +22,7 @@ impl Notes {
     }
 }
 
-struct Field<'a> {
+struct JsonField<'a> {
     name: String,
     raw: &'a RawValue,
     read: Cell<bool>,
@@ -30,43 +30,43 @@ struct Field<'a> {
 
 /// One JSON object of a foreign record. When it is dropped, every field that was neither read nor skipped and that
 /// says something (no `null`, no empty text, list or object) is noted as `WHAT.FIELD`.
-pub struct Object<'a> {
+pub struct JsonObject<'a> {
     what: String,
-    fields: Vec<Field<'a>>,
+    fields: Vec<JsonField<'a>>,
     notes: &'a Notes,
 }
 
-struct Fields<'a>(Vec<Field<'a>>);
+struct JsonFields<'a>(Vec<JsonField<'a>>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Fields<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonFields<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Reading;
-        impl<'de> Visitor<'de> for Reading {
-            type Value = Fields<'de>;
+        struct FieldsVisitor;
+        impl<'de> Visitor<'de> for FieldsVisitor {
+            type Value = JsonFields<'de>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("a JSON object")
             }
 
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Fields<'de>, A::Error> {
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<JsonFields<'de>, A::Error> {
                 let mut fields = Vec::new();
                 while let Some((name, raw)) = map.next_entry::<String, &'de RawValue>()? {
-                    fields.push(Field { name, raw, read: Cell::new(false) });
+                    fields.push(JsonField { name, raw, read: Cell::new(false) });
                 }
-                Ok(Fields(fields))
+                Ok(JsonFields(fields))
             }
         }
-        deserializer.deserialize_map(Reading)
+        deserializer.deserialize_map(FieldsVisitor)
     }
 }
 
-impl<'a> Object<'a> {
+impl<'a> JsonObject<'a> {
     /// Reads a JSON object; `what` names it in notes.
     ///
     /// # Errors
     /// When the text is not one JSON object.
     pub fn parse(text: &'a str, what: impl Into<String>, notes: &'a Notes) -> Result<Self, serde_json::Error> {
-        let Fields(fields) = serde_json::from_str(text)?;
+        let JsonFields(fields) = serde_json::from_str(text)?;
         Ok(Self { what: what.into(), fields, notes })
     }
 
@@ -86,7 +86,7 @@ impl<'a> Object<'a> {
     }
 
     /// A field that is there and not `null`, unread.
-    fn peek(&self, name: &str) -> Option<&Field<'a>> {
+    fn peek(&self, name: &str) -> Option<&JsonField<'a>> {
         // Of a repeated name the last one counts, as in JavaScript.
         self.fields.iter().rfind(|field| field.name == name && field.raw.get() != "null")
     }
@@ -143,9 +143,9 @@ impl<'a> Object<'a> {
     }
 
     /// An object in a field.
-    pub fn object(&self, name: &str) -> Option<Object<'a>> {
+    pub fn object(&self, name: &str) -> Option<JsonObject<'a>> {
         let field = self.peek(name)?;
-        let inner = Object::parse(field.raw.get(), format!("{}.{name}", self.what), self.notes).ok()?;
+        let inner = JsonObject::parse(field.raw.get(), format!("{}.{name}", self.what), self.notes).ok()?;
         field.read.set(true);
         Some(inner)
     }
@@ -156,10 +156,10 @@ impl<'a> Object<'a> {
     }
 
     /// The objects of a list; anything else in it is noted.
-    pub fn objects(&self, name: &str) -> Vec<Object<'a>> {
+    pub fn objects(&self, name: &str) -> Vec<JsonObject<'a>> {
         let mut found = Vec::new();
         for raw in self.list(name) {
-            match Object::parse(raw.get(), format!("{}.{name}", self.what), self.notes) {
+            match JsonObject::parse(raw.get(), format!("{}.{name}", self.what), self.notes) {
                 Ok(object) => found.push(object),
                 Err(_) => self.notes.add(format!("{}.{name}", self.what)),
             }
@@ -187,7 +187,7 @@ impl<'a> Object<'a> {
     }
 }
 
-impl Drop for Object<'_> {
+impl Drop for JsonObject<'_> {
     fn drop(&mut self) {
         for field in &self.fields {
             if !field.read.get() && !matches!(field.raw.get(), "null" | "\"\"" | "[]" | "{}" | "false") {

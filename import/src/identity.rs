@@ -53,12 +53,12 @@ pub fn uuid_created(id: &str) -> Option<u64> {
 
 /// Gives each foreign id one that is unique within our Session: the id itself, then `ID~2`, `ID~3`, in order.
 #[derive(Clone, Debug, Default)]
-pub struct Unique {
+pub struct UniqueIds {
     taken: HashSet<String>,
     counts: HashMap<String, u32>,
 }
 
-impl Unique {
+impl UniqueIds {
     /// The id for the next use of `foreign`.
     pub fn next(&mut self, foreign: &str) -> String {
         let foreign = if foreign.is_empty() { "unnamed" } else { foreign };
@@ -104,7 +104,7 @@ mod tests {
 
     #[test]
     fn repeated_ids_are_told_apart_in_order() {
-        let mut unique = Unique::default();
+        let mut unique = UniqueIds::default();
         let given: Vec<String> = ["a", "a~2", "a", "a", ""].map(|id| unique.next(id)).into();
         assert_eq!(given, ["a", "a~2", "a~3", "a~4", "unnamed"]);
     }

@@ -17,22 +17,22 @@ mod foreign;
 mod identity;
 mod lines;
 mod opencode;
-mod reading;
 mod recalled;
 mod recognise;
 mod report;
+mod sink;
 mod text;
 mod utf8;
 mod whole;
 
-pub use discover::{Homes, Listed, Selection, discover, list, sources};
-pub use drive::ImportError;
-pub use follow::Follower;
+pub use discover::{Homes, ListedSession, Selection, discover, list, sources};
+pub use drive::SourceImportError;
+pub use follow::ImportFollower;
 pub use identity::{Editions, IMPORTER};
 pub use lines::{LINE_MAX, TORN};
-pub use reading::ReadSourceError;
-pub use recognise::{Form, RecogniseError, Source, recognise};
-pub use report::{ImportReport, Loss, Outcome, PLACES_MAX, SessionReport};
+pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
+pub use report::{ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
+pub use sink::ReadSourceError;
 pub use text::TextFile;
 pub use whole::import;
 
@@ -40,7 +40,7 @@ use annals_core::SessionId;
 
 /// How to import.
 #[derive(Clone, Debug, Default)]
-pub struct Options {
+pub struct ImportOptions {
     /// Puts a diverged Session beside the one that was imported before, as a Session of its own. Doing so again adds
     /// nothing.
     pub as_new: bool,
@@ -56,7 +56,7 @@ pub struct Options {
 
 /// What an import is doing, for a progress display.
 #[derive(Clone, Copy, Debug)]
-pub enum Progress<'a> {
+pub enum ImportProgress<'a> {
     /// A foreign Session begins.
     Session(&'a SessionReport),
     /// A Batch was appended, or was known.

@@ -12,7 +12,7 @@ pub const TORN: &str = "a torn last line";
 
 /// One line, or what stands in its place.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum SourceLine {
     /// Text without its line end. `lossy` when bytes that are no UTF-8 read as U+FFFD.
     Text {
         /// From 1.
@@ -34,13 +34,13 @@ pub enum Line {
 }
 
 /// Reads lines; blank ones are counted and passed over.
-pub struct Lines<R> {
+pub struct LineReader<R> {
     reader: R,
     number: u64,
     max: usize,
 }
 
-impl<R: BufRead> Lines<R> {
+impl<R: BufRead> LineReader<R> {
     /// Reads from where `reader` stands; its first line is line 1.
     pub fn new(reader: R) -> Self {
         Self { reader, number: 0, max: LINE_MAX }
@@ -56,7 +56,7 @@ impl<R: BufRead> Lines<R> {
     ///
     /// # Errors
     /// When the file cannot be read.
-    pub fn next(&mut self) -> io::Result<Option<Line>> {
+    pub fn next(&mut self) -> io::Result<Option<SourceLine>> {
         loop {
             let mut bytes = Vec::new();
             let mut length: u64 = 0;
@@ -86,7 +86,7 @@ impl<R: BufRead> Lines<R> {
             self.number += 1;
             let number = self.number;
             if length > self.max as u64 {
-                return Ok(Some(Line::TooLong { number, bytes: length }));
+                return Ok(Some(SourceLine::TooLong { number, bytes: length }));
             }
             let (text, lossy) = match String::from_utf8(bytes) {
                 Ok(text) => (text, false),
@@ -95,12 +95,12 @@ impl<R: BufRead> Lines<R> {
             if text.trim().is_empty() {
                 continue;
             }
-            return Ok(Some(Line::Text { number, text, lossy, last: !ended }));
+            return Ok(Some(SourceLine::Text { number, text, lossy, last: !ended }));
         }
     }
 }
 
-impl Lines<TextFile> {
+impl LineReader<TextFile> {
     /// Reads a file.
     ///
     /// # Errors
@@ -129,19 +129,19 @@ impl Lines<TextFile> {
 mod tests {
     use super::*;
 
-    fn all(bytes: &[u8], max: usize) -> Vec<Line> {
-        let mut lines = Lines::with_max(io::BufReader::with_capacity(3, bytes), max);
+    fn all(bytes: &[u8], max: usize) -> Vec<SourceLine> {
+        let mut lines = LineReader::with_max(io::BufReader::with_capacity(3, bytes), max);
         std::iter::from_fn(|| lines.next().unwrap()).collect()
     }
 
     #[test]
     fn lines_have_numbers_and_long_ones_are_passed_over() {
-        let text = |number, text: &str, lossy, last| Line::Text { number, text: text.into(), lossy, last };
+        let text = |number, text: &str, lossy, last| SourceLine::Text { number, text: text.into(), lossy, last };
         assert_eq!(
             all(b"one\n\n0123456789abc\nt\xffo\nlast", 8),
             [
                 text(1, "one", false, false),
-                Line::TooLong { number: 3, bytes: 13 },
+                SourceLine::TooLong { number: 3, bytes: 13 },
                 text(4, "t\u{FFFD}o", true, false),
                 text(5, "last", false, true),
             ]

@@ -1,14 +1,14 @@
 //! What the log holds of a session, for readers that must not contradict it.
 
-use super::reading::Recalled;
+use super::sink::KnownContext;
 use annals_core::event::{ContextEvent, InputEvent, SessionEvent};
 use annals_core::{Event, ModelName, Seq, SessionId};
 use annals_store::EventLog;
 
 /// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
 /// it is appended to, where the error is told.
-pub async fn recall(log: &dyn EventLog, session: SessionId) -> Recalled {
-    let mut recalled = Recalled::default();
+pub async fn recall(log: &dyn EventLog, session: SessionId) -> KnownContext {
+    let mut recalled = KnownContext::default();
     if let Ok(Some(head)) = log.head(session).await {
         recalled.head = head.next;
         let mut from = Seq::ZERO;

@@ -1,8 +1,8 @@
 //! What a file is, by its content.
 
-use super::foreign::{Notes, Object};
-use super::lines::{Line, Lines};
-use super::reading::{Desk, ReadSourceError};
+use super::foreign::{JsonObject, Notes};
+use super::lines::{LineReader, SourceLine};
+use super::sink::{ImportSink, ReadSourceError};
 use super::text::{NOT_REGULAR, is_unmarked_utf16};
 use super::{claude, codex, opencode};
 use std::collections::BTreeSet;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 
 /// The forms that are understood.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Form {
+pub enum SourceForm {
     /// OpenCode's database, with Sessions of both generations.
     OpenCodeDatabase,
     /// OpenCode's event rows, one a line, of either generation.
@@ -27,7 +27,7 @@ pub enum Form {
     Annals,
 }
 
-impl Form {
+impl SourceForm {
     /// The agent that wrote it, as `origin` names it; `None` for our own.
     pub const fn agent(self) -> Option<&'static str> {
         match self {
@@ -41,11 +41,11 @@ impl Form {
 
 /// A file with foreign Sessions.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Source {
+pub struct ImportSource {
     /// Where it is.
     pub path: PathBuf,
     /// What it is.
-    pub form: Form,
+    pub form: SourceForm,
     /// Of a database, only the Sessions with these foreign ids; `None` for all.
     pub only: Option<BTreeSet<String>>,
 }
@@ -112,9 +112,9 @@ const LINES_MAX: usize = 64;
 ///
 /// # Errors
 /// When it cannot be read, or has none of the known forms.
-pub fn recognise(path: &Path) -> Result<Source, RecogniseError> {
+pub fn recognise(path: &Path) -> Result<ImportSource, RecogniseError> {
     let io = |source| RecogniseError::Io { path: path.to_owned(), source };
-    let source = |form| Ok(Source { path: path.to_owned(), form, only: None });
+    let source = |form| Ok(ImportSource { path: path.to_owned(), form, only: None });
     let meta = std::fs::metadata(path).map_err(io)?;
     if !meta.is_file() && !meta.is_dir() {
         return Err(RecogniseError::NotRegular { path: path.to_owned() });
@@ -122,15 +122,15 @@ pub fn recognise(path: &Path) -> Result<Source, RecogniseError> {
     let mut start = Vec::new();
     File::open(path).map_err(io)?.take(16).read_to_end(&mut start).map_err(io)?;
     if start.starts_with(b"SQLite format 3") {
-        return source(Form::OpenCodeDatabase);
+        return source(SourceForm::OpenCodeDatabase);
     }
     if is_unmarked_utf16(&start) {
         return Err(RecogniseError::Utf16 { path: path.to_owned() });
     }
-    let mut lines = Lines::open(path).map_err(io)?;
+    let mut lines = LineReader::open(path).map_err(io)?;
     for _ in 0..LINES_MAX {
         let Some(line) = lines.next().map_err(io)? else { break };
-        if let Line::Text { text, .. } = line
+        if let SourceLine::Text { text, .. } = line
             && let Some(form) = line_form(&text)
         {
             return source(form);
@@ -140,26 +140,26 @@ pub fn recognise(path: &Path) -> Result<Source, RecogniseError> {
         return Err(RecogniseError::Projection { path: path.to_owned() });
     }
     if opencode::export_header(path).is_ok() {
-        return source(Form::OpenCodeExport);
+        return source(SourceForm::OpenCodeExport);
     }
     Err(RecogniseError::Unknown { path: path.to_owned() })
 }
 
 /// The form that has such a line.
-fn line_form(text: &str) -> Option<Form> {
+fn line_form(text: &str) -> Option<SourceForm> {
     let notes = Notes::default();
-    let object = Object::parse(text, "", &notes).ok()?;
+    let object = JsonObject::parse(text, "", &notes).ok()?;
     let kind = object.text("type");
     let has = |names: &[&str]| names.iter().all(|name| object.has(name));
     let form = if has(&["aggregate_id", "seq", "type", "data"]) {
-        Some(Form::OpenCodeEvents)
+        Some(SourceForm::OpenCodeEvents)
     } else if has(&["timestamp", "type", "payload"]) {
-        Some(Form::CodexRollout)
+        Some(SourceForm::CodexRollout)
     } else if object.has("annals") || has(&["session", "first", "events", "digest"]) {
-        Some(Form::Annals)
+        Some(SourceForm::Annals)
     } else if object.has("sessionId") && kind.is_some() || kind.as_deref() == Some("summary") && object.has("leafUuid")
     {
-        Some(Form::ClaudeTranscript)
+        Some(SourceForm::ClaudeTranscript)
     } else {
         None
     };
@@ -167,16 +167,16 @@ fn line_form(text: &str) -> Option<Form> {
     form
 }
 
-impl Source {
+impl ImportSource {
     /// Reads it. Our own export is none of a foreign agent's: there is nothing to read here.
-    pub(super) fn read(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    pub(super) fn read(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
         match self.form {
-            Form::OpenCodeDatabase => opencode::read_database(&self.path, self.only.as_ref(), desk),
-            Form::OpenCodeEvents => opencode::read_rows(&self.path, desk),
-            Form::OpenCodeExport => opencode::read_export(&self.path, desk),
-            Form::CodexRollout => codex::read(&self.path, desk),
-            Form::ClaudeTranscript => claude::read(&self.path, desk),
-            Form::Annals => Ok(()),
+            SourceForm::OpenCodeDatabase => opencode::read_database(&self.path, self.only.as_ref(), sink),
+            SourceForm::OpenCodeEvents => opencode::read_rows(&self.path, sink),
+            SourceForm::OpenCodeExport => opencode::read_export(&self.path, sink),
+            SourceForm::CodexRollout => codex::read(&self.path, sink),
+            SourceForm::ClaudeTranscript => claude::read(&self.path, sink),
+            SourceForm::Annals => Ok(()),
         }
     }
 }

@@ -10,7 +10,7 @@ pub const PLACES_MAX: usize = 20;
 
 /// What became of one foreign Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ImportOutcome {
     /// Everything that the source holds is in the log: it was there already, or was appended.
     Imported,
     /// The source is not a continuation of what was imported before. Nothing was appended; import it `as_new` to have
@@ -80,7 +80,7 @@ pub struct SessionReport {
     /// Batches that stood there already.
     pub known: u64,
     /// What became of it.
-    pub outcome: Outcome,
+    pub outcome: ImportOutcome,
     /// How many of `losses` are in what was appended; the others were there when the source was imported before.
     pub lost: u64,
     /// What no event says, by name.
@@ -104,9 +104,9 @@ impl SessionReport {
     /// Whether it is bad news by itself: see [`ImportReport::has_bad_news`].
     pub fn is_bad_news(&self) -> bool {
         match &self.outcome {
-            Outcome::Imported | Outcome::ChangedHere { .. } => self.is_damaged(),
-            Outcome::Diverged { other_form, .. } => other_form.is_none() || self.is_damaged(),
-            Outcome::Failed { .. } => true,
+            ImportOutcome::Imported | ImportOutcome::ChangedHere { .. } => self.is_damaged(),
+            ImportOutcome::Diverged { other_form, .. } => other_form.is_none() || self.is_damaged(),
+            ImportOutcome::Failed { .. } => true,
         }
     }
 

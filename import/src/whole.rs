@@ -1,9 +1,9 @@
 //! A whole import: a source is read again where sessions of it are imported as second ones.
 
 use super::changed::is_of;
-use super::drive::{ImportError, once};
-use super::report::{ImportReport, Outcome, SessionReport};
-use super::{Form, Options, Progress, Source};
+use super::drive::{SourceImportError, once};
+use super::report::{ImportOutcome, ImportReport, SessionReport};
+use super::{ImportOptions, ImportProgress, ImportSource, SourceForm};
 use annals_store::EventLog;
 use std::sync::Arc;
 
@@ -17,19 +17,19 @@ const EDITIONS_MAX: usize = 64;
 /// When the source or the log cannot be read, or the source is an export of ours. Damage inside the source is no error: it is in the report.
 pub async fn import(
     log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<ImportReport, ImportError> {
-    if source.form == Form::Annals {
-        return Err(ImportError::Own { path: source.path.clone() });
+    source: &ImportSource,
+    options: &ImportOptions,
+    progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
+) -> Result<ImportReport, SourceImportError> {
+    if source.form == SourceForm::Annals {
+        return Err(SourceImportError::Own { path: source.path.clone() });
     }
     let mut editions = options.editions.clone();
     let mut report = ImportReport::default();
     for _ in 0..EDITIONS_MAX {
-        let options = Options { editions: editions.clone(), ..options.clone() };
+        let options = ImportOptions { editions: editions.clone(), ..options.clone() };
         report = once(log, source, &options, None, progress).await?;
-        let diverged = |it: &&SessionReport| matches!(it.outcome, Outcome::Diverged { .. });
+        let diverged = |it: &&SessionReport| matches!(it.outcome, ImportOutcome::Diverged { .. });
         if !options.as_new || !report.sessions.iter().any(|it| diverged(&it)) {
             break;
         }
@@ -37,23 +37,23 @@ pub async fn import(
             editions.renew(&session.agent, &session.foreign);
         }
     }
-    continue_changed(log, source, &Options { editions, ..options.clone() }, report, progress).await
+    continue_changed(log, source, &ImportOptions { editions, ..options.clone() }, report, progress).await
 }
 
 /// Imports the sources of sessions that were changed here, as second sessions; those replace them in the report.
 ///
 /// # Errors
-/// See [`ImportError`].
+/// See [`SourceImportError`].
 async fn continue_changed(
     log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
+    source: &ImportSource,
+    options: &ImportOptions,
     mut report: ImportReport,
-    progress: &mut (dyn FnMut(Progress<'_>) + Send),
-) -> Result<ImportReport, ImportError> {
+    progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
+) -> Result<ImportReport, SourceImportError> {
     let mut options = options.clone();
     for _ in 0..EDITIONS_MAX {
-        let changed = |it: &&SessionReport| matches!(it.outcome, Outcome::ChangedHere { .. });
+        let changed = |it: &&SessionReport| matches!(it.outcome, ImportOutcome::ChangedHere { .. });
         let changed: Vec<SessionReport> = report.sessions.iter().filter(changed).cloned().collect();
         if changed.is_empty() {
             break;
@@ -64,12 +64,12 @@ async fn continue_changed(
             options.editions.renew(&session.agent, &session.foreign);
         }
         let only = source.only.as_ref().map(|_| changed.iter().map(|it| it.foreign.clone()).collect());
-        let part = Source { only, ..source.clone() };
+        let part = ImportSource { only, ..source.clone() };
         let mut again = once(log, &part, &options, Some(&changed), progress).await?;
         for session in &mut again.sessions {
             let before = report.sessions.iter().find(|it| it.agent == session.agent && it.foreign == session.foreign);
             session.instead_of = before.and_then(|before| match before.outcome {
-                Outcome::ChangedHere { seq } => Some((before.session, seq)),
+                ImportOutcome::ChangedHere { seq } => Some((before.session, seq)),
                 _ => before.instead_of,
             });
         }

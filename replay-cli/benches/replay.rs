@@ -7,7 +7,7 @@
 
 use annals_cli::app::{Surroundings, run};
 use annals_core::Seq;
-use annals_import::{Options, import, recognise};
+use annals_import::{ImportOptions, import, recognise};
 use annals_store::exchange::verify_store;
 use annals_store::views::Views;
 use annals_store::{EventLog, MemoryLog};
@@ -32,7 +32,7 @@ fn fastest(rounds: u32, mut work: impl FnMut()) -> Duration {
 async fn read(path: &Path) -> Arc<dyn EventLog> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(path).expect("a fixture is recognised");
-    let report = import(&log, &source, &Options::default(), &mut |_| {}).await.expect("a fixture is imported");
+    let report = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.expect("a fixture is imported");
     assert!(!report.has_bad_news(), "{}", path.display());
     log
 }

@@ -11,7 +11,7 @@ use crate::salvage::DamagedLog;
 use crate::store_path::Place;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
-use annals_import::Options;
+use annals_import::ImportOptions;
 use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, summary};
@@ -199,14 +199,15 @@ impl CommandContext {
         let sources = sources(path, |remark| self.remark(remark))?;
         let mut subjects = Vec::new();
         for source in &sources {
-            let report = match bring(&log, source, &Options { prompts: true, ..Options::default() }, &bar).await {
-                // A damaged export is shown all the same; verifying tells what is wrong with it.
-                Err(CliError::Exchange { .. }) if sources.len() == 1 => {
-                    bar.clear();
-                    return damaged(path);
-                }
-                report => report?,
-            };
+            let report =
+                match bring(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar).await {
+                    // A damaged export is shown all the same; verifying tells what is wrong with it.
+                    Err(CliError::Exchange { .. }) if sources.len() == 1 => {
+                        bar.clear();
+                        return damaged(path);
+                    }
+                    report => report?,
+                };
             bar.clear();
             subjects.extend(report.sessions.iter().map(|session| session.session));
             for (what, session) in report.sessions.iter().flat_map(|it| it.damage.keys().map(move |what| (what, it))) {

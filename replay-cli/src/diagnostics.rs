@@ -36,7 +36,7 @@ const WAITING: usize = 64;
 const LONGEST: usize = 2_000;
 
 /// Places whose reports the commands show in words of their own: these go to the file alone.
-const SHOWN_OTHERWISE: [&str; 3] = ["annals_runtime::coordinator", "annals_store::views", "annals_store::disk::shared"];
+const SHOWN_OTHERWISE: [&str; 3] = ["annals_runtime::coordinator", "annals_store::views", "annals_store::disk::state"];
 
 /// The diagnostics of a process. Clones share them; the default one hears nothing.
 #[derive(Clone, Default)]

@@ -4,7 +4,7 @@ use crate::config::ConfigError;
 use crate::host_error::HostError;
 use crate::style::{Style, counted};
 use annals_core::{Seq, SessionId, Time};
-use annals_import::{ImportError, RecogniseError};
+use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
 use annals_projections::BuildError;
 use annals_runtime::Refusal;
@@ -288,7 +288,7 @@ pub enum CliError {
     },
     /// What another agent left cannot be imported.
     #[error(transparent)]
-    Import(#[from] ImportError),
+    Import(#[from] SourceImportError),
     /// A file is nothing that can be imported.
     #[error(transparent)]
     Recognise(#[from] RecogniseError),
@@ -389,7 +389,7 @@ impl CliError {
     pub fn is_of_source(&self) -> bool {
         match self {
             Self::Exchange { source, .. } => !matches!(**source, exchange::ImportError::Append { .. }),
-            Self::Import(error) => matches!(error, ImportError::Source(_)),
+            Self::Import(error) => matches!(error, SourceImportError::Source(_)),
             Self::Recognise(_) => true,
             _ => false,
         }

@@ -2,7 +2,10 @@
 
 use crate::error::CliError;
 use crate::progress::Bar;
-use annals_import::{self as import, Form, ImportReport, Options, Outcome, Progress, SessionReport, Source, TextFile};
+use annals_import::{
+    self as import, ImportOptions, ImportOutcome, ImportProgress, ImportReport, ImportSource, SessionReport,
+    SourceForm, TextFile,
+};
 use annals_store::EventLog;
 use annals_store::exchange::{self, ImportError, Imported, Tell, verify_file};
 use std::path::Path;
@@ -14,18 +17,18 @@ use std::sync::Arc;
 /// When the source or the log cannot be read, or an export of ours is not sound: then nothing of it is appended.
 pub async fn bring(
     log: &Arc<dyn EventLog>,
-    source: &Source,
-    options: &Options,
+    source: &ImportSource,
+    options: &ImportOptions,
     bar: &Bar,
 ) -> Result<ImportReport, CliError> {
-    if source.form == Form::Annals {
+    if source.form == SourceForm::Annals {
         return ours(log, &source.path, bar).await;
     }
     let bar = bar.clone();
-    let mut progress = move |progress: Progress<'_>| match progress {
-        Progress::Session(session) => bar.name(session.title.as_deref().unwrap_or(&session.foreign)),
-        Progress::Bytes { done, total } => bar.tell(done, Some(total)),
-        Progress::Batch { .. } => {}
+    let mut progress = move |progress: ImportProgress<'_>| match progress {
+        ImportProgress::Session(session) => bar.name(session.title.as_deref().unwrap_or(&session.foreign)),
+        ImportProgress::Bytes { done, total } => bar.tell(done, Some(total)),
+        ImportProgress::Batch { .. } => {}
     };
     Ok(import::import(log, source, options, &mut progress).await?)
 }
@@ -46,7 +49,7 @@ async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportR
         events: 0,
         lost: 0,
         known: session.known,
-        outcome: Outcome::Imported,
+        outcome: ImportOutcome::Imported,
         losses: Default::default(),
         damage: Default::default(),
     });
@@ -68,7 +71,7 @@ async fn own(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported
 ///
 /// # Errors
 /// When the path is a file that is not recognised, or there is nothing at all.
-pub fn sources(path: &Path, mut remark: impl FnMut(&str)) -> Result<Vec<Source>, CliError> {
+pub fn sources(path: &Path, mut remark: impl FnMut(&str)) -> Result<Vec<ImportSource>, CliError> {
     let (found, errors) = import::sources(path)?;
     errors.iter().for_each(|error| remark(&error.to_string()));
     if found.is_empty() {

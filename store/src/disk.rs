@@ -10,82 +10,59 @@
 //! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed, the
 //! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
 
-mod acquire;
-mod ahead;
 mod appending;
-mod at;
 mod blobs;
-mod block;
-mod committer;
-mod doctor;
-mod facts;
-mod filler;
 mod folder;
-mod following;
-mod frame;
-mod held;
-mod identity;
-mod journal;
-mod keeper;
-mod layout;
-mod opening;
-mod outline;
-mod packed;
-mod private_copy;
-mod read_only;
-mod reading;
-mod rebuild;
-mod record;
-mod recovery;
-mod report;
-mod restore;
-mod segment;
-mod sessions;
-mod shared;
-mod sled_tree;
-mod trail;
-
-pub mod files;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-pub mod lab;
+mod index;
+mod journal;
+mod maintenance;
+mod opening;
+mod read_only;
+mod reading;
+mod recovery;
+mod sessions;
+mod state;
+mod threads;
 
 pub use crate::displaced::Displaced;
 pub use crate::store_id::{NoStoreId, StoreId};
-pub use at::Unexpected;
-pub use doctor::{CollectError, Examination, Finding, Garbage};
-pub use facts::{Facts, Usage};
-pub use folder::{Folder, NotOwned, Ownership};
-pub use frame::{Cause, Void};
-pub use held::HeldDisk;
-pub use identity::{FORMAT, Identity, Inode, NoIdentity};
-pub use layout::Layout;
+pub use folder::folder_disk::HeldDisk;
+pub use folder::identity::{FORMAT, Identity, Inode, NoIdentity};
+pub use folder::layout::Layout;
+pub use folder::relative::Unexpected;
+pub use folder::{Folder, NotOwned, Ownership, fault_injection, files};
+pub use journal::frame::{Cause, Void};
+pub use maintenance::doctor::{CollectError, Examination, Finding, Garbage};
+pub use maintenance::report::{Copy, FormatFile, OpenError, OpeningReport, Remark, summary};
+pub use maintenance::usage::{Facts, Usage};
 pub use read_only::ReadOnlyLog;
-pub use report::{Copy, FormatFile, OpenError, OpeningReport, Remark, summary};
-pub use restore::Restoring;
-pub use shared::Tuning;
+pub use recovery::restore::Restoring;
+pub use state::Tuning;
 
 use crate::following::following;
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
-use acquire::{Acquired, Claim};
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
 use bytes::BytesMut;
-use committer::{Committer, Order};
 use files::{Disk, RealDisk};
-use filler::Filler;
-use following::{AllPages, SessionPages};
+use folder::acquire::{Acquired, Claim};
+use index::sled_writer::{self, Filler};
 use opening::{Aim, Opened, Opening};
-use shared::{Shared, State};
+use reading::following::{self, AllPages, SessionPages};
+use state::{Shared, State};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::thread::JoinHandle;
+use threads::committer::{Committer, Order};
+use threads::{read_ahead, sealer};
 use tokio::sync::{mpsc, watch};
 
 /// Whether a store is made when there is none.
@@ -185,10 +162,10 @@ impl DiskLog {
         let (upkeep, keeping) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
         let kept = shared.clone();
-        let keeper = thread("annals-keeper").spawn(move || keeper::run(&kept, &keeping))?;
-        let (wish, wishes) = ahead::channel();
+        let keeper = thread("annals-keeper").spawn(move || sealer::run(&kept, &keeping))?;
+        let (wish, wishes) = read_ahead::channel();
         let reader = shared.clone();
-        let ahead = thread("annals-ahead").spawn(move || ahead::run(&reader, &wishes))?;
+        let ahead = thread("annals-ahead").spawn(move || read_ahead::run(&reader, &wishes))?;
         *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(wish);
         let filler = Filler::new(shared.clone(), next, written, unread);
         let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
@@ -306,7 +283,7 @@ impl Stopping {
         if in_order
             && written
             && listed.is_ok()
-            && let Err(error) = filler::open(&shared)
+            && let Err(error) = sled_writer::open(&shared)
         {
             tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
         }

@@ -15,22 +15,22 @@ pub mod disk;
 mod displaced;
 pub mod exchange;
 pub mod following;
+pub mod ipc;
 mod layer;
 pub mod lineage;
 pub mod log;
 pub mod memory;
 pub mod placing;
-pub mod shared;
 mod silence;
 mod store_id;
 pub mod views;
 
 pub use disk::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog};
+pub use ipc::{SharedError, SharedLog, Standing};
 pub use layer::LogLayer;
 pub use log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope,
     SessionHead, Slice,
 };
 pub use memory::MemoryLog;
-pub use shared::{SharedError, SharedLog, Standing};
 pub use silence::Silence;

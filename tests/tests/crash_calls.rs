@@ -2,8 +2,8 @@
 
 use annals_core::{Seq, SessionId};
 use annals_store::conformance::material::session;
+use annals_store::disk::fault_injection::{Failure, LabDisk};
 use annals_store::disk::files::{Disk, RealDisk};
-use annals_store::disk::lab::{Failure, LabDisk};
 use annals_store::disk::{DiskLog, Tuning};
 use annals_store::{AppendError, EventLog, OpenMode};
 use annals_tests::crash;

@@ -3,8 +3,8 @@
 
 use annals_core::Seq;
 use annals_store::conformance::material::session;
+use annals_store::disk::fault_injection::{Fate, LabDisk};
 use annals_store::disk::files::{Disk, RealDisk};
-use annals_store::disk::lab::{Fate, LabDisk};
 use annals_store::disk::{DiskLog, Tuning};
 use annals_store::{EventLog, OpenMode, OpeningReport};
 use annals_tests::crash::{self, Dice};

@@ -8,7 +8,10 @@ use annals_core::event::{
     SessionEvent, StepEvent,
 };
 use annals_core::{Event, Seq};
-use annals_import::{Form, ImportError, ImportReport, Options, Outcome, RecogniseError, import, recognise, sources};
+use annals_import::{
+    ImportOptions, ImportOutcome, ImportReport, RecogniseError, SourceForm, SourceImportError, import, recognise,
+    sources,
+};
 use harness::{copied, events, fixture, fixtures, head, lines, memory, run, scratch, view, write};
 use std::collections::BTreeMap;
 
@@ -22,9 +25,9 @@ async fn every_recorded_session_is_imported_once_and_known_ever_after() {
         assert!(errors.is_empty(), "{errors:?}");
         for source in found {
             let log = memory();
-            let first = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
+            let first = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
             assert!(!first.has_bad_news() && first.new_batches() > 3 && first.known_batches() == 0, "{first:#?}");
-            let again = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
+            let again = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
             assert_eq!((again.new_batches(), again.known_batches()), (0, first.new_batches()), "{again:#?}");
             assert!(!again.has_bad_news(), "{again:#?}");
             let lost = |report: &ImportReport| report.sessions.iter().map(|it| it.losses.clone()).collect::<Vec<_>>();
@@ -51,7 +54,7 @@ async fn the_database_gives_all_its_sessions_of_both_generations() {
     // The rows in files are the rows in the database.
     for name in ["v1/tools", "v1/fork", "v1/compacted-twice", "v2/revert"] {
         let rows = run(&log, &fixture(&format!("opencode/{name}.events.jsonl"))).await;
-        assert_eq!((rows.new_batches(), rows.sessions[0].outcome.clone()), (0, Outcome::Imported), "{name}");
+        assert_eq!((rows.new_batches(), rows.sessions[0].outcome.clone()), (0, ImportOutcome::Imported), "{name}");
     }
 }
 
@@ -60,7 +63,7 @@ async fn no_imported_log_holds_the_impossible() {
     for folder in ["opencode", "codex", "claude-code"] {
         for source in sources(&fixtures().join(folder)).unwrap().0 {
             let log = memory();
-            let report = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
+            let report = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
             for session in &report.sessions {
                 let view = view(&log, session.session).await;
                 let place = (&source.path, &session.foreign);
@@ -87,7 +90,7 @@ async fn an_import_says_nothing_of_its_own_place_and_time() {
 async fn wherever_a_source_ended_the_longer_one_only_appends() {
     for folder in FOLDERS {
         for source in sources(&fixtures().join(folder)).unwrap().0 {
-            if source.form == Form::OpenCodeExport {
+            if source.form == SourceForm::OpenCodeExport {
                 continue;
             }
             let text = std::fs::read_to_string(&source.path).unwrap();
@@ -103,7 +106,7 @@ async fn wherever_a_source_ended_the_longer_one_only_appends() {
                 let log = memory();
                 let path = write(&folder, "growing.jsonl", &all[..end].concat());
                 if let Ok(source) = recognise(&path) {
-                    import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
+                    import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
                 }
                 let path = write(&folder, "growing.jsonl", &all.concat());
                 let grown = run(&log, &path).await;
@@ -169,14 +172,14 @@ async fn a_changed_source_diverges_at_its_line_and_adds_nothing() {
         &(changed + &text.lines().last().unwrap().replace("\"seq\": 20", "\"seq\": 21") + "\n"),
     );
     let report = run(&log, &path).await;
-    assert_eq!(report.sessions[0].outcome, Outcome::Diverged { line: at, other_form: None });
+    assert_eq!(report.sessions[0].outcome, ImportOutcome::Diverged { line: at, other_form: None });
     assert_eq!((report.new_batches(), head(&log, session).await), (0, before));
 
     // Beside it, as a Session of its own, and only once.
-    let options = Options { as_new: true, ..Options::default() };
+    let options = ImportOptions { as_new: true, ..ImportOptions::default() };
     let source = recognise(&path).unwrap();
     let beside = import(&log, &source, &options, &mut |_| {}).await.unwrap();
-    assert_eq!(beside.sessions[0].outcome, Outcome::Imported);
+    assert_eq!(beside.sessions[0].outcome, ImportOutcome::Imported);
     assert_ne!(beside.sessions[0].session, session);
     assert!(beside.new_batches() > 10);
     let again = import(&log, &source, &options, &mut |_| {}).await.unwrap();
@@ -190,7 +193,10 @@ async fn another_form_of_the_same_session_is_told_as_such() {
     run(&log, &fixture("opencode/v1/tools.json")).await;
     let report = run(&log, &fixture("opencode/v1/tools.events.jsonl")).await;
     let other_form = Some("v1-export".to_owned());
-    assert_eq!((report.new_batches(), &report.sessions[0].outcome), (0, &Outcome::Diverged { line: 1, other_form }));
+    assert_eq!(
+        (report.new_batches(), &report.sessions[0].outcome),
+        (0, &ImportOutcome::Diverged { line: 1, other_form })
+    );
 }
 
 #[tokio::test]
@@ -327,13 +333,13 @@ async fn context_that_codex_tells_is_an_epoch_and_then_messages() {
 async fn files_are_recognised_by_their_content() {
     let folder = scratch();
     let forms = [
-        ("opencode/opencode.db", Form::OpenCodeDatabase),
-        ("opencode/v1/tools.json", Form::OpenCodeExport),
-        ("opencode/v1/tools.events.jsonl", Form::OpenCodeEvents),
-        ("opencode/v2/first.events.jsonl", Form::OpenCodeEvents),
-        ("codex/one-turn.rollout.jsonl", Form::CodexRollout),
-        ("claude-code/one-turn.jsonl", Form::ClaudeTranscript),
-        ("claude-code/subagent-child.jsonl", Form::ClaudeTranscript),
+        ("opencode/opencode.db", SourceForm::OpenCodeDatabase),
+        ("opencode/v1/tools.json", SourceForm::OpenCodeExport),
+        ("opencode/v1/tools.events.jsonl", SourceForm::OpenCodeEvents),
+        ("opencode/v2/first.events.jsonl", SourceForm::OpenCodeEvents),
+        ("codex/one-turn.rollout.jsonl", SourceForm::CodexRollout),
+        ("claude-code/one-turn.jsonl", SourceForm::ClaudeTranscript),
+        ("claude-code/subagent-child.jsonl", SourceForm::ClaudeTranscript),
     ];
     for (name, form) in forms {
         assert_eq!(recognise(&copied(&folder, name, "anything")).unwrap().form, form, "{name}");
@@ -355,16 +361,16 @@ async fn our_own_export_is_recognised() {
     let folder = scratch();
     let path = write(&folder, "ours.jsonl", &String::from_utf8(out).unwrap());
     let source = recognise(&path).unwrap();
-    assert_eq!(source.form, Form::Annals);
-    let error = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap_err();
-    assert!(matches!(error, ImportError::Own { .. }), "{error}");
+    assert_eq!(source.form, SourceForm::Annals);
+    let error = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap_err();
+    assert!(matches!(error, SourceImportError::Own { .. }), "{error}");
 }
 
 #[tokio::test]
 async fn what_is_lost_is_counted_located_and_kept_if_wanted() {
     let log = memory();
     let source = recognise(&fixture("claude-code/tools-and-compaction.jsonl")).unwrap();
-    let options = Options { keep_originals: true, ..Options::default() };
+    let options = ImportOptions { keep_originals: true, ..ImportOptions::default() };
     let report = import(&log, &source, &options, &mut |_| {}).await.unwrap();
     let loss = &report.sessions[0].losses["attachment: file"];
     assert_eq!((loss.count, loss.lines.as_slice()), (3, [76, 77, 78].as_slice()));

@@ -5,7 +5,7 @@ mod harness;
 
 use annals_core::Event;
 use annals_core::event::StepEvent;
-use annals_import::{LINE_MAX, Options, Outcome, import, recognise};
+use annals_import::{ImportOptions, ImportOutcome, LINE_MAX, import, recognise};
 use harness::{events, fixture, head, lines, memory, run, scratch, write};
 
 const V2: &str = "opencode/v2/tools.events.jsonl";
@@ -44,7 +44,7 @@ async fn a_torn_export_gives_the_messages_before_the_tear() {
     let (log, folder, text) = (memory(), scratch(), text("opencode/v1/tools.json"));
     let report = run(&log, &write(&folder, "it.json", &text[..text.len() / 2])).await;
     let session = &report.sessions[0];
-    assert_eq!(session.outcome, Outcome::Imported);
+    assert_eq!(session.outcome, ImportOutcome::Imported);
     assert!(session.new > 10, "{report:#?}");
     assert_eq!(session.damage["the export ends or breaks here"].count, 1);
     assert!(session.damage["the export ends or breaks here"].lines[0] > 100);
@@ -64,7 +64,7 @@ async fn bytes_that_are_no_utf_8_are_replaced_and_told() {
         let path = write(&folder, "it", "");
         std::fs::write(&path, bytes).unwrap();
         let report = run(&log, &path).await;
-        assert_eq!(report.sessions[0].outcome, Outcome::Imported);
+        assert_eq!(report.sessions[0].outcome, ImportOutcome::Imported);
         let told = |event: &Event| matches!(event, Event::Step(StepEvent::TextEnded(it)) if it.text.inline().is_some_and(|it| it.contains('\u{FFFD}')));
         assert!(events(&log, report.sessions[0].session).await.iter().any(|(_, it)| told(it)), "{name}");
         assert!(report.has_bad_news(), "{name}: {report:#?}");
@@ -78,7 +78,7 @@ async fn a_line_beyond_all_bounds_is_passed_over() {
     all.insert(8, format!("{{\"x\":\"{}\"}}\n", "x".repeat(LINE_MAX)));
     let report = run(&log, &write(&folder, "it.jsonl", &all.concat())).await;
     let session = &report.sessions[0];
-    assert_eq!(session.outcome, Outcome::Imported);
+    assert_eq!(session.outcome, ImportOutcome::Imported);
     let (what, loss) = session.damage.iter().next().unwrap();
     assert!(what.contains("longer than is read"), "{what}");
     assert_eq!(loss.lines, [9]);
@@ -98,7 +98,7 @@ async fn rows_that_repeat_or_are_missing_are_told_with_their_lines() {
     damaged.insert(30, "no json at all\n");
     let report = run(&log, &write(&folder, "it.jsonl", &damaged.concat())).await;
     let session = &report.sessions[0];
-    assert_eq!(session.outcome, Outcome::Imported);
+    assert_eq!(session.outcome, ImportOutcome::Imported);
     assert_eq!(session.damage["a row whose seq was there before"].lines, [6]);
     assert_eq!(session.damage["rows before this one are missing"].lines, [21]);
     let elsewhere: Vec<_> = report.damage.iter().map(|((_, what), loss)| (what.as_str(), loss.lines.clone())).collect();
@@ -124,7 +124,7 @@ async fn missing_parents_and_repeated_lines_of_a_transcript_are_told() {
     damaged.insert(20, all[2]);
     let report = run(&log, &write(&folder, "it.jsonl", &damaged.concat())).await;
     let session = &report.sessions[0];
-    assert_eq!(session.outcome, Outcome::Imported);
+    assert_eq!(session.outcome, ImportOutcome::Imported);
     assert_eq!(session.damage["a parent that is missing"].lines, [13]);
     assert_eq!(session.damage["a uuid that was there before"].lines, [21]);
     assert_eq!(report.sessions.len(), 1, "no branch comes of it: {report:#?}");
@@ -146,7 +146,7 @@ async fn a_file_that_vanished_is_an_error_that_names_it() {
     let path = write(&folder, "gone.jsonl", &text("codex/one-turn.rollout.jsonl"));
     let source = recognise(&path).unwrap();
     std::fs::remove_file(&path).unwrap();
-    let error = import(&memory(), &source, &Options::default(), &mut |_| {}).await.unwrap_err();
+    let error = import(&memory(), &source, &ImportOptions::default(), &mut |_| {}).await.unwrap_err();
     assert!(error.to_string().contains("gone.jsonl"), "{error}");
 }
 

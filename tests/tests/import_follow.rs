@@ -4,7 +4,7 @@
 mod harness;
 
 use annals_core::Time;
-use annals_import::{Follower, Homes, Options, Selection, discover, recognise};
+use annals_import::{Homes, ImportFollower, ImportOptions, Selection, discover, recognise};
 use harness::{copied, fixture, head, lines, memory, run, scratch, write};
 use std::path::PathBuf;
 use tempfile::TempDir;
@@ -68,7 +68,7 @@ async fn what_is_chosen_is_imported() {
     let sources = since.sources(&listed);
     assert_eq!(sources[0].only.as_ref().unwrap().len(), 4);
     let log = memory();
-    let report = annals_import::import(&log, &sources[0], &Options::default(), &mut |_| {}).await.unwrap();
+    let report = annals_import::import(&log, &sources[0], &ImportOptions::default(), &mut |_| {}).await.unwrap();
     assert_eq!(report.sessions.len(), 4);
     assert_eq!(Selection::default().sources(&listed).len(), 4);
 }
@@ -81,7 +81,7 @@ async fn following_imports_what_is_written_and_rests_otherwise() {
     let place = ".codex/sessions/2026/rollout-1.jsonl";
     write(&folder, place, &all[..20].concat());
     let log = memory();
-    let mut follower = Follower::new(homes(&folder), Vec::new(), Selection::default(), Options::default());
+    let mut follower = ImportFollower::new(homes(&folder), Vec::new(), Selection::default(), ImportOptions::default());
     let first = follower.round(&log, &mut |_| {}).await.unwrap();
     assert!(first.new_batches() > 5);
     let rest = follower.round(&log, &mut |_| {}).await.unwrap();
@@ -98,7 +98,7 @@ async fn following_imports_what_is_written_and_rests_otherwise() {
     assert_eq!(head(&log, session).await, head(&whole, session).await);
     // A Session that begins later is found.
     copied(&folder, "claude-code/one-turn.jsonl", ".claude/projects/-w/s.jsonl");
-    let mut follower = Follower::new(homes(&folder), Vec::new(), Selection::default(), Options::default());
+    let mut follower = ImportFollower::new(homes(&folder), Vec::new(), Selection::default(), ImportOptions::default());
     assert_eq!(follower.round(&log, &mut |_| {}).await.unwrap().sessions.len(), 2);
 }
 
@@ -112,7 +112,7 @@ async fn a_database_is_read_while_opencode_writes_it_and_only_what_changed_is_re
     writer.execute("DELETE FROM event WHERE aggregate_id = ?1 AND seq > 6", [id]).unwrap();
     writer.execute("UPDATE event_sequence SET seq = 6 WHERE aggregate_id = ?1", [id]).unwrap();
     let log = memory();
-    let mut follower = Follower::new(homes(&folder), Vec::new(), Selection::default(), Options::default());
+    let mut follower = ImportFollower::new(homes(&folder), Vec::new(), Selection::default(), ImportOptions::default());
     let first = follower.round(&log, &mut |_| {}).await.unwrap();
     assert_eq!(first.sessions.len(), 25);
     let short = first.sessions.iter().find(|it| it.foreign == id).unwrap();

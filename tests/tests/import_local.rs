@@ -9,7 +9,7 @@ use annals_core::event::{
     Delivery, InputAdmitted, MessagePinned, ModelSwitched, RevertCleared, RevertStaged, SessionTitled,
 };
 use annals_core::{Event, InputId, Seq, SessionId, Time};
-use annals_import::{Options, Outcome, import, recognise};
+use annals_import::{ImportOptions, ImportOutcome, import, recognise};
 use annals_runtime::LogError;
 use annals_store::{Draft, EventLog};
 use harness::{events, fixture, head, lines, memory, run, scratch, write};
@@ -59,7 +59,7 @@ async fn a_session_that_was_changed_here_continues_as_a_second_one() {
             assert!(!report.has_bad_news(), "{name}: {report:#?}");
             let second =
                 report.sessions.iter().find(|it| it.instead_of == Some((first, seq))).expect("a second session");
-            assert_eq!(second.outcome, Outcome::Imported);
+            assert_eq!(second.outcome, ImportOutcome::Imported);
             assert!(second.new > 5 && second.session != first, "{name}: {report:#?}");
             assert_eq!(head(&log, first).await, changed, "the first one keeps what was recorded here");
 
@@ -86,7 +86,7 @@ async fn a_changed_source_is_no_local_change() {
         assert_ne!(changed, text, "{name}");
         let report = run(&log, &write(&folder, "it.jsonl", &changed)).await;
         assert!(
-            matches!(report.sessions[0].outcome, Outcome::Diverged { other_form: None, .. }),
+            matches!(report.sessions[0].outcome, ImportOutcome::Diverged { other_form: None, .. }),
             "{name}: {report:#?}"
         );
     }
@@ -178,7 +178,7 @@ async fn as_new_still_imports_a_second_session_once() {
     let first = run(&log, &path).await.sessions[0].session;
     write(&folder, "it.jsonl", &text.replacen("I will read the file", "I shall read the file", 1));
     let source = recognise(&path).unwrap();
-    let options = Options { as_new: true, ..Options::default() };
+    let options = ImportOptions { as_new: true, ..ImportOptions::default() };
     let second = import(&log, &source, &options, &mut |_| {}).await.unwrap();
     assert!(!second.has_bad_news() && second.sessions[0].session != first, "{second:#?}");
     let third = import(&log, &source, &options, &mut |_| {}).await.unwrap();

@@ -4,7 +4,7 @@
 mod mapping;
 
 use annals_core::{Seq, SessionId};
-use annals_import::{Form, Options, Source, import, recognise};
+use annals_import::{ImportOptions, ImportSource, SourceForm, import, recognise};
 use annals_store::{EventLog, MemoryLog};
 use mapping::{Ours, their_input, their_message};
 use serde_json::Value;
@@ -31,9 +31,9 @@ fn recorded() -> Vec<(PathBuf, Value)> {
     found
 }
 
-async fn imported(source: Source) -> (Arc<dyn EventLog>, Vec<SessionId>) {
+async fn imported(source: ImportSource) -> (Arc<dyn EventLog>, Vec<SessionId>) {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-    let report = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
+    let report = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
     assert!(!report.has_bad_news(), "{report:#?}");
     let sessions = report.sessions.iter().map(|session| session.session).collect();
     (log, sessions)
@@ -78,7 +78,7 @@ async fn messages_and_inputs_of_every_v2_log_are_those_of_opencode() {
 async fn a_log_out_of_the_database_is_the_log_out_of_its_rows() {
     let path = folder().join("../opencode.db");
     let source = recognise(&path).unwrap();
-    assert_eq!(source.form, Form::OpenCodeDatabase);
+    assert_eq!(source.form, SourceForm::OpenCodeDatabase);
     let (database, sessions) = imported(source).await;
     for (path, projection) in recorded() {
         let (rows, alone) = imported(recognise(&path).unwrap()).await;

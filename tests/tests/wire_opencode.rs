@@ -3,7 +3,7 @@
 
 use annals_core::event::*;
 use annals_core::{Digest, Event, Json, Record, RequestId, Seq, SessionId};
-use annals_import::{Options, import, recognise};
+use annals_import::{ImportOptions, import, recognise};
 use annals_projections::{Projection, Request, SessionView, rebuild};
 use annals_providers::wire::{Protocol, encode};
 use annals_store::{EventLog, MemoryLog};
@@ -134,7 +134,7 @@ fn differences(path: &str, theirs: &Value, ours: &Value, out: &mut String) {
 async fn compared(name: &str, protocol: Protocol, list: &str) -> String {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixture(&format!("{name}.events.jsonl"))).unwrap();
-    let report = import(&log, &source, &Options::default(), &mut |_| {}).await.unwrap();
+    let report = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
     let session: SessionId = report.sessions[0].session;
     let bodies = recorded(name);
     let text = agent_text(&bodies[0], list);

@@ -1,14 +1,14 @@
 //! Answers of a transcript: assistant lines of one `message.id`, a block or more each. See the table in `mapping.rs`.
 
 use super::blocks;
-use super::mapping::Branch;
-use crate::foreign::Object;
-use crate::reading::{Desk, Stopped};
+use super::mapping::TranscriptBranch;
+use crate::foreign::JsonObject;
+use crate::sink::{ImportSink, ReceiverGone};
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, Json, ModelName, Text, Time};
 
 /// An answer that is being read.
-pub(super) struct Step {
+pub(super) struct TranscriptStep {
     pub(super) message: String,
     pub(super) next: u32,
     pub(super) calls: bool,
@@ -20,11 +20,11 @@ pub(super) struct Step {
     pub(super) at: Time,
 }
 
-impl Branch {
+impl TranscriptBranch {
     /// The running answer is over.
-    pub fn settle(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
+    pub fn settle(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
         match self.over() {
-            Some((line, at, ended)) => self.append(desk, line, at, vec![ended]).map(|_| ()),
+            Some((line, at, ended)) => self.append(sink, line, at, vec![ended]).map(|_| ()),
             None => Ok(()),
         }
     }
@@ -45,22 +45,22 @@ impl Branch {
     }
 
     /// Nothing follows: an answer that says that it is whole is over.
-    pub fn end(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
-        let over = |step: &Step| step.text && step.stop.as_deref().is_some_and(|stop| stop != "tool_use");
-        if self.step.as_ref().is_some_and(over) { self.settle(desk) } else { Ok(()) }
+    pub fn end(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
+        let over = |step: &TranscriptStep| step.text && step.stop.as_deref().is_some_and(|stop| stop != "tool_use");
+        if self.step.as_ref().is_some_and(over) { self.settle(sink) } else { Ok(()) }
     }
 
     #[expect(clippy::too_many_arguments, reason = "what one line says")]
     pub(super) fn answer(
         &mut self,
-        desk: &mut Desk<'_>,
+        sink: &mut ImportSink<'_>,
         line: u64,
         at: Time,
         uuid: &str,
         id: String,
-        object: &Object<'_>,
+        object: &JsonObject<'_>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ReceiverGone> {
         let Some(message) = object.object("message") else { return Ok(()) };
         message.skip(&[
             "id",
@@ -74,7 +74,7 @@ impl Branch {
         ]);
         let model = message.text("model").map(|model| format!("anthropic/{model}")).unwrap_or(self.model.clone());
         if self.step.as_ref().is_none_or(|step| step.message != id) {
-            self.settle(desk)?;
+            self.settle(sink)?;
             if model != self.model && !model.contains('<') {
                 self.model.clone_from(&model);
                 events.push(ModelSwitched { model: ModelName(model.clone()) }.into());
@@ -82,8 +82,16 @@ impl Branch {
             self.message(uuid, events);
             let agent = AgentName(self.agent.clone());
             events.push(StepStarted { agent, model: ModelName(model), files: None }.into());
-            self.step =
-                Some(Step { message: id, next: 0, calls: false, usage: None, stop: None, text: false, line, at });
+            self.step = Some(TranscriptStep {
+                message: id,
+                next: 0,
+                calls: false,
+                usage: None,
+                stop: None,
+                text: false,
+                line,
+                at,
+            });
         }
         let blocks = match message.text("content") {
             Some(text) => {
@@ -135,7 +143,7 @@ impl Branch {
         events.push(TextEnded { index, text: text.into(), metadata: None }.into());
     }
 
-    pub(super) fn block(&mut self, block: &Object<'_>, events: &mut Vec<Event>) {
+    pub(super) fn block(&mut self, block: &JsonObject<'_>, events: &mut Vec<Event>) {
         let kind = block.text("type").unwrap_or_default();
         match kind.as_str() {
             "text" => {

@@ -1,26 +1,26 @@
 //! Blocks of Anthropic messages: texts, images, results.
 
-use super::super::foreign::{Object, string};
+use super::super::foreign::{JsonObject, string};
 use annals_core::Json;
 use annals_core::event::{Attachment, Todo, TodoUpdated, Usage};
 
 /// What stands in a user's content.
 #[derive(Debug, Default)]
-pub struct Content {
+pub struct UserContent {
     /// Its texts.
     pub texts: Vec<String>,
     /// Its images and documents.
     pub attachments: Vec<Attachment>,
 }
 
-impl Content {
+impl UserContent {
     /// All texts, joined by a blank line.
     pub fn text(&self) -> String {
         self.texts.join("\n\n")
     }
 
     /// Takes a block that is no tool result.
-    pub fn block(&mut self, block: &Object<'_>) {
+    pub fn block(&mut self, block: &JsonObject<'_>) {
         block.skip(&["cache_control", "citations"]);
         match block.text("type").as_deref() {
             Some("text") => self.texts.extend(block.text("text")),
@@ -34,7 +34,7 @@ impl Content {
     }
 
     /// A content that is a text or a list of blocks.
-    pub fn read(owner: &Object<'_>, field: &str) -> Self {
+    pub fn read(owner: &JsonObject<'_>, field: &str) -> Self {
         let mut content = Self::default();
         match owner.text(field) {
             Some(text) => content.texts.push(text),
@@ -44,7 +44,7 @@ impl Content {
     }
 }
 
-fn media(block: &Object<'_>) -> Option<Attachment> {
+fn media(block: &JsonObject<'_>) -> Option<Attachment> {
     let source = block.object("source")?;
     let mime = source.text("media_type").unwrap_or_default();
     source.skip(&["type"]);
@@ -57,7 +57,7 @@ fn media(block: &Object<'_>) -> Option<Attachment> {
 }
 
 /// Tokens: theirs count input without what a cache gave or took; reasoning is within output.
-pub fn usage(usage: &Object<'_>) -> Usage {
+pub fn usage(usage: &JsonObject<'_>) -> Usage {
     let count = |name| usage.number(name).unwrap_or(0);
     usage.skip_all();
     Usage {
@@ -70,28 +70,28 @@ pub fn usage(usage: &Object<'_>) -> Usage {
 }
 
 /// Native metadata of a thinking block: everything but its text, as received.
-pub fn signature(block: &Object<'_>) -> Option<Json> {
+pub fn signature(block: &JsonObject<'_>) -> Option<Json> {
     let raw = block.raw("signature")?;
     Some(Json::received(format!("{{\"signature\":{}}}", raw.get())))
 }
 
 /// The whole of a block whose content is hidden.
-pub fn hidden(block: &Object<'_>) -> Option<Json> {
+pub fn hidden(block: &JsonObject<'_>) -> Option<Json> {
     let raw = block.raw("data")?;
     Some(Json::received(format!("{{\"redacted_thinking\":{}}}", raw.get())))
 }
 
 /// The result of a hosted call, as received.
-pub fn hosted(block: &Object<'_>) -> Option<Json> {
+pub fn hosted(block: &JsonObject<'_>) -> Option<Json> {
     block.json("content")
 }
 
 /// The todo list that a `TodoWrite` call left, if every line of it is sound.
-pub fn todos(result: &Object<'_>) -> Option<TodoUpdated> {
+pub fn todos(result: &JsonObject<'_>) -> Option<TodoUpdated> {
     if !result.has("newTodos") {
         return None;
     }
-    let item = |todo: Object<'_>| {
+    let item = |todo: JsonObject<'_>| {
         todo.skip_all();
         Some(Todo { content: todo.text("content")?, status: todo.text("status")?, priority: todo.text("priority") })
     };
@@ -106,8 +106,8 @@ pub fn tagged(text: &str, name: &str) -> Option<String> {
 }
 
 /// The prompt of a `queued_command` attachment: a text, or blocks.
-pub fn queued(attachment: &Object<'_>) -> Content {
-    Content::read(attachment, "prompt")
+pub fn queued(attachment: &JsonObject<'_>) -> UserContent {
+    UserContent::read(attachment, "prompt")
 }
 
 /// A structured result that only repeats the error's text.

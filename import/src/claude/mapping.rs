@@ -15,19 +15,19 @@
 //! | `api_error`, `isApiErrorMessage` | `retry.scheduled`, `step.failed` |
 //! | `custom-title`, `ai-title` | `session.titled` |
 
-use super::answer::Step;
-use super::blocks::{self, Content};
-use super::family::Family;
-use crate::foreign::Object;
-use crate::identity::{Editions, Unique};
-use crate::reading::{Desk, Script, Stopped};
+use super::answer::TranscriptStep;
+use super::blocks::{self, UserContent};
+use super::related::RelatedTranscripts;
+use crate::foreign::JsonObject;
+use crate::identity::{Editions, UniqueIds};
+use crate::sink::{BatchWriter, ImportSink, ReceiverGone};
 use annals_core::event::*;
 use annals_core::{CallId, Event, InputId, Seq, SessionId, Text, Time};
 use std::collections::HashMap;
 
 /// What a line is, as far as its place in the tree matters.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum LineKind {
     /// A user's words, or what the product says in the user's place: it follows its parent.
     Prompt,
     /// A block of an answer, with the answer's id: a new answer follows its parent.
@@ -37,13 +37,13 @@ pub enum Kind {
 }
 
 /// What a line is.
-pub fn kind_of(object: &Object<'_>) -> Kind {
+pub fn kind_of(object: &JsonObject<'_>) -> LineKind {
     let message = object.object("message");
     match object.text("type").as_deref() {
         Some("assistant") => {
             let id = message.as_ref().and_then(|message| message.text("id"));
-            message.iter().for_each(Object::skip_all);
-            Kind::Answer(id.or_else(|| object.text("uuid")).unwrap_or_default())
+            message.iter().for_each(JsonObject::skip_all);
+            LineKind::Answer(id.or_else(|| object.text("uuid")).unwrap_or_default())
         }
         Some("user") => {
             let results = message.as_ref().is_some_and(|message| {
@@ -52,22 +52,22 @@ pub fn kind_of(object: &Object<'_>) -> Kind {
                     block.text("type").as_deref() == Some("tool_result")
                 })
             });
-            message.iter().for_each(Object::skip_all);
-            if results { Kind::Other } else { Kind::Prompt }
+            message.iter().for_each(JsonObject::skip_all);
+            if results { LineKind::Other } else { LineKind::Prompt }
         }
-        _ => Kind::Other,
+        _ => LineKind::Other,
     }
 }
 
 /// One branch of a transcript: a Session here.
-pub struct Branch {
-    pub(super) script: Script,
+pub struct TranscriptBranch {
+    pub(super) writer: BatchWriter,
     pub(super) foreign: String,
     pub(super) agent: String,
     pub(super) model: String,
-    pub(super) step: Option<Step>,
+    pub(super) step: Option<TranscriptStep>,
     pub(super) calls: HashMap<String, (CallId, String)>,
-    pub(super) unique: Unique,
+    pub(super) unique: UniqueIds,
     /// Messages that stand, with the uuid of their line.
     pub(super) messages: Vec<(Seq, String)>,
     pub(super) boundary: Option<(CompactionReason, u64)>,
@@ -76,18 +76,18 @@ pub struct Branch {
     pub(super) editions: Editions,
 }
 
-impl Branch {
+impl TranscriptBranch {
     /// A Session.
-    pub fn new(script: Script, foreign: String, agent: String, model: String, editions: &Editions) -> Self {
+    pub fn new(writer: BatchWriter, foreign: String, agent: String, model: String, editions: &Editions) -> Self {
         Self {
             editions: editions.clone(),
-            script,
+            writer,
             foreign,
             agent,
             model,
             step: None,
             calls: HashMap::new(),
-            unique: Unique::default(),
+            unique: UniqueIds::default(),
             messages: Vec::new(),
             boundary: None,
             shell: None,
@@ -96,10 +96,10 @@ impl Branch {
     }
 
     /// The Session that goes on where this one is left.
-    pub fn fork(&self, script: Script) -> Self {
+    pub fn fork(&self, writer: BatchWriter) -> Self {
         Self {
             editions: self.editions.clone(),
-            script,
+            writer,
             foreign: self.foreign.clone(),
             agent: self.agent.clone(),
             model: self.model.clone(),
@@ -116,17 +116,23 @@ impl Branch {
 
     /// Its id here.
     pub fn session(&self) -> SessionId {
-        self.script.session
+        self.writer.session
     }
 
     /// The Seq that its next event gets.
     pub fn next(&self) -> Seq {
-        self.script.next()
+        self.writer.next()
     }
 
     /// Appends the facts of one line.
-    pub fn append(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, events: Vec<Event>) -> Result<Seq, Stopped> {
-        self.script.batch(desk, line, at, events)
+    pub fn append(
+        &mut self,
+        sink: &mut ImportSink<'_>,
+        line: u64,
+        at: Time,
+        events: Vec<Event>,
+    ) -> Result<Seq, ReceiverGone> {
+        self.writer.batch(sink, line, at, events)
     }
 
     /// The first message at or after a place.
@@ -135,11 +141,11 @@ impl Branch {
     }
 
     /// Whether a line of this kind under a parent at `position` leaves later messages behind.
-    pub fn rewinds(&self, kind: &Kind, position: Seq) -> bool {
+    pub fn rewinds(&self, kind: &LineKind, position: Seq) -> bool {
         let follows = match kind {
-            Kind::Prompt => true,
-            Kind::Answer(id) => self.step.as_ref().is_none_or(|step| step.message != *id),
-            Kind::Other => false,
+            LineKind::Prompt => true,
+            LineKind::Answer(id) => self.step.as_ref().is_none_or(|step| step.message != *id),
+            LineKind::Other => false,
         };
         follows && self.messages.last().is_some_and(|(seq, _)| *seq >= position)
     }
@@ -151,7 +157,13 @@ impl Branch {
     }
 
     /// A line that stands in no tree.
-    pub fn untied(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, object: &Object<'_>) -> Result<(), Stopped> {
+    pub fn untied(
+        &mut self,
+        sink: &mut ImportSink<'_>,
+        line: u64,
+        at: Time,
+        object: &JsonObject<'_>,
+    ) -> Result<(), ReceiverGone> {
         let kind = object.text("type").unwrap_or_default();
         let title = match kind.as_str() {
             "custom-title" => object.text("customTitle"),
@@ -171,7 +183,7 @@ impl Branch {
         match title.filter(|title| self.title.as_ref() != Some(title)) {
             Some(title) => {
                 self.title = Some(title.clone());
-                self.append(desk, line, at, vec![SessionTitled::given(title).into()]).map(|_| ())
+                self.append(sink, line, at, vec![SessionTitled::given(title).into()]).map(|_| ())
             }
             None => Ok(()),
         }
@@ -181,29 +193,29 @@ impl Branch {
     #[expect(clippy::too_many_arguments, reason = "what one line says")]
     pub fn tied(
         &mut self,
-        desk: &mut Desk<'_>,
-        family: &mut Family,
+        sink: &mut ImportSink<'_>,
+        related: &mut RelatedTranscripts,
         line: u64,
         at: Time,
         uuid: &str,
-        kind: Kind,
-        object: &Object<'_>,
+        kind: LineKind,
+        object: &JsonObject<'_>,
         reverted: Option<Event>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ReceiverGone> {
         let mut events: Vec<Event> = reverted.into_iter().collect();
         match object.text("type").as_deref() {
             Some("assistant") => {
-                let Kind::Answer(id) = kind else { return Ok(()) };
-                self.answer(desk, line, at, uuid, id, object, &mut events)?;
+                let LineKind::Answer(id) = kind else { return Ok(()) };
+                self.answer(sink, line, at, uuid, id, object, &mut events)?;
             }
-            Some("user") => self.user(desk, family, line, at, uuid, object, &mut events)?,
+            Some("user") => self.user(sink, related, line, at, uuid, object, &mut events)?,
             Some("attachment") => {
                 let Some(attachment) = object.object("attachment") else { return Ok(()) };
                 let kind = attachment.text("type").unwrap_or_default();
                 if kind == "queued_command" {
                     attachment.skip(&["commandMode", "source_uuid", "origin", "timestamp", "isMeta"]);
                     let content = blocks::queued(&attachment);
-                    self.settle(desk)?;
+                    self.settle(sink)?;
                     self.input(uuid, content, &mut events);
                 } else {
                     // What the model was told of it is rendered elsewhere and not recorded.
@@ -217,10 +229,10 @@ impl Branch {
                 object.note("not understood");
             }
         }
-        self.append(desk, line, at, events).map(|_| ())
+        self.append(sink, line, at, events).map(|_| ())
     }
 
-    fn input(&mut self, uuid: &str, content: Content, events: &mut Vec<Event>) {
+    fn input(&mut self, uuid: &str, content: UserContent, events: &mut Vec<Event>) {
         let input = InputId(self.unique.next(uuid));
         let text = content.text().into();
         let attachments = content.attachments;
@@ -234,7 +246,7 @@ impl Branch {
         self.messages.push((self.next().plus(events.len() as u64), uuid.to_owned()));
     }
 
-    fn system(&mut self, at: Time, object: &Object<'_>, events: &mut Vec<Event>) {
+    fn system(&mut self, at: Time, object: &JsonObject<'_>, events: &mut Vec<Event>) {
         let subtype = object.text("subtype").unwrap_or_default();
         match subtype.as_str() {
             "compact_boundary" => {
@@ -264,7 +276,7 @@ impl Branch {
                 let error = object.object("error");
                 let status = error.as_ref().and_then(|error| error.number("status"));
                 let message = error.as_ref().and_then(|error| error.text("message")).unwrap_or_default();
-                error.iter().for_each(Object::skip_all);
+                error.iter().for_each(JsonObject::skip_all);
                 object.skip_all();
                 let failure = Failure {
                     kind: "api-error".into(),
@@ -285,24 +297,24 @@ impl Branch {
     #[expect(clippy::too_many_arguments, reason = "what one line says")]
     fn user(
         &mut self,
-        desk: &mut Desk<'_>,
-        family: &mut Family,
+        sink: &mut ImportSink<'_>,
+        related: &mut RelatedTranscripts,
         line: u64,
         at: Time,
         uuid: &str,
-        object: &Object<'_>,
+        object: &JsonObject<'_>,
         events: &mut Vec<Event>,
-    ) -> Result<(), Stopped> {
+    ) -> Result<(), ReceiverGone> {
         let Some(message) = object.object("message") else { return Ok(()) };
         message.skip(&["role"]);
         let (meta, summary) = (object.flag("isMeta"), object.flag("isCompactSummary"));
-        let mut content = Content::default();
+        let mut content = UserContent::default();
         match message.text("content") {
             Some(text) => content.texts.push(text),
             None => {
                 for block in message.objects("content") {
                     if block.text("type").as_deref() == Some("tool_result") {
-                        self.result(family, line, at, &block, object, events);
+                        self.result(related, line, at, &block, object, events);
                     } else {
                         content.block(&block);
                     }
@@ -334,7 +346,7 @@ impl Branch {
             return Ok(());
         }
         if events.is_empty() {
-            self.settle(desk)?;
+            self.settle(sink)?;
         } else {
             // Results of the answer stand on the same line, before its end.
             events.extend(self.over().map(|(_, _, ended)| ended));

@@ -1,27 +1,27 @@
 //! Results of a transcript: `tool_result` blocks and the structure beside them; todo lists and subagents within. See the
 //! table in `mapping.rs`.
 
-use super::blocks::{self, Content};
-use super::family::Family;
-use super::mapping::Branch;
+use super::blocks::{self, UserContent};
+use super::mapping::TranscriptBranch;
+use super::related::RelatedTranscripts;
 use crate::claude::AGENT;
-use crate::foreign::Object;
+use crate::foreign::JsonObject;
 use annals_core::event::*;
 use annals_core::{AgentName, Event, SessionId, Text, Time};
 
-impl Branch {
+impl TranscriptBranch {
     pub(super) fn result(
         &mut self,
-        family: &mut Family,
+        related: &mut RelatedTranscripts,
         line: u64,
         at: Time,
-        block: &Object<'_>,
-        object: &Object<'_>,
+        block: &JsonObject<'_>,
+        object: &JsonObject<'_>,
         events: &mut Vec<Event>,
     ) {
         let foreign = block.text("tool_use_id").unwrap_or_default();
         let failed = block.flag("is_error");
-        let content = Content::read(block, "content");
+        let content = UserContent::read(block, "content");
         let structured =
             object.json("toolUseResult").filter(|json| json.0.inline().is_none_or(|it| !blocks::repeats(it)));
         let Some((call, _)) = self.calls.remove(&foreign) else {
@@ -38,8 +38,8 @@ impl Branch {
             Some((agent, result.text("agentType"), result.text("status").unwrap_or_default()))
         });
         let todo = told.as_ref().and_then(blocks::todos);
-        told.iter().for_each(Object::skip_all);
-        let child = child.and_then(|(agent, kind, status)| match family.child(&self.foreign, &agent) {
+        told.iter().for_each(JsonObject::skip_all);
+        let child = child.and_then(|(agent, kind, status)| match related.child(&self.foreign, &agent) {
             Some((created, seen)) => Some((agent, kind.or(seen).unwrap_or_default(), status, created)),
             None => {
                 object.note("the transcript of a subagent is missing");

@@ -3,27 +3,27 @@
 //! branch that was left lives on as a fork, cut just before the revert. So the Session's history is always the branch
 //! of the newest leaf, and a line that continues an older branch continues its fork.
 
-use super::family::Family;
-use super::mapping::{Branch, kind_of};
-use super::{AGENT, FORM, Header};
-use crate::foreign::Object;
+use super::mapping::{TranscriptBranch, kind_of};
+use super::related::RelatedTranscripts;
+use super::{AGENT, FORM, TranscriptHeader};
+use crate::foreign::JsonObject;
 use crate::identity::IMPORTER;
-use crate::reading::{Cut, Desk, Item, Script, Stopped};
+use crate::sink::{BatchWriter, ForkPoint, ImportSink, ReceiverGone, SourceItem};
 use annals_core::event::*;
 use annals_core::{AgentName, Digest, Event, ModelName, Seq, SessionId, Time};
 use std::collections::HashMap;
 
 /// A line's uuid, shortened.
-type Node = [u8; 16];
+type LineId = [u8; 16];
 
-fn node(uuid: &str) -> Node {
-    let mut node = Node::default();
+fn node(uuid: &str) -> LineId {
+    let mut node = LineId::default();
     node.iter_mut().zip(Digest::of(uuid.as_bytes()).0).for_each(|(to, from)| *to = from);
     node
 }
 
 /// What a rewind cut off from a branch, and where it lives on.
-struct Left {
+struct AbandonedBranch {
     first_removed: Seq,
     cut: Seq,
     fork: usize,
@@ -31,13 +31,13 @@ struct Left {
 
 /// Fields that stand on every line and that no event holds. They are counted as lost where their value changes.
 #[derive(Default)]
-struct Settings([Option<Digest>; SETTINGS.len()]);
+struct LineSettings([Option<Digest>; SETTINGS.len()]);
 
 const SETTINGS: [&str; 3] = ["gitBranch", "permissionMode", "thinkingMetadata"];
 
-impl Settings {
+impl LineSettings {
     /// Notes the fields of a line whose value is not the one of an earlier line.
-    fn count_changes(&mut self, object: &Object<'_>) {
+    fn count_changes(&mut self, object: &JsonObject<'_>) {
         for (name, last) in SETTINGS.into_iter().zip(&mut self.0) {
             let value = object.raw(name).map(|raw| Digest::of(raw.get().as_bytes()));
             if value.is_some() && value != *last {
@@ -49,34 +49,39 @@ impl Settings {
 }
 
 /// All branches of a transcript.
-pub struct Tree {
-    header: Header,
-    settings: Settings,
-    branches: Vec<Branch>,
-    left: Vec<Vec<Left>>,
+pub struct TranscriptTree {
+    header: TranscriptHeader,
+    settings: LineSettings,
+    branches: Vec<TranscriptBranch>,
+    left: Vec<Vec<AbandonedBranch>>,
     /// Where each line stands: its branch, and the Seq after its events.
-    nodes: HashMap<Node, (usize, Seq)>,
+    nodes: HashMap<LineId, (usize, Seq)>,
     last: usize,
 }
 
-impl Tree {
+impl TranscriptTree {
     /// The Session begins.
     pub fn begin(
-        desk: &mut Desk<'_>,
+        sink: &mut ImportSink<'_>,
         session: SessionId,
-        header: &Header,
+        header: &TranscriptHeader,
         model: &str,
         parent: Option<SessionId>,
         origin: Origin,
-    ) -> Result<Self, Stopped> {
+    ) -> Result<Self, ReceiverGone> {
         let agent = match (&header.kind, header.sidechain) {
             (Some(kind), true) => kind.clone(),
             (None, true) => "subagent".into(),
             (_, false) => AGENT.into(),
         };
         let model = format!("anthropic/{model}");
-        let mut branch =
-            Branch::new(Script::new(session), header.session.clone(), agent.clone(), model.clone(), desk.editions);
+        let mut branch = TranscriptBranch::new(
+            BatchWriter::new(session),
+            header.session.clone(),
+            agent.clone(),
+            model.clone(),
+            sink.editions,
+        );
         let created = SessionCreated {
             location: Location { directory: header.cwd.clone(), workspace: None },
             agent: AgentName(agent),
@@ -86,10 +91,10 @@ impl Tree {
             parent: parent.map(|session| Parent { session, call: None }),
             origin: Some(origin),
         };
-        branch.append(desk, 1, Time(header.created), vec![created.into()])?;
+        branch.append(sink, 1, Time(header.created), vec![created.into()])?;
         Ok(Self {
             header: header.clone(),
-            settings: Settings::default(),
+            settings: LineSettings::default(),
             branches: vec![branch],
             left: vec![Vec::new()],
             nodes: HashMap::new(),
@@ -99,18 +104,18 @@ impl Tree {
 
     /// The Session that the last line belonged to.
     pub fn last_session(&self) -> SessionId {
-        self.branches.get(self.last).map_or(SessionId([0; 16]), Branch::session)
+        self.branches.get(self.last).map_or(SessionId([0; 16]), TranscriptBranch::session)
     }
 
     /// One line.
     pub fn line(
         &mut self,
-        desk: &mut Desk<'_>,
-        family: &mut Family,
+        sink: &mut ImportSink<'_>,
+        related: &mut RelatedTranscripts,
         line: u64,
         at: Time,
-        object: &Object<'_>,
-    ) -> Result<(), Stopped> {
+        object: &JsonObject<'_>,
+    ) -> Result<(), ReceiverGone> {
         object.skip(&[
             "timestamp",
             "sessionId",
@@ -137,12 +142,12 @@ impl Tree {
         let Some(uuid) = object.text("uuid") else {
             self.last = 0;
             let Some(main) = self.branches.first_mut() else { return Ok(()) };
-            return main.untied(desk, line, at, object);
+            return main.untied(sink, line, at, object);
         };
         let id = node(&uuid);
         if self.nodes.contains_key(&id) {
             object.skip_all();
-            return desk.damaged(Some(self.last_session()), line, "a uuid that was there before");
+            return sink.damaged(Some(self.last_session()), line, "a uuid that was there before");
         }
         let kind = kind_of(object);
         let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
@@ -151,12 +156,12 @@ impl Tree {
             Some(parent) => match self.nodes.get(&node(parent)) {
                 Some(place) => Some(self.living(*place)),
                 None => {
-                    desk.damaged(Some(self.last_session()), line, "a parent that is missing")?;
+                    sink.damaged(Some(self.last_session()), line, "a parent that is missing")?;
                     None
                 }
             },
             None if object.flag("isSidechain") && !self.header.sidechain => {
-                Some((self.sidechain(desk, line, at, &uuid)?, Seq::ZERO))
+                Some((self.sidechain(sink, line, at, &uuid)?, Seq::ZERO))
             }
             // A second root is a rewind to the very start.
             None => Some((0, Seq::ZERO)),
@@ -165,11 +170,11 @@ impl Tree {
         let Some((index, position)) = place else { return Ok(()) };
         let mut reverted = None;
         if self.branches.get(index).is_some_and(|branch| branch.rewinds(&kind, position)) {
-            reverted = self.rewind(desk, line, at, index, position)?;
+            reverted = self.rewind(sink, line, at, index, position)?;
         }
         self.last = index;
         let Some(branch) = self.branches.get_mut(index) else { return Ok(()) };
-        branch.tied(desk, family, line, at, &uuid, kind, object, reverted)?;
+        branch.tied(sink, related, line, at, &uuid, kind, object, reverted)?;
         self.nodes.insert(id, (index, branch.next()));
         Ok(())
     }
@@ -192,18 +197,18 @@ impl Tree {
     /// Leaves what follows `position` on a branch to a fork; gives the revert that the branch goes on with.
     fn rewind(
         &mut self,
-        desk: &mut Desk<'_>,
+        sink: &mut ImportSink<'_>,
         line: u64,
         at: Time,
         index: usize,
         position: Seq,
-    ) -> Result<Option<Event>, Stopped> {
+    ) -> Result<Option<Event>, ReceiverGone> {
         let fork = self.branches.len();
         let Some(branch) = self.branches.get_mut(index) else { return Ok(None) };
-        branch.settle(desk)?;
+        branch.settle(sink)?;
         let Some((first_removed, uuid)) = branch.first_after(position) else { return Ok(None) };
         let foreign = format!("{}#{uuid}", self.header.session);
-        let session = desk.editions.session(AGENT, &foreign, self.header.created);
+        let session = sink.editions.session(AGENT, &foreign, self.header.created);
         let origin = Origin {
             agent: AGENT.into(),
             version: self.header.version.clone(),
@@ -212,8 +217,8 @@ impl Tree {
             importer: IMPORTER,
         };
         let cut = branch.next();
-        let from = Cut { parent: branch.session(), cut };
-        let mut forked = branch.fork(Script::forked(session, from));
+        let from = ForkPoint { parent: branch.session(), cut };
+        let mut forked = branch.fork(BatchWriter::forked(session, from));
         let event = SessionForked {
             parent: from.parent,
             cut,
@@ -222,21 +227,21 @@ impl Tree {
             title: None,
             origin: Some(origin.clone()),
         };
-        (desk.send)(Item::Began { session, title: None, origin })?;
-        forked.append(desk, line, at, vec![event.into()])?;
+        (sink.send)(SourceItem::Started { session, title: None, origin })?;
+        forked.append(sink, line, at, vec![event.into()])?;
         branch.forget_from(first_removed);
         self.branches.push(forked);
         self.left.push(Vec::new());
         if let Some(left) = self.left.get_mut(index) {
-            left.push(Left { first_removed, cut, fork });
+            left.push(AbandonedBranch { first_removed, cut, fork });
         }
         Ok(Some(RevertCommitted { first_removed }.into()))
     }
 
     /// A subagent whose lines stand in its parent's transcript, as older versions wrote them.
-    fn sidechain(&mut self, desk: &mut Desk<'_>, line: u64, at: Time, uuid: &str) -> Result<usize, Stopped> {
+    fn sidechain(&mut self, sink: &mut ImportSink<'_>, line: u64, at: Time, uuid: &str) -> Result<usize, ReceiverGone> {
         let foreign = format!("{}/{uuid}", self.header.session);
-        let session = desk.editions.session(AGENT, &foreign, at.millis());
+        let session = sink.editions.session(AGENT, &foreign, at.millis());
         let origin = Origin {
             agent: AGENT.into(),
             version: self.header.version.clone(),
@@ -244,15 +249,15 @@ impl Tree {
             form: FORM.into(),
             importer: IMPORTER,
         };
-        (desk.send)(Item::Began { session, title: None, origin: origin.clone() })?;
+        (sink.send)(SourceItem::Started { session, title: None, origin: origin.clone() })?;
         let model = format!("anthropic/{}", self.header.model.clone().unwrap_or_default());
         let parent = self.branches.first().map(|main| Parent { session: main.session(), call: None });
-        let mut branch = Branch::new(
-            Script::new(session),
+        let mut branch = TranscriptBranch::new(
+            BatchWriter::new(session),
             self.header.session.clone(),
             "subagent".into(),
             model.clone(),
-            desk.editions,
+            sink.editions,
         );
         let created = SessionCreated {
             location: Location { directory: self.header.cwd.clone(), workspace: None },
@@ -263,14 +268,14 @@ impl Tree {
             parent,
             origin: Some(origin),
         };
-        branch.append(desk, line, at, vec![created.into()])?;
+        branch.append(sink, line, at, vec![created.into()])?;
         self.branches.push(branch);
         self.left.push(Vec::new());
         Ok(self.branches.len() - 1)
     }
 
     /// Nothing follows: answers that are whole are over.
-    pub fn end(&mut self, desk: &mut Desk<'_>) -> Result<(), Stopped> {
-        self.branches.iter_mut().try_for_each(|branch| branch.end(desk))
+    pub fn end(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
+        self.branches.iter_mut().try_for_each(|branch| branch.end(sink))
     }
 }

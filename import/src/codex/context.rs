@@ -1,15 +1,15 @@
 //! What Codex tells the model as context: the baseline of an epoch, messages after it, and compaction, which begins a new
 //! one. See the table in `mapping.rs`.
 
-use super::super::foreign::Object;
+use super::super::foreign::JsonObject;
 use super::AGENT;
-use super::mapping::State;
-use super::message::{Kind, items};
+use super::mapping::RolloutMapper;
+use super::message::{PieceKind, items};
 use annals_core::event::*;
 use annals_core::{AgentName, Entry, Json, Key, ModelName, Time};
 use std::collections::{BTreeMap, HashMap};
 
-impl State {
+impl RolloutMapper {
     /// Context that the model is told: a piece of the baseline before the epoch begins, a message after.
     pub(super) fn context(&mut self, line: u64, at: Time, pieces: Vec<(String, String)>) {
         if self.cause.is_some() {
@@ -37,7 +37,7 @@ impl State {
         self.push(line, at, vec![EpochStarted { cause, agent, location, parts, entries, known }.into()]);
     }
 
-    pub(super) fn compacted(&mut self, line: u64, at: Time, payload: &Object<'_>) {
+    pub(super) fn compacted(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         self.close();
         self.epoch();
         let summary = payload.text("message").unwrap_or_default();
@@ -47,7 +47,7 @@ impl State {
             if item.text("type").as_deref() == Some("message") {
                 for piece in items(&item) {
                     match piece.kind {
-                        Kind::Context(name) => context.push((name, piece.text)),
+                        PieceKind::Context(name) => context.push((name, piece.text)),
                         // The summary itself closes the history that replaces the old one.
                         _ if !summary.is_empty() && piece.text.contains(&summary) => {}
                         _ => kept.push(piece.text),

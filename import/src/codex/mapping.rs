@@ -14,24 +14,22 @@
 //! | `thread_rolled_back`, `turn_aborted`, `error` | `revert.committed`, `step.failed` |
 //! | other `event_msg`, `world_state` | nothing: they repeat it for the display |
 
-use super::super::foreign::{Object, compact, quote};
-use super::super::identity::{Editions, Unique};
-use super::message::{Kind, Piece, items};
-use super::meta::Meta;
-use super::step::{Step, tokens};
+use super::super::foreign::{JsonObject, compact, quote};
+use super::super::identity::{Editions, UniqueIds};
+use super::super::sink::MappedBatch;
+use super::header::RolloutHeader;
+use super::message::{MessagePiece, PieceKind, items};
+use super::step::{RolloutStep, tokens};
 use super::{AGENT, created};
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Digest, Event, InputId, Json, ModelName, Seq, Time};
 use std::collections::HashMap;
 
-/// A Batch to append: line, time, facts.
-pub type Mapped = (u64, Time, Vec<Event>);
-
 /// One Session.
-pub struct State {
+pub struct RolloutMapper {
     /// What is ready to be appended.
-    pub out: Vec<Mapped>,
-    pub(super) meta: Meta,
+    pub out: Vec<MappedBatch>,
+    pub(super) meta: RolloutHeader,
     pub(super) model: String,
     pub(super) editions: Editions,
     pub(super) origin: Origin,
@@ -41,17 +39,17 @@ pub struct State {
     pub(super) pieces: Vec<(String, String)>,
     pub(super) gathered: (u64, Time),
     pub(super) cause: Option<EpochCause>,
-    pub(super) step: Option<Step>,
+    pub(super) step: Option<RolloutStep>,
     pub(super) calls: HashMap<String, (CallId, String)>,
     pub(super) shown: HashMap<String, Json>,
-    pub(super) unique: Unique,
+    pub(super) unique: UniqueIds,
     pub(super) inputs: Vec<Seq>,
     policies: [Option<Digest>; 2],
 }
 
-impl State {
+impl RolloutMapper {
     /// A Session with its header and first model.
-    pub fn new(meta: Meta, model: &str, editions: &Editions, origin: Origin) -> Self {
+    pub fn new(meta: RolloutHeader, model: &str, editions: &Editions, origin: Origin) -> Self {
         let model = format!("{}/{model}", meta.provider);
         let pieces = meta.instructions.clone().map(|text| ("base.instructions".into(), text)).into_iter().collect();
         Self {
@@ -68,7 +66,7 @@ impl State {
             step: None,
             calls: HashMap::new(),
             shown: HashMap::new(),
-            unique: Unique::default(),
+            unique: UniqueIds::default(),
             inputs: Vec::new(),
             policies: [None; 2],
         }
@@ -84,7 +82,7 @@ impl State {
     }
 
     /// One line; `next` is the Seq that the log has come to.
-    pub fn line(&mut self, next: Seq, line: u64, at: Time, kind: &str, payload: &Object<'_>) {
+    pub fn line(&mut self, next: Seq, line: u64, at: Time, kind: &str, payload: &JsonObject<'_>) {
         self.next = next;
         match kind {
             "session_meta" => self.meta(line, payload),
@@ -109,8 +107,8 @@ impl State {
         Location { directory: self.meta.cwd.clone(), workspace: None }
     }
 
-    fn meta(&mut self, line: u64, payload: &Object<'_>) {
-        let read = Meta::read(payload, 0);
+    fn meta(&mut self, line: u64, payload: &JsonObject<'_>) {
+        let read = RolloutHeader::read(payload, 0);
         if self.begun {
             if read.id != self.meta.id {
                 payload.skip_all();
@@ -137,7 +135,7 @@ impl State {
         self.push(line, at, vec![created.into()]);
     }
 
-    fn turn(&mut self, line: u64, at: Time, payload: &Object<'_>) {
+    fn turn(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         if payload.text("cwd").is_some_and(|cwd| cwd != self.meta.cwd) {
             payload.note("another working directory");
         }
@@ -158,7 +156,7 @@ impl State {
         }
     }
 
-    fn item(&mut self, line: u64, at: Time, payload: &Object<'_>) {
+    fn item(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         payload.skip(&["id", "status", "internal_chat_message_metadata_passthrough", "phase", "namespace"]);
         let kind = payload.text("type").unwrap_or_default();
         match kind.as_str() {
@@ -224,23 +222,23 @@ impl State {
         }
     }
 
-    fn pieces(&mut self, line: u64, at: Time, payload: &Object<'_>) {
+    fn pieces(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         let mut context: Vec<(String, String)> = Vec::new();
         let mut input = (Vec::new(), Vec::new());
-        for Piece { kind, text, attachment } in items(payload) {
+        for MessagePiece { kind, text, attachment } in items(payload) {
             match kind {
-                Kind::Context(name) => context.push((name, text)),
-                Kind::Synthetic => {
+                PieceKind::Context(name) => context.push((name, text)),
+                PieceKind::Synthetic => {
                     self.close();
                     self.push(line, at, vec![SyntheticAdded { text: text.into() }.into()]);
                 }
-                Kind::Input => {
+                PieceKind::Input => {
                     if !text.is_empty() || attachment.is_none() {
                         input.0.push(text);
                     }
                     input.1.extend(attachment);
                 }
-                Kind::Answer => {
+                PieceKind::Answer => {
                     let index = self.content(line, at);
                     self.push(line, at, vec![TextEnded { index, text: text.into(), metadata: None }.into()]);
                 }
@@ -263,13 +261,13 @@ impl State {
         self.inputs.push(first.plus(1));
     }
 
-    fn message(&mut self, line: u64, at: Time, payload: &Object<'_>) {
+    fn message(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         let kind = payload.text("type").unwrap_or_default();
         match kind.as_str() {
             "token_count" => {
                 let info = payload.object("info");
                 let usage = info.as_ref().and_then(|info| info.object("last_token_usage")).map(|usage| tokens(&usage));
-                info.iter().for_each(Object::skip_all);
+                info.iter().for_each(JsonObject::skip_all);
                 if usage.is_some() {
                     self.spent(line, at, usage);
                 }
@@ -282,7 +280,7 @@ impl State {
                 if let (Some(id), Some(json)) = (known, payload.json("item")) {
                     self.shown.insert(id, json);
                 }
-                item.iter().for_each(Object::skip_all);
+                item.iter().for_each(JsonObject::skip_all);
             }
             "turn_aborted" => {
                 let reason = payload.text("reason").unwrap_or_else(|| "interrupted".into());

@@ -1,11 +1,11 @@
 //! Messages of a rollout: who speaks in each piece of content.
 
-use super::super::foreign::Object;
+use super::super::foreign::JsonObject;
 use annals_core::event::Attachment;
 
 /// What a piece of content is.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum PieceKind {
     /// The user's words.
     Input,
     /// Context that Codex tells the model, under a name such as `agents_md.instructions`.
@@ -18,9 +18,9 @@ pub enum Kind {
 
 /// A piece of content.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Piece {
+pub struct MessagePiece {
     /// What it is.
-    pub kind: Kind,
+    pub kind: PieceKind,
     /// Its text.
     pub text: String,
     /// Its image.
@@ -42,11 +42,11 @@ const STARTS: [(&str, &str); 7] = [
 const SYNTHETIC: [&str; 4] = ["<turn_aborted>", "<user_shell_command>", "<subagent_notification>", "<skill>"];
 
 /// The pieces of a message.
-pub fn items(payload: &Object<'_>) -> Vec<Piece> {
+pub fn items(payload: &JsonObject<'_>) -> Vec<MessagePiece> {
     let role = payload.text("role").unwrap_or_default();
     let passed = payload.object("internal_chat_message_metadata_passthrough");
     let kinds = passed.as_ref().map(|passed| passed.texts("content_item_kinds")).unwrap_or_default();
-    passed.iter().for_each(Object::skip_all);
+    passed.iter().for_each(JsonObject::skip_all);
     let mut found = Vec::new();
     for (at, item) in payload.objects("content").into_iter().enumerate() {
         item.skip(&["annotations", "logprobs", "detail"]);
@@ -63,21 +63,21 @@ pub fn items(payload: &Object<'_>) -> Vec<Piece> {
             continue;
         }
         let kind = kind(&role, kinds.get(at).map(String::as_str), &text);
-        found.push(Piece { kind, text, attachment });
+        found.push(MessagePiece { kind, text, attachment });
     }
     found
 }
 
-fn kind(role: &str, named: Option<&str>, text: &str) -> Kind {
+fn kind(role: &str, named: Option<&str>, text: &str) -> PieceKind {
     let begins = |start: &&str| text.trim_start().starts_with(start);
     let told = STARTS.iter().find(|(start, _)| begins(start)).map(|(_, name)| (*name).to_owned());
     match (role, named) {
-        ("assistant", _) => Kind::Answer,
-        (_, Some(named)) if named.starts_with("user.") => Kind::Input,
-        _ if SYNTHETIC.iter().any(begins) => Kind::Synthetic,
-        (_, Some(named)) if named != "unknown" => Kind::Context(named.to_owned()),
-        ("user", _) => told.map_or(Kind::Input, Kind::Context),
-        _ => Kind::Context(told.unwrap_or_else(|| format!("{role}.instructions"))),
+        ("assistant", _) => PieceKind::Answer,
+        (_, Some(named)) if named.starts_with("user.") => PieceKind::Input,
+        _ if SYNTHETIC.iter().any(begins) => PieceKind::Synthetic,
+        (_, Some(named)) if named != "unknown" => PieceKind::Context(named.to_owned()),
+        ("user", _) => told.map_or(PieceKind::Input, PieceKind::Context),
+        _ => PieceKind::Context(told.unwrap_or_else(|| format!("{role}.instructions"))),
     }
 }
 

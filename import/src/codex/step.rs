@@ -1,13 +1,13 @@
 //! Answers of a rollout: where one begins and ends, its calls and their results. See the table in `mapping.rs`.
 
-use super::super::foreign::{Notes, Object, string};
-use super::mapping::State;
+use super::super::foreign::{JsonObject, Notes, string};
+use super::mapping::RolloutMapper;
 use super::{AGENT, created};
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, ModelName, Text, Time};
 
 /// An answer that is being read.
-pub(super) struct Step {
+pub(super) struct RolloutStep {
     pub(super) next: u32,
     pub(super) calls: bool,
     pub(super) open: u32,
@@ -18,7 +18,7 @@ pub(super) struct Step {
     pub(super) at: Time,
 }
 
-impl State {
+impl RolloutMapper {
     /// The place of the next content of an answer; a new answer begins if what came before was sealed.
     pub(super) fn content(&mut self, line: u64, at: Time) -> u32 {
         if self.step.as_ref().is_some_and(|step| step.sealed) {
@@ -29,7 +29,7 @@ impl State {
             let started =
                 StepStarted { agent: AgentName(AGENT.into()), model: ModelName(self.model.clone()), files: None };
             self.push(line, at, vec![started.into()]);
-            self.step = Some(Step { next: 0, calls: false, open: 0, usage: None, sealed: false, line, at });
+            self.step = Some(RolloutStep { next: 0, calls: false, open: 0, usage: None, sealed: false, line, at });
         }
         let Some(step) = &mut self.step else { return 0 };
         (step.line, step.at) = (line, at);
@@ -56,7 +56,7 @@ impl State {
         self.push(step.line, step.at, vec![ended.into()]);
     }
 
-    pub(super) fn output(&mut self, line: u64, at: Time, payload: &Object<'_>) {
+    pub(super) fn output(&mut self, line: u64, at: Time, payload: &JsonObject<'_>) {
         let foreign = payload.text("call_id").unwrap_or_default();
         let mut settled = ToolSettled::bare(CallId::default(), ToolOutcome::Completed);
         if let Some(text) = payload.text("output") {
@@ -119,12 +119,12 @@ impl State {
 /// The thread that `spawn_agent` says it began.
 pub(super) fn spawned(output: &str) -> Option<String> {
     let notes = Notes::default();
-    let object = Object::parse(output, "", &notes).ok()?;
+    let object = JsonObject::parse(output, "", &notes).ok()?;
     object.raw("agent_id").or_else(|| object.raw("new_thread_id")).and_then(|raw| string(raw.get()))
 }
 
 /// Tokens: theirs count cached input within input, and reasoning within output.
-pub(super) fn tokens(usage: &Object<'_>) -> Usage {
+pub(super) fn tokens(usage: &JsonObject<'_>) -> Usage {
     let count = |name| usage.number(name).unwrap_or(0);
     let (cached, written, reasoning) =
         (count("cached_input_tokens"), count("cache_write_input_tokens"), count("reasoning_output_tokens"));

@@ -17,7 +17,7 @@ fn half_a_surrogate_pair_reads_as_a_replacement_character() {
 #[test]
 fn fields_that_nobody_reads_are_noted() {
     let notes = Notes::default();
-    let object = Object::parse("{\"a\":1,\"b\":{\"c\":\"x\",\"d\":2},\"e\":null,\"f\":[]}", "it", &notes).unwrap();
+    let object = JsonObject::parse("{\"a\":1,\"b\":{\"c\":\"x\",\"d\":2},\"e\":null,\"f\":[]}", "it", &notes).unwrap();
     assert_eq!(object.number("a"), Some(1));
     assert_eq!(object.object("b").unwrap().text("c"), Some("x".into()));
     drop(object);

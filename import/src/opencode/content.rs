@@ -1,14 +1,14 @@
 //! Pieces of answers that both generations of OpenCode share: content places, calls, results, usage, files.
 
-use super::super::foreign::Object;
-use super::super::identity::Unique;
+use super::super::foreign::JsonObject;
+use super::super::identity::UniqueIds;
 use annals_core::event::{Attachment, FileChange, Finish, Todo, TodoUpdated, Usage};
 use annals_core::{CallId, Json, Text};
 use std::collections::HashMap;
 
 /// The running step: which message it is, and the places in its content.
 #[derive(Debug, Default)]
-pub struct Step {
+pub struct StepSlots {
     message: Option<String>,
     slots: HashMap<String, u32>,
     next: u32,
@@ -16,13 +16,13 @@ pub struct Step {
     pub metadata: HashMap<String, Json>,
 }
 
-impl Step {
+impl StepSlots {
     /// A step that begins.
     pub fn of(message: String) -> Self {
         Self { message: Some(message), ..Self::default() }
     }
 
-    fn is_of(&self, data: &Object<'_>) -> bool {
+    fn is_of(&self, data: &JsonObject<'_>) -> bool {
         let here = data.text("assistantMessageID") == self.message;
         if !here {
             data.note("content of a step that is not running");
@@ -31,7 +31,7 @@ impl Step {
     }
 
     /// The next place, for a fragment or call that begins.
-    pub fn open(&mut self, data: &Object<'_>, slot: &str) -> Option<u32> {
+    pub fn open(&mut self, data: &JsonObject<'_>, slot: &str) -> Option<u32> {
         self.is_of(data).then(|| self.take(slot))
     }
 
@@ -44,14 +44,14 @@ impl Step {
     }
 
     /// The place of a fragment; the next one if its beginning is missing.
-    pub fn slot(&mut self, data: &Object<'_>, slot: &str) -> Option<u32> {
+    pub fn slot(&mut self, data: &JsonObject<'_>, slot: &str) -> Option<u32> {
         self.is_of(data).then(|| self.slots.get(slot).copied().unwrap_or_else(|| self.take(slot)))
     }
 }
 
 /// A call that is not settled.
 #[derive(Clone, Debug)]
-pub struct Call {
+pub struct OpenCall {
     /// Unique within our Session.
     pub id: CallId,
     /// Its place in its step.
@@ -70,37 +70,37 @@ pub struct Call {
 
 /// Open calls. A foreign call id is unique only within its assistant message.
 #[derive(Debug, Default)]
-pub struct Calls {
-    open: HashMap<(String, String), Call>,
-    unique: Unique,
+pub struct OpenCalls {
+    open: HashMap<(String, String), OpenCall>,
+    unique: UniqueIds,
 }
 
-impl Calls {
+impl OpenCalls {
     /// A call begins.
     pub fn started(&mut self, message: String, foreign: String, name: String, index: u32) {
         let id = CallId(self.unique.next(&foreign));
-        let call = Call { id, index, name, raw: None, called: false, output: None, structured: None };
+        let call = OpenCall { id, index, name, raw: None, called: false, output: None, structured: None };
         self.open.insert((message, foreign), call);
     }
 
-    fn key(data: &Object<'_>) -> Option<(String, String)> {
+    fn key(data: &JsonObject<'_>) -> Option<(String, String)> {
         Some((data.text("assistantMessageID")?, data.text("callID")?))
     }
 
     /// The open call that a record speaks of.
-    pub fn of(&mut self, data: &Object<'_>) -> Option<&mut Call> {
+    pub fn of(&mut self, data: &JsonObject<'_>) -> Option<&mut OpenCall> {
         self.open.get_mut(&Self::key(data)?)
     }
 
     /// The open call that a record settles; it is open no more.
-    pub fn settled(&mut self, data: &Object<'_>) -> Option<Call> {
+    pub fn settled(&mut self, data: &JsonObject<'_>) -> Option<OpenCall> {
         self.open.remove(&Self::key(data)?)
     }
 }
 
 /// What a tool gave.
 #[derive(Debug, Default)]
-pub struct Output {
+pub struct ToolRecordOutput {
     /// Its texts, joined without anything between them; `None` without any.
     pub text: Option<Text>,
     /// Its structured value, unless empty.
@@ -110,8 +110,8 @@ pub struct Output {
 }
 
 /// Reads `content` and `structured` of a V2 tool record.
-pub fn output(data: &Object<'_>) -> Output {
-    let mut shown = Output::default();
+pub fn output(data: &JsonObject<'_>) -> ToolRecordOutput {
+    let mut shown = ToolRecordOutput::default();
     let mut text: Option<String> = None;
     for item in data.objects("content") {
         match item.text("type").as_deref() {
@@ -124,7 +124,7 @@ pub fn output(data: &Object<'_>) -> Output {
     shown
 }
 
-fn attachment(item: &Object<'_>) -> Option<Attachment> {
+fn attachment(item: &JsonObject<'_>) -> Option<Attachment> {
     let uri = item.text("uri").or_else(|| item.text("url")).or_else(|| item.text("data"))?;
     item.skip(&["type", "id"]);
     Some(Attachment {
@@ -135,7 +135,7 @@ fn attachment(item: &Object<'_>) -> Option<Attachment> {
 }
 
 /// The files of a prompt.
-pub fn attachments(prompt: &Object<'_>) -> Vec<Attachment> {
+pub fn attachments(prompt: &JsonObject<'_>) -> Vec<Attachment> {
     let mut found = Vec::new();
     for file in prompt.objects("files") {
         match attachment(&file) {
@@ -147,12 +147,12 @@ pub fn attachments(prompt: &Object<'_>) -> Vec<Attachment> {
 }
 
 /// One attachment of a V1 file part.
-pub fn file_part(part: &Object<'_>) -> Option<Attachment> {
+pub fn file_part(part: &JsonObject<'_>) -> Option<Attachment> {
     attachment(part)
 }
 
 /// How an answer ended. A word that is none of ours is noted.
-pub fn finish(word: &str, data: &Object<'_>) -> Finish {
+pub fn finish(word: &str, data: &JsonObject<'_>) -> Finish {
     match word {
         "stop" => Finish::Stop,
         "tool-calls" => Finish::ToolCalls,
@@ -167,7 +167,7 @@ pub fn finish(word: &str, data: &Object<'_>) -> Finish {
 }
 
 /// Tokens.
-pub fn usage(tokens: &Object<'_>) -> Usage {
+pub fn usage(tokens: &JsonObject<'_>) -> Usage {
     let cache = tokens.object("cache");
     let cached = |name| cache.as_ref().and_then(|cache| cache.number(name)).unwrap_or(0);
     tokens.skip(&["total"]);
@@ -185,7 +185,7 @@ pub fn usage(tokens: &Object<'_>) -> Usage {
 const NAMES_MAX: usize = 24 * 1024;
 
 /// The first items of a list, as many as one event may hold; what is left out is noted.
-pub fn bounded<T>(list: Vec<T>, name: impl Fn(&T) -> usize, data: &Object<'_>, what: &str) -> Vec<T> {
+pub fn bounded<T>(list: Vec<T>, name: impl Fn(&T) -> usize, data: &JsonObject<'_>, what: &str) -> Vec<T> {
     let mut sum = 0;
     let fits = list.iter().take_while(|item| {
         sum += name(item) + 32;
@@ -199,13 +199,13 @@ pub fn bounded<T>(list: Vec<T>, name: impl Fn(&T) -> usize, data: &Object<'_>, w
 }
 
 /// Names of files, as many as one event may hold.
-pub fn names(data: &Object<'_>, field: &str) -> Vec<String> {
+pub fn names(data: &JsonObject<'_>, field: &str) -> Vec<String> {
     bounded(data.texts(field), String::len, data, field)
 }
 
 /// The files that a revert changes.
-pub fn files(revert: &Object<'_>) -> Vec<FileChange> {
-    let change = |file: Object<'_>| {
+pub fn files(revert: &JsonObject<'_>) -> Vec<FileChange> {
+    let change = |file: JsonObject<'_>| {
         file.skip(&["patch", "before", "after"]); // The diff of the whole revert holds them.
         Some(FileChange {
             path: file.text("file").or_else(|| file.text("path"))?,
@@ -219,7 +219,7 @@ pub fn files(revert: &Object<'_>) -> Vec<FileChange> {
 }
 
 /// The todo list that a `todowrite` call accepted: `structured.todos`, if every line of it is sound.
-pub fn todos(data: &Object<'_>) -> Option<TodoUpdated> {
+pub fn todos(data: &JsonObject<'_>) -> Option<TodoUpdated> {
     let structured = data.object("structured");
     let list = structured.as_ref()?;
     let items = todo_items(list);
@@ -228,11 +228,11 @@ pub fn todos(data: &Object<'_>) -> Option<TodoUpdated> {
 }
 
 /// The field `todos` of an object as a todo list, if every line of it is sound.
-pub fn todo_items(object: &Object<'_>) -> Option<TodoUpdated> {
+pub fn todo_items(object: &JsonObject<'_>) -> Option<TodoUpdated> {
     if !object.has("todos") {
         return None;
     }
-    let item = |todo: Object<'_>| {
+    let item = |todo: JsonObject<'_>| {
         let read =
             Todo { content: todo.text("content")?, status: todo.text("status")?, priority: todo.text("priority") };
         todo.skip_all();

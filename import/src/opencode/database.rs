@@ -1,12 +1,12 @@
 //! OpenCode's own database, read-only, also while OpenCode runs: its Sessions of both generations.
 
 use super::super::foreign::Notes;
-use super::super::reading::{Desk, Item, ReadSourceError};
+use super::super::sink::{ImportSink, ReadSourceError, SourceItem};
 use super::epochs::EpochRow;
-use super::info::Info;
-use super::projection::Beside;
-use super::rows::{Reading, Row as EventRow, Survey};
-use super::v1_export::Final;
+use super::info::SessionInfo;
+use super::projection::ProjectionRows;
+use super::rows::{EventRow, RowMapper, Survey};
+use super::v1_export::FinalStateReader;
 use super::{v1_rows, v2, v2_rows};
 use annals_core::Time;
 use rusqlite::types::ValueRef;
@@ -20,9 +20,9 @@ const FORM_ROWS: &str = "v1-rows";
 
 /// A Session as the table `session` lists it.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Row {
+pub struct SessionRow {
     /// What it is.
-    pub info: Info,
+    pub info: SessionInfo,
     /// When it changed last (ms).
     pub updated: u64,
     /// How many event rows it has, if it has any.
@@ -33,12 +33,12 @@ pub struct Row {
 /// Opens a database without writing to it or beside it. While OpenCode runs there is a write-ahead log, which is read
 /// with it; otherwise the file is taken as it stands, so that SQLite leaves no files of its own behind.
 fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
-    let beside = |suffix: &str| {
+    let projection = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
         name.push(suffix);
         PathBuf::from(name)
     };
-    let live = beside("-wal").metadata().is_ok_and(|meta| meta.len() > 0);
+    let live = projection("-wal").metadata().is_ok_and(|meta| meta.len() > 0);
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX | OpenFlags::SQLITE_OPEN_URI;
     let mut refused = false;
     if live {
@@ -68,13 +68,13 @@ fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
 ///
 /// # Errors
 /// When it cannot be read, or is none of OpenCode's.
-pub fn list(path: &Path) -> Result<Vec<Row>, ReadSourceError> {
+pub fn list(path: &Path) -> Result<Vec<SessionRow>, ReadSourceError> {
     let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
     let (connection, _) = open(path).map_err(failed)?;
     sessions(&connection).map_err(failed)
 }
 
-fn sessions(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
+fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
     let has = |column: &str| -> rusqlite::Result<bool> {
         let found = connection
             .query_row("SELECT 1 FROM pragma_table_info('session') WHERE name = ?1", [column], |_| Ok(()))
@@ -95,11 +95,11 @@ fn sessions(connection: &Connection) -> rusqlite::Result<Vec<Row>> {
         let text = |at: usize| -> rusqlite::Result<Option<String>> { Ok(text_of(row.get_ref(at)?)) };
         let model = text(7)?.and_then(|json| {
             let notes = Notes::default();
-            let object = super::super::foreign::Object::parse(&json, "model", &notes).ok()?;
+            let object = super::super::foreign::JsonObject::parse(&json, "model", &notes).ok()?;
             super::info::model(&object)
         });
-        Ok(Row {
-            info: Info {
+        Ok(SessionRow {
+            info: SessionInfo {
                 id: text(0)?.unwrap_or_default(),
                 directory: text(1)?.unwrap_or_default(),
                 workspace: text(2)?,
@@ -136,31 +136,32 @@ fn number(value: ValueRef<'_>) -> u64 {
 ///
 /// # Errors
 /// When it cannot be read, or is none of OpenCode's.
-pub fn read(path: &Path, only: Option<&BTreeSet<String>>, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+pub fn read(path: &Path, only: Option<&BTreeSet<String>>, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
     let (connection, refused) = open(path).map_err(failed)?;
     if refused {
-        desk.damaged(None, 0, "the write-ahead log could not be read: the newest records may be missing")?;
+        sink.damaged(None, 0, "the write-ahead log could not be read: the newest records may be missing")?;
     }
     connection.execute_batch("BEGIN").map_err(failed)?;
     let rows = sessions(&connection).map_err(failed)?;
-    let wanted: Vec<&Row> = rows.iter().filter(|row| only.is_none_or(|only| only.contains(&row.info.id))).collect();
+    let wanted: Vec<&SessionRow> =
+        rows.iter().filter(|row| only.is_none_or(|only| only.contains(&row.info.id))).collect();
     let total = wanted.len() as u64;
     for (done, row) in wanted.into_iter().enumerate() {
-        let reading = Reader { connection: &connection, path, row };
-        reading.read(desk)?;
-        (desk.send)(Item::Progress { done: done as u64 + 1, total })?;
+        let reading = DatabaseSession { connection: &connection, path, row };
+        reading.read(sink)?;
+        (sink.send)(SourceItem::Progress { done: done as u64 + 1, total })?;
     }
     Ok(())
 }
 
-struct Reader<'a> {
+struct DatabaseSession<'a> {
     connection: &'a Connection,
     path: &'a Path,
-    row: &'a Row,
+    row: &'a SessionRow,
 }
 
-impl Reader<'_> {
+impl DatabaseSession<'_> {
     fn failed(&self, source: rusqlite::Error) -> ReadSourceError {
         ReadSourceError::Database { path: self.path.to_owned(), source }
     }
@@ -171,19 +172,22 @@ impl Reader<'_> {
         found.map(|found| found.is_some()).map_err(|error| self.failed(error))
     }
 
-    fn read(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    fn read(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
         let id = &self.row.info.id;
         if self.table("event")? {
             let (survey, from_start) = self.survey(id).map_err(|error| self.failed(error))?;
             if survey.v2 {
-                let beside = self.beside(id)?;
-                return self.rows(desk, Reading::V2(Box::new(v2_rows::Log::new(id, beside, survey.last_update))));
+                let projection = self.projection(id)?;
+                return self.rows(
+                    sink,
+                    RowMapper::V2(Box::new(v2_rows::V2RowReader::new(id, projection, survey.last_update))),
+                );
             }
             if from_start {
-                return self.rows(desk, Reading::V1(Box::new(v1_rows::Log::new(id))));
+                return self.rows(sink, RowMapper::V1(Box::new(v1_rows::V1RowReader::new(id))));
             }
         }
-        self.tables(desk)
+        self.tables(sink)
     }
 
     /// What the rows hold, and whether they are the whole log of a V1 Session.
@@ -211,26 +215,26 @@ impl Reader<'_> {
         Ok(self.connection.query_row(query, [id], |_| Ok(())).optional()?.is_some())
     }
 
-    fn beside(&self, id: &str) -> Result<Beside, ReadSourceError> {
-        let mut beside = Beside { info: Some(self.row.info.clone()), ..Beside::default() };
+    fn projection(&self, id: &str) -> Result<ProjectionRows, ReadSourceError> {
+        let mut projection = ProjectionRows { info: Some(self.row.info.clone()), ..ProjectionRows::default() };
         if !self.table("session_context_epoch")? {
-            return Ok(beside);
+            return Ok(projection);
         }
         let query = "SELECT baseline, snapshot, baseline_seq FROM session_context_epoch WHERE session_id = ?1";
         let found = self.connection.query_row(query, [id], |row| {
             Ok((text_of(row.get_ref(0)?), text_of(row.get_ref(1)?), number(row.get_ref(2)?)))
         });
         if let Some((Some(baseline), Some(snapshot), seq)) = found.optional().map_err(|error| self.failed(error))? {
-            beside.epoch = EpochRow::read(baseline, &snapshot, seq, &Notes::default());
-            if beside.epoch.is_none() {
-                beside.unsound.push("session_context_epoch: not understood".into());
+            projection.epoch = EpochRow::read(baseline, &snapshot, seq, &Notes::default());
+            if projection.epoch.is_none() {
+                projection.unsound.push("session_context_epoch: not understood".into());
             }
         }
-        Ok(beside)
+        Ok(projection)
     }
 
     /// From event rows. A row's line is its place, from 1, as in a file of them.
-    fn rows(&self, desk: &mut Desk<'_>, mut reading: Reading) -> Result<(), ReadSourceError> {
+    fn rows(&self, sink: &mut ImportSink<'_>, mut reading: RowMapper) -> Result<(), ReadSourceError> {
         let failed = |error| self.failed(error);
         let notes = Notes::default();
         let query = "SELECT seq, type, data FROM event WHERE aggregate_id = ?1 ORDER BY seq";
@@ -241,16 +245,16 @@ impl Reader<'_> {
             let kind = text_of(row.get_ref(1).map_err(failed)?).unwrap_or_default();
             let data = text_of(row.get_ref(2).map_err(failed)?).unwrap_or_default();
             let row = EventRow { line: seq + 1, seq, kind: v2::bare(&kind), data: &data };
-            reading.row(desk, &row, &notes)?;
+            reading.row(sink, &row, &notes)?;
         }
         Ok(())
     }
 
     /// From the tables `message` and `part`, which older versions wrote alone.
-    fn tables(&self, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+    fn tables(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
         let failed = |error| self.failed(error);
         let notes = Notes::default();
-        let mut session = Final::begin(desk, self.row.info.clone(), FORM_ROWS)?;
+        let mut session = FinalStateReader::begin(sink, self.row.info.clone(), FORM_ROWS)?;
         let query = "SELECT id, data FROM message WHERE session_id = ?1 ORDER BY time_created, id";
         let mut messages = self.connection.prepare_cached(query).map_err(failed)?;
         let query = "SELECT id, data FROM part WHERE message_id = ?1 ORDER BY id";
@@ -265,8 +269,8 @@ impl Reader<'_> {
             let found = parts.query_map([&id], pair).map_err(failed)?;
             let found: Vec<(String, String)> = found.collect::<Result<_, _>>().map_err(failed)?;
             let found: Vec<(String, &str)> = found.iter().map(|(id, data)| (id.clone(), data.as_str())).collect();
-            session.message(desk, &id, &info, &found, next.is_none(), &notes)?;
+            session.message(sink, &id, &info, &found, next.is_none(), &notes)?;
         }
-        Ok(session.end(desk, self.row.revert.as_deref(), Time(self.row.updated), &notes)?)
+        Ok(session.end(sink, self.row.revert.as_deref(), Time(self.row.updated), &notes)?)
     }
 }

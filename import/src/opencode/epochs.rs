@@ -3,8 +3,8 @@
 //! The log shows where epochs begin (before the first promotion, after a compaction); the row gives the text and the
 //! snapshot of the last one. What our log says of an epoch already is never unlearned, since the row forgets.
 
-use super::super::foreign::{Notes, Object};
-use super::super::reading::Recalled;
+use super::super::foreign::{JsonObject, Notes};
+use super::super::sink::KnownContext;
 use annals_core::event::{EpochCause, EpochStarted, Location, Part};
 use annals_core::{AgentName, Entry, Json, Key, Text, Time};
 use std::collections::BTreeMap;
@@ -23,7 +23,7 @@ pub struct EpochRow {
 impl EpochRow {
     /// Reads the row's values; `snapshot` is its JSON. `None` when a key or value is not as OpenCode writes it.
     pub fn read(baseline: String, snapshot: &str, baseline_seq: u64, notes: &Notes) -> Option<Self> {
-        let object = Object::parse(snapshot, "session_context_epoch.snapshot", notes).ok()?;
+        let object = JsonObject::parse(snapshot, "session_context_epoch.snapshot", notes).ok()?;
         let names: Vec<String> = object.names().map(str::to_owned).collect();
         let mut entries = Vec::new();
         for name in names {
@@ -84,7 +84,7 @@ impl EpochRow {
 
 /// An epoch that is due and not yet recorded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Due {
+struct DueEpoch {
     cause: EpochCause,
     /// The foreign seq after which it is due.
     after: u64,
@@ -92,16 +92,16 @@ struct Due {
 
 /// Decides where epochs begin while the log is read.
 #[derive(Debug, Default)]
-pub struct Epochs {
+pub struct EpochTracker {
     row: Option<EpochRow>,
     /// The foreign seq of the last `context.updated`, whose snapshot the row holds.
     last_update: Option<u64>,
     begun: bool,
     row_used: bool,
-    due: Option<Due>,
+    due: Option<DueEpoch>,
 }
 
-impl Epochs {
+impl EpochTracker {
     /// With what stands beside the log, if anything.
     pub fn new(row: Option<EpochRow>, last_update: Option<u64>) -> Self {
         Self { row, last_update, ..Self::default() }
@@ -111,13 +111,13 @@ impl Epochs {
     pub fn promoting(&mut self, after: u64) {
         if !self.begun {
             self.begun = true;
-            self.due = Some(Due { cause: EpochCause::FirstTurn, after });
+            self.due = Some(DueEpoch { cause: EpochCause::FirstTurn, after });
         }
     }
 
     /// A compaction was completed at foreign seq `at`: an epoch is due after it.
     pub fn compacted(&mut self, at: u64) {
-        self.due = Some(Due { cause: EpochCause::Compaction, after: at });
+        self.due = Some(DueEpoch { cause: EpochCause::Compaction, after: at });
     }
 
     /// The epoch to record before the next record, with its time. `previous` is the foreign seq and time of the record
@@ -126,7 +126,7 @@ impl Epochs {
         &mut self,
         previous: (u64, Time),
         next: annals_core::Seq,
-        recalled: &Recalled,
+        recalled: &KnownContext,
         agent: &AgentName,
         location: &Location,
         notes: &Notes,
@@ -135,7 +135,7 @@ impl Epochs {
             // What was recorded stands, known or not; the row is spent if it tells of this epoch.
             let due = self.due.take();
             self.row_used |= self.row.as_ref().is_some_and(|row| match due {
-                Some(Due { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
+                Some(DueEpoch { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
                 _ => row.baseline_seq <= previous.0,
             });
             Self::note(epoch, notes);
@@ -149,7 +149,7 @@ impl Epochs {
         let begins_here = row.is_some_and(|row| row.baseline_seq <= previous.0);
         if self.due.is_none() && self.begun && begins_here {
             // No promotion or compaction explains it: a stored value was incompatible.
-            self.due = Some(Due { cause: EpochCause::Incompatible, after: previous.0 });
+            self.due = Some(DueEpoch { cause: EpochCause::Incompatible, after: previous.0 });
         }
         let due = self.due?;
         let stale = due.cause == EpochCause::Compaction && row.is_some_and(|row| row.baseline_seq < due.after);

@@ -1,6 +1,6 @@
 //! What OpenCode says of a Session as a whole: the `info` record of both generations, and the `session` row.
 
-use super::super::foreign::Object;
+use super::super::foreign::JsonObject;
 use super::super::identity::{Editions, IMPORTER, opencode_created};
 use super::AGENT;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
@@ -8,7 +8,7 @@ use annals_core::{AgentName, ModelName, SessionId};
 
 /// A Session as OpenCode describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Info {
+pub struct SessionInfo {
     /// `ses_...`.
     pub id: String,
     /// Where it works.
@@ -30,7 +30,7 @@ pub struct Info {
 }
 
 /// A model reference as `provider/id`. The variant `default` is none; any other has no place and is noted.
-pub fn model(object: &Object<'_>) -> Option<String> {
+pub fn model(object: &JsonObject<'_>) -> Option<String> {
     let provider = object.text("providerID")?;
     let id = object.text("modelID").or_else(|| object.text("id"))?;
     if object.text("variant").is_some_and(|variant| variant == "default") {
@@ -47,9 +47,9 @@ fn is_placeholder(title: &str) -> bool {
     })
 }
 
-impl Info {
+impl SessionInfo {
     /// Reads an `info` record. The revert in it is read by its user.
-    pub fn read(info: &Object<'_>) -> Self {
+    pub fn read(info: &JsonObject<'_>) -> Self {
         // Totals and display data that the log gives by itself.
         info.skip(&["slug", "projectID", "path", "cost", "tokens", "summary", "share", "revert", "metadata"]);
         let time = info.object("time");
@@ -70,7 +70,7 @@ impl Info {
     }
 
     /// Reads a `session` row with the names of the database's columns.
-    pub fn of_row(row: &Object<'_>) -> Self {
+    pub fn of_row(row: &JsonObject<'_>) -> Self {
         Self {
             id: row.text("id").unwrap_or_default(),
             directory: row.text("directory").unwrap_or_default(),

@@ -1,9 +1,9 @@
 //! What stands beside an OpenCode V2 log: `NAME.projection.json` next to `NAME.events.jsonl`, or the database's rows.
 
-use super::super::foreign::{Notes, Object, string};
+use super::super::foreign::{JsonObject, Notes, string};
 use super::super::text::TextFile;
 use super::epochs::EpochRow;
-use super::info::Info;
+use super::info::SessionInfo;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -13,9 +13,9 @@ const PROJECTION_MAX: u64 = 256 * 1024 * 1024;
 
 /// Rows beside a log.
 #[derive(Clone, Debug, Default)]
-pub struct Beside {
+pub struct ProjectionRows {
     /// The Session, for a log whose beginning is lost.
-    pub info: Option<Info>,
+    pub info: Option<SessionInfo>,
     /// Its last Context Epoch.
     pub epoch: Option<EpochRow>,
     /// What could not be understood.
@@ -35,43 +35,43 @@ pub fn is_projection(path: &Path) -> bool {
 }
 
 /// Reads the projection beside a file of event rows, for one Session. Without one there is nothing beside the log.
-pub fn read(events: &Path, session: &str) -> Beside {
-    let mut beside = Beside::default();
-    let Some(path) = path_of(events) else { return beside };
-    let Ok(meta) = fs::metadata(&path) else { return beside };
-    let unsound = |beside: &mut Beside| beside.unsound.push("projection: not understood".into());
+pub fn read(events: &Path, session: &str) -> ProjectionRows {
+    let mut projection = ProjectionRows::default();
+    let Some(path) = path_of(events) else { return projection };
+    let Ok(meta) = fs::metadata(&path) else { return projection };
+    let unsound = |projection: &mut ProjectionRows| projection.unsound.push("projection: not understood".into());
     if meta.len() > PROJECTION_MAX {
-        unsound(&mut beside);
-        return beside;
+        unsound(&mut projection);
+        return projection;
     }
     let notes = Notes::default();
     let mut text = String::new();
     if TextFile::open(&path).and_then(|mut file| file.read_to_string(&mut text)).is_err() {
-        unsound(&mut beside);
-        return beside;
+        unsound(&mut projection);
+        return projection;
     }
-    let Ok(object) = Object::parse(&text, "projection", &notes) else {
-        unsound(&mut beside);
-        return beside;
+    let Ok(object) = JsonObject::parse(&text, "projection", &notes) else {
+        unsound(&mut projection);
+        return projection;
     };
     let row = object.object("session").or_else(|| object.objects("session").into_iter().next());
-    beside.info = row.map(|row| {
+    projection.info = row.map(|row| {
         row.skip_all();
-        Info::of_row(&row)
+        SessionInfo::of_row(&row)
     });
     for row in object.objects("session_context_epoch") {
         if row.text("session_id").as_deref() != Some(session) {
             continue;
         }
         match epoch(&row, &notes) {
-            Some(epoch) => beside.epoch = Some(epoch),
-            None => beside.unsound.push("session_context_epoch: not understood".into()),
+            Some(epoch) => projection.epoch = Some(epoch),
+            None => projection.unsound.push("session_context_epoch: not understood".into()),
         }
     }
-    beside
+    projection
 }
 
-fn epoch(row: &Object<'_>, notes: &Notes) -> Option<EpochRow> {
+fn epoch(row: &JsonObject<'_>, notes: &Notes) -> Option<EpochRow> {
     let raw = row.raw("snapshot")?.get();
     // The column is text; a projection may hold it as text or as the JSON in it.
     let decoded = string(raw);

@@ -1,8 +1,8 @@
 //! Rows of OpenCode's table `event`, one a line: `{id, aggregate_id, seq, type, data}`.
 
 use super::super::foreign::Notes;
-use super::super::lines::{Line, Lines, TORN};
-use super::super::reading::{Desk, ReadSourceError};
+use super::super::lines::{LineReader, SourceLine, TORN};
+use super::super::sink::{ImportSink, ReadSourceError, SourceItem};
 use super::{projection, v1_rows, v2, v2_rows};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use std::path::Path;
 
 /// One row.
 #[derive(Deserialize)]
-pub struct Envelope<'a> {
+pub struct EventRowJson<'a> {
     /// Whose.
     pub aggregate_id: String,
     /// Its place, from 0.
@@ -45,7 +45,7 @@ impl Survey {
 }
 
 /// A row on its way to a mapping.
-pub struct Row<'a> {
+pub struct EventRow<'a> {
     /// Its line, from 1.
     pub line: u64,
     /// Its place, from 0.
@@ -57,19 +57,19 @@ pub struct Row<'a> {
 }
 
 /// One Session that is being read.
-pub enum Reading {
+pub enum RowMapper {
     /// The V2 core.
-    V2(Box<v2_rows::Log>),
+    V2(Box<v2_rows::V2RowReader>),
     /// V1 states.
-    V1(Box<v1_rows::Log>),
+    V1(Box<v1_rows::V1RowReader>),
 }
 
-impl Reading {
+impl RowMapper {
     /// Maps one row.
-    pub fn row(&mut self, desk: &mut Desk<'_>, row: &Row<'_>, notes: &Notes) -> Result<(), ReadSourceError> {
+    pub fn row(&mut self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReadSourceError> {
         match self {
-            Self::V2(log) => Ok(log.row(desk, row, notes)?),
-            Self::V1(log) => Ok(log.row(desk, row, notes)?),
+            Self::V2(log) => Ok(log.row(sink, row, notes)?),
+            Self::V1(log) => Ok(log.row(sink, row, notes)?),
         }
     }
 }
@@ -78,15 +78,15 @@ impl Reading {
 ///
 /// # Errors
 /// When the file cannot be read.
-pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
+pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
-    let mut lines = Lines::open(path).map_err(io)?;
+    let mut lines = LineReader::open(path).map_err(io)?;
     let total = lines.bytes();
 
     let mut surveys: HashMap<String, Survey> = HashMap::new();
     while let Some(line) = lines.next().map_err(io)? {
-        if let Line::Text { text, .. } = line
-            && let Ok(row) = serde_json::from_str::<Envelope<'_>>(&text)
+        if let SourceLine::Text { text, .. } = line
+            && let Ok(row) = serde_json::from_str::<EventRowJson<'_>>(&text)
         {
             surveys.entry(row.aggregate_id).or_default().row(&row.kind, row.seq);
         }
@@ -94,48 +94,52 @@ pub fn read(path: &Path, desk: &mut Desk<'_>) -> Result<(), ReadSourceError> {
     lines.rewind().map_err(io)?;
 
     let notes = Notes::default();
-    let mut sessions: HashMap<String, Reading> = HashMap::new();
+    let mut sessions: HashMap<String, RowMapper> = HashMap::new();
     let mut done = 0;
     while let Some(line) = lines.next().map_err(io)? {
         let (number, text) = match line {
-            Line::TooLong { number, bytes } => {
-                desk.damaged(None, number, format!("a line of {bytes} bytes, longer than is read"))?;
+            SourceLine::TooLong { number, bytes } => {
+                sink.damaged(None, number, format!("a line of {bytes} bytes, longer than is read"))?;
                 continue;
             }
-            Line::Text { number, text, lossy, last } => {
+            SourceLine::Text { number, text, lossy, last } => {
                 if lossy {
-                    desk.damaged(None, number, "bytes that are no UTF-8, replaced")?;
+                    sink.damaged(None, number, "bytes that are no UTF-8, replaced")?;
                 }
-                let torn = last && serde_json::from_str::<Envelope<'_>>(&text).is_err();
+                let torn = last && serde_json::from_str::<EventRowJson<'_>>(&text).is_err();
                 if torn {
-                    desk.damaged(None, number, TORN)?;
+                    sink.damaged(None, number, TORN)?;
                     break;
                 }
                 (number, text)
             }
         };
         done += text.len() as u64 + 1;
-        let Ok(envelope) = serde_json::from_str::<Envelope<'_>>(&text) else {
-            desk.damaged(None, number, "a line that is no event row")?;
+        let Ok(envelope) = serde_json::from_str::<EventRowJson<'_>>(&text) else {
+            sink.damaged(None, number, "a line that is no event row")?;
             continue;
         };
         if !sessions.contains_key(&envelope.aggregate_id) {
             let survey = surveys.get(&envelope.aggregate_id).copied().unwrap_or_default();
             let reading = if survey.v2 {
-                let beside = projection::read(path, &envelope.aggregate_id);
-                Reading::V2(Box::new(v2_rows::Log::new(&envelope.aggregate_id, beside, survey.last_update)))
+                let projection = projection::read(path, &envelope.aggregate_id);
+                RowMapper::V2(Box::new(v2_rows::V2RowReader::new(
+                    &envelope.aggregate_id,
+                    projection,
+                    survey.last_update,
+                )))
             } else {
-                Reading::V1(Box::new(v1_rows::Log::new(&envelope.aggregate_id)))
+                RowMapper::V1(Box::new(v1_rows::V1RowReader::new(&envelope.aggregate_id)))
             };
             sessions.insert(envelope.aggregate_id.clone(), reading);
         }
         if let Some(reading) = sessions.get_mut(&envelope.aggregate_id) {
             let kind = v2::bare(&envelope.kind);
-            let row = Row { line: number, seq: envelope.seq, kind, data: envelope.data.get() };
-            reading.row(desk, &row, &notes)?;
+            let row = EventRow { line: number, seq: envelope.seq, kind, data: envelope.data.get() };
+            reading.row(sink, &row, &notes)?;
         }
         if number % 256 == 0 {
-            (desk.send)(super::super::reading::Item::Progress { done, total })?;
+            (sink.send)(SourceItem::Progress { done, total })?;
         }
     }
     Ok(())

@@ -13,20 +13,18 @@
 //! | `retry`, `snapshot`, a compacted output | `retry.scheduled`, `files.captured`, `tool_outputs.pruned` |
 //! | `error` of an answer | `step.failed` |
 
-use super::super::foreign::Object;
-use super::super::identity::{Editions, Unique};
+use super::super::foreign::JsonObject;
+use super::super::identity::{Editions, UniqueIds};
+use super::super::sink::MappedBatch;
 use super::content::{file_part, files, finish, usage};
-use super::info::{Info, model};
-use super::v1_answer::Answer;
+use super::info::{SessionInfo, model};
+use super::v1_answer::V1Answer;
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, InputId, ModelName, Seq, Text, Time};
 use std::collections::{HashMap, HashSet};
 
-/// A Batch to append: line, time, facts.
-pub type Mapped = (u64, Time, Vec<Event>);
-
 /// A user message whose parts are being read.
-struct User {
+struct OpenUserMessage {
     id: String,
     line: u64,
     at: Time,
@@ -39,14 +37,14 @@ struct User {
 }
 
 /// One Session.
-pub struct Mapper {
+pub struct V1Mapper {
     /// As of now.
-    pub info: Info,
+    pub info: SessionInfo,
     /// What is ready to be appended.
-    pub out: Vec<Mapped>,
+    pub out: Vec<MappedBatch>,
     pub(super) editions: Editions,
     pub(super) next: Seq,
-    pub(super) unique: Unique,
+    pub(super) unique: UniqueIds,
     /// Calls that ended, by part: for outputs that are pruned later.
     pub(super) settled: HashMap<String, CallId>,
     pub(super) children: HashSet<String>,
@@ -55,22 +53,22 @@ pub struct Mapper {
     pub born: u64,
     form: &'static str,
     begun: bool,
-    user: Option<User>,
-    answer: Option<Answer>,
+    user: Option<OpenUserMessage>,
+    answer: Option<V1Answer>,
     messages: Vec<(String, Seq)>,
     pruned: HashSet<String>,
     staged: Option<Seq>,
 }
 
-impl Mapper {
+impl V1Mapper {
     /// A Session as its first record describes it.
-    pub fn new(info: Info, form: &'static str, editions: &Editions) -> Self {
+    pub fn new(info: SessionInfo, form: &'static str, editions: &Editions) -> Self {
         Self {
             info,
             out: Vec::new(),
             editions: editions.clone(),
             next: Seq::ZERO,
-            unique: Unique::default(),
+            unique: UniqueIds::default(),
             settled: HashMap::new(),
             children: HashSet::new(),
             reason: CompactionReason::Auto,
@@ -112,14 +110,14 @@ impl Mapper {
     }
 
     /// A new value of the Session's record.
-    pub fn session(&mut self, line: u64, object: &Object<'_>, at: Time) {
+    pub fn session(&mut self, line: u64, object: &JsonObject<'_>, at: Time) {
         self.flush_user();
         object.skip(&["permission"]);
         let revert = object.object("revert");
-        let info = Info::read(object);
+        let info = SessionInfo::read(object);
         if !self.begun {
             let created = self.info.created;
-            self.info = Info { created, ..info };
+            self.info = SessionInfo { created, ..info };
             if self.info.agent.is_some() && self.info.model.is_some() {
                 self.begin(None, None);
             }
@@ -142,7 +140,7 @@ impl Mapper {
     }
 
     /// The staged revert as the Session's record has it now. V1 removes the boundary message, too.
-    pub fn revert(&mut self, line: u64, revert: Option<&Object<'_>>, at: Time) {
+    pub fn revert(&mut self, line: u64, revert: Option<&JsonObject<'_>>, at: Time) {
         let Some(revert) = revert else {
             if self.staged.take().is_some() {
                 self.push(line, at, vec![RevertCleared {}.into()]);
@@ -168,7 +166,7 @@ impl Mapper {
     }
 
     /// A message was removed: the first one under a staged revert commits it.
-    pub fn removed(&mut self, line: u64, at: Time, data: &Object<'_>) {
+    pub fn removed(&mut self, line: u64, at: Time, data: &JsonObject<'_>) {
         self.flush_user();
         self.settle_answer();
         let Some(id) = data.text("messageID") else { return };
@@ -185,7 +183,7 @@ impl Mapper {
 
     /// From which Seq on a committed revert removed everything.
     fn removed_from(&self) -> Seq {
-        let committed = |(_, _, events): &Mapped| {
+        let committed = |(_, _, events): &MappedBatch| {
             events.iter().find_map(|event| match event {
                 Event::Files(FilesEvent::RevertCommitted(committed)) => Some(committed.first_removed),
                 _ => None,
@@ -208,7 +206,7 @@ impl Mapper {
     }
 
     /// A new value of a message. `last` when no later record can change it (an export's messages, but the last).
-    pub fn message(&mut self, line: u64, id: &str, info: &Object<'_>) {
+    pub fn message(&mut self, line: u64, id: &str, info: &JsonObject<'_>) {
         info.skip(&["id", "sessionID", "parentID", "summary", "path", "mode", "system", "tools", "format"]);
         let user = info.text("role").as_deref() == Some("user");
         let time = info.object("time");
@@ -224,7 +222,7 @@ impl Mapper {
             }
             self.settle_answer();
             self.answer = None;
-            self.user = Some(User {
+            self.user = Some(OpenUserMessage {
                 id: id.to_owned(),
                 line,
                 at: created,
@@ -247,7 +245,8 @@ impl Mapper {
             self.settle_answer();
             self.begin(agent.as_ref(), named.as_ref());
             let summary = info.raw("summary").is_some_and(|raw| raw.get() == "true");
-            self.answer = Some(Answer::new(id, created, agent.unwrap_or_default(), named.unwrap_or_default(), summary));
+            self.answer =
+                Some(V1Answer::new(id, created, agent.unwrap_or_default(), named.unwrap_or_default(), summary));
         }
         let (error, tokens) = (info.object("error"), info.object("tokens"));
         let spent = tokens.map(|tokens| usage(&tokens));
@@ -263,7 +262,7 @@ impl Mapper {
     }
 
     /// A new value of a part. `whole` when no later record can change it.
-    pub fn part(&mut self, line: u64, id: &str, message: &str, part: &Object<'_>, at: Option<Time>, whole: bool) {
+    pub fn part(&mut self, line: u64, id: &str, message: &str, part: &JsonObject<'_>, at: Option<Time>, whole: bool) {
         part.skip(&["id", "messageID", "sessionID"]);
         if let Some(user) = self.user.as_mut().filter(|user| user.id == message) {
             user.part(part);
@@ -283,7 +282,7 @@ impl Mapper {
     }
 
     /// A part of an earlier message changed: only an output that was pruned is a fact.
-    fn late(&mut self, line: u64, id: &str, part: &Object<'_>, at: Option<Time>) {
+    fn late(&mut self, line: u64, id: &str, part: &JsonObject<'_>, at: Option<Time>) {
         let compacted = part.object("state").and_then(|state| {
             let time = state.object("time").and_then(|time| time.number("compacted"));
             state.skip_all();
@@ -353,11 +352,11 @@ impl Mapper {
     }
 }
 
-impl User {
-    fn part(&mut self, part: &Object<'_>) {
+impl OpenUserMessage {
+    fn part(&mut self, part: &JsonObject<'_>) {
         match part.text("type").as_deref() {
             Some("text") => {
-                part.object("time").iter().for_each(Object::skip_all);
+                part.object("time").iter().for_each(JsonObject::skip_all);
                 let (synthetic, ignored) = (part.flag("synthetic"), part.flag("ignored"));
                 let text = part.text("text").unwrap_or_default();
                 match (synthetic, ignored) {

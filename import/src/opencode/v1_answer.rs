@@ -1,15 +1,15 @@
 //! One answer of OpenCode V1: an assistant message and its parts. See the table in `v1.rs`.
 
-use super::super::foreign::Object;
-use super::content::{Step, file_part, finish, names, todo_items, usage};
+use super::super::foreign::JsonObject;
+use super::content::{StepSlots, file_part, finish, names, todo_items, usage};
 use super::info::session_id;
-use super::v1::Mapper;
+use super::v1::V1Mapper;
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, ModelName, Text, Time};
 use std::collections::HashMap;
 
 /// A call of the answer.
-struct Call {
+struct AnswerCall {
     id: CallId,
     index: u32,
     called: bool,
@@ -18,7 +18,7 @@ struct Call {
 }
 
 /// An assistant message that is being read.
-pub struct Answer {
+pub struct V1Answer {
     /// Its foreign id.
     pub id: String,
     at: Time,
@@ -31,15 +31,15 @@ pub struct Answer {
     ended: bool,
     /// A step's end, held back until the record after it: the files that it changed come in a part of their own.
     finishing: Option<(u64, Time, StepEnded)>,
-    step: Step,
+    step: StepSlots,
     fragments: HashMap<String, u32>,
     told: std::collections::HashSet<String>,
-    calls: HashMap<String, Call>,
+    calls: HashMap<String, AnswerCall>,
     /// Set when a part is not whole and more follow: the rest waits for a later import.
     held: bool,
 }
 
-impl Answer {
+impl V1Answer {
     /// An answer that begins.
     pub fn new(id: &str, at: Time, agent: String, model: String, summary: bool) -> Self {
         Self {
@@ -52,7 +52,7 @@ impl Answer {
             started: false,
             ended: false,
             finishing: None,
-            step: Step::default(),
+            step: StepSlots::default(),
             fragments: HashMap::new(),
             told: Default::default(),
             calls: HashMap::new(),
@@ -60,7 +60,7 @@ impl Answer {
         }
     }
 
-    fn start(&mut self, mapper: &mut Mapper, line: u64, at: Time, files: Option<String>) {
+    fn start(&mut self, mapper: &mut V1Mapper, line: u64, at: Time, files: Option<String>) {
         self.settle(mapper);
         let started = StepStarted { agent: AgentName(self.agent.clone()), model: ModelName(self.model.clone()), files };
         let seq = mapper.push(line, at, vec![started.into()]);
@@ -69,18 +69,26 @@ impl Answer {
         }
         self.started = true;
         self.ended = false;
-        self.step = Step::default();
+        self.step = StepSlots::default();
     }
 
     /// Appends a step's end that was held back.
-    pub fn settle(&mut self, mapper: &mut Mapper) {
+    pub fn settle(&mut self, mapper: &mut V1Mapper) {
         if let Some((line, at, ended)) = self.finishing.take() {
             mapper.push(line, at, vec![ended.into()]);
         }
     }
 
     /// A new value of one of its parts.
-    pub fn part(&mut self, mapper: &mut Mapper, line: u64, id: &str, part: &Object<'_>, at: Option<Time>, whole: bool) {
+    pub fn part(
+        &mut self,
+        mapper: &mut V1Mapper,
+        line: u64,
+        id: &str,
+        part: &JsonObject<'_>,
+        at: Option<Time>,
+        whole: bool,
+    ) {
         if self.held {
             part.skip_all();
             return;
@@ -157,7 +165,7 @@ impl Answer {
         }
     }
 
-    fn summary_part(&mut self, kind: &str, part: &Object<'_>) {
+    fn summary_part(&mut self, kind: &str, part: &JsonObject<'_>) {
         match kind {
             "text" => self.summarised = part.text("text").unwrap_or_default(),
             "step-start" | "step-finish" => part.skip_all(),
@@ -168,7 +176,7 @@ impl Answer {
         }
     }
 
-    fn tool(&mut self, mapper: &mut Mapper, line: u64, part_id: &str, part: &Object<'_>, at: Time) {
+    fn tool(&mut self, mapper: &mut V1Mapper, line: u64, part_id: &str, part: &JsonObject<'_>, at: Time) {
         let Some(state) = part.object("state") else { return };
         if !self.started {
             self.start(mapper, line, at, None);
@@ -179,9 +187,9 @@ impl Answer {
         let (metadata, input) = (state.object("metadata"), state.json("input"));
         let shown = metadata.as_ref().and_then(|metadata| metadata.text("output"));
         let structured = state.json("metadata").filter(|json| json.0.inline() != Some("{}"));
-        metadata.iter().for_each(Object::skip_all);
+        metadata.iter().for_each(JsonObject::skip_all);
         let Self { step, calls, .. } = self;
-        let call = calls.entry(part_id.to_owned()).or_insert_with(|| Call {
+        let call = calls.entry(part_id.to_owned()).or_insert_with(|| AnswerCall {
             id: CallId(mapper.unique.next(&foreign)),
             index: step.take(part_id),
             called: false,
@@ -250,7 +258,7 @@ impl Answer {
             if !failed && name == "todowrite" {
                 let input = state.object("input");
                 events.extend(input.as_ref().and_then(todo_items).map(Event::from));
-                input.iter().for_each(Object::skip_all);
+                input.iter().for_each(JsonObject::skip_all);
             }
         }
         mapper.push(line, at, events);
@@ -260,10 +268,10 @@ impl Answer {
     #[expect(clippy::too_many_arguments, reason = "what one record says")]
     pub fn complete(
         &mut self,
-        mapper: &mut Mapper,
+        mapper: &mut V1Mapper,
         line: u64,
         at: Time,
-        error: Option<&Object<'_>>,
+        error: Option<&JsonObject<'_>>,
         usage: Option<Usage>,
         cost: u64,
         word: Option<Finish>,
@@ -311,7 +319,7 @@ fn unknown() -> Failure {
 }
 
 /// An error of theirs: `{name, data: {message, statusCode}}`.
-fn failure(error: &Object<'_>) -> Failure {
+fn failure(error: &JsonObject<'_>) -> Failure {
     let data = error.object("data");
     let status = data.as_ref().and_then(|data| data.number("statusCode"));
     let message = data.as_ref().and_then(|data| data.text("message")).or_else(|| error.text("message"));

@@ -1,10 +1,10 @@
 //! One Session of OpenCode V1 from its event rows; each carries the whole new value of something (`v1.rs`).
 
-use super::super::foreign::{Notes, Object};
-use super::super::reading::{Desk, Item, Script, Stopped};
-use super::info::Info;
-use super::rows::Row;
-use super::v1::Mapper;
+use super::super::foreign::{JsonObject, Notes};
+use super::super::sink::{BatchWriter, ImportSink, ReceiverGone, SourceItem};
+use super::info::SessionInfo;
+use super::rows::EventRow;
+use super::v1::V1Mapper;
 use super::v2::timestamp;
 use annals_core::{SessionId, Time};
 
@@ -12,31 +12,31 @@ use annals_core::{SessionId, Time};
 pub const FORM: &str = "v1-events";
 
 /// A Session that is being read.
-pub struct Log {
+pub struct V1RowReader {
     foreign: String,
-    begun: Option<(Script, Mapper)>,
+    begun: Option<(BatchWriter, V1Mapper)>,
     previous: Option<u64>,
     at: Time,
 }
 
-impl Log {
+impl V1RowReader {
     /// A Session.
     pub fn new(foreign: &str) -> Self {
         Self { foreign: foreign.to_owned(), begun: None, previous: None, at: Time::default() }
     }
 
     fn session(&self) -> Option<SessionId> {
-        self.begun.as_ref().map(|(script, _)| script.session)
+        self.begun.as_ref().map(|(writer, _)| writer.session)
     }
 
     /// Maps one row.
-    pub fn row(&mut self, desk: &mut Desk<'_>, row: &Row<'_>, notes: &Notes) -> Result<(), Stopped> {
+    pub fn row(&mut self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
         let expected = self.previous.map_or(0, |seq| seq + 1);
         if row.seq < expected {
-            return desk.damaged(self.session(), row.line, "a row whose seq was there before");
+            return sink.damaged(self.session(), row.line, "a row whose seq was there before");
         }
-        let Ok(data) = Object::parse(row.data, row.kind, notes) else {
-            return desk.damaged(self.session(), row.line, "a row whose data is no object");
+        let Ok(data) = JsonObject::parse(row.data, row.kind, notes) else {
+            return sink.damaged(self.session(), row.line, "a row whose data is no object");
         };
         data.skip(&["sessionID"]);
         let info = data.object("info");
@@ -44,27 +44,27 @@ impl Log {
         self.previous = Some(row.seq);
         if self.begun.is_none() {
             let created = row.kind == "session.created";
-            let mut read = info.as_ref().filter(|_| created).map(Info::read).unwrap_or_default();
+            let mut read = info.as_ref().filter(|_| created).map(SessionInfo::read).unwrap_or_default();
             read.id.clone_from(&self.foreign);
             if read.created == 0 {
                 let time = info.as_ref().and_then(|info| info.object("time")).and_then(|time| time.number("created"));
                 read.created = time.or(timestamp(&data).map(Time::millis)).unwrap_or_default();
             }
             self.at = Time(read.created);
-            let session = read.session(desk.editions);
-            (desk.send)(Item::Began { session, title: read.title.clone(), origin: read.origin(FORM) })?;
-            let mut mapper = Mapper::new(read, FORM, desk.editions);
+            let session = read.session(sink.editions);
+            (sink.send)(SourceItem::Started { session, title: read.title.clone(), origin: read.origin(FORM) })?;
+            let mut mapper = V1Mapper::new(read, FORM, sink.editions);
             mapper.born = row.line;
-            self.begun = Some((Script::new(session), mapper));
+            self.begun = Some((BatchWriter::new(session), mapper));
             if created {
-                info.iter().for_each(Object::skip_all);
+                info.iter().for_each(JsonObject::skip_all);
                 return Ok(());
             }
-            desk.damaged(Some(session), row.line, "the beginning of the log is missing")?;
+            sink.damaged(Some(session), row.line, "the beginning of the log is missing")?;
         } else if missing {
-            desk.damaged(self.session(), row.line, "rows before this one are missing")?;
+            sink.damaged(self.session(), row.line, "rows before this one are missing")?;
         }
-        let Some((script, mapper)) = &mut self.begun else { return Ok(()) };
+        let Some((writer, mapper)) = &mut self.begun else { return Ok(()) };
         match row.kind {
             "session.updated" => {
                 if let Some(info) = &info {
@@ -97,11 +97,11 @@ impl Log {
             }
         }
         for (line, at, events) in mapper.out.drain(..) {
-            script.batch(desk, line, at, events)?;
+            writer.batch(sink, line, at, events)?;
         }
-        let session = script.session;
+        let session = writer.session;
         drop(info);
         drop(data);
-        desk.lost(session, row.line, notes, row.data)
+        sink.lost(session, row.line, notes, row.data)
     }
 }

@@ -13,29 +13,29 @@
 //! | `tool.called`, `.progress`, `.success`, `.failed` | `tool.called`, `.progressed`, `.settled` (`todo.updated` with it) |
 //! | `compaction.started`, `.ended`, `revert.*`, `retried` | the same; a revert here keeps the boundary message |
 
-use super::super::foreign::Object;
-use super::content::{Calls, Step, files, finish, names, output, usage};
-use super::info::{Info, model};
+use super::super::foreign::JsonObject;
+use super::content::{OpenCalls, StepSlots, files, finish, names, output, usage};
+use super::info::{SessionInfo, model};
 use annals_core::event::*;
 use annals_core::{AgentName, Event, InputId, ModelName, Seq, Text, Time};
 use std::collections::HashSet;
 
 /// What one Session's records have said so far, as far as later records refer to it.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct V2Mapper {
     /// As of now.
-    pub info: Info,
+    pub info: SessionInfo,
     /// Seqs of messages here, by foreign id, in order.
     messages: Vec<(String, Seq)>,
     inputs: HashSet<String>,
     promoted: HashSet<String>,
-    pub(super) step: Step,
-    pub(super) calls: Calls,
+    pub(super) step: StepSlots,
+    pub(super) calls: OpenCalls,
     shells: Vec<(String, Text)>,
 }
 
 /// What a record needs beside its own fields.
-pub struct Place {
+pub struct RecordPosition {
     /// The Seq that the record's first event gets.
     pub next: Seq,
     /// The record's time.
@@ -44,9 +44,9 @@ pub struct Place {
     pub advance: SnapshotAdvanced,
 }
 
-impl State {
+impl V2Mapper {
     /// The events of one record. `kind` is its type without version; `None` for a type that is not known.
-    pub fn map(&mut self, kind: &str, data: &Object<'_>, place: Place) -> Option<Vec<Event>> {
+    pub fn map(&mut self, kind: &str, data: &JsonObject<'_>, place: RecordPosition) -> Option<Vec<Event>> {
         let next = place.next;
         data.skip(&["sessionID", "timestamp"]);
         let short = kind.strip_prefix("session.next.").unwrap_or(kind);
@@ -202,7 +202,7 @@ impl State {
         })
     }
 
-    fn message(&mut self, data: &Object<'_>, field: &str, seq: Seq) {
+    fn message(&mut self, data: &JsonObject<'_>, field: &str, seq: Seq) {
         self.messages.extend(data.text(field).map(|id| (id, seq)));
     }
 
@@ -212,8 +212,8 @@ impl State {
         Some(self.messages.get(at + 1).map_or(next, |(_, seq)| *seq))
     }
 
-    fn updated(&mut self, data: &Object<'_>) -> Vec<Event> {
-        let Some(info) = data.object("info").map(|object| Info::read(&object)) else { return Vec::new() };
+    fn updated(&mut self, data: &JsonObject<'_>) -> Vec<Event> {
+        let Some(info) = data.object("info").map(|object| SessionInfo::read(&object)) else { return Vec::new() };
         let mut events = Vec::new();
         if info.directory != self.info.directory || info.workspace != self.info.workspace {
             self.info.directory.clone_from(&info.directory);
@@ -245,7 +245,7 @@ impl State {
         vec![ModelSwitched { model: ModelName(model) }.into()]
     }
 
-    fn admitted(&mut self, data: &Object<'_>) -> Vec<Event> {
+    fn admitted(&mut self, data: &JsonObject<'_>) -> Vec<Event> {
         let (Some(id), Some(prompt)) = (data.text("messageID"), data.object("prompt")) else { return Vec::new() };
         if !self.inputs.insert(id.clone()) {
             prompt.skip_all();
@@ -264,7 +264,7 @@ impl State {
         ]
     }
 
-    fn promoted(&mut self, data: &Object<'_>, next: Seq) -> Vec<Event> {
+    fn promoted(&mut self, data: &JsonObject<'_>, next: Seq) -> Vec<Event> {
         let Some(id) = data.text("messageID") else { return Vec::new() };
         let mut events = Vec::new();
         if self.inputs.contains(&id) {
@@ -282,10 +282,10 @@ impl State {
         events
     }
 
-    fn step_started(&mut self, data: &Object<'_>, next: Seq) -> Option<Vec<Event>> {
+    fn step_started(&mut self, data: &JsonObject<'_>, next: Seq) -> Option<Vec<Event>> {
         let id = data.text("assistantMessageID")?;
         self.messages.push((id.clone(), next));
-        self.step = Step::of(id);
+        self.step = StepSlots::of(id);
         let started = StepStarted {
             agent: AgentName(data.text("agent")?),
             model: ModelName(model(&data.object("model")?)?),
@@ -295,7 +295,7 @@ impl State {
     }
 }
 
-fn reason(data: &Object<'_>) -> CompactionReason {
+fn reason(data: &JsonObject<'_>) -> CompactionReason {
     match data.text("reason").as_deref() {
         Some("manual") => CompactionReason::Manual,
         Some("overflow") => CompactionReason::Overflow,
@@ -304,7 +304,7 @@ fn reason(data: &Object<'_>) -> CompactionReason {
 }
 
 /// An error of theirs. `type` is their word, `statusCode` the HTTP status.
-fn failure(error: &Object<'_>) -> Failure {
+fn failure(error: &JsonObject<'_>) -> Failure {
     Failure {
         kind: error.text("type").unwrap_or_else(|| "unknown".into()),
         message: error.text("message").unwrap_or_default().into(),
@@ -321,6 +321,6 @@ pub fn bare(kind: &str) -> &str {
 }
 
 /// The time of a record (ms), if it says one.
-pub fn timestamp(data: &Object<'_>) -> Option<Time> {
+pub fn timestamp(data: &JsonObject<'_>) -> Option<Time> {
     data.number("timestamp").or_else(|| data.number("time")).map(Time)
 }

@@ -1,12 +1,12 @@
 //! One Session of OpenCode's V2 core: rows in, Batches out. What a row means is said in `v2.rs`.
 
-use super::super::foreign::{Notes, Object};
-use super::super::reading::{Desk, Item, Recalled, Script, Stopped};
-use super::epochs::Epochs;
-use super::info::Info;
-use super::projection::Beside;
-use super::rows::Row;
-use super::v2::{Place, State, timestamp};
+use super::super::foreign::{JsonObject, Notes};
+use super::super::sink::{BatchWriter, ImportSink, KnownContext, ReceiverGone, SourceItem};
+use super::epochs::EpochTracker;
+use super::info::SessionInfo;
+use super::projection::ProjectionRows;
+use super::rows::EventRow;
+use super::v2::{RecordPosition, V2Mapper, timestamp};
 use annals_core::event::SnapshotAdvanced;
 use annals_core::{AgentName, Time};
 
@@ -14,79 +14,89 @@ use annals_core::{AgentName, Time};
 pub const FORM: &str = "v2-events";
 
 /// A Session that is being read.
-pub struct Log {
+pub struct V2RowReader {
     foreign: String,
-    beside: Beside,
-    state: State,
-    epochs: Epochs,
-    begun: Option<Begun>,
+    projection: ProjectionRows,
+    state: V2Mapper,
+    epochs: EpochTracker,
+    begun: Option<StartedSession>,
     /// Seq and time of the row before.
     previous: Option<(u64, Time)>,
 }
 
-struct Begun {
-    script: Script,
-    recalled: Recalled,
+struct StartedSession {
+    writer: BatchWriter,
+    recalled: KnownContext,
 }
 
-impl Log {
+impl V2RowReader {
     /// A Session, what stands beside its log, and the seq of its last `context.updated`.
-    pub fn new(foreign: &str, mut beside: Beside, last_update: Option<u64>) -> Self {
-        let epochs = Epochs::new(beside.epoch.take(), last_update);
-        Self { foreign: foreign.to_owned(), beside, state: State::default(), epochs, begun: None, previous: None }
+    pub fn new(foreign: &str, mut projection: ProjectionRows, last_update: Option<u64>) -> Self {
+        let epochs = EpochTracker::new(projection.epoch.take(), last_update);
+        Self {
+            foreign: foreign.to_owned(),
+            projection,
+            state: V2Mapper::default(),
+            epochs,
+            begun: None,
+            previous: None,
+        }
     }
 
     /// Maps one row.
-    pub fn row(&mut self, desk: &mut Desk<'_>, row: &Row<'_>, notes: &Notes) -> Result<(), Stopped> {
+    pub fn row(&mut self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
         let expected = self.previous.map_or(0, |(seq, _)| seq + 1);
-        let session = self.begun.as_ref().map(|begun| begun.script.session);
+        let session = self.begun.as_ref().map(|begun| begun.writer.session);
         if row.seq < expected {
-            return desk.damaged(session, row.line, "a row whose seq was there before");
+            return sink.damaged(session, row.line, "a row whose seq was there before");
         }
-        let Ok(data) = Object::parse(row.data, row.kind, notes) else {
-            return desk.damaged(session, row.line, "a row whose data is no object");
+        let Ok(data) = JsonObject::parse(row.data, row.kind, notes) else {
+            return sink.damaged(session, row.line, "a row whose data is no object");
         };
         let at = timestamp(&data);
         if self.begun.is_none() {
             let created = row.kind == "session.created";
-            let info =
-                if created { data.object("info").map(|info| Info::read(&info)) } else { self.beside.info.clone() };
+            let info = if created {
+                data.object("info").map(|info| SessionInfo::read(&info))
+            } else {
+                self.projection.info.clone()
+            };
             let mut info = info.unwrap_or_default();
             if info.created == 0 {
                 info.created = at.unwrap_or_default().0;
             }
             info.id.clone_from(&self.foreign);
-            self.begin(desk, row.line, info)?;
+            self.begin(sink, row.line, info)?;
             if created {
                 data.skip(&["sessionID"]);
                 drop(data);
                 self.previous = Some((row.seq, Time(self.state.info.created)));
-                return self.tell(desk, row, notes);
+                return self.tell(sink, row, notes);
             }
-            desk.damaged(self.session(), row.line, "the beginning of the log is missing")?;
+            sink.damaged(self.session(), row.line, "the beginning of the log is missing")?;
         } else if row.seq > expected {
-            desk.damaged(self.session(), row.line, "rows before this one are missing")?;
+            sink.damaged(self.session(), row.line, "rows before this one are missing")?;
         }
         let previous = self.previous.unwrap_or_default();
         let at = at.unwrap_or(previous.1);
-        let Some(Begun { script, recalled }) = &mut self.begun else { return Ok(()) };
+        let Some(StartedSession { writer, recalled }) = &mut self.begun else { return Ok(()) };
 
         if row.kind == "session.next.prompted" {
             self.epochs.promoting(previous.0);
         }
         let agent = AgentName(self.state.info.agent.clone().unwrap_or_else(|| "build".into()));
         let location = self.state.info.location();
-        if let Some((time, epoch)) = self.epochs.before(previous, script.next(), recalled, &agent, &location, notes) {
-            script.batch(desk, row.line, time, vec![epoch.into()])?;
+        if let Some((time, epoch)) = self.epochs.before(previous, writer.next(), recalled, &agent, &location, notes) {
+            writer.batch(sink, row.line, time, vec![epoch.into()])?;
         }
-        let next = script.next();
+        let next = writer.next();
         let advance = match recalled.advances.get(&next) {
             Some(advance) if next < recalled.head => advance.clone(),
             _ => SnapshotAdvanced { set: self.epochs.snapshot_after(row.seq).unwrap_or_default(), removed: Vec::new() },
         };
-        match self.state.map(row.kind, &data, Place { next, at, advance }) {
+        match self.state.map(row.kind, &data, RecordPosition { next, at, advance }) {
             Some(events) => {
-                script.batch(desk, row.line, at, events)?;
+                writer.batch(sink, row.line, at, events)?;
                 drop(data);
             }
             None => {
@@ -99,31 +109,31 @@ impl Log {
             self.epochs.compacted(row.seq);
         }
         self.previous = Some((row.seq, at));
-        self.tell(desk, row, notes)
+        self.tell(sink, row, notes)
     }
 
-    fn begin(&mut self, desk: &mut Desk<'_>, line: u64, info: Info) -> Result<(), Stopped> {
-        let session = info.session(desk.editions);
+    fn begin(&mut self, sink: &mut ImportSink<'_>, line: u64, info: SessionInfo) -> Result<(), ReceiverGone> {
+        let session = info.session(sink.editions);
         let (title, origin) = (info.title.clone(), info.origin(FORM));
-        (desk.send)(Item::Began { session, title, origin })?;
-        for what in std::mem::take(&mut self.beside.unsound) {
-            desk.damaged(Some(session), 0, what)?;
+        (sink.send)(SourceItem::Started { session, title, origin })?;
+        for what in std::mem::take(&mut self.projection.unsound) {
+            sink.damaged(Some(session), 0, what)?;
         }
-        let recalled = (desk.recall)(session);
-        let mut script = Script::new(session);
-        script.batch(desk, line, Time(info.created), vec![info.creation(desk.editions, FORM).into()])?;
+        let recalled = (sink.recall)(session);
+        let mut writer = BatchWriter::new(session);
+        writer.batch(sink, line, Time(info.created), vec![info.creation(sink.editions, FORM).into()])?;
         self.state.info = info;
-        self.begun = Some(Begun { script, recalled });
+        self.begun = Some(StartedSession { writer, recalled });
         Ok(())
     }
 
     fn session(&self) -> Option<annals_core::SessionId> {
-        self.begun.as_ref().map(|begun| begun.script.session)
+        self.begun.as_ref().map(|begun| begun.writer.session)
     }
 
-    fn tell(&self, desk: &mut Desk<'_>, row: &Row<'_>, notes: &Notes) -> Result<(), Stopped> {
+    fn tell(&self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
         match self.session() {
-            Some(session) => desk.lost(session, row.line, notes, row.data),
+            Some(session) => sink.lost(session, row.line, notes, row.data),
             None => Ok(()),
         }
     }

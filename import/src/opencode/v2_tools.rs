@@ -1,13 +1,13 @@
 //! Tool calls of OpenCode's V2 core. See the table in `v2.rs`.
 
-use super::super::foreign::{Object, compact};
+use super::super::foreign::{JsonObject, compact};
 use super::content::{names, output, todos};
-use super::v2::State;
+use super::v2::V2Mapper;
 use annals_core::Event;
 use annals_core::event::*;
 
-impl State {
-    pub(super) fn called(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
+impl V2Mapper {
+    pub(super) fn called(&mut self, data: &JsonObject<'_>) -> Option<Vec<Event>> {
         let (assistant, foreign) = (data.text("assistantMessageID")?, data.text("callID")?);
         let name = data.text("tool")?;
         if self.calls.of(data).is_none() {
@@ -24,7 +24,7 @@ impl State {
         Some(vec![ToolCalled { index: call.index, call: call.id.clone(), name, input, hosted, metadata }.into()])
     }
 
-    pub(super) fn succeeded(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
+    pub(super) fn succeeded(&mut self, data: &JsonObject<'_>) -> Option<Vec<Event>> {
         let shown = output(data);
         let paths = names(data, "outputPaths");
         let provider = data.object("provider");
@@ -50,7 +50,7 @@ impl State {
         Some(std::iter::once(settled.into()).chain(todo.map(Event::from)).collect())
     }
 
-    pub(super) fn failed(&mut self, data: &Object<'_>) -> Option<Vec<Event>> {
+    pub(super) fn failed(&mut self, data: &JsonObject<'_>) -> Option<Vec<Event>> {
         let error = data.object("error")?;
         let message = error.text("message")?;
         if error.text("type").is_some_and(|kind| kind != "unknown") {

@@ -6,7 +6,7 @@ use crate::import_into::{bring, sources};
 use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, Style, counted};
-use annals_import::Options;
+use annals_import::ImportOptions;
 use annals_inspect::certify::{self, Difference, Report};
 use annals_store::{EventLog, MemoryLog};
 use std::io::Write;
@@ -43,7 +43,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         for source in sources(path, |remark| cli.remark(remark))? {
             // Each file is an archive of its own: one Session may lie in two of them, in two forms.
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-            bring(&log, &source, &Options::default(), &bar).await?;
+            bring(&log, &source, &ImportOptions::default(), &bar).await?;
             sessions.extend(certify::certify(&log, &named(&source.path)).await?);
         }
     }

@@ -6,7 +6,7 @@ use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
 use annals_store::disk::{Cause, Examination, Facts, Garbage, Remark, Restoring, Tuning, Usage, Void, summary};
-use annals_store::shared::RemoteLog;
+use annals_store::ipc::RemoteLog;
 use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
 use serde_json::json;
 use std::io::Write;

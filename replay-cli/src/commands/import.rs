@@ -13,7 +13,7 @@ use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::style::{Emphasis, counted};
 use annals_core::Time;
-use annals_import::{Follower, ImportReport, Options, Selection, Source};
+use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
 use annals_store::{EventLog, OpenMode};
 use draw::{draw, in_json};
 use secrets::Secrets;
@@ -117,8 +117,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         }
         return Ok(Verdict::bad_if(report.has_bad_news()));
     }
-    let options =
-        Options { as_new: args.as_new, keep_originals: args.keep_originals, prompts: true, ..Options::default() };
+    let options = ImportOptions {
+        as_new: args.as_new,
+        keep_originals: args.keep_originals,
+        prompts: true,
+        ..ImportOptions::default()
+    };
     let reader = cli.store(OpenMode::Create).await?;
     let secrets = Secrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();
@@ -155,7 +159,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     if args.follow {
         let files = wanted.sources.iter().map(|source| source.path.clone()).collect();
-        let follower = Follower::new(wanted.homes, files, selection, Options { prompts: false, ..options });
+        let follower = ImportFollower::new(wanted.homes, files, selection, ImportOptions { prompts: false, ..options });
         follow(follower, &log, &secrets, &mut signals, cli, out).await?;
     }
     Ok(Verdict::bad_if(report.has_bad_news()))
@@ -178,8 +182,8 @@ async fn save_views(reader: &Reader, report: &ImportReport) -> Result<(), CliErr
 /// Imports one source after another into the report. One that cannot be read keeps no other from being imported.
 async fn import_all(
     log: &Arc<dyn EventLog>,
-    sources: &[Source],
-    options: &Options,
+    sources: &[ImportSource],
+    options: &ImportOptions,
     bar: &Bar,
     cli: &CommandContext,
     report: &mut ImportReport,
@@ -215,7 +219,7 @@ fn write_report(path: &Path, report: &ImportReport) -> Result<(), CliError> {
 
 /// Imports what changes, until interrupted.
 async fn follow(
-    mut follower: Follower,
+    mut follower: ImportFollower,
     log: &Arc<dyn EventLog>,
     secrets: &Secrets,
     signals: &mut Signals,

@@ -1,7 +1,7 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
-use super::committer::{Durable, Order, Request};
-use super::shared::{Reservation, Shared};
+use crate::disk::state::{Reservation, Shared};
+use crate::disk::threads::committer::{Durable, Order, Request};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
 use crate::placing::{self, Place};
 use annals_core::Sealed;

@@ -1,7 +1,7 @@
 //! Blobs: large texts in files named by the hash of their content (`docs/reference/store.md#blobs`).
 
-use super::files::{Disk, How, read_whole};
-use super::report::Remark;
+use crate::disk::folder::files::{Disk, How, read_whole};
+use crate::disk::maintenance::report::Remark;
 use annals_core::{BlobHash, Blobs};
 use std::collections::BTreeSet;
 use std::io;

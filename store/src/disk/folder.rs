@@ -1,10 +1,32 @@
 //! The folder of a store, held open: it stays the same one when its path leads elsewhere.
+//!
+//! ```text
+//! no folder ──► folder ──► locked ──► owner noted ──► FORMAT of this folder ──► marked (the store may be opened)
+//!                 │           │          in `lock`      ├─ there, same inode: kept
+//!                 │           └─ another process: Locked├─ there, other inode: this is a copy, it gets an id of its own
+//!                 └─ holds other things: refused        └─ none: a new store
+//! while open: check() before anything is written that is not an append to an open segment
+//!             FORMAT gone ──► Removed;  another FORMAT ──► Replaced;  the path leads elsewhere ──► the folder was moved: work continues
+//! closed: `lock` says `closed`, then the lock is released
+//! ```
+//!
+//! A crash before FORMAT is written leaves an empty folder, which the next opening takes for a new store; FORMAT itself is
+//! written to a temporary file, flushed and renamed. A crash later leaves the process id in `lock`, which says that the store
+//! was not closed in order: the next opening compares sled with every session.
 
-use super::at::{self, Unexpected};
-use super::files::How;
-use super::identity::{Identity, Inode};
+pub(in crate::disk) mod acquire;
+pub mod fault_injection;
+pub mod files;
+pub(in crate::disk) mod folder_disk;
+pub(in crate::disk) mod identity;
+pub(in crate::disk) mod layout;
+pub(in crate::disk) mod relative;
+
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
+use files::How;
+use identity::{Identity, Inode};
+use relative::Unexpected;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -154,7 +176,7 @@ impl Folder {
     /// # Errors
     /// When it cannot be opened.
     pub fn mark(&self, identity: &Identity) -> io::Result<()> {
-        let file = at::open(&self.fd, Path::new("FORMAT"), How::Read, &self.dir.join("FORMAT"))?;
+        let file = relative::open(&self.fd, Path::new("FORMAT"), How::Read, &self.dir.join("FORMAT"))?;
         let facts = file.metadata()?;
         let inode = Inode { device: facts.dev(), inode: facts.ino() };
         *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Marked { file, inode, id: identity.id });
@@ -182,7 +204,7 @@ impl Folder {
                 _ => Ok(()),
             },
             Ok(_) => {
-                let file = at::open(&self.fd, Path::new("FORMAT"), How::Read, Path::new("FORMAT"));
+                let file = relative::open(&self.fd, Path::new("FORMAT"), How::Read, Path::new("FORMAT"));
                 Err(replaced(file.ok().and_then(|file| found_in(&file)).filter(|found| found != id)))
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(removed()),
@@ -204,7 +226,7 @@ impl Folder {
             Err(Errno::LOOP) => return Err(io::Error::new(io::ErrorKind::InvalidInput, Unexpected::Link(path)).into()),
             opened => File::from(opened.map_err(io::Error::from)?),
         };
-        at::regular(&file, &path)?;
+        relative::regular(&file, &path)?;
         locked(&file)?;
         let folder =
             rustix::fs::openat(&self.fd, ".", OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC, Mode::empty());
@@ -257,7 +279,7 @@ impl Folder {
             fd = match rustix::fs::openat(&fd, name.as_os_str(), flags, Mode::empty()) {
                 Err(Errno::NOENT) => return Ok(None),
                 Err(Errno::NOTDIR | Errno::LOOP) => {
-                    at::is_folder(&fd, Path::new(name.as_os_str()), &shown)?;
+                    relative::is_folder(&fd, Path::new(name.as_os_str()), &shown)?;
                     return Ok(None);
                 }
                 opened => opened?,

@@ -2,9 +2,9 @@
 //!
 //! Damaged bytes rarely pass a checksum, so each entry point also reads the input with its checksums corrected.
 
-use super::frame::{self, Cause, Found, Kind, Void};
-use super::outline::Outline;
-use super::packed;
+use crate::disk::journal::frame::{self, Cause, Found, Kind, Void};
+use crate::disk::journal::packed;
+use crate::disk::journal::segment_index::Outline;
 use annals_core::{Seq, SessionId, codec};
 
 /// Reads bytes as a segment of the journal, and what it found as an outline.
@@ -78,7 +78,7 @@ pub fn segment_of(batches: &[Vec<u8>]) -> Vec<u8> {
 /// # Errors
 /// When it is too long.
 pub fn packed_of(batches: &[Vec<u8>]) -> std::io::Result<Vec<u8>> {
-    let mut raw = vec![0; super::segment::HEADER];
+    let mut raw = vec![0; crate::disk::journal::segment::HEADER];
     raw.extend(segment_of(batches));
     Ok(packed::pack(&raw, &[])?.0)
 }

@@ -1,14 +1,43 @@
-//! The journal: every Batch in the order of the store, in segments. The first copy, and the one that acknowledges.
+//! The journal: every batch in the order of the store, in segment files. It is the copy that acknowledges
+//! (`docs/reference/store.md#frames-and-segments`).
+//!
+//! States of a segment, and what a crash at each numbered step leaves:
+//!
+//! ```text
+//! reserve ──1──► reserved.new ──2──► N.seg, header ──3──► N.seg grows ──4──► N.seg sealed ──5──► N.idx, N.pack ──6──► N.pack
+//! (sealer)      (zeros, flushed)    (renamed, folder      (frames, one       (N' > N begun)     (written, verified)   (N.seg
+//!                                    flushed)              flush per group)                                            removed)
+//!
+//! 1  nothing, or `reserved.new`: removed at the next opening
+//! 2  `reserved.new` with a header: removed, nothing was acknowledged in it
+//! 3  a segment without frames: writing resumes in it
+//! 4  the end of the last group is missing or incomplete: it was not acknowledged; `recovery` voids it (torn)
+//!    after a *failed* write: N.seg is never written to again, and N' begins at the first position of the failed group, so
+//!    frames of N.seg from there on are outside its range and ignored
+//! 5  N.seg is still there and is the one that is read; packing starts again
+//! 6  both forms: the raw one is read, until packing starts again and removes it
+//! ```
+//!
+//! - [`frame`]: one batch with its checksum; [`segment`]: a file of frames; [`packed`]: the compressed form of a sealed one.
+//! - [`segment_index`]: which blocks of a segment hold which session; [`session_locator`]: which segments hold a session.
+//! - [`block`]: blocks in memory, bounded, read from either form.
 
-use super::block::{Blocks, Loaded, View};
-use super::files::{Disk, DiskFile, How, write_whole};
-use super::frame::{self, Found};
-use super::outline::{Block, Outline, Span};
-use super::packed::{self, Directories};
-use super::segment::{self, Segment};
-use super::trail::{Sealed, Trails};
+pub(in crate::disk) mod block;
+pub(in crate::disk) mod frame;
+pub(in crate::disk) mod packed;
+pub(in crate::disk) mod segment;
+pub(in crate::disk) mod segment_index;
+pub(in crate::disk) mod session_locator;
+
+use crate::disk::folder::files::{Disk, DiskFile, How, write_whole};
 use crate::store_id::StoreId;
 use annals_core::{Batch, Seq, SessionId};
+use block::{Blocks, Loaded, View};
+use frame::Found;
+use packed::Directories;
+use segment::Segment;
+use segment_index::{Block, Outline, Span};
+use session_locator::{Sealed, Trails};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};

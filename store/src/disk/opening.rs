@@ -1,19 +1,19 @@
 //! Opening a store, step by step: the small files, sled, the journal, and what one has of the other.
 
-use super::blobs::BlobFiles;
-use super::files::Disk;
-use super::folder::Folder;
-use super::identity::Identity;
-use super::journal::{Journal, Writer};
-use super::layout::Layout;
-use super::private_copy::PrivateCopy;
-use super::rebuild;
-use super::recovery::{POSITION_MAX, Recovery};
-use super::report::{OpeningReport, Remark};
-use super::segment::Segment;
-use super::sessions::{Checkpoint, Sessions};
-use super::shared::{Recent, Shared, State, Tuning};
-use super::sled_tree::SledTree;
+use crate::disk::blobs::BlobFiles;
+use crate::disk::folder::Folder;
+use crate::disk::folder::files::Disk;
+use crate::disk::folder::identity::Identity;
+use crate::disk::folder::layout::Layout;
+use crate::disk::index::private_copy::PrivateCopy;
+use crate::disk::index::rebuild;
+use crate::disk::index::sled_tree::SledTree;
+use crate::disk::journal::segment::Segment;
+use crate::disk::journal::{Journal, Writer};
+use crate::disk::maintenance::report::{OpeningReport, Remark};
+use crate::disk::recovery::{POSITION_MAX, Recovery};
+use crate::disk::sessions::{Checkpoint, Sessions};
+use crate::disk::state::{Recent, Shared, State, Tuning};
 use crate::log::Position;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64};

@@ -7,17 +7,17 @@
 //! follow ─► the snapshot ─► marker ─► look for changes every quarter of a second ─► the next snapshot
 //! ```
 
-use super::doctor::{CollectError, Due, Examination, Finding, Garbage};
-use super::files::{Disk, RealDisk};
-use super::folder::Folder;
-use super::following::{AllPages, SessionPages, Spare, apart};
-use super::identity::Identity;
-use super::layout::Layout;
-use super::opening::{Aim, Looked, Opening};
-use super::private_copy::PrivateCopy;
-use super::reading::FEW;
-use super::report::{OpenError, OpeningReport, Remark};
-use super::shared::{Shared, State, Tuning};
+use crate::disk::folder::Folder;
+use crate::disk::folder::files::{Disk, RealDisk};
+use crate::disk::folder::identity::Identity;
+use crate::disk::folder::layout::Layout;
+use crate::disk::index::private_copy::PrivateCopy;
+use crate::disk::maintenance::doctor::{CollectError, Due, Examination, Finding, Garbage};
+use crate::disk::maintenance::report::{OpenError, OpeningReport, Remark};
+use crate::disk::opening::{Aim, Looked, Opening};
+use crate::disk::reading::FEW;
+use crate::disk::reading::following::{AllPages, SessionPages, Spare, apart};
+use crate::disk::state::{Shared, State, Tuning};
 use crate::displaced::Displaced;
 use crate::following::following;
 use crate::log::{

@@ -1,15 +1,24 @@
-//! Reading one Session's own log: what sled lacks from memory, long pages from the blocks of the journal, single places from
-//! the chunks of its packed segments, or from sled. Each frame is checked; what one copy lacks or has damaged is looked up
-//! in the other.
+//! Reading one session's own log: what sled lacks from memory, long pages from the blocks of the journal, single places from
+//! sled or from one chunk of a packed segment. What one copy lacks or has damaged is looked up in the other.
+//!
+//! ```text
+//! in memory? ─ yes ─► served
+//!    └ no ─► page of more than FEW, or packed ─► journal ─ damaged ─► sled ─ damaged ─► `Damaged` (first batch), else the page ends
+//!            └ one place ────────────────────► sled ─ lacks it, damaged, out of use ─► journal ─► the same
+//! ```
+//!
+//! Nothing is written: damage is kept as a remark, and restored by the next opening.
 
-use super::frame;
-use super::journal::Stored;
-use super::outline::Block;
-use super::record;
-use super::report::{Copy, Remark};
-use super::sessions::Own;
-use super::shared::Shared;
-use super::sled_tree;
+pub(in crate::disk) mod following;
+
+use crate::disk::index::record;
+use crate::disk::index::sled_tree;
+use crate::disk::journal::Stored;
+use crate::disk::journal::frame;
+use crate::disk::journal::segment_index::Block;
+use crate::disk::maintenance::report::{Copy, Remark};
+use crate::disk::sessions::Own;
+use crate::disk::state::Shared;
 use crate::lineage::{Birth, Lineage, slice};
 use crate::log::{ReadError, Slice};
 use annals_core::{Seq, SessionId, codec};

@@ -1,25 +1,48 @@
-//! Opening the journal: read what came after the list of heads, mend each damaged segment with what sled still has,
-//! and keep every position dense. A reader that must not write does the same in memory.
+//! Opening the journal: read what came after the list of heads, restore each damaged segment with what sled still has, and keep
+//! every position dense. A reader that must not write does the same in memory.
 //!
 //! ```text
 //! files of journal/ ─► segments.rs: which of them are segments of this store
-//!   each one from the list of heads on ─► scan ─► gaps ─► sled ─► pieces ─► Sessions
+//!   each one from the list of heads on ─► scan ─► gaps ─► sled ─► pieces ─► sessions
 //!                                                               └─► written again: frames found, frames of sled, voids
 //! ```
+//!
+//! The states of a position when its segment has been read:
+//!
+//! ```text
+//! frame whole ──────────────► its batch continues its session? ─ yes ─► found
+//!    │                                      └─ no ─► the last group is torn? ─ yes ─► void, torn
+//!    │                                                                       └─ no ─► void, lost (remark `Unchained`)
+//!    └ no ─► sled has the batch ─► restored
+//!               └ no ─► in the last group of the journal, and nothing proves that it was acknowledged ─► void, torn
+//!                         └ no ─► void, lost (the end of a session: nothing more can be appended to it)
+//! ```
+//!
+//! Writing a segment again, with what a crash at each step leaves:
+//!
+//! ```text
+//! damaged N.seg ──1──► copy in damaged/ ──2──► N.new, flushed ──3──► N.seg (renamed) ──4──► N.pack removed, if it was packed
+//!
+//! 1, 2  the damaged segment is still in its place: recovery starts again and makes another copy
+//! 3     N.new is removed at the next opening, and recovery starts again
+//! 4     both forms: the raw one, which is the restored one, is read
+//! ```
+
+pub(in crate::disk) mod restore;
 
 mod mending;
 mod segments;
 
-use super::files::Disk;
-use super::frame::{self, Cause, Found, Kind, Void};
-use super::identity::Identity;
-use super::journal::Writer;
-use super::layout::Layout;
-use super::report::Remark;
-use super::segment::{self, Segment};
-use super::sessions::Sessions;
-use super::shared::Tuning;
-use super::sled_tree::SledTree;
+use crate::disk::folder::files::Disk;
+use crate::disk::folder::identity::Identity;
+use crate::disk::folder::layout::Layout;
+use crate::disk::index::sled_tree::SledTree;
+use crate::disk::journal::Writer;
+use crate::disk::journal::frame::{self, Cause, Found, Kind, Void};
+use crate::disk::journal::segment::{self, Segment};
+use crate::disk::maintenance::report::Remark;
+use crate::disk::sessions::Sessions;
+use crate::disk::state::Tuning;
 use crate::lineage::Birth;
 use crate::log::Position;
 use annals_core::codec::{self, Header};

@@ -1,7 +1,7 @@
 //! The Sessions of a store, in memory: how each begins and where it ends; and the file that keeps them at rotation and
 //! shutdown, so that opening reads only what came later.
 
-use super::files::{Disk, read_whole, write_whole};
+use crate::disk::folder::files::{Disk, read_whole, write_whole};
 use crate::lineage::Birth;
 use crate::log::{Head, SessionHead};
 use annals_core::codec::Header;

@@ -3,14 +3,14 @@
 use super::corpus::{Files, batches, corpus};
 use annals_cli::fuzzing::config;
 use annals_core::{Seq, codec};
-use annals_import::{Options, import, recognise};
+use annals_import::{ImportOptions, import, recognise};
 use annals_providers::http::fuzzing::answer;
 use annals_providers::wire::Protocol;
 use annals_scenario::Scenario;
 use annals_store::conformance::material;
 use annals_store::disk::fuzzing::{packed, packed_of, segment, segment_of};
 use annals_store::exchange::{export as write_export, import as import_export, verify_file};
-use annals_store::shared::fuzzing::{messages, messages_of};
+use annals_store::ipc::fuzzing::{messages, messages_of};
 use annals_store::{EventLog, MemoryLog};
 use std::io;
 use std::path::Path;
@@ -101,9 +101,9 @@ fn foreign(bytes: &[u8]) -> io::Result<()> {
     let Ok(source) = recognise(&path) else { return Ok(()) };
     blocking(async {
         let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-        if import(&log, &source, &Options::default(), &mut |_| {}).await.is_ok() {
+        if import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.is_ok() {
             let before = log.sessions().await.expect("a log in memory can be read");
-            drop(import(&log, &source, &Options::default(), &mut |_| {}).await);
+            drop(import(&log, &source, &ImportOptions::default(), &mut |_| {}).await);
             let after = log.sessions().await.expect("a log in memory can be read");
             assert_eq!(before, after, "an import that is repeated adds nothing");
         }

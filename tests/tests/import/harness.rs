@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each story file uses its part")]
 
 use annals_core::{Event, Seq, SessionId};
-use annals_import::{ImportReport, Options, import, recognise};
+use annals_import::{ImportOptions, ImportReport, import, recognise};
 use annals_projections::{Projection, SessionView};
 use annals_store::{EventLog, Head, MemoryLog};
 use std::path::{Path, PathBuf};
@@ -46,7 +46,7 @@ pub fn lines(text: &str) -> Vec<&str> {
 }
 
 pub async fn run(log: &Arc<dyn EventLog>, path: &Path) -> ImportReport {
-    import(log, &recognise(path).unwrap(), &Options::default(), &mut |_| {}).await.unwrap()
+    import(log, &recognise(path).unwrap(), &ImportOptions::default(), &mut |_| {}).await.unwrap()
 }
 
 pub async fn head(log: &Arc<dyn EventLog>, session: SessionId) -> Option<Head> {

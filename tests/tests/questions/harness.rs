@@ -6,7 +6,7 @@ use annals_cli::progress::Bar;
 use annals_cli::style::Style;
 use annals_core::event::*;
 use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
-use annals_import::{Options, recognise};
+use annals_import::{ImportOptions, recognise};
 use annals_inspect::SessionAt;
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_store::{Draft, EventLog, MemoryLog};
@@ -21,7 +21,7 @@ pub fn fixtures() -> PathBuf {
 pub async fn imported(name: &str) -> SessionAt {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
-    let report = bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
+    let report = bring(&log, &source, &ImportOptions::default(), &Bar::new(false, "")).await.unwrap();
     past(&log, report.sessions[0].session).await
 }
 
@@ -29,7 +29,7 @@ pub async fn imported(name: &str) -> SessionAt {
 pub async fn all_of(name: &str) -> Vec<SessionAt> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
-    bring(&log, &source, &Options::default(), &Bar::new(false, "")).await.unwrap();
+    bring(&log, &source, &ImportOptions::default(), &Bar::new(false, "")).await.unwrap();
     let heads = log.sessions().await.unwrap();
     heads.iter().map(|head| SessionAt::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
 }

@@ -4,7 +4,7 @@ use crate::error::CliError;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::reader::short_ids;
 use crate::style::{Emphasis, Style, counted, thousands};
-use annals_import::{ImportReport, Loss, Outcome, SessionReport};
+use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -29,14 +29,14 @@ pub fn draw(report: &ImportReport, style: &Style, out: &mut dyn Write) -> Result
 
 /// Whether a session is shown: it is new or continued, or somebody should look.
 fn is_shown(session: &SessionReport) -> bool {
-    session.new > 0 || session.outcome != Outcome::Imported || session.is_damaged()
+    session.new > 0 || session.outcome != ImportOutcome::Imported || session.is_damaged()
 }
 
 fn total(report: &ImportReport) -> String {
     let count = |wanted: &dyn Fn(&SessionReport) -> bool| report.sessions.iter().filter(|it| wanted(it)).count() as u64;
     let sum = |number: &dyn Fn(&SessionReport) -> u64| report.sessions.iter().map(number).sum::<u64>();
     let changed = count(&|it| it.new > 0);
-    let elsewhere = count(&|it| matches!(it.outcome, Outcome::Diverged { other_form: Some(_), .. }));
+    let elsewhere = count(&|it| matches!(it.outcome, ImportOutcome::Diverged { other_form: Some(_), .. }));
     let mut total = counted(report.sessions.len() as u64, "session");
     if changed > 0 && changed < report.sessions.len() as u64 {
         total.push_str(&format!(", {} changed", thousands(changed)));
@@ -61,10 +61,12 @@ fn total(report: &ImportReport) -> String {
 
 fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let (mark, emphasis) = match session.outcome {
-        Outcome::Diverged { other_form: Some(_), .. } => ("=", Emphasis::Dim),
-        Outcome::Diverged { .. } | Outcome::Failed { .. } | Outcome::ChangedHere { .. } => ("✗", Emphasis::Bad),
-        Outcome::Imported if session.is_damaged() => ("!", Emphasis::Warn),
-        Outcome::Imported => ("✓", Emphasis::Good),
+        ImportOutcome::Diverged { other_form: Some(_), .. } => ("=", Emphasis::Dim),
+        ImportOutcome::Diverged { .. } | ImportOutcome::Failed { .. } | ImportOutcome::ChangedHere { .. } => {
+            ("✗", Emphasis::Bad)
+        }
+        ImportOutcome::Imported if session.is_damaged() => ("!", Emphasis::Warn),
+        ImportOutcome::Imported => ("✓", Emphasis::Good),
     };
     let much = match (session.new, session.events, session.known) {
         (0, ..) => "nothing new".to_owned(),
@@ -94,22 +96,22 @@ fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) ->
 fn remarks(session: &SessionReport) -> Vec<(Emphasis, String)> {
     let mut remarks = Vec::new();
     match &session.outcome {
-        Outcome::Imported => {}
-        Outcome::Diverged { line, other_form: None } => remarks.push((
+        ImportOutcome::Imported => {}
+        ImportOutcome::Diverged { line, other_form: None } => remarks.push((
             Emphasis::Bad,
             format!(
                 "differs from the earlier import at line {line}; not imported. --as-new imports it as a second session"
             ),
         )),
-        Outcome::Diverged { other_form: Some(form), .. } => remarks.push((
+        ImportOutcome::Diverged { other_form: Some(form), .. } => remarks.push((
             Emphasis::Dim,
             format!("already here (imported from {form}); --as-new imports this form as a second session"),
         )),
-        Outcome::ChangedHere { seq } => {
+        ImportOutcome::ChangedHere { seq } => {
             remarks
                 .push((Emphasis::Bad, format!("changed here at event {seq}, and its source has grown; not imported")));
         }
-        Outcome::Failed { line, reason } => {
+        ImportOutcome::Failed { line, reason } => {
             remarks.push((Emphasis::Bad, format!("stopped at line {line}: {}", plain(reason))));
         }
     }
@@ -143,12 +145,12 @@ pub fn in_json(report: &ImportReport) -> Value {
         .iter()
         .map(|session| {
             let outcome = match &session.outcome {
-                Outcome::Imported => json!({"outcome": "imported"}),
-                Outcome::Diverged { line, other_form } => {
+                ImportOutcome::Imported => json!({"outcome": "imported"}),
+                ImportOutcome::Diverged { line, other_form } => {
                     json!({"outcome": "diverged", "line": line, "other_form": other_form})
                 }
-                Outcome::ChangedHere { seq } => json!({"outcome": "changed-here", "seq": seq}),
-                Outcome::Failed { line, reason } => json!({"outcome": "failed", "line": line, "reason": reason}),
+                ImportOutcome::ChangedHere { seq } => json!({"outcome": "changed-here", "seq": seq}),
+                ImportOutcome::Failed { line, reason } => json!({"outcome": "failed", "line": line, "reason": reason}),
             };
             let instead_of = session.instead_of.map(|(changed, seq)| json!({"session": changed, "seq": seq}));
             json!({

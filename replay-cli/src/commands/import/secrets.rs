@@ -4,7 +4,7 @@ use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::style::{counted, thousands};
 use annals_core::{Seq, SessionId};
-use annals_import::{Form, ImportReport, Outcome, Source};
+use annals_import::{ImportOutcome, ImportReport, ImportSource, SourceForm};
 use annals_runtime::redaction::{RedactingLog, Redactor};
 use annals_store::{AppendError, Appended, Boxed, Committed, Draft, EventLog, LogLayer};
 use std::collections::{BTreeMap, HashMap};
@@ -26,7 +26,7 @@ impl Secrets {
     pub fn of(
         redact: bool,
         log: &Arc<dyn EventLog>,
-        sources: &[Source],
+        sources: &[ImportSource],
         cli: &CommandContext,
     ) -> Result<Self, CliError> {
         let config = cli.environment.config(&cli.environment.directory);
@@ -37,7 +37,7 @@ impl Secrets {
         }
         let redactor = config?.redactor().unwrap_or_default();
         // Its Batches prove each other as they are.
-        if let Some(own) = sources.iter().find(|source| source.form == Form::Annals) {
+        if let Some(own) = sources.iter().find(|source| source.form == SourceForm::Annals) {
             return Err(CliError::Unredactable { path: own.path.clone() });
         }
         Ok(Self::Replaced(Arc::new(RedactingLog::over(log.clone(), redactor.clone())), redactor))
@@ -66,7 +66,7 @@ impl Secrets {
         }
         for session in &mut report.sessions {
             session.title = session.title.as_deref().map(|title| self.shown(title));
-            if let Outcome::Failed { reason, .. } = &mut session.outcome {
+            if let ImportOutcome::Failed { reason, .. } = &mut session.outcome {
                 *reason = self.shown(reason);
             }
             for losses in [&mut session.losses, &mut session.damage] {

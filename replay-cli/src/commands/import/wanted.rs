@@ -10,7 +10,7 @@ use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
 use annals_core::Time;
-use annals_import::{Homes, Listed, Options, Selection, Source, discover, list, sources};
+use annals_import::{Homes, ImportOptions, ImportSource, ListedSession, Selection, discover, list, sources};
 use annals_store::{EventLog, MemoryLog};
 use serde_json::json;
 use std::io::Write;
@@ -20,11 +20,11 @@ use std::sync::Arc;
 /// What is to be imported, and what cannot be.
 pub struct Wanted {
     /// What is imported, one after another.
-    pub sources: Vec<Source>,
+    pub sources: Vec<ImportSource>,
     /// What was refused: each error names its file.
     pub refused: Vec<(PathBuf, CliError)>,
     /// What agents keep here, as far as it is chosen; empty when files were named.
-    listed: Vec<Listed>,
+    listed: Vec<ListedSession>,
     /// Where agents keep their sessions; nowhere when files were named.
     pub homes: Homes,
     /// Whether files were named.
@@ -79,7 +79,7 @@ impl Wanted {
 
     /// How many sessions there are, as far as that is known before they are read: a file holds at least one.
     pub fn sessions(&self) -> u64 {
-        let of = |source: &Source| source.only.as_ref().map_or(1, |only| only.len() as u64);
+        let of = |source: &ImportSource| source.only.as_ref().map_or(1, |only| only.len() as u64);
         self.sources.iter().map(of).sum()
     }
 
@@ -142,17 +142,17 @@ impl Wanted {
 pub const NOTHING: &str = "no session of OpenCode, Codex CLI or Claude Code was found; name a file to import it";
 
 /// The sessions of a source; where only reading all of it shows them, they are imported into memory.
-async fn sessions_of(source: &Source, bar: &Bar) -> Result<Vec<Listed>, CliError> {
+async fn sessions_of(source: &ImportSource, bar: &Bar) -> Result<Vec<ListedSession>, CliError> {
     let listed = list(source)?;
     if !listed.is_empty() {
         return Ok(listed);
     }
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-    let report = bring(&log, source, &Options { prompts: true, ..Options::default() }, bar).await?;
+    let report = bring(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, bar).await?;
     let mut found = Vec::new();
     for session in report.sessions {
         let head = log.head(session.session).await?;
-        found.push(Listed {
+        found.push(ListedSession {
             agent: source.form.agent().unwrap_or("annals"),
             foreign: session.foreign,
             title: session.title,

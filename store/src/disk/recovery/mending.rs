@@ -1,12 +1,12 @@
 //! A damaged segment: written again, the damaged one set aside; or, when nothing may be written, put together in memory.
 
-use super::super::files::{How, ReadOnlyBytes, write_whole};
-use super::super::frame::{self, Cause, Kind};
-use super::super::journal::Writer;
-use super::super::reading::decode;
-use super::super::report::{Copy, Remark};
-use super::super::segment;
 use super::{Piece, Pieces, Recovery, Scanned, free_name};
+use crate::disk::folder::files::{How, ReadOnlyBytes, write_whole};
+use crate::disk::journal::Writer;
+use crate::disk::journal::frame::{self, Cause, Kind};
+use crate::disk::journal::segment;
+use crate::disk::maintenance::report::{Copy, Remark};
+use crate::disk::reading::decode;
 use crate::log::Position;
 use std::io;
 use std::path::{Path, PathBuf};

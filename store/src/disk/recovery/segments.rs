@@ -11,11 +11,11 @@
 //! ```
 //! A stray is set aside by a writer, and ignored by a reader.
 
-use super::super::files::{ReadOnlyBytes, write_whole};
-use super::super::frame::{self, Found, Kind};
-use super::super::report::Remark;
-use super::super::segment::{self, Segment};
 use super::{POSITION_MAX, Recovery, Scanned, free_name, scan};
+use crate::disk::folder::files::{ReadOnlyBytes, write_whole};
+use crate::disk::journal::frame::{self, Found, Kind};
+use crate::disk::journal::segment::{self, Segment};
+use crate::disk::maintenance::report::Remark;
 use annals_core::codec;
 use std::cell::OnceCell;
 use std::collections::{BTreeMap, BTreeSet};

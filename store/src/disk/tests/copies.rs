@@ -190,7 +190,7 @@ async fn a_damaged_end_of_a_segment_keeps_nothing_else_from_sled() {
     let dir = folder();
     let (log, _) = DiskLog::open_with(dir.path(), OpenMode::Create, late(), Arc::new(RealDisk)).unwrap();
     interleaved(&log, 2, 700).await;
-    let path = crate::disk::segment::raw_path(&log.layout().journal(), 0);
+    let path = crate::disk::journal::segment::raw_path(&log.layout().journal(), 0);
     let mut bytes = std::fs::read(&path).unwrap();
     let last = bytes.iter().rposition(|byte| *byte != 0).unwrap();
     bytes[last] ^= 1;
@@ -301,7 +301,7 @@ async fn a_compaction_that_is_stopped_while_it_changes_the_copies_loses_nothing_
         let whole = material::whole(&log, session).await.unwrap();
         log.close().await.unwrap();
         // One Batch stands in sled only.
-        let path = crate::disk::segment::raw_path(&log.layout().journal(), 0);
+        let path = crate::disk::journal::segment::raw_path(&log.layout().journal(), 0);
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4000] ^= 1;
         std::fs::write(&path, bytes).unwrap();

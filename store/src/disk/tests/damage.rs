@@ -11,12 +11,12 @@ use std::sync::Arc;
 
 /// Flips a bit in the journal frame of the Batch at `seq`, and takes sled away: damaged in every copy.
 fn damage(dir: &std::path::Path, session: annals_core::SessionId, seq: Seq) {
-    use crate::disk::frame::{Found, HEADER, scan};
+    use crate::disk::journal::frame::{Found, HEADER, scan};
     std::fs::remove_dir_all(dir.join("sled")).unwrap();
     for entry in std::fs::read_dir(dir.join("journal")).unwrap() {
         let path = entry.unwrap().path();
         let mut bytes = std::fs::read(&path).unwrap();
-        let place = scan(&bytes, crate::disk::segment::HEADER).find_map(|found| match found {
+        let place = scan(&bytes, crate::disk::journal::segment::HEADER).find_map(|found| match found {
             Found::Frame(at, frame) => {
                 let header = annals_core::codec::decode_header(frame.payload).unwrap();
                 ((header.session, header.first) == (session, seq)).then_some(at + HEADER + 120)

@@ -183,10 +183,13 @@ async fn an_unfinished_write_at_the_end_is_ignored_by_who_looks() {
     let journal = dir.path().join("journal");
     let path = state(&journal).into_keys().rfind(|path| path.extension().is_some_and(|form| form == "seg")).unwrap();
     let mut bytes = std::fs::read(&path).unwrap();
-    let ends = crate::disk::frame::scan(&bytes, crate::disk::segment::HEADER).filter_map(|found| match found {
-        crate::disk::frame::Found::Frame(at, frame) => Some(at + frame.bytes.len()),
-        crate::disk::frame::Found::Bad { .. } => None,
-    });
+    let ends =
+        crate::disk::journal::frame::scan(&bytes, crate::disk::journal::segment::HEADER).filter_map(
+            |found| match found {
+                crate::disk::journal::frame::Found::Frame(at, frame) => Some(at + frame.bytes.len()),
+                crate::disk::journal::frame::Found::Bad { .. } => None,
+            },
+        );
     let used = ends.last().unwrap();
     bytes[used..used + 9].copy_from_slice(b"\xFFAnl\x01\x01zzz");
     std::fs::write(&path, bytes).unwrap();

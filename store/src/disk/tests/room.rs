@@ -29,7 +29,7 @@ async fn blobs_that_no_batch_names_are_collected_and_the_others_stay() {
 #[tokio::test]
 async fn followers_keep_few_batches_in_memory_when_they_are_long() {
     use crate::disk::journal::Stored;
-    use crate::disk::shared::Recent;
+    use crate::disk::state::Recent;
     let log = crate::MemoryLog::new();
     let batch = material::begin(&log, material::session(1)).await.unwrap().batch;
     let mut recent = Recent::default();

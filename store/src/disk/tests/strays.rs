@@ -2,8 +2,9 @@
 
 use super::folder;
 use crate::conformance::material;
-use crate::disk::segment::packed_path;
-use crate::disk::{DiskLog, Identity, OpenMode, ReadOnlyLog, Remark, StoreId, frame, packed, segment, summary};
+use crate::disk::journal::segment::packed_path;
+use crate::disk::journal::{frame, packed, segment};
+use crate::disk::{DiskLog, Identity, OpenMode, ReadOnlyLog, Remark, StoreId, summary};
 use crate::{EventLog, Followed, OpenError, Position, Scope};
 use annals_core::Seq;
 use futures_util::StreamExt;

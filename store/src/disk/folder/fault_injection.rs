@@ -1,0 +1,324 @@
+//! A crash laboratory: a file layer that remembers what was flushed to the device, and fails when it is told to.
+//!
+//! [`LabDisk`] works on real files, so a store runs on it as on any disk. Of every file it made it keeps the calls in
+//! order; [`LabDisk::image`] then says what a power cut at any call could have left: what was flushed, and of the rest
+//! whatever the caller chooses, whole or torn. [`LabDisk::fail`] makes the n-th call fail. sled writes past it.
+
+use super::Folder;
+use super::files::{Disk, DiskFile, How, Listed, RealDisk};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A disk to experiment with.
+#[derive(Clone, Debug)]
+pub struct LabDisk {
+    lab: Arc<Mutex<Lab>>,
+    /// The files that it works on.
+    real: Arc<dyn Disk>,
+}
+
+impl Default for LabDisk {
+    fn default() -> Self {
+        Self { lab: Arc::default(), real: Arc::new(RealDisk) }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Lab {
+    calls: Vec<Call>,
+    /// Which file a name stands for now.
+    names: BTreeMap<PathBuf, usize>,
+    files: usize,
+    /// How many calls that can fail were made.
+    count: u64,
+    failure: Option<Failure>,
+}
+
+/// A call that was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Call {
+    Create { path: PathBuf, file: usize },
+    Write { file: usize, offset: u64, bytes: Vec<u8> },
+    Allocate { file: usize, len: u64 },
+    Sync { file: usize },
+    Rename { from: PathBuf, to: PathBuf },
+    Remove { path: PathBuf },
+    SyncDir { dir: PathBuf },
+    Mark { number: u64 },
+}
+
+/// How calls fail.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// The first call that fails, counted from 0.
+    pub from: u64,
+    /// How many fail, this one included.
+    pub calls: u64,
+    /// The system's error number, such as 28 (no space) or 5 (input/output error).
+    pub errno: i32,
+}
+
+/// What became of a write that was not flushed when the power went.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fate {
+    /// Nothing of it is there.
+    Lost,
+    /// All of it is there.
+    Kept,
+    /// Its first bytes are there.
+    Torn(usize),
+    /// All but its first bytes are there: pages reach the device in any order.
+    Hole(usize),
+}
+
+impl LabDisk {
+    /// A disk that does not fail yet.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Lab> {
+        self.lab.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Makes calls fail; `None` heals the disk.
+    pub fn fail(&self, failure: Option<Failure>) {
+        self.lock().failure = failure;
+    }
+
+    /// How many calls that can fail were made so far.
+    pub fn count(&self) -> u64 {
+        self.lock().count
+    }
+
+    /// Notes a number among the calls: what was acknowledged before a cut.
+    pub fn mark(&self, number: u64) {
+        self.lock().calls.push(Call::Mark { number });
+    }
+
+    /// How many calls were noted: a cut may come after any of them.
+    pub fn cuts(&self) -> usize {
+        self.lock().calls.len()
+    }
+
+    /// The last number that was noted before a cut.
+    pub fn marked(&self, cut: usize) -> Option<u64> {
+        let lab = self.lock();
+        let before = lab.calls.iter().take(cut).rev();
+        before.into_iter().find_map(|call| if let Call::Mark { number } = call { Some(*number) } else { None })
+    }
+
+    /// How many writes before a cut were not flushed.
+    pub fn unflushed(&self, cut: usize) -> usize {
+        let lab = self.lock();
+        let calls = &lab.calls[..cut.min(lab.calls.len())];
+        (0..calls.len()).filter(|at| matches!(calls[*at], Call::Write { .. }) && !flushed(calls, *at)).count()
+    }
+
+    /// What a power cut after `cut` calls leaves, by path. `fate` is asked for each write that was not flushed, with
+    /// its number and length; of the names that were not flushed the first `names` survive (a file system's own journal
+    /// keeps their order).
+    pub fn image(
+        &self,
+        cut: usize,
+        names: usize,
+        mut fate: impl FnMut(usize, usize) -> Fate,
+    ) -> BTreeMap<PathBuf, Vec<u8>> {
+        let lab = self.lock();
+        let calls = &lab.calls[..cut.min(lab.calls.len())];
+        let mut contents: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
+        let mut folder: BTreeMap<PathBuf, usize> = BTreeMap::new();
+        let (mut writes, mut renames) = (0, 0);
+        for (at, call) in calls.iter().enumerate() {
+            let stands = flushed(calls, at);
+            match call {
+                Call::Write { file, offset, bytes } => {
+                    let kept = if stands {
+                        0..bytes.len()
+                    } else {
+                        writes += 1;
+                        match fate(writes - 1, bytes.len()) {
+                            Fate::Lost => continue,
+                            Fate::Kept => 0..bytes.len(),
+                            Fate::Torn(kept) => 0..kept.min(bytes.len()),
+                            Fate::Hole(gone) => gone.min(bytes.len())..bytes.len(),
+                        }
+                    };
+                    let start = usize::try_from(*offset).unwrap_or(usize::MAX);
+                    let content = contents.entry(*file).or_default();
+                    content.resize(content.len().max(start + kept.end), 0);
+                    content[start + kept.start..start + kept.end].copy_from_slice(&bytes[kept]);
+                }
+                Call::Allocate { file, len } => {
+                    let content = contents.entry(*file).or_default();
+                    content.resize(content.len().max(usize::try_from(*len).unwrap_or(usize::MAX)), 0);
+                }
+                Call::Create { .. } | Call::Rename { .. } | Call::Remove { .. } => {
+                    if !stands {
+                        renames += 1;
+                        if renames > names {
+                            continue;
+                        }
+                    }
+                    match call {
+                        Call::Create { path, file } => drop(folder.insert(path.clone(), *file)),
+                        Call::Rename { from, to } => {
+                            if let Some(file) = folder.remove(from) {
+                                folder.insert(to.clone(), file);
+                            }
+                        }
+                        Call::Remove { path } => drop(folder.remove(path)),
+                        _ => {}
+                    }
+                }
+                Call::Sync { .. } | Call::SyncDir { .. } | Call::Mark { .. } => {}
+            }
+        }
+        folder.into_iter().map(|(path, file)| (path, contents.get(&file).cloned().unwrap_or_default())).collect()
+    }
+
+    fn call(&self) -> io::Result<()> {
+        let mut lab = self.lock();
+        let number = lab.count;
+        lab.count += 1;
+        match lab.failure {
+            Some(Failure { from, calls, errno }) if number >= from && number - from < calls => {
+                Err(io::Error::from_raw_os_error(errno))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Whether a later call before the cut made this one durable.
+fn flushed(calls: &[Call], at: usize) -> bool {
+    let later = &calls[at + 1..];
+    match &calls[at] {
+        Call::Write { file, .. } | Call::Allocate { file, .. } => {
+            later.iter().any(|call| matches!(call, Call::Sync { file: synced } if synced == file))
+        }
+        Call::Create { path, .. } | Call::Rename { to: path, .. } | Call::Remove { path } => {
+            later.iter().any(|call| matches!(call, Call::SyncDir { dir } if Some(dir.as_path()) == path.parent()))
+        }
+        Call::Sync { .. } | Call::SyncDir { .. } | Call::Mark { .. } => true,
+    }
+}
+
+#[derive(Debug)]
+struct LabFile {
+    disk: LabDisk,
+    real: Arc<dyn DiskFile>,
+    /// `None` for a file that somebody else made.
+    file: Option<usize>,
+}
+
+impl LabFile {
+    fn note(&self, call: impl FnOnce(usize) -> Call) {
+        if let Some(file) = self.file {
+            self.disk.lock().calls.push(call(file));
+        }
+    }
+}
+
+impl Disk for LabDisk {
+    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
+        self.call()?;
+        let real = self.real.open(path, how)?;
+        let mut lab = self.lock();
+        if how == How::Create {
+            let file = lab.files;
+            lab.files += 1;
+            lab.names.insert(path.to_owned(), file);
+            lab.calls.push(Call::Create { path: path.to_owned(), file });
+        }
+        let file = lab.names.get(path).copied();
+        drop(lab);
+        Ok(Arc::new(LabFile { disk: self.clone(), real, file }))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.call()?;
+        self.real.create_dir(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<Listed>> {
+        self.real.list(path)
+    }
+
+    fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
+        self.real.irregular(path)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.call()?;
+        self.real.rename(from, to)?;
+        let mut lab = self.lock();
+        if let Some(file) = lab.names.remove(from) {
+            lab.names.insert(to.to_owned(), file);
+        }
+        lab.calls.push(Call::Rename { from: from.to_owned(), to: to.to_owned() });
+        Ok(())
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        self.call()?;
+        self.real.remove(path)?;
+        let mut lab = self.lock();
+        lab.names.remove(path);
+        lab.calls.push(Call::Remove { path: path.to_owned() });
+        Ok(())
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.call()?;
+        self.lock().calls.push(Call::SyncDir { dir: path.to_owned() });
+        Ok(())
+    }
+
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        self.real.touch(path)
+    }
+
+    fn within(&self, folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
+        let real = self.real.within(folder)?;
+        Some(Arc::new(Self { lab: self.lab.clone(), real }))
+    }
+}
+
+impl DiskFile for LabFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        self.real.read_at(buffer, offset)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        let allowed = self.disk.call();
+        // A write that fails may have reached the file in part.
+        let bytes = if allowed.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
+        self.real.write_at(bytes, offset)?;
+        self.note(|file| Call::Write { file, offset, bytes: bytes.to_vec() });
+        allowed
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.disk.call()?;
+        self.note(|file| Call::Sync { file });
+        Ok(())
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        self.disk.call()?;
+        self.real.allocate(len)?;
+        self.note(|file| Call::Allocate { file, len });
+        Ok(())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        self.real.len()
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        self.real.is_linked()
+    }
+}

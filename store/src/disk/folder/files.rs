@@ -1,0 +1,255 @@
+//! The file layer: everything the store asks of a file system, so that a laboratory can stand in for one.
+//!
+//! sled writes its own files past this layer; the store never trusts them alone (`docs/reference/store.md#sled`).
+
+use super::Folder;
+use super::folder_disk::HeldDisk;
+use super::relative;
+use rustix::fs::CWD;
+use std::fmt::Debug;
+use std::fs::{self, File};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, FileExt, MetadataExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// How a file is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// It exists and is only read.
+    Read,
+    /// It exists and is read and written.
+    Write,
+    /// It is made for the user alone, in the place of any that has its name.
+    Create,
+}
+
+/// A file in a folder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// Its name without the folder.
+    pub name: String,
+    /// Its length in bytes.
+    pub len: u64,
+}
+
+/// A file system.
+pub trait Disk: Send + Sync + Debug {
+    /// Opens a file.
+    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>>;
+    /// Makes a folder for the user alone; it may exist.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+    /// The files (not folders) of a folder, by name; none when it does not exist.
+    fn list(&self, path: &Path) -> io::Result<Vec<Listed>>;
+    /// Gives a file another name, replacing what had it.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+    /// Removes a file.
+    fn remove(&self, path: &Path) -> io::Result<()>;
+    /// Makes the names in a folder durable.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+    /// The names in a folder of what is no regular file: folders, links, pipes, sockets, devices.
+    fn irregular(&self, path: &Path) -> io::Result<Vec<String>> {
+        irregular(path)
+    }
+    /// Sets the time when a file was last written to now.
+    fn touch(&self, path: &Path) -> io::Result<()> {
+        relative::open(CWD, path, How::Write, path)?.set_modified(std::time::SystemTime::now())
+    }
+    /// The same disk, which looks up the paths of a store in its folder that is held open. `None`: by path only.
+    fn within(&self, _folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
+        None
+    }
+}
+
+/// An open file. All places are given: there is no cursor.
+pub trait DiskFile: Send + Sync + Debug {
+    /// Reads up to `buffer.len()` bytes from `offset`; fewer only at the end of the file.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize>;
+    /// Writes all of `bytes` at `offset`.
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()>;
+    /// Makes the content durable on the device.
+    fn sync_data(&self) -> io::Result<()>;
+    /// Reserves space; the file reads as zeros there and is `len` bytes long.
+    fn allocate(&self, len: u64) -> io::Result<()>;
+    /// The length in bytes.
+    fn len(&self) -> io::Result<u64>;
+    /// Whether it still has a name: what is written to a file that was removed is lost with the process.
+    fn is_linked(&self) -> io::Result<bool> {
+        Ok(true)
+    }
+    /// Whether there is nothing in it.
+    fn is_empty(&self) -> io::Result<bool> {
+        Ok(self.len()? == 0)
+    }
+}
+
+/// The file system of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RealDisk;
+
+/// A file of the machine.
+#[derive(Debug)]
+pub(in crate::disk) struct RealFile(pub File);
+
+impl Disk for RealDisk {
+    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
+        Ok(Arc::new(RealFile(relative::open(CWD, path, how, path)?)))
+    }
+
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(path)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<Listed>> {
+        let entries = match fs::read_dir(path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+            entries => entries?,
+        };
+        let mut found = Vec::new();
+        for entry in entries {
+            let entry = entry?;
+            let facts = entry.metadata()?;
+            if facts.is_file() {
+                found.push(Listed { name: entry.file_name().to_string_lossy().into_owned(), len: facts.len() });
+            }
+        }
+        found.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        fs::rename(from, to)
+    }
+
+    fn remove(&self, path: &Path) -> io::Result<()> {
+        fs::remove_file(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        File::open(path)?.sync_all()
+    }
+
+    fn within(&self, folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
+        Some(Arc::new(HeldDisk::new(folder.clone())))
+    }
+}
+
+impl DiskFile for RealFile {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let mut done = 0;
+        while let Some(rest) = buffer.get_mut(done..).filter(|rest| !rest.is_empty()) {
+            match self.0.read_at(rest, offset + done as u64) {
+                Ok(0) => break,
+                Ok(read) => done += read,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(done)
+    }
+
+    fn write_at(&self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.0.write_all_at(bytes, offset)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+
+    fn allocate(&self, len: u64) -> io::Result<()> {
+        use rustix::fs::{FallocateFlags, fallocate};
+        match fallocate(&self.0, FallocateFlags::empty(), 0, len) {
+            // A file system that cannot reserve still makes room when written to.
+            Err(rustix::io::Errno::OPNOTSUPP) => self.0.set_len(len),
+            done => Ok(done?),
+        }
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.metadata()?.len())
+    }
+
+    fn is_linked(&self) -> io::Result<bool> {
+        Ok(self.0.metadata()?.nlink() > 0)
+    }
+}
+
+fn irregular(path: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let mut found = Vec::new();
+    for entry in entries {
+        let entry = entry?;
+        if !entry.file_type()?.is_file() {
+            found.push(entry.file_name().to_string_lossy().into_owned());
+        }
+    }
+    found.sort_unstable();
+    Ok(found)
+}
+
+/// The content of a file that is kept in memory alone.
+#[derive(Debug)]
+pub(in crate::disk) struct ReadOnlyBytes(Vec<u8>);
+
+impl ReadOnlyBytes {
+    /// A file of these bytes.
+    pub fn of(bytes: Vec<u8>) -> Self {
+        Self(bytes)
+    }
+}
+
+impl DiskFile for ReadOnlyBytes {
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
+        let rest = usize::try_from(offset).ok().and_then(|offset| self.0.get(offset..)).unwrap_or_default();
+        let read = rest.len().min(buffer.len());
+        buffer.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        Ok(read)
+    }
+
+    fn write_at(&self, _: &[u8], _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn allocate(&self, _: u64) -> io::Result<()> {
+        Err(io::ErrorKind::ReadOnlyFilesystem.into())
+    }
+
+    fn len(&self) -> io::Result<u64> {
+        Ok(self.0.len() as u64)
+    }
+}
+
+/// The whole content of a file.
+pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
+    let file = disk.open(path, How::Read)?;
+    read_file(&*file)
+}
+
+/// The whole content of an open file.
+pub fn read_file(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
+    let len = usize::try_from(file.len()?).map_err(io::Error::other)?;
+    let mut bytes = vec![0; len];
+    let read = file.read_at(&mut bytes, 0)?;
+    bytes.truncate(read);
+    Ok(bytes)
+}
+
+/// Makes a file durable whole or not at all: written beside its place, flushed, renamed, the folder flushed.
+pub fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let beside = path.with_extension("tmp");
+    let file = disk.open(&beside, How::Create)?;
+    file.write_at(bytes, 0)?;
+    file.sync_data()?;
+    disk.rename(&beside, path)?;
+    match path.parent() {
+        Some(folder) => disk.sync_dir(folder),
+        None => Ok(()),
+    }
+}

@@ -1,0 +1,257 @@
+//! One file of the journal: a header, then frames; while it grows in reserved space, afterwards packed.
+
+use super::block::View;
+use super::packed;
+use super::segment_index::Outline;
+use crate::disk::folder::files::{Disk, DiskFile, How, read_file, read_whole};
+use crate::disk::folder::identity::FORMAT;
+use crate::disk::sessions::{checked, number, take};
+use crate::store_id::StoreId;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, PoisonError, RwLock};
+
+/// The bytes before the first frame: magic, first position (8 bytes), id of the store (16), format of the store (4), 8 zeros,
+/// CRC32C of all that (4).
+pub const HEADER: usize = 48;
+
+const MAGIC: [u8; 8] = *b"\xFFAnnals2";
+
+/// What the segments of stores of format 3 and older begin with.
+const FORMER_MAGIC: [u8; 8] = *b"\xFFAnnals1";
+
+/// The length of their header: magic, first position, zeros, CRC32C of all that (4).
+const FORMER_HEADER: usize = 32;
+
+/// A segment of the journal. Its name is its first position.
+#[derive(Debug)]
+pub struct Segment {
+    /// The position of its first frame.
+    pub first: u64,
+    form: RwLock<Form>,
+}
+
+#[derive(Clone, Debug)]
+struct Form {
+    packed: bool,
+    path: PathBuf,
+    file: Arc<dyn DiskFile>,
+    /// What it holds, as far as somebody asked.
+    outline: Option<Arc<Outline>>,
+}
+
+/// The header of a segment.
+pub fn header(first: u64, store: StoreId) -> [u8; HEADER] {
+    let mut out = [0; HEADER];
+    out[..8].copy_from_slice(&MAGIC);
+    out[8..16].copy_from_slice(&first.to_le_bytes());
+    out[16..32].copy_from_slice(&store.0);
+    out[32..36].copy_from_slice(&FORMAT.to_le_bytes());
+    let sum = crc32c::crc32c(&out[..HEADER - 4]);
+    out[HEADER - 4..].copy_from_slice(&sum.to_le_bytes());
+    out
+}
+
+/// The fields of a segment's header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// The first position.
+    pub first: u64,
+    /// The store that the segment was written for.
+    pub store: StoreId,
+    /// The number of that store's format.
+    pub format: u32,
+}
+
+/// Reads the header of a segment; `None` when it is damaged. Of a store of format 3 or older only the format is known.
+pub fn read_header(bytes: &[u8]) -> Option<Header> {
+    if let Some(former) = bytes.get(..FORMER_HEADER).filter(|bytes| bytes.starts_with(&FORMER_MAGIC)) {
+        return checked(former).map(|_| Header { first: 0, store: StoreId([0; 16]), format: 3 });
+    }
+    let mut rest = checked(bytes.get(..HEADER)?)?.strip_prefix(&MAGIC)?;
+    let (first, store) = (number(&mut rest)?, StoreId(take(&mut rest)?));
+    Some(Header { first, store, format: u32::from_le_bytes(take(&mut rest)?) })
+}
+
+/// Where a growing segment lies.
+pub fn raw_path(journal: &Path, first: u64) -> PathBuf {
+    journal.join(format!("{first:020}.seg"))
+}
+
+/// Where a packed segment lies.
+pub fn packed_path(journal: &Path, first: u64) -> PathBuf {
+    journal.join(format!("{first:020}.pack"))
+}
+
+/// Where the outline of a packed segment lies.
+pub fn outline_path(journal: &Path, first: u64) -> PathBuf {
+    journal.join(format!("{first:020}.idx"))
+}
+
+/// The first position and the form that a file name tells.
+pub fn read_name(name: &str) -> Option<(u64, bool)> {
+    let (first, form) = name.split_once('.')?;
+    let packed = match form {
+        "seg" => false,
+        "pack" => true,
+        _ => return None,
+    };
+    Some((first.parse().ok().filter(|_| first.len() == 20)?, packed))
+}
+
+impl Segment {
+    /// A segment whose file is open.
+    pub fn new(first: u64, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>) -> Self {
+        Self { first, form: RwLock::new(Form { packed, path, file, outline: None }) }
+    }
+
+    /// Opens the file of a segment; one that grows for writing, if anything is to be written.
+    pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool, writes: bool) -> io::Result<Self> {
+        let path = if packed { packed_path(journal, first) } else { raw_path(journal, first) };
+        let file = disk.open(&path, if packed || !writes { How::Read } else { How::Write })?;
+        Ok(Self::new(first, packed, path, file))
+    }
+
+    fn form(&self) -> Form {
+        self.form.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Where it lies now.
+    pub fn path(&self) -> PathBuf {
+        self.form.read().unwrap_or_else(PoisonError::into_inner).path.clone()
+    }
+
+    /// Whether it is packed.
+    pub fn is_packed(&self) -> bool {
+        self.form.read().unwrap_or_else(PoisonError::into_inner).packed
+    }
+
+    /// The file of a growing segment.
+    pub fn file(&self) -> Arc<dyn DiskFile> {
+        self.form.read().unwrap_or_else(PoisonError::into_inner).file.clone()
+    }
+
+    /// From here on it is read in another form.
+    pub fn replace(&self, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>, outline: Option<Arc<Outline>>) {
+        *self.form.write().unwrap_or_else(PoisonError::into_inner) = Form { packed, path, file, outline };
+    }
+
+    /// What it holds below position `until`, and how that is read.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<View> {
+        let (packed, file, outline) = {
+            let form = self.form.read().unwrap_or_else(PoisonError::into_inner);
+            (form.packed, form.file.clone(), form.outline.clone())
+        };
+        let told = match outline {
+            Some(outline) if outline.until >= until => return Ok(View { outline, file, packed }),
+            Some(outline) if !packed => grown((*outline).clone(), &*file, until)?,
+            _ if packed => self.packed_outline(disk, journal, &*file, until)?,
+            _ => grown(Outline::new(self.first), &*file, until)?,
+        };
+        let outline = Arc::new(told);
+        let mut form = self.form.write().unwrap_or_else(PoisonError::into_inner);
+        // Not when it was packed meanwhile, or somebody went further.
+        if form.packed == packed && form.outline.as_ref().is_none_or(|other| other.until < until) {
+            form.outline = Some(outline.clone());
+        }
+        Ok(View { outline, file, packed })
+    }
+
+    /// The outline of a packed segment: from its file, or from the segment itself when that is missing or damaged.
+    fn packed_outline(&self, disk: &dyn Disk, journal: &Path, file: &dyn DiskFile, until: u64) -> io::Result<Outline> {
+        let told = read_whole(disk, &outline_path(journal, self.first)).ok();
+        let told = told.and_then(|bytes| Outline::decode(self.first, &bytes)).filter(|told| told.until >= until);
+        Ok(match told {
+            Some(outline) => outline,
+            None => {
+                let (raw, places) = packed::unpack(&read_file(file)?);
+                let mut outline = Outline::of(self.first, &raw, until);
+                outline.lay(&places);
+                outline
+            }
+        })
+    }
+
+    /// All of it, unpacked: the header, then frames. What is damaged in a packed segment reads as zeros.
+    pub fn load(&self) -> io::Result<Vec<u8>> {
+        self.load_checked().map(|(bytes, _)| bytes)
+    }
+
+    /// All of it, as [`Segment::load`] gives it, and whether what is no frame holds as well: its header, and the directories
+    /// of a packed one.
+    pub fn load_checked(&self) -> io::Result<(Vec<u8>, bool)> {
+        let form = self.form();
+        let bytes = read_file(&*form.file)?;
+        if !form.packed {
+            let holds = self.header_holds(&bytes);
+            return Ok((bytes, holds));
+        }
+        let (raw, places) = packed::unpack(&bytes);
+        let (mut packed, mut unpacked) = (0u64, 0u64);
+        let follow = places.iter().all(|place| {
+            let follows = u64::from(place.at) == packed && place.start == unpacked;
+            packed += u64::from(place.len);
+            unpacked += u64::from(place.raw);
+            follows
+        });
+        let holds = self.header_holds(&raw) && follow && packed == bytes.len() as u64;
+        Ok((raw, holds))
+    }
+
+    /// The beginning of it, unpacked: the header, then some frames.
+    pub fn begin(&self) -> io::Result<Vec<u8>> {
+        let form = self.form();
+        let mut bytes = vec![0; BEGINNING];
+        let read = form.file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(if form.packed { packed::unpack(&bytes).0 } else { bytes })
+    }
+
+    /// Whether the header is whole and has the position of the name. The store may have had another id when it was written.
+    pub fn header_holds(&self, bytes: &[u8]) -> bool {
+        read_header(bytes).is_some_and(|header| header.first == self.first && header.format == FORMAT)
+    }
+
+    /// Its header; `None` when that is damaged. Reads at most 1 MiB.
+    ///
+    /// # Errors
+    /// When its file cannot be read.
+    pub fn read_header(&self) -> io::Result<Option<Header>> {
+        let form = self.form();
+        let length = if form.packed { packed::BLOCK_MAX } else { HEADER };
+        let mut bytes = vec![0; usize::try_from(form.file.len()?).unwrap_or(length).min(length)];
+        let read = form.file.read_at(&mut bytes, 0)?;
+        bytes.truncate(read);
+        Ok(match form.packed {
+            true => packed::start(&bytes).and_then(|raw| read_header(&raw)),
+            false => read_header(&bytes),
+        })
+    }
+}
+
+/// How many bytes are read to see what a segment begins with: some Batches of the largest size.
+const BEGINNING: usize = 128 * 1024;
+
+/// How much of a segment that is not packed is read at a time.
+const PIECE: u64 = 1024 * 1024;
+
+/// The outline of a segment that may grow, brought forward.
+fn grown(mut outline: Outline, file: &dyn DiskFile, until: u64) -> io::Result<Outline> {
+    let (len, mut size) = (file.len()?, PIECE);
+    while outline.end < until && outline.used < len {
+        let mut bytes = vec![0; size.min(len - outline.used) as usize];
+        let read = file.read_at(&mut bytes, outline.used)?;
+        if !outline.extend(bytes.get(..read).unwrap_or_default(), until) {
+            if outline.used + size >= len {
+                break;
+            }
+            // A damaged place may be longer than a piece.
+            size = size.saturating_mul(16);
+        }
+    }
+    outline.until = until;
+    Ok(outline)
+}

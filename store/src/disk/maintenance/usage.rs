@@ -1,0 +1,123 @@
+//! What a store's folder shows to anybody: sizes and places.
+
+use crate::disk::DiskLog;
+use crate::disk::folder::files::{Disk, RealDisk};
+use crate::disk::folder::layout::Layout;
+use crate::disk::sessions::{Checkpoint, Sessions};
+use crate::log::Position;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// How much of the disk something takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Files.
+    pub files: u64,
+    /// Bytes that they take on the device, reserved space included.
+    pub bytes: u64,
+}
+
+/// A store as its folder shows it: no lock is needed, and nothing is read but names and two small files.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Facts {
+    /// Segments that grow or wait to be packed.
+    pub journal: Usage,
+    /// Packed segments and their summaries.
+    pub sealed: Usage,
+    /// sled.
+    pub sled: Usage,
+    /// Blobs.
+    pub blobs: Usage,
+    /// Saved views.
+    pub cache: Usage,
+    /// Full outputs of tools, which expire.
+    pub outputs: Usage,
+    /// Captures of the files of projects.
+    pub worktrees: Usage,
+    /// What was damaged and set aside.
+    pub damaged: Usage,
+    /// Where each set-aside file or folder lies.
+    pub set_aside: Vec<PathBuf>,
+    /// Every Batch below this is durable in sled, as far as was noted.
+    pub checkpoint: Option<Position>,
+    /// Opening reads the journal from here on.
+    pub listed: Option<Position>,
+    /// How many Sessions there were then.
+    pub sessions: Option<usize>,
+}
+
+impl DiskLog {
+    /// The store in a folder as its files show it.
+    ///
+    /// # Errors
+    /// When the folder cannot be read.
+    pub fn facts(dir: &Path) -> io::Result<Facts> {
+        let layout = Layout::new(dir);
+        let (mut journal, mut sealed) = (Usage::default(), Usage::default());
+        for listed in RealDisk.list(&layout.journal())? {
+            let packed = listed.name.ends_with(".pack") || listed.name.ends_with(".idx");
+            add(if packed { &mut sealed } else { &mut journal }, &layout.journal().join(&listed.name))?;
+        }
+        let damaged = layout.damaged();
+        let set_aside = match damaged.read_dir() {
+            Ok(entries) => entries.map(|entry| Ok(entry?.path())).collect::<io::Result<Vec<_>>>()?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let listed = Sessions::load(&RealDisk, &layout.heads())?;
+        Ok(Facts {
+            journal,
+            sealed,
+            sled: usage(&layout.sled())?,
+            blobs: usage(&layout.blobs())?,
+            cache: usage(&layout.cache())?,
+            outputs: usage(&layout.dir.join("outputs"))?,
+            worktrees: usage(&layout.dir.join("worktrees"))?,
+            damaged: usage(&damaged)?,
+            set_aside,
+            checkpoint: Checkpoint::load(&RealDisk, &layout.checkpoint())?.map(|checkpoint| Position(checkpoint.next)),
+            sessions: listed.as_ref().map(|listed| listed.own.len()),
+            listed: listed.map(|listed| Position(listed.next)),
+        })
+    }
+}
+
+fn add(usage: &mut Usage, path: &Path) -> io::Result<()> {
+    use std::os::unix::fs::MetadataExt;
+    match std::fs::symlink_metadata(path) {
+        Ok(facts) => {
+            usage.files += 1;
+            // The system counts in units of 512 bytes.
+            usage.bytes += facts.blocks() * 512;
+            Ok(())
+        }
+        // It went while it was looked for.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// How much a folder takes with all that is in it.
+pub(in crate::disk) fn usage(folder: &Path) -> io::Result<Usage> {
+    let mut total = Usage::default();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let entries = match folder.read_dir() {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+            Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+                add(&mut total, &folder)?;
+                continue;
+            }
+            entries => entries?,
+        };
+        for entry in entries {
+            let entry = entry?;
+            if entry.file_type()?.is_dir() {
+                folders.push(entry.path());
+            } else {
+                add(&mut total, &entry.path())?;
+            }
+        }
+    }
+    Ok(total)
+}

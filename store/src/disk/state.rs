@@ -1,0 +1,320 @@
+//! What the threads of an open store share.
+
+use crate::disk::blobs::BlobFiles;
+use crate::disk::folder::Folder;
+use crate::disk::folder::files::Disk;
+use crate::disk::folder::layout::Layout;
+use crate::disk::index::private_copy::PrivateCopy;
+use crate::disk::index::sled_tree::SledTree;
+use crate::disk::index::sled_writer::Fill;
+use crate::disk::journal::{Journal, Stored};
+use crate::disk::maintenance::report::Remark;
+use crate::disk::sessions::{Own, Sessions};
+use crate::disk::threads::read_ahead::Wish;
+use crate::log::{AppendError, Position};
+use crate::store_id::StoreId;
+use annals_core::{Seq, SessionId};
+use std::collections::hash_map::{Entry, HashMap};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::mpsc::SyncSender;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// Sizes and times of a store. The defaults suit a person's machine; tests make them small.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Tuning {
+    /// Bytes reserved for a segment of the journal.
+    pub segment_bytes: u64,
+    /// How many appends may wait for the committer; the next one waits to be admitted.
+    pub queue: usize,
+    /// The most bytes that are made durable together.
+    pub group_bytes: usize,
+    /// The most bytes that sled may lack; then appends wait for it.
+    pub lag_bytes: u64,
+    /// The most bytes of them that are kept in memory; the others are read again from the journal.
+    pub lag_memory: u64,
+    /// The most bytes that sled may lack while others write: as long as it lacks less, it waits for a quiet moment.
+    pub lag_free: u64,
+    /// How long nobody must have written before it is quiet enough for sled.
+    pub lag_quiet: Duration,
+    /// Batches after which sled is made durable.
+    pub checkpoint_every: u64,
+    /// Quiet time after which sled is made durable.
+    pub checkpoint_idle: Duration,
+    /// sled's cache in bytes.
+    pub sled_cache: u64,
+    /// sled's segment size in bytes: a quarter of it is the largest thing that sled keeps out of its own `blobs`.
+    pub sled_segment: usize,
+    /// The most bytes of the journal that readers keep in memory.
+    pub read_room: u64,
+    /// Whether sealed segments are compressed.
+    pub pack: bool,
+    /// How long no segment must have been begun before one is compressed: writers come first.
+    pub quiet: Duration,
+}
+
+impl Default for Tuning {
+    fn default() -> Self {
+        Self {
+            segment_bytes: 8 << 20,
+            queue: 1024,
+            group_bytes: 2 << 20,
+            lag_bytes: 128 << 20,
+            lag_memory: 16 << 20,
+            lag_free: 96 << 20,
+            lag_quiet: Duration::from_millis(20),
+            checkpoint_every: 16_384,
+            checkpoint_idle: Duration::from_secs(2),
+            sled_cache: 64 << 20,
+            sled_segment: 8 << 20,
+            read_room: 16 << 20,
+            pack: true,
+            quiet: Duration::from_millis(300),
+        }
+    }
+}
+
+/// How many of the newest Batches are kept for followers.
+const KEPT: usize = 4096;
+
+/// How many bytes of them, in their codec form; the newest one is kept however long it is.
+const KEPT_BYTES: usize = 16 << 20;
+
+/// An open store.
+#[derive(Debug)]
+pub struct Shared {
+    pub(in crate::disk) layout: Layout,
+    /// The folder, held open: all paths are looked up in it.
+    pub(in crate::disk) folder: Arc<Folder>,
+    pub(in crate::disk) id: StoreId,
+    pub(in crate::disk) disk: Arc<dyn Disk>,
+    pub(in crate::disk) tuning: Tuning,
+    pub(in crate::disk) journal: Journal,
+    pub(in crate::disk) blobs: Arc<BlobFiles>,
+    /// `None` while sled is out of order: then the journal serves.
+    pub(in crate::disk) sled: RwLock<Option<SledTree>>,
+    /// Every Batch below this is durable in sled.
+    pub(in crate::disk) checkpoint: AtomicU64,
+    pub(in crate::disk) state: Mutex<State>,
+    pub(in crate::disk) recent: RwLock<Recent>,
+    /// Every Batch below this was given to sled.
+    pub(in crate::disk) filled: AtomicU64,
+    /// Bytes that sled lacks.
+    pub(in crate::disk) lag: Mutex<u64>,
+    pub(in crate::disk) lag_fell: Condvar,
+    /// How long the store is; gone when it is closed.
+    pub(in crate::disk) length: Mutex<Option<watch::Sender<Position>>>,
+    /// Where wishes for blocks go; gone when the store is closed.
+    pub(in crate::disk) ahead: Mutex<Option<SyncSender<Wish>>>,
+    pub(in crate::disk) closed: AtomicBool,
+    /// Of a store that is only read: where sled is read when the journal is damaged.
+    pub(in crate::disk) copy: Option<PrivateCopy>,
+    /// Damage found since opening.
+    pub(in crate::disk) remarks: Mutex<Vec<Remark>>,
+}
+
+/// The Sessions, and which of them have a Batch on its way.
+#[derive(Debug, Default)]
+pub struct State {
+    pub(in crate::disk) sessions: Sessions,
+    /// Those, each with what wakes who waits for its next place; nobody does as a rule.
+    reserved: HashMap<SessionId, Option<Arc<Notify>>>,
+}
+
+impl State {
+    /// These Sessions, nothing on its way.
+    pub(in crate::disk) fn of(sessions: Sessions) -> Self {
+        Self { sessions, reserved: HashMap::new() }
+    }
+
+    fn free(&mut self, session: SessionId) {
+        if let Some(Some(waiting)) = self.reserved.remove(&session) {
+            waiting.notify_waiters();
+        }
+    }
+}
+
+/// What sled may lack, and the newest Batches.
+#[derive(Debug, Default)]
+pub struct Recent {
+    /// What sled lacks and is kept in memory: of each Session, in order.
+    lacking: HashMap<SessionId, VecDeque<Stored>>,
+    /// The newest Batches, dense by position, each with its length in bytes; none while nobody follows.
+    newest: VecDeque<(Stored, usize)>,
+    /// Those lengths together.
+    newest_bytes: usize,
+}
+
+impl Recent {
+    /// Takes in a Batch of so many bytes that became durable; `followed` says whether anybody follows the store.
+    pub(in crate::disk) fn push(&mut self, stored: Stored, bytes: usize, followed: bool) {
+        if followed {
+            self.newest_bytes += bytes;
+            while (self.newest.len() >= KEPT || self.newest_bytes > KEPT_BYTES)
+                && let Some((_, bytes)) = self.newest.pop_front()
+            {
+                self.newest_bytes -= bytes;
+            }
+            // It was counted before there was room for it, and stays if it alone takes all of it.
+            self.newest.push_back((stored.clone(), bytes));
+        } else {
+            self.newest.clear();
+            self.newest_bytes = 0;
+        }
+        self.lacking.entry(stored.batch.session).or_default().push_back(stored);
+    }
+
+    /// Lets go of a Session's Batches up to the one that begins at `first`: they go in the order in which they came.
+    fn forget(&mut self, session: SessionId, first: Seq) {
+        let Some(own) = self.lacking.get_mut(&session) else { return };
+        while own.front().is_some_and(|stored| stored.batch.first <= first) {
+            own.pop_front();
+        }
+        if own.is_empty() {
+            self.lacking.remove(&session);
+        }
+    }
+
+    /// Up to `limit` Batches of a Session that hold something from `from` on and begin before `to`, oldest first.
+    pub(in crate::disk) fn lacking(&self, session: SessionId, from: Seq, to: Seq, limit: usize) -> VecDeque<Stored> {
+        let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
+        let start = own.partition_point(|stored| stored.batch.next() <= from);
+        let end = own.partition_point(|stored| stored.batch.first < to);
+        own.range(start..end.max(start)).take(limit).cloned().collect()
+    }
+
+    /// What sled lacks and is kept in memory of some positions.
+    pub(in crate::disk) fn lacking_at(&self, positions: &BTreeSet<u64>) -> BTreeMap<u64, Stored> {
+        let all = self.lacking.values().flatten().filter(|stored| positions.contains(&stored.position));
+        all.map(|stored| (stored.position, stored.clone())).collect()
+    }
+
+    /// Up to `limit` Batches of a Session that begin before `end`, newest first.
+    pub(in crate::disk) fn lacking_before(&self, session: SessionId, end: Seq, limit: usize) -> VecDeque<Stored> {
+        let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
+        let end = own.partition_point(|stored| stored.batch.first < end);
+        own.range(..end).rev().take(limit).cloned().collect()
+    }
+
+    /// The newest Batches from a position on, if they reach back that far.
+    pub(in crate::disk) fn from(&self, position: u64, limit: usize) -> Option<Vec<Stored>> {
+        let first = self.newest.front()?.0.position;
+        let skip = usize::try_from(position.checked_sub(first)?).ok()?;
+        Some(self.newest.iter().skip(skip).take(limit).map(|(stored, _)| stored.clone()).collect())
+    }
+}
+
+/// One Session's next place, held by one writer until its Batch is durable or given up.
+#[derive(Debug)]
+pub struct Reservation {
+    shared: Arc<Shared>,
+    session: SessionId,
+    held: bool,
+}
+
+impl Reservation {
+    /// Gives the place up under a lock that is held already.
+    pub(in crate::disk) fn free(&mut self, state: &mut State) {
+        if std::mem::take(&mut self.held) {
+            state.free(self.session);
+        }
+    }
+}
+
+impl Drop for Reservation {
+    fn drop(&mut self) {
+        if self.held {
+            self.shared.lock().free(self.session);
+        }
+    }
+}
+
+impl Shared {
+    /// The Sessions. Every change is whole in one step, so a panic elsewhere leaves nothing half done.
+    pub(in crate::disk) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// One Session.
+    pub(in crate::disk) fn own(&self, session: SessionId) -> Option<Own> {
+        self.lock().sessions.own.get(&session).copied()
+    }
+
+    /// sled, if it is in order.
+    pub(in crate::disk) fn sled(&self) -> Option<SledTree> {
+        self.sled.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Opens the second copy of a store that is only read. True when this call opened it: then read again.
+    pub(in crate::disk) fn open_copy(&self) -> bool {
+        let Some(copy) = &self.copy else { return false };
+        let mut sled = self.sled.write().unwrap_or_else(PoisonError::into_inner);
+        if sled.is_some() {
+            return false;
+        }
+        *sled = copy.get();
+        sled.is_some()
+    }
+
+    /// Whether the store is shut down.
+    pub(in crate::disk) fn is_closed(&self) -> bool {
+        self.closed.load(Ordering::Acquire)
+    }
+
+    /// Fails when the store was removed or replaced since it was opened. Asked before anything is written that is not an append
+    /// to an open segment.
+    pub(in crate::disk) fn check(&self) -> std::io::Result<()> {
+        self.folder.check().map_err(crate::disk::Displaced::error)
+    }
+
+    /// What a writer gets when the disk refused.
+    pub(in crate::disk) fn refused(&self, error: std::io::Error) -> AppendError {
+        match crate::disk::Displaced::of(&error).or_else(|| self.folder.check().err()) {
+            Some(displaced) => AppendError::Displaced(displaced),
+            None => AppendError::Io { source: Arc::new(error) },
+        }
+    }
+
+    /// Remarks that the folder was moved, if it was.
+    pub(in crate::disk) fn remark_move(&self) {
+        if let Some((from, to)) = self.folder.moved()
+            && self.folder.check().is_ok()
+        {
+            self.remark(Remark::Moved { from, to });
+        }
+    }
+
+    /// Takes a group out of what is kept in memory for sled.
+    pub(in crate::disk) fn forget(&self, fill: &Fill) {
+        let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
+        for (_, (session, first)) in &fill.places {
+            recent.forget(*session, *first);
+        }
+    }
+
+    /// Keeps a word for the user.
+    pub(in crate::disk) fn remark(&self, remark: Remark) {
+        tracing::warn!("{remark}");
+        let mut remarks = self.remarks.lock().unwrap_or_else(PoisonError::into_inner);
+        if !remarks.contains(&remark) {
+            remarks.push(remark);
+        }
+    }
+
+    /// Takes the next place of a Session, or says whom to wait for. Call it under the same lock that decided.
+    pub(in crate::disk) fn reserve(
+        self: &Arc<Self>,
+        state: &mut State,
+        session: SessionId,
+    ) -> Result<Reservation, tokio::sync::futures::OwnedNotified> {
+        match state.reserved.entry(session) {
+            Entry::Occupied(mut busy) => Err(busy.get_mut().get_or_insert_default().clone().notified_owned()),
+            Entry::Vacant(free) => {
+                free.insert(None);
+                Ok(Reservation { shared: self.clone(), session, held: true })
+            }
+        }
+    }
+}

@@ -1,0 +1,277 @@
+//! The committer: one thread that makes Batches durable, in groups, and acknowledges them
+//! (`docs/reference/store.md#writing`).
+
+use super::sealer::Upkeep;
+use crate::disk::index::sled_writer::Fill;
+use crate::disk::journal::frame::{self, HEADER, Kind};
+use crate::disk::journal::{Stored, Writer};
+use crate::disk::state::{Reservation, Shared};
+use crate::displaced::Displaced;
+use crate::lineage::Birth;
+use crate::log::{AppendError, Position};
+use annals_core::codec::Header;
+use annals_core::{Batch, Seq, SessionId};
+use bytes::{Bytes, BytesMut};
+use rustix::io::Errno;
+use std::io;
+use std::ops::Range;
+use std::sync::mpsc::Sender;
+use std::sync::{Arc, PoisonError};
+use std::time::{Duration, Instant};
+use tokio::sync::{mpsc, oneshot};
+
+/// Sealed Batches of one Session that wait to become durable.
+#[derive(Debug)]
+pub struct Request {
+    /// Each follows the one before it; with its codec form. Never empty.
+    pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
+    /// Keeps their place, and that of those behind them, until it is answered.
+    pub reservation: Reservation,
+    /// Where the answer goes.
+    pub reply: oneshot::Sender<Result<Durable, AppendError>>,
+}
+
+/// What became durable.
+#[derive(Debug)]
+pub struct Durable {
+    /// The position of the first Batch; the others follow densely.
+    pub first: Position,
+    /// What was asked for. Memory goes back to the thread that it came from, which frees it without waiting for others.
+    pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
+}
+
+/// What the committer is told.
+#[derive(Debug)]
+pub enum Order {
+    /// Make these durable in one group.
+    Append(Request),
+    /// Finish what was asked before this, and go. (Not: when every sender is gone. A caller may keep a future that holds
+    /// one and never polls it.)
+    Stop,
+}
+
+/// The committer's own state.
+#[derive(Debug)]
+pub struct Committer {
+    /// The store.
+    pub shared: Arc<Shared>,
+    /// `None` after a failure: the next group begins a segment.
+    pub writer: Option<Writer>,
+    /// The next position.
+    pub next: u64,
+    /// Where the next frames go. They live until sled has them, many groups in one allocation.
+    pub room: BytesMut,
+    /// To sled's thread.
+    pub fill: Sender<Fill>,
+    /// To the keeper.
+    pub upkeep: Sender<Upkeep>,
+}
+
+/// How many Batches end a group; the last order may bring it above.
+const GROUP: usize = 1024;
+
+/// How many bytes of frames are allocated at a time.
+const ROOM: usize = 256 * 1024;
+
+/// How long the committer looks for the next order before it sleeps: who waits for an answer often asks again at once,
+/// and waking up takes longer than that.
+const AWAKE: Duration = Duration::from_micros(50);
+
+/// What becomes durable together.
+#[derive(Debug, Default)]
+struct Group {
+    requests: Vec<Request>,
+    batches: usize,
+    bytes: usize,
+}
+
+impl Group {
+    fn push(&mut self, request: Request) {
+        self.batches += request.batches.len();
+        self.bytes += request.batches.iter().map(|(_, encoded)| encoded.len() + HEADER).sum::<usize>();
+        self.requests.push(request);
+    }
+
+    fn batches(&self) -> impl Iterator<Item = &(Arc<Batch>, Vec<u8>)> {
+        self.requests.iter().flat_map(|request| &request.batches)
+    }
+}
+
+/// The next order. While it looks for one, whatever else wants to run does.
+fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
+    let began = Instant::now();
+    loop {
+        match orders.try_recv() {
+            Ok(order) => return Some(order),
+            Err(mpsc::error::TryRecvError::Disconnected) => return None,
+            Err(mpsc::error::TryRecvError::Empty) if began.elapsed() < AWAKE => std::thread::yield_now(),
+            Err(mpsc::error::TryRecvError::Empty) => return orders.blocking_recv(),
+        }
+    }
+}
+
+impl Committer {
+    /// Works until it is told to stop.
+    pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
+        let mut stopping = false;
+        while !stopping {
+            let mut group = Group::default();
+            let mut order = next(&mut orders);
+            loop {
+                match order {
+                    Some(Order::Append(request)) => group.push(request),
+                    Some(Order::Stop) => {
+                        orders.close();
+                        stopping = true;
+                    }
+                    None => stopping |= group.requests.is_empty() && orders.is_closed(),
+                }
+                if group.batches >= GROUP || group.bytes >= self.shared.tuning.group_bytes {
+                    break;
+                }
+                order = orders.try_recv().ok();
+                if order.is_none() {
+                    break;
+                }
+            }
+            self.commit(group);
+        }
+        while let Ok(order) = orders.try_recv() {
+            if let Order::Append(request) = order {
+                let mut group = Group::default();
+                group.push(request);
+                self.commit(group);
+            }
+        }
+    }
+
+    fn commit(&mut self, group: Group) {
+        if group.batches == 0 {
+            return;
+        }
+        if self.room.capacity() < group.bytes {
+            self.room = BytesMut::with_capacity(ROOM.max(group.bytes));
+        }
+        let mut places = Vec::with_capacity(group.batches);
+        for (index, (batch, encoded)) in group.batches().enumerate() {
+            let start = self.room.len();
+            let in_group = u16::try_from(index).unwrap_or(u16::MAX);
+            frame::write(&mut self.room, Kind::Batch, in_group, self.next + index as u64, encoded);
+            places.push((start..self.room.len(), (batch.session, batch.first)));
+        }
+        let frames = self.room.split().freeze();
+        match self.write(&frames) {
+            Ok(()) => self.publish(group, frames, places),
+            Err((error, certain)) => {
+                tracing::warn!(%error, certain, batches = group.batches, "the journal could not be written");
+                let displaced = Displaced::of(&error).or_else(|| self.shared.folder.check().err());
+                let source = Arc::new(error);
+                for Request { reply, reservation, .. } in group.requests {
+                    drop(reservation);
+                    let answer = match &displaced {
+                        Some(displaced) => AppendError::Displaced(displaced.clone()),
+                        None if certain => AppendError::Io { source: source.clone() },
+                        None => AppendError::Unknown,
+                    };
+                    // Whoever asked may have gone: then nobody needs the answer.
+                    let _ = reply.send(Err(answer));
+                }
+            }
+        }
+    }
+
+    /// Makes frames durable; an error says whether it is certain that nothing of them will ever be read.
+    fn write(&mut self, frames: &[u8]) -> Result<(), (io::Error, bool)> {
+        if self.writer.as_ref().is_none_or(|writer| !writer.fits(frames.len())) {
+            self.rotate(frames.len()).map_err(|error| (error, true))?;
+        }
+        let Some(writer) = self.writer.as_mut() else { return Err((io::Error::other("no segment"), true)) };
+        let was_half_full = writer.is_half_full();
+        let Err(error) = writer.write(frames) else {
+            if !was_half_full && writer.is_half_full() {
+                // Without a keeper the next segment is only reserved later.
+                let _ = self.upkeep.send(Upkeep::HalfFull);
+            }
+            return Ok(());
+        };
+        // What a failed flush left on the device is unknown for ever: the file is not written to again. A new segment
+        // that begins at the same position makes whatever was left there count for nothing.
+        let failed = self.writer.take();
+        let certain = self.rotate(0).is_ok() || failed.is_some_and(|failed| failed.erase(frames.len()).is_ok());
+        Err((error, certain))
+    }
+
+    /// Begins a segment; the one before it is sealed in the background.
+    fn rotate(&mut self, needed: usize) -> io::Result<()> {
+        let bytes = self.shared.tuning.segment_bytes.max((crate::disk::journal::segment::HEADER + needed) as u64);
+        self.shared.check()?;
+        let begun = self.shared.journal.begin(self.next, bytes);
+        self.writer = Some(begun.map_err(|error| self.lost(error))?);
+        let sessions = self.shared.lock().sessions.clone();
+        // The keeper only goes when the store closes; what it misses is done at the next opening.
+        let _ = self.upkeep.send(Upkeep::Rotated { sessions });
+        Ok(())
+    }
+
+    /// What stands behind an error of a file that this thread itself has just made: where that one is missing, somebody removes
+    /// the store and has not come to what `Folder::check` looks at.
+    fn lost(&self, error: io::Error) -> io::Error {
+        match error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) {
+            true => Displaced::Removed { dir: self.shared.folder.path().to_owned() }.error(),
+            false => error,
+        }
+    }
+
+    fn publish(&mut self, mut group: Group, frames: Bytes, places: Vec<(Range<usize>, (SessionId, Seq))>) {
+        let shared = self.shared.clone();
+        let first = self.next;
+        self.next += group.batches as u64;
+        shared.journal.reaches(self.next);
+        let length = shared.length.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed = length.as_ref().is_some_and(|length| length.receiver_count() > 0);
+        drop(length);
+        {
+            let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
+            for (position, (batch, encoded)) in (first..).zip(group.batches()) {
+                recent.push(Stored { batch: batch.clone(), position }, encoded.len(), followed);
+            }
+        }
+        {
+            let (mut state, mut positions) = (shared.lock(), first..);
+            for request in &mut group.requests {
+                for ((batch, _), position) in request.batches.iter().zip(&mut positions) {
+                    state.sessions.take(&header(batch), position, || Birth::of(batch));
+                }
+                request.reservation.free(&mut state);
+            }
+        }
+        if let Some(length) = shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            length.send_replace(Position(self.next));
+        }
+        let mut position = first;
+        for Request { batches, reply, .. } in group.requests {
+            let first = Position(position);
+            position += batches.len() as u64;
+            // Whoever asked may have gone: the Batches are durable all the same.
+            let _ = reply.send(Ok(Durable { first, batches }));
+        }
+        let bytes = frames.len() as u64;
+        self.fill(Fill { frames, places, next: self.next }, bytes);
+    }
+
+    /// Hands Batches to sled's thread; waits while that one lacks too much.
+    fn fill(&self, fill: Fill, bytes: u64) {
+        let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
+        *lag += bytes;
+        // sled's thread only goes after this one.
+        let _ = self.fill.send(fill);
+        while *lag > self.shared.tuning.lag_bytes {
+            lag = self.shared.lag_fell.wait(lag).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+fn header(batch: &Batch) -> Header {
+    let Batch { session, first, at, prev, ref events, digest } = *batch;
+    Header { session, first, at, digest, prev, count: events.len() as u64 }
+}

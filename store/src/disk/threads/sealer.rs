@@ -1,0 +1,68 @@
+//! The keeper: a thread that reserves the next segment ahead of time, writes the list of heads after a rotation, and
+//! packs what was sealed when the store is quiet.
+
+use crate::disk::sessions::Sessions;
+use crate::disk::state::Shared;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+
+/// What the keeper is told.
+#[derive(Debug)]
+pub enum Upkeep {
+    /// The growing segment is half full.
+    HalfFull,
+    /// A segment was begun.
+    Rotated {
+        /// Every Session as it stood then.
+        sessions: Sessions,
+    },
+}
+
+/// How many segments may wait for a quiet moment.
+const WAITING: usize = 16;
+
+/// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
+pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
+    loop {
+        match upkeep.recv_timeout(shared.tuning.quiet) {
+            Ok(Upkeep::HalfFull) => {
+                let reserved = shared.check().and_then(|()| shared.journal.reserve(shared.tuning.segment_bytes));
+                if let Err(error) = reserved {
+                    tracing::debug!(%error, "the next segment could not be reserved ahead of time");
+                }
+            }
+            Ok(Upkeep::Rotated { sessions }) => {
+                shared.remark_move();
+                let saved = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
+                if let Err(error) = saved {
+                    tracing::warn!(%error, "the list of heads could not be written");
+                }
+                if shared.tuning.pack && waiting(shared) > WAITING {
+                    pack(shared, 1);
+                }
+            }
+            Err(RecvTimeoutError::Timeout) if shared.tuning.pack => pack(shared, 1),
+            Err(RecvTimeoutError::Timeout) => {}
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+    }
+}
+
+fn waiting(shared: &Shared) -> usize {
+    shared.journal.segments().iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed()).count()
+}
+
+/// Packs up to `limit` of the segments that grow no more, oldest first.
+pub fn pack(shared: &Shared, limit: usize) {
+    let segments = shared.journal.segments();
+    let sealed = segments.iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed());
+    for (segment, end) in sealed.take(limit) {
+        if shared.closed.load(Ordering::Acquire) {
+            return;
+        }
+        if let Err(error) = shared.check().and_then(|()| shared.journal.seal(segment, *end)) {
+            tracing::warn!(segment = %segment.path().display(), %error, "a segment could not be packed");
+        }
+    }
+}
