@@ -12,11 +12,11 @@ pub const VARIABLE: &str = "ANNALS_STORE";
 
 /// The folder of a store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StorePath {
     dir: PathBuf,
 }
 
-impl Place {
+impl StorePath {
     /// The folder that was named; else `ANNALS_STORE`; else `annals` in the platform's data folder.
     ///
     /// # Errors
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn the_store_is_the_named_one_else_that_of_the_variable() {
-        let named = Place::of(Some(Path::new("/a")), Some(OsStr::new("/b")));
+        let named = StorePath::of(Some(Path::new("/a")), Some(OsStr::new("/b")));
         assert_eq!(named.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/a")));
-        let variable = Place::of(None, Some(OsStr::new("/b")));
+        let variable = StorePath::of(None, Some(OsStr::new("/b")));
         assert_eq!(variable.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/b")));
     }
 }

@@ -284,7 +284,7 @@ fn a_compaction_is_undone_unless_the_model_could_not_take_the_history_without_it
     let played = annals.show(&["scenario", "run", &file, "--keep", "--store", &store]);
     assert!(played.contains("✓ a compaction, then a smaller model"), "{played}");
     let refused = annals.show(&["compactions", "--undo", "11"]);
-    assert!(refused.contains("takes about") && refused.contains("context holds 500"), "{refused}");
+    assert!(refused.contains("has about") && refused.contains("more than the 500 of the model"), "{refused}");
     let unknown = annals.show(&["compactions", "--undo", "12"]);
     assert!(unknown.contains("event 12 is not a compaction in force"), "{unknown}");
 }

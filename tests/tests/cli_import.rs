@@ -92,7 +92,7 @@ fn a_pin_on_an_imported_session_goes_to_a_fork_and_the_import_continues() {
         assert_eq!(json(annals, &["sessions"]).as_array().map(Vec::len), Some(2));
     });
     let tree = annals.show(&["tree"]);
-    assert!(tree.contains("└─ fork at 86: "), "{tree}");
+    assert!(tree.contains("└─ fork after event 85: "), "{tree}");
 }
 
 #[test]

@@ -110,7 +110,7 @@ fn models_lists_what_can_be_used_and_which_key_is_missing() {
         "Prices are in dollars per million tokens.\n",
         "  openai/next           context unknown, price unknown\n",
         "  ollama/NAME  any model of the server at http://localhost:11434/v1\n",
-        "cannot be used: provider odd: nobody says\n      where it is; give it a `base_url`\n",
+        "cannot be used: provider odd: unknown",
         "No key set (--all lists their models)\n",
         "set ANTHROPIC_API_KEY\n",
         "set GEMINI_API_KEY\n",

@@ -159,7 +159,7 @@ async fn a_bisection_refuses_ends_that_do_not_differ_and_patterns_that_are_none(
     assert_eq!(error.to_string(), "the condition is already true after --good (event 0)");
     let never = annals_scenario::judge(r#"{"session": {"agent": "other"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &never).await.unwrap_err();
-    assert!(error.to_string().starts_with("it does not hold at the bad end"), "{error}");
+    assert!(error.to_string().starts_with("the condition is not true after --bad"), "{error}");
     for wrong in [r#"{"histroy": []}"#, "3", r#"{"history": {"$same": "a.b"}}"#, r#"{"history": {"$len": 3}}"#, "{"] {
         let error = annals_scenario::judge(wrong).err().unwrap();
         assert_eq!(error.status(), 2, "{error}");

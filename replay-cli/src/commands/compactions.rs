@@ -1,6 +1,6 @@
 //! `annals compactions`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 /// One compaction of the list: what the ledger has, and what its summary does not mention of what it covered.
-struct Item {
+struct ListedCompaction {
     entry: LedgerEntry,
     summary: Option<String>,
     names: Vec<String>,
@@ -66,7 +66,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     Ok(Verdict::Fine)
 }
 
-async fn list(found: &Found) -> Result<Vec<Item>, CliError> {
+async fn list(found: &FoundSession) -> Result<Vec<ListedCompaction>, CliError> {
     let ledger: Ledger = found.reader.fold(found.session, found.until).await?;
     let mut messages = Messages::default();
     found
@@ -87,7 +87,7 @@ async fn list(found: &Found) -> Result<Vec<Item>, CliError> {
             Some(summary) => unmentioned(&covered.join("\n"), summary),
             None => (Vec::new(), Vec::new()),
         };
-        Item { entry, summary, names, instructions }
+        ListedCompaction { entry, summary, names, instructions }
     });
     Ok(items.collect())
 }
@@ -113,7 +113,7 @@ fn said(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
     }
 }
 
-fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let entry = &item.entry;
     let mut facts = vec![entry.reason.as_str().to_owned()];
     facts.push(match &entry.outcome {

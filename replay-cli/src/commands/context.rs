@@ -1,6 +1,6 @@
 //! `annals context`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
@@ -153,7 +153,7 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
 
 async fn marks(
     epochs: &Epochs,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {

@@ -89,7 +89,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut sheet = Sheet::for_names(out, &cli.style, names);
     head::head(&audit, &report, &mut sheet)?;
     let mut tale = Tale::new();
-    let mut pace = args.speed.map(|speed| Pace { speed, last: None });
+    let mut pace = args.speed.map(|speed| Playback { speed, last: None });
     let mut walk = reader.walk(session, Seq::ZERO, found.until);
     while let Some(slice) = match walk.next().await {
         Err(ReadError::Damaged { .. }) => None,
@@ -122,7 +122,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 async fn told(
     item: &Item,
-    pace: &mut Option<Pace>,
+    pace: &mut Option<Playback>,
     sheet: &mut Sheet<'_>,
     detail: &Detail,
     reader: &crate::reader::Reader,
@@ -136,12 +136,12 @@ async fn told(
 }
 
 /// The pace at which a Session is played.
-struct Pace {
+struct Playback {
     speed: f64,
     last: Option<Time>,
 }
 
-impl Pace {
+impl Playback {
     async fn wait(&mut self, at: Time) {
         let ms = at.millis().saturating_sub(self.last.unwrap_or(at).millis());
         self.last = Some(self.last.map_or(at, |last| last.max(at)));

@@ -1,6 +1,6 @@
 //! `annals requests`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, name, plain};
@@ -53,7 +53,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 async fn list(
     prove: bool,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
@@ -125,7 +125,7 @@ fn line(
 async fn one(
     wanted: usize,
     wire: bool,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {

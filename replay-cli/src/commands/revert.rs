@@ -47,7 +47,7 @@ pub struct Args {
 }
 
 /// What is changed: a Session as it was read, and everybody's view of it.
-struct Place {
+struct RevertContext {
     reader: Reader,
     session: SessionId,
     head: Head,
@@ -57,18 +57,18 @@ struct Place {
 }
 
 /// What an undo takes away.
-struct Going {
+struct Removal {
     first_removed: Seq,
     /// The messages of the transcript.
     messages: Transcript,
     /// Inputs that wait.
     inputs: Vec<InputId>,
     /// What becomes of files.
-    files: Files,
+    files: FileEffect,
 }
 
 /// What becomes of files.
-enum Files {
+enum FileEffect {
     /// They stay as they are, and why.
     Stay(String),
     /// These change.
@@ -85,14 +85,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (reader, named) = cli.change(&args.session).await?;
     let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
     let runtime = offline::runtime(&reader, cli.style.now.max(reader.head(session).await?.at))?;
-    let mut place = Place::of(reader, runtime.session(session).await.map_err(refused(session))?).await?;
+    let mut place = RevertContext::of(reader, runtime.session(session).await.map_err(refused(session))?).await?;
     let changes = match args.to {
         Some(to) => place.can_undo(to, args.talk).await?,
         None => place.view.session.revert.is_some(),
     };
     if changes && place.view.session.origin.is_some() {
         let local = offline::local(&runtime, session).await?;
-        place = Place::of(place.reader, local.session).await?;
+        place = RevertContext::of(place.reader, local.session).await?;
     }
     if changes && place.session != named && !cli.style.json {
         cli.remark(&format!("in a fork: {} (an imported session is never changed)", place.session));
@@ -110,11 +110,11 @@ fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
 async fn stage(
     to: MessageRef,
     talk: bool,
-    place: &Place,
+    place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let Place { session, view, undoing, .. } = place;
+    let RevertContext { session, view, undoing, .. } = place;
     let first_removed = to.find(&place.reader, *session, view).await?;
     let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
     let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
@@ -135,7 +135,7 @@ async fn stage(
 
 async fn end(
     commit: bool,
-    place: &Place,
+    place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
@@ -149,14 +149,14 @@ async fn end(
     };
     let undoing = &place.undoing;
     let files = match commit {
-        true => Files::StayRestored(staged.files.len()),
+        true => FileEffect::StayRestored(staged.files.len()),
         false => match undoing.plan_clear().await.map_err(|refusal| place.refused(refusal))? {
-            Some(plan) => Files::Change(Box::new(plan)),
-            None => Files::StayRestored(0),
+            Some(plan) => FileEffect::Change(Box::new(plan)),
+            None => FileEffect::StayRestored(0),
         },
     };
     let going = place.going(staged.first_removed, files);
-    if let (Files::Change(plan), false) = (&going.files, cli.style.json) {
+    if let (FileEffect::Change(plan), false) = (&going.files, cli.style.json) {
         draw::files(&going.files, plan, &cli.style, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
@@ -175,7 +175,7 @@ async fn end(
     Ok(Verdict::Fine)
 }
 
-impl Place {
+impl RevertContext {
     /// A session as it is now.
     async fn of(reader: Reader, undoing: Session) -> Result<Self, CliError> {
         let session = undoing.id();
@@ -218,12 +218,12 @@ impl Place {
     }
 
     /// What an undo does to files, in words where it does nothing.
-    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<Files, CliError> {
+    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<FileEffect, CliError> {
         let why = match planned {
             RevertFiles::Restored(plan) if !plan.restores.is_empty() || !plan.left.is_empty() => {
-                return Ok(Files::Change(plan.clone()));
+                return Ok(FileEffect::Change(plan.clone()));
             }
-            RevertFiles::Untouched => return Ok(Files::Stay("not changed (--talk)".to_owned())),
+            RevertFiles::Untouched => return Ok(FileEffect::Stay("not changed (--talk)".to_owned())),
             RevertFiles::Restored(_) => None,
             RevertFiles::TalkOnly { why } => Some(why),
         };
@@ -234,7 +234,7 @@ impl Place {
             _ => {}
         };
         self.reader.each(self.session, first_removed, self.head.next, visit).await?;
-        Ok(Files::Stay(match (self.origin().await?, captured, why) {
+        Ok(FileEffect::Stay(match (self.origin().await?, captured, why) {
             (Some(agent), ..) => format!(
                 "not changed: {} recorded this session, and files of an imported session cannot be restored",
                 plain(&agent)
@@ -245,16 +245,16 @@ impl Place {
         }))
     }
 
-    fn going(&self, first_removed: Seq, files: Files) -> Going {
+    fn going(&self, first_removed: Seq, files: FileEffect) -> Removal {
         let mut messages = self.view.transcript.clone();
         messages.items.retain(|item| item.seq >= first_removed && !self.view.transcript.is_removed(item.seq));
         let pending = self.view.inbox.pending.iter().filter(|pending| pending.seq > first_removed);
         let inputs = pending.map(|pending| pending.input.clone()).collect();
-        Going { first_removed, messages, inputs, files }
+        Removal { first_removed, messages, inputs, files }
     }
 
-    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Going>) -> serde_json::Value {
-        let messages = |going: &Going| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
+    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Removal>) -> serde_json::Value {
+        let messages = |going: &Removal| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
         serde_json::json!({
             "session": self.session, "revert": what, "seq": seq,
             "first_removed": going.map(|going| going.first_removed),
@@ -264,7 +264,7 @@ impl Place {
     }
 }
 
-impl Files {
+impl FileEffect {
     /// In words.
     fn told(&self) -> String {
         match self {

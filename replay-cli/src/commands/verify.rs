@@ -44,7 +44,7 @@ pub struct Args {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let bar = Bar::new(cli.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
-    let mut requests = Requests::default();
+    let mut requests = RequestCheck::default();
     let (report, subject) = match &args.what {
         None => {
             let reader = cli.reader().await?;
@@ -70,7 +70,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             (report, format!("session {session}"))
         }
     };
-    let copies = if args.what.is_none() { Copies::compared(cli).await? } else { Copies::met(cli) };
+    let copies = if args.what.is_none() { CopyCheck::compared(cli).await? } else { CopyCheck::met(cli) };
     bar.clear();
     if cli.style.json {
         let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
@@ -92,14 +92,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 /// What is known of the two copies of the log: the answer holds when one of them serves.
 #[derive(Default)]
-struct Copies {
+struct CopyCheck {
     /// How many places are damaged in one copy alone.
     damaged: u64,
     /// Why a copy was not read.
     unchecked: Option<String>,
 }
 
-impl Copies {
+impl CopyCheck {
     /// Compares both copies of the store.
     async fn compared(cli: &CommandContext) -> Result<Self, CliError> {
         if cli.file.is_some() {
@@ -141,7 +141,7 @@ impl Copies {
 
 /// What rebuilding the requests gave.
 #[derive(Default)]
-struct Requests {
+struct RequestCheck {
     count: u64,
     /// Whether the log is damaged, so that nothing was rebuilt.
     damaged: bool,
@@ -154,7 +154,7 @@ struct Requests {
     unknown: Vec<String>,
 }
 
-impl Requests {
+impl RequestCheck {
     async fn prove(&mut self, args: &Args, reader: &Reader, report: &VerifyReport) -> Result<(), CliError> {
         if !args.requests {
             return Ok(());
@@ -302,7 +302,7 @@ fn draw(
         }
         (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {
             cli.remark(
-                "keep the digest elsewhere; `annals verify --head DIGEST` then proves that nothing was rewritten",
+                "keep the digest elsewhere; verifying with --head DIGEST then proves that nothing was rewritten",
             );
         }
         (None, _) => {}

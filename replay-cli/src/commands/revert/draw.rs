@@ -1,6 +1,6 @@
 //! What an undo takes away and puts back, for people.
 
-use super::{Files, Going, Place};
+use super::{FileEffect, Removal, RevertContext};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{Sheet, plain};
@@ -11,11 +11,11 @@ use annals_projections::{Body, Content, Message};
 use annals_runtime::worktree::Plan;
 use std::io::Write;
 
-impl Place {
+impl RevertContext {
     /// Shows what goes, and what becomes of files.
     pub(super) async fn draw(
         &self,
-        going: &Going,
+        going: &Removal,
         cli: &CommandContext,
         out: &mut (dyn Write + Send),
     ) -> Result<(), CliError> {
@@ -36,7 +36,7 @@ impl Place {
             sheet.row(None, ("input", Emphasis::User), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
         }
         match &going.files {
-            Files::Change(plan) => files(&going.files, plan, &cli.style, out),
+            FileEffect::Change(plan) => files(&going.files, plan, &cli.style, out),
             stay => {
                 Ok(sheet.row(None, ("files", Emphasis::Warn), (&stay.told(), Emphasis::Plain), ("", Emphasis::Dim))?)
             }
@@ -48,7 +48,12 @@ impl Place {
 ///
 /// # Errors
 /// When the output refuses.
-pub(super) fn files(going: &Files, plan: &Plan, style: &Style, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+pub(super) fn files(
+    going: &FileEffect,
+    plan: &Plan,
+    style: &Style,
+    out: &mut (dyn Write + Send),
+) -> Result<(), CliError> {
     let mut sheet = Sheet::new(out, style);
     let count = going.told();
     sheet.row(None, ("files", Emphasis::Warn), (&count, Emphasis::Plain), ("", Emphasis::Dim))?;
