@@ -14,7 +14,7 @@ use annals_core::{Seq, SessionId};
 use annals_import::ImportOptions;
 use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
-use annals_store::disk::{Examination, summary};
+use annals_store::disk::{Examination, StorePath, summary};
 use annals_store::views::Views;
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
 use std::path::{Path, PathBuf};
@@ -137,7 +137,13 @@ impl CommandContext {
         let views = Arc::new(self.place.cache(mode));
         let opened = Opened { log: log.clone(), views: views.clone() };
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
-        Ok(Reader::new(Arc::new(log), Some(views), self.place.dir().to_owned()))
+        let dir = self.place.dir().to_owned();
+        let reader = Reader::new(Arc::new(log.clone()), Some(views), dir.clone());
+        if mode == OpenMode::ReadOnly {
+            return Ok(reader);
+        }
+        let folder = log.folder().map_err(|source| CliError::File { path: dir, source })?;
+        Ok(reader.in_folder(StorePath::held(folder)))
     }
 
     /// Compares both copies of the store that is only read; `None` when another process owns it, or a file is read.

@@ -67,9 +67,9 @@ use annals_runtime::ports::{OutputFolder, SeededIds, SystemClock, keep_swept, sw
 use annals_runtime::subagents::{Subagents, TaskTool};
 use annals_runtime::tools::{Tool, ToolRegistry};
 use annals_runtime::{Ports, Runtime, Session};
-use annals_store::disk::Folder;
+use annals_store::disk::StorePath;
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use tokio::sync::OnceCell;
 use tokio::task::JoinHandle;
@@ -81,9 +81,8 @@ pub struct Host {
     /// Reads the same log.
     pub reader: Reader,
     places: Arc<LocationCache>,
-    store: PathBuf,
-    /// The same folder, held open: it may be moved or replaced while the process runs.
-    folder: Option<Folder>,
+    /// Its folder.
+    store: StorePath,
     remarks: Remarks,
     outputs: Arc<OutputFolder>,
     clock: Arc<SystemClock>,
@@ -113,14 +112,8 @@ impl Host {
         parts: HostParts,
         questions: Questions,
     ) -> Result<Self, CliError> {
-        let store = std::path::absolute(cli.place.dir())
-            .map_err(|source| CliError::File { path: cli.place.dir().to_owned(), source })?;
-        cli.diagnostics.keep_in(&store);
-        let folder = match Folder::open(&store) {
-            // A file is run again without a store.
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => None,
-            opened => Some(opened.map_err(|source| CliError::File { path: store.clone(), source })?),
-        };
+        let store = reader.folder().clone();
+        cli.diagnostics.keep_in(reader.store());
         let application = ToolRegistry::default();
         let HostParts { provider, definitions, mut settings, services_at, subagents } = parts;
         let places = Arc::new(LocationCache::new(application.clone(), services_at, store.clone()));
@@ -143,7 +136,7 @@ impl Host {
         }
         let (remarks, diagnostics) = (cli.remarks.clone(), cli.diagnostics.clone());
         let (leases, tidied) = (Mutex::default(), OnceCell::new());
-        Ok(Self { runtime, reader, places, store, folder, remarks, diagnostics, leases, outputs, clock, tidied })
+        Ok(Self { runtime, reader, places, store, remarks, diagnostics, leases, outputs, clock, tidied })
     }
 
     /// A Session of the store, and the right to run it, unless another process has it.
@@ -211,9 +204,7 @@ impl Host {
             return Ok(Some(lease));
         }
         leases.retain(|_, lease| lease.strong_count() > 0);
-        let folder = self.folder.as_ref().map_or_else(|| Ok(self.store.clone()), Folder::reach);
-        let folder = folder.map_err(|source| CliError::File { path: self.store.clone(), source })?;
-        let lease = Lease::take(&folder.join(RUNNING), session)?.map(Arc::new);
+        let lease = Lease::take(&self.store.join(RUNNING), session)?.map(Arc::new);
         leases.extend(lease.iter().map(|lease| (session, Arc::downgrade(lease))));
         Ok(lease)
     }

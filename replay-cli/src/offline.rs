@@ -9,25 +9,26 @@ use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, Seeded
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Locations, Settings};
 use annals_runtime::{Local, Ports, Runtime};
 use annals_store::Draft;
+use annals_store::disk::StorePath;
 use annals_tools::worktree::{files_kept_in, files_once_kept_in};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Where captures of files are looked for.
 #[derive(Clone, Debug)]
 pub enum Captures {
     /// Where hosts of this store have kept some.
-    Kept(PathBuf),
+    Kept(StorePath),
     /// In this folder, made where there are none.
-    In(PathBuf),
+    In(StorePath),
 }
 
 impl Locations for Captures {
     fn at(&self, location: &Location) -> LocationServices {
         let directory = Path::new(&location.directory);
         let files = match self {
-            Self::Kept(store) => files_once_kept_in(store, directory),
-            Self::In(folder) => files_kept_in(folder, directory),
+            Self::Kept(store) => files_once_kept_in(store.clone(), directory),
+            Self::In(folder) => files_kept_in(folder.clone(), directory),
         };
         LocationServices { files: Some(files), ..LocationServices::default() }
     }
@@ -38,7 +39,7 @@ impl Locations for Captures {
 /// # Errors
 /// When the system gives no randomness for ids.
 pub fn runtime(reader: &Reader, now: Time) -> Result<Runtime, CliError> {
-    with_captures(reader, now, Captures::Kept(reader.store().clone()))
+    with_captures(reader, now, Captures::Kept(reader.folder().clone()))
 }
 
 /// The same with captures of files from elsewhere.

@@ -11,6 +11,7 @@ use annals_core::{Blobs, Record, Seq, SessionId};
 use annals_inspect::SessionAt;
 use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
 use annals_store::cache::ViewCache;
+use annals_store::disk::StorePath;
 use annals_store::views::Views;
 use annals_store::{EventLog, Head, ReadError};
 use std::path::PathBuf;
@@ -27,6 +28,7 @@ pub struct Reader {
     views: Views,
     saved: Option<Arc<ViewCache>>,
     store: PathBuf,
+    folder: StorePath,
     /// The Sessions that a file is about, without those that they only inherit from.
     subjects: Vec<SessionId>,
 }
@@ -35,7 +37,13 @@ impl Reader {
     /// Reads `log`, which lies in `store` (for messages), helped by saved views.
     pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
         let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
-        Self { log, blobs, views, saved, store, subjects: Vec::new() }
+        let folder = StorePath::from(std::path::absolute(&store).unwrap_or_else(|_| store.clone()));
+        Self { log, blobs, views, saved, store, folder, subjects: Vec::new() }
+    }
+
+    /// The same in a folder that is held open.
+    pub fn in_folder(self, folder: StorePath) -> Self {
+        Self { folder, ..self }
     }
 
     /// The same, about these Sessions.
@@ -61,6 +69,11 @@ impl Reader {
     /// Where the log lies, or the file that it was read from.
     pub fn store(&self) -> &PathBuf {
         &self.store
+    }
+
+    /// The folder of the store, for files that are no part of the log.
+    pub fn folder(&self) -> &StorePath {
+        &self.folder
     }
 
     /// A session up to a cut, for questions.

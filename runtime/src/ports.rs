@@ -10,6 +10,7 @@ pub use annals_providers::provider;
 pub use annals_providers::provider::{
     Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
 };
+pub use annals_store::disk::StorePath;
 pub use clock::{Clock, ManualClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};

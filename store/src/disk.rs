@@ -33,6 +33,7 @@ pub use folder::folder_disk::HeldDisk;
 pub use folder::identity::{FORMAT, Identity, Inode, NoIdentity};
 pub use folder::layout::Layout;
 pub use folder::relative::Unexpected;
+pub use folder::store_path::StorePath;
 pub use folder::{Folder, NotOwned, Ownership, fault_injection, files};
 pub use journal::frame::{Cause, Void};
 pub use maintenance::doctor::{CollectError, Examination, Finding, Garbage};

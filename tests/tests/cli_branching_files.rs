@@ -145,7 +145,7 @@ fn the_talk_alone_is_undone_by_choice_and_where_no_files_are_kept() -> Tested {
     let (annals, root) = hosted()?;
     let after = files(&root)?;
     let chosen = annals.show(&["revert", "@last", "--to", "turn:2", "--talk"]);
-    fs::remove_dir_all(shadow_folder(&annals.store(), &root)?)?;
+    fs::remove_dir_all(shadow_folder(annals.store(), &root)?.shown())?;
     let gone = annals.show(&["revert", "@last", "--to", "turn:2"]);
     assert_eq!(files(&root)?, after);
     insta::assert_snapshot!([chosen, gone].join("\n"));
@@ -159,7 +159,7 @@ fn files_that_cannot_be_put_back_here_keep_the_revert_staged() -> Tested {
     }
     let (annals, root) = hosted()?;
     assert_eq!(annals.run(&["revert", "@last", "--to", "turn:2"]).status, 0);
-    fs::remove_dir_all(shadow_folder(&annals.store(), &root)?)?;
+    fs::remove_dir_all(shadow_folder(annals.store(), &root)?.shown())?;
     let told = annals.show(&["revert", "@last", "--clear"]);
     let told = told.split_once(": ").map(|(_, rest)| rest.to_owned()).unwrap_or(told);
     insta::assert_snapshot!(told);

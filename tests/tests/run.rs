@@ -12,6 +12,8 @@ mod elsewhere;
 mod endings;
 #[path = "run/guards.rs"]
 mod guards;
+#[path = "run/moved.rs"]
+mod moved;
 #[path = "run/person.rs"]
 mod person;
 #[path = "run/protocols.rs"]

@@ -2,12 +2,13 @@
 //! there. Each such file is recorded in a folder outside the project first, under a lock that ends with the process, so that
 //! a later process removes exactly what was left.
 
+use annals_runtime::ports::StorePath;
 use std::ffi::OsStr;
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// How the name of a temporary file begins.
 pub(super) const PREFIX: &str = ".annals-";
@@ -17,28 +18,32 @@ const LONGEST: u64 = 16 * 1024;
 
 /// The record of one temporary file, removed when this is dropped.
 pub(super) struct Recorded {
-    record: PathBuf,
+    records: StorePath,
+    name: String,
     // Held for its lock.
     _file: File,
 }
 
 impl Drop for Recorded {
     fn drop(&mut self) {
-        if let Err(error) = fs::remove_file(&self.record) {
-            tracing::warn!(path = %self.record.display(), %error, "the record of a temporary file could not be removed");
+        let removed = self.records.reach().and_then(|records| fs::remove_file(records.join(&self.name)));
+        if let Err(error) = removed {
+            let path = self.records.shown().join(&self.name);
+            tracing::warn!(path = %path.display(), %error, "the record of a temporary file could not be removed");
         }
     }
 }
 
 /// Records a temporary file that is about to be made in a folder; gives its name, which no other file has.
-pub(super) fn record(records: &Path, folder: &Path) -> io::Result<(Recorded, String)> {
-    fs::create_dir_all(records)?;
+pub(super) fn record(records: &StorePath, folder: &Path) -> io::Result<(Recorded, String)> {
+    let inside = records.reach()?;
+    fs::create_dir_all(&inside)?;
     let mut random = [0; 12];
     getrandom::fill(&mut random).map_err(io::Error::other)?;
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let (record, name) = (records.join(&random), format!("{PREFIX}{random}"));
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(&record)?;
-    let recorded = Recorded { record, _file: file.try_clone()? };
+    let name = format!("{PREFIX}{random}");
+    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(inside.join(&random))?;
+    let recorded = Recorded { records: records.clone(), name: random, _file: file.try_clone()? };
     file.lock()?;
     file.write_all(folder.join(&name).as_os_str().as_bytes())?;
     Ok((recorded, name))
@@ -48,8 +53,8 @@ pub(super) fn record(records: &Path, folder: &Path) -> io::Result<(Recorded, Str
 ///
 /// # Errors
 /// When the folder of the records cannot be read. What cannot be removed stays recorded and is logged.
-pub fn remove_leftovers(records: &Path) -> io::Result<usize> {
-    let entries = match fs::read_dir(records) {
+pub fn remove_leftovers(records: &StorePath) -> io::Result<usize> {
+    let entries = match fs::read_dir(records.reach()?) {
         Ok(entries) => entries,
         Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
         Err(error) => return Err(error),
@@ -100,6 +105,7 @@ fn remove(record: &Path) -> io::Result<bool> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
 
     type Tested = Result<(), Box<dyn std::error::Error>>;
 
@@ -116,9 +122,9 @@ mod tests {
     fn files_of_killed_processes_are_removed_and_no_others() -> Tested {
         let here = tempfile::tempdir()?;
         let (records, project) = (here.path().join("records"), here.path().join("project"));
-        assert_eq!(remove_leftovers(&records)?, 0, "no folder yet");
+        assert_eq!(remove_leftovers(&records.as_path().into())?, 0, "no folder yet");
         fs::create_dir_all(&project)?;
-        let (of_living, name) = record(&records, &project)?;
+        let (of_living, name) = record(&records.as_path().into(), &project)?;
         let living = project.join(name);
         let killed = project.join(".annals-0123");
         let mine = project.join(".annals-mine");
@@ -134,7 +140,7 @@ mod tests {
         ];
         fs::write(&records_left[2], mine.as_os_str().as_bytes())?;
         fs::write(&records_left[3], "")?;
-        assert_eq!(remove_leftovers(&records)?, 1);
+        assert_eq!(remove_leftovers(&records.as_path().into())?, 1);
         assert!(!killed.exists() && living.exists() && mine.exists());
         assert!(records_left.iter().all(|record| !record.exists()));
         drop(of_living);

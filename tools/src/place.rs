@@ -2,6 +2,7 @@
 
 use super::seen::Seen;
 use annals_core::bound::Limits;
+use annals_runtime::ports::StorePath;
 use annals_runtime::tools::Demand;
 use std::collections::BTreeSet;
 use std::io::{self, ErrorKind};
@@ -43,9 +44,10 @@ pub struct Workplace {
     directory: PathBuf,
     project: PathBuf,
     readable: Vec<PathBuf>,
+    outputs: Option<StorePath>,
     hidden: BTreeSet<String>,
     limits: Limits,
-    records: Option<PathBuf>,
+    records: Option<StorePath>,
     seen: Arc<Seen>,
 }
 
@@ -59,6 +61,7 @@ impl Workplace {
             directory: real(directory.as_ref()),
             project: real(project.as_ref()),
             readable: Vec::new(),
+            outputs: None,
             hidden: KEYS.iter().map(ToString::to_string).collect(),
             limits: Limits::default(),
             records: None,
@@ -66,13 +69,20 @@ impl Workplace {
         }
     }
 
-    /// A folder outside the project that is read and searched as if it were inside, such as that of the Managed Tool
-    /// Output Files or of skills. Changing something there still needs permission.
+    /// A folder outside the project that is read and searched as if it were inside, such as that of skills. Changing
+    /// something there still needs permission.
     #[must_use]
     pub fn readable(mut self, folder: impl AsRef<Path>) -> Self {
         let folder = folder.as_ref();
         self.readable.push(follow(folder, LINKS).unwrap_or_else(|_| folder.into()));
         self
+    }
+
+    /// The folder of the Managed Tool Output Files, read and searched like a [`readable`](Self::readable) one wherever its
+    /// store is moved.
+    #[must_use]
+    pub fn outputs(self, folder: impl Into<StorePath>) -> Self {
+        Self { outputs: Some(folder.into()), ..self }
     }
 
     /// Environment variables that no command sees, beside the well-known keys of providers.
@@ -91,12 +101,12 @@ impl Workplace {
     /// Where temporary files of changes are recorded, so that those of a process that was killed are removed later
     /// ([`remove_leftovers`](super::remove_leftovers)); a folder outside the project. Without it they stay.
     #[must_use]
-    pub fn recording(self, folder: impl Into<PathBuf>) -> Self {
+    pub fn recording(self, folder: impl Into<StorePath>) -> Self {
         Self { records: Some(folder.into()), ..self }
     }
 
-    pub(super) fn records(&self) -> Option<&Path> {
-        self.records.as_deref()
+    pub(super) fn records(&self) -> Option<&StorePath> {
+        self.records.as_ref()
     }
 
     pub(super) fn directory(&self) -> &Path {
@@ -144,12 +154,18 @@ impl Workplace {
     /// The directory to ask for, if a resolved path lies outside.
     pub(super) fn external(&self, real: &Path, access: Access) -> Option<String> {
         let inside = real.starts_with(&self.project) || real.starts_with(&self.directory);
-        let readable = access == Access::Look && self.readable.iter().any(|folder| real.starts_with(folder));
-        if inside || readable {
+        if inside || access == Access::Look && self.is_readable(real) {
             return None;
         }
         let directory = if real.is_dir() { real } else { real.parent().unwrap_or(real) };
         Some(literal(&directory.to_string_lossy()))
+    }
+
+    /// Whether a resolved path outside the project may be read like one inside.
+    fn is_readable(&self, real: &Path) -> bool {
+        let outputs = || self.outputs.as_ref().and_then(|outputs| follow(&outputs.shown(), LINKS).ok());
+        self.readable.iter().any(|folder| real.starts_with(folder))
+            || outputs().is_some_and(|outputs| real.starts_with(outputs))
     }
 
     /// A resolved path as permission rules name it: relative to the project, `.` for the project itself, or absolute.

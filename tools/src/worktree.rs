@@ -16,6 +16,7 @@ mod transfer;
 pub use keeping::{WORKTREES, files_kept_in, files_once_kept_in, shadow_folder};
 pub use shadow::ShadowRepository;
 
+use annals_runtime::ports::StorePath;
 use annals_runtime::worktree::{Files, NoFiles};
 use std::path::Path;
 use std::sync::Arc;
@@ -24,7 +25,7 @@ use std::sync::Arc;
 ///
 /// `folder` keeps the shadow repository. It belongs to this worktree alone and lies outside of it. Runs git, so call it
 /// where blocking is allowed.
-pub fn files_at(location: &Path, folder: &Path) -> Arc<dyn Files> {
+pub fn files_at(location: &Path, folder: impl Into<StorePath>) -> Arc<dyn Files> {
     match ShadowRepository::open(location, folder) {
         Ok(shadow) => Arc::new(shadow),
         Err(error) => Arc::new(NoFiles::since(&error)),

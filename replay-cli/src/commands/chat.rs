@@ -50,9 +50,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => None,
     };
     let person = std::io::stdin().is_terminal() && cli.watched;
-    let history = cli.place.dir().join("chat-history");
+    let history = host.reader.folder().join("chat-history");
     let reading = match person {
-        true => Reading::edited(&history).map_err(HostError::Editor)?,
+        true => Reading::edited(history).map_err(HostError::Editor)?,
         false => Reading::piped(),
     };
     let approval = args.with.approval(person);

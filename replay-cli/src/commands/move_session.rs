@@ -60,10 +60,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let head = reader.head(id).await?;
     // What a dry run captures is gone with it.
     let scratch = args.dry_run.then(tempfile::tempdir).transpose()?;
-    let folder = scratch.as_ref().map_or_else(|| reader.store().clone(), |scratch| scratch.path().to_owned());
+    let folder = scratch.as_ref().map_or_else(|| reader.folder().clone(), |scratch| scratch.path().into());
     let _lease = match args.dry_run {
         true => None,
-        false => Some(Lease::take(&reader.store().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
+        false => Some(Lease::take(&reader.folder().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
     };
     let runtime = offline::with_captures(&reader, cli.style.now.max(head.at), Captures::In(folder))?;
     let session = runtime.session(id).await.map_err(refused(id, &directory))?;

@@ -5,15 +5,16 @@
 
 use crate::error::CliError;
 use annals_core::SessionId;
+use annals_store::disk::StorePath;
 use std::fs::{self, File, TryLockError};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Held until dropped, or until its process is gone.
 #[derive(Debug)]
 pub struct Lease {
-    path: PathBuf,
+    path: StorePath,
     /// Locked.
     _file: File,
 }
@@ -23,31 +24,31 @@ impl Lease {
     ///
     /// # Errors
     /// When the folder cannot be written.
-    pub fn take(folder: &Path, session: SessionId) -> Result<Option<Self>, CliError> {
-        let at = |path: &Path| {
-            let path = path.to_owned();
-            move |source| CliError::File { path, source }
-        };
-        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder).map_err(at(folder))?;
+    pub fn take(folder: &StorePath, session: SessionId) -> Result<Option<Self>, CliError> {
         let path = folder.join(session.to_string());
+        Self::take_at(folder, &path).map_err(|source| CliError::File { path: path.shown(), source })
+    }
+
+    fn take_at(folder: &StorePath, path: &StorePath) -> io::Result<Option<Self>> {
+        fs::DirBuilder::new().recursive(true).mode(0o700).create(folder.reach()?)?;
         loop {
-            let open = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&path);
-            let file = open.map_err(at(&path))?;
+            let there = path.reach()?;
+            let file = fs::OpenOptions::new().create(true).truncate(false).write(true).mode(0o600).open(&there)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
-                Err(TryLockError::Error(source)) => return Err(at(&path)(source)),
+                Err(TryLockError::Error(error)) => return Err(error),
             }
             // Its last holder removed the file: a lock on what is gone keeps nobody out.
-            if stands(&file, &path).map_err(at(&path))? {
-                return Ok(Some(Self { path, _file: file }));
+            if is_at(&file, &there)? {
+                return Ok(Some(Self { path: path.clone(), _file: file }));
             }
         }
     }
 }
 
 /// Whether the path still leads to this file.
-fn stands(file: &File, path: &Path) -> io::Result<bool> {
+fn is_at(file: &File, path: &Path) -> io::Result<bool> {
     let ours = file.metadata()?;
     match fs::metadata(path) {
         Ok(there) => Ok((ours.dev(), ours.ino()) == (there.dev(), there.ino())),
@@ -59,7 +60,7 @@ fn stands(file: &File, path: &Path) -> io::Result<bool> {
 impl Drop for Lease {
     fn drop(&mut self) {
         // Still locked: whoever opened the file meanwhile finds out that it is gone. One that stays is harmless.
-        drop(fs::remove_file(&self.path));
+        drop(self.path.reach().and_then(fs::remove_file));
     }
 }
 
@@ -72,13 +73,13 @@ mod tests {
         let folder = tempfile::tempdir()?;
         let session = SessionId::from_parts(1, 1);
         let other = SessionId::from_parts(1, 2);
-        let held = Lease::take(folder.path(), session)?;
+        let held = Lease::take(&folder.path().into(), session)?;
         assert!(held.is_some());
-        assert!(Lease::take(folder.path(), session)?.is_none(), "taken");
-        assert!(Lease::take(folder.path(), other)?.is_some(), "another Session");
+        assert!(Lease::take(&folder.path().into(), session)?.is_none(), "taken");
+        assert!(Lease::take(&folder.path().into(), other)?.is_some(), "another Session");
         drop(held);
         assert_eq!(fs::read_dir(folder.path())?.count(), 0);
-        assert!(Lease::take(folder.path(), session)?.is_some());
+        assert!(Lease::take(&folder.path().into(), session)?.is_some());
         Ok(())
     }
 
@@ -90,8 +91,8 @@ mod tests {
         let stale = File::create(&path)?;
         stale.lock()?;
         fs::remove_file(&path)?;
-        assert!(!stands(&stale, &path)?);
-        assert!(Lease::take(folder.path(), session)?.is_some());
+        assert!(!is_at(&stale, &path)?);
+        assert!(Lease::take(&folder.path().into(), session)?.is_some());
         Ok(())
     }
 }

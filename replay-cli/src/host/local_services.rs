@@ -10,6 +10,7 @@ use annals_runtime::context::{Builtins, Instructions, SkillCatalogue};
 use annals_runtime::ports::{RealFilesystem, SystemClock};
 use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
+use annals_store::disk::StorePath;
 use annals_tools::Workplace;
 use annals_tools::skills::{self, Root};
 use annals_tools::worktree::files_kept_in;
@@ -30,7 +31,7 @@ pub struct LocalServices {
 }
 
 impl ServicesAt for LocalServices {
-    fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices {
+    fn services(&self, location: &Location, tools: ToolRegistry, store: &StorePath) -> LocationServices {
         let files = Arc::new(RealFilesystem);
         let mut services = LocationServices { tools, ..LocationServices::default() };
         let builtins = Builtins {
@@ -50,7 +51,7 @@ impl ServicesAt for LocalServices {
         }
         let directory = Path::new(&location.directory);
         let mut place = Workplace::at(directory, project(directory))
-            .readable(store.join(super::OUTPUTS))
+            .outputs(store.join(super::OUTPUTS))
             .hiding(self.hidden.iter().cloned())
             .recording(store.join(super::EDITS))
             .limits(self.output);
@@ -62,7 +63,7 @@ impl ServicesAt for LocalServices {
         all.push(Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>);
         services.tools.register(all).expect("the first tools have valid names, each its own").detach();
         services.skills = Some(catalogue);
-        services.files = Some(files_kept_in(store, directory));
+        services.files = Some(files_kept_in(store.clone(), directory));
         services.nested = Some(NestedInstructions { files, config: Arc::new(self.instructions.clone()) });
         services
     }

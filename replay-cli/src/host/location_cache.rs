@@ -4,8 +4,8 @@ use super::parts::ServicesAt;
 use annals_core::event::Location;
 use annals_runtime::settings::{LocationServices, Locations};
 use annals_runtime::tools::ToolRegistry;
+use annals_store::disk::StorePath;
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// The Locations of a host. Each is looked at once; what is there is the same afterwards.
@@ -13,13 +13,13 @@ pub struct LocationCache {
     /// The tools that are there everywhere.
     application: ToolRegistry,
     services_at: Arc<dyn ServicesAt>,
-    store: PathBuf,
+    store: StorePath,
     known: Mutex<BTreeMap<String, LocationServices>>,
 }
 
 impl LocationCache {
     /// LocationCache whose tools stand over those of `application`.
-    pub fn new(application: ToolRegistry, services_at: Arc<dyn ServicesAt>, store: PathBuf) -> Self {
+    pub fn new(application: ToolRegistry, services_at: Arc<dyn ServicesAt>, store: StorePath) -> Self {
         Self { application, services_at, store, known: Mutex::default() }
     }
 

@@ -6,7 +6,7 @@ use annals_runtime::settings::{Definitions, LocationServices};
 use annals_runtime::subagents::Subagent;
 use annals_runtime::tools::ToolRegistry;
 use annals_runtime::{Boxed, Settings};
-use std::path::Path;
+use annals_store::disk::StorePath;
 use std::sync::Arc;
 
 /// What a host is made of beside the store.
@@ -27,7 +27,7 @@ pub struct HostParts {
 pub trait ServicesAt: Send + Sync {
     /// The services of a Location; its own tools are registered in `tools`. `store` is where captures of files lie. May
     /// block.
-    fn services(&self, location: &Location, tools: ToolRegistry, store: &Path) -> LocationServices;
+    fn services(&self, location: &Location, tools: ToolRegistry, store: &StorePath) -> LocationServices;
 
     /// What a person should know of a Location before anything runs there: nothing, as a rule.
     fn remarks<'a>(&'a self, location: &'a Location) -> Boxed<'a, Vec<String>> {

@@ -21,6 +21,7 @@ pub(in crate::disk) mod folder_disk;
 pub(in crate::disk) mod identity;
 pub(in crate::disk) mod layout;
 pub(in crate::disk) mod relative;
+pub(in crate::disk) mod store_path;
 
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
@@ -127,6 +128,23 @@ impl Folder {
         Ok(Self { dir: dir.to_owned(), absolute, fd, inode, marked: Mutex::default() })
     }
 
+    /// Opens the folder of a store and remembers which store that is: see [`Folder::check`].
+    ///
+    /// # Errors
+    /// When it cannot be opened; [`Displaced`] when it holds another store than `expected`.
+    pub fn open_store(dir: &Path, expected: Option<StoreId>) -> io::Result<Self> {
+        let folder = Self::open(dir)?;
+        let file = relative::open(&folder.fd, Path::new("FORMAT"), How::Read, &dir.join("FORMAT"))?;
+        let found = found_in(&file);
+        if let Some(expected) = expected.filter(|expected| found != Some(*expected)) {
+            return Err(Displaced::Replaced { dir: dir.to_owned(), expected, found }.error());
+        }
+        if let Some(id) = found {
+            folder.remember(file, id)?;
+        }
+        Ok(folder)
+    }
+
     /// The path that it was opened by.
     pub fn path(&self) -> &Path {
         &self.dir
@@ -177,9 +195,13 @@ impl Folder {
     /// When it cannot be opened.
     pub fn mark(&self, identity: &Identity) -> io::Result<()> {
         let file = relative::open(&self.fd, Path::new("FORMAT"), How::Read, &self.dir.join("FORMAT"))?;
+        self.remember(file, identity.id)
+    }
+
+    fn remember(&self, file: File, id: StoreId) -> io::Result<()> {
         let facts = file.metadata()?;
         let inode = Inode { device: facts.dev(), inode: facts.ino() };
-        *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Marked { file, inode, id: identity.id });
+        *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Marked { file, inode, id });
         Ok(())
     }
 

@@ -4,7 +4,7 @@ use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
 use super::server::{Server, serve};
 use crate::disk::{
-    DiskLog, Displaced, Examination, OpenError, OpenMode, OpeningReport, ReadOnlyLog, Remark, StoreId, blobs_in,
+    DiskLog, Displaced, Examination, Folder, OpenError, OpenMode, OpeningReport, ReadOnlyLog, Remark, StoreId, blobs_in,
 };
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
@@ -150,6 +150,17 @@ impl SharedLog {
         match self.shared.role().1 {
             Role::Owner(owned) => Some(owned.log.clone()),
             _ => None,
+        }
+    }
+
+    /// The folder of the store, held open: it stays the same one wherever it is moved.
+    ///
+    /// # Errors
+    /// When it cannot be opened; [`Displaced`] when another store is there now.
+    pub fn folder(&self) -> io::Result<Arc<Folder>> {
+        match self.shared.role().1 {
+            Role::Owner(owned) => Ok(owned.log.folder().clone()),
+            _ => Folder::open_store(&self.shared.dir, self.shared.id).map(Arc::new),
         }
     }
 

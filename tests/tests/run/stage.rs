@@ -17,6 +17,7 @@ use annals_runtime::ports::ScriptedProvider;
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
 use annals_runtime::{NewInput, NewSession, Session, Settings};
+use annals_store::disk::StorePath;
 use annals_store::{EventLog, MemoryLog};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
@@ -59,7 +60,7 @@ impl Write for Collected {
 struct Looking;
 
 impl ServicesAt for Looking {
-    fn services(&self, _: &Location, tools: ToolRegistry, _: &Path) -> LocationServices {
+    fn services(&self, _: &Location, tools: ToolRegistry, _: &StorePath) -> LocationServices {
         let style = FunctionTool::new("look", "Looks.", &json!({"type": "object"}), |_: Value, _| async {
             Ok(ToolOutput::text("one\ntwo\nthree"))
         });

@@ -45,6 +45,11 @@ pub(super) struct Git {
 }
 
 impl Git {
+    /// The shadow repository in a folder, for the worktree with this root.
+    pub(super) fn keeping_in(folder: &Path, root: PathBuf) -> Self {
+        Self { directory: folder.join("git"), root, excludes: folder.join("excludes"), lent: None }
+    }
+
     /// A call on the shadow repository.
     pub(super) fn shadow(&self, command: &'static str) -> Call {
         let mut call = Call::new(&self.root, command);

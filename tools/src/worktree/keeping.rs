@@ -1,9 +1,10 @@
 //! Where a host keeps the shadow repositories of a store: one function for all who need to find them again.
 
-use super::{ShadowRepository, files_at};
+use super::files_at;
+use annals_runtime::ports::StorePath;
 use annals_runtime::worktree::{Files, FilesError, NoFiles};
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 /// The folder in a store that holds them.
@@ -14,31 +15,28 @@ pub const WORKTREES: &str = "worktrees";
 ///
 /// # Errors
 /// [`FilesError::NoWorktree`], or when the Location is not there.
-pub fn shadow_folder(store: &Path, location: &Path) -> Result<PathBuf, FilesError> {
+pub fn shadow_folder(store: impl Into<StorePath>, location: &Path) -> Result<StorePath, FilesError> {
     let location = fs::canonicalize(location).map_err(FilesError::io(location))?;
     let root = location.ancestors().find(|above| above.join(".git").exists());
     let root = root.ok_or_else(|| FilesError::NoWorktree { location: location.clone() })?;
     let hash = blake3::hash(root.as_os_str().as_encoded_bytes()).to_hex();
-    Ok(store.join(WORKTREES).join(&hash.as_str()[..32]))
+    Ok(store.into().join(WORKTREES).join(&hash.as_str()[..32]))
 }
 
 /// The files at a Location for a host that runs Sessions of a store: what
 /// [`LocationServices::files`](annals_runtime::settings::LocationServices::files) wants. The shadow repository is made if it is not
 /// there. Runs git, so call it where blocking is allowed.
-pub fn files_kept_in(store: &Path, location: &Path) -> Arc<dyn Files> {
+pub fn files_kept_in(store: impl Into<StorePath>, location: &Path) -> Arc<dyn Files> {
     match shadow_folder(store, location) {
-        Ok(folder) => files_at(location, &folder),
+        Ok(folder) => files_at(location, folder),
         Err(error) => Arc::new(NoFiles::since(&error)),
     }
 }
 
 /// The same for one who only undoes: where no host has kept files, none are.
-pub fn files_once_kept_in(store: &Path, location: &Path) -> Arc<dyn Files> {
+pub fn files_once_kept_in(store: impl Into<StorePath>, location: &Path) -> Arc<dyn Files> {
     match shadow_folder(store, location) {
-        Ok(folder) if folder.is_dir() => match ShadowRepository::open(location, &folder) {
-            Ok(shadow) => Arc::new(shadow),
-            Err(error) => Arc::new(NoFiles::since(&error)),
-        },
+        Ok(folder) if folder.shown().is_dir() => files_at(location, folder),
         Ok(_) => Arc::new(NoFiles::because("no host of this store has captured files there")),
         Err(error) => Arc::new(NoFiles::since(&error)),
     }

@@ -2,6 +2,7 @@
 
 use super::git::Git;
 use annals_runtime::Boxed;
+use annals_runtime::ports::StorePath;
 use annals_runtime::worktree::{Capture, Changes, Checkout, Files, FilesError, Plan, Planning, Transfer, Tree, Undo};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -12,8 +13,12 @@ use std::sync::Arc;
 /// The objects and the index lie in a folder of ours; the project's own `.git` is read (its index, its exclude rules),
 /// never written. The index keeps what git knows of every file, so that a capture costs what changed and one look at
 /// each file's metadata. Several Sessions and processes may share one folder: they take turns.
+///
+/// The folder is looked up for each piece of work, so that it is found where its store was moved to, and nothing is written to
+/// another store in its place.
 #[derive(Clone, Debug)]
 pub struct ShadowRepository {
+    folder: StorePath,
     shadow: Arc<Shadow>,
 }
 
@@ -42,14 +47,20 @@ impl ShadowRepository {
     ///
     /// # Errors
     /// No worktree, no git, or a folder that lies inside the worktree.
-    pub fn open(location: &Path, folder: &Path) -> Result<Self, FilesError> {
+    pub fn open(location: &Path, folder: impl Into<StorePath>) -> Result<Self, FilesError> {
+        let kept = folder.into();
+        Self::open_at(location, &kept).map_err(|error| shown(error, &kept))
+    }
+
+    fn open_at(location: &Path, kept: &StorePath) -> Result<Self, FilesError> {
         let location = fs::canonicalize(location).map_err(FilesError::io(location))?;
         let root = location.ancestors().find(|above| above.join(".git").exists()).map(Path::to_path_buf);
         let root = root.ok_or_else(|| FilesError::NoWorktree { location: location.clone() })?;
-        let folder = resolved(folder)?;
-        if folder.starts_with(&root) {
-            return Err(FilesError::FolderInside { folder, root });
+        let really = resolved(&kept.shown())?;
+        if really.starts_with(&root) {
+            return Err(FilesError::FolderInside { folder: really, root });
         }
+        let folder = reach(kept)?;
         make_private(&folder)?;
         let places = ["--git-path", "info/exclude", "--git-path", "index", "--git-path", "objects"];
         let places = Git::project(&root, "rev-parse").args(["--path-format=absolute"]).args(places).text()?;
@@ -57,12 +68,11 @@ impl ShadowRepository {
         let (Some(exclude), Some(index), Some(objects)) = (places.next(), places.next(), places.next()) else {
             return Err(FilesError::Answer { command: "rev-parse" });
         };
-        let git =
-            Git { directory: folder.join("git"), root: root.clone(), excludes: folder.join("excludes"), lent: None };
+        let git = Git::keeping_in(&folder, root.clone());
         let exclude_files = users_excludes(&root)?.into_iter().chain([exclude]).collect();
         let shadow = Shadow { git, folder, root, location, exclude_files, index, objects };
         shadow.locked(|| shadow.initialise())?;
-        Ok(Self { shadow: Arc::new(shadow) })
+        Ok(Self { folder: kept.clone(), shadow: Arc::new(shadow) })
     }
 
     /// The root of the worktree: what paths are relative to.
@@ -74,15 +84,23 @@ impl ShadowRepository {
         &self,
         work: impl FnOnce(&Shadow) -> Result<T, FilesError> + Send + 'static,
     ) -> Boxed<'_, Result<T, FilesError>> {
-        let shadow = self.shadow.clone();
+        let (shadow, kept) = (self.shadow.clone(), self.folder.clone());
         Box::pin(async move {
-            let done = tokio::task::spawn_blocking(move || shadow.locked(|| work(&shadow))).await;
-            done.unwrap_or(Err(FilesError::CutShort))
+            let done = tokio::task::spawn_blocking(move || {
+                let shadow = shadow.keeping_in(reach(&kept)?);
+                shadow.locked(|| work(&shadow)).map_err(|error| shown(error, &kept))
+            });
+            done.await.unwrap_or(Err(FilesError::CutShort))
         })
     }
 }
 
 impl Shadow {
+    /// The same with its folder at a path.
+    fn keeping_in(&self, folder: PathBuf) -> Self {
+        Self { git: Git::keeping_in(&folder, self.root.clone()), folder, ..self.clone() }
+    }
+
     /// One at a time, over all processes; what an earlier one left torn is mended first.
     fn locked<T>(&self, work: impl FnOnce() -> Result<T, FilesError>) -> Result<T, FilesError> {
         let path = self.folder.join("lock");
@@ -113,6 +131,28 @@ impl Shadow {
             forget(&stale)?;
         }
         Ok(Scratch { path })
+    }
+}
+
+/// A path to the folder as it is now, for this process and for git.
+fn reach(folder: &StorePath) -> Result<PathBuf, FilesError> {
+    folder.reach_from_children().map_err(|source| FilesError::Io { path: folder.shown(), source })
+}
+
+/// An error that names paths as a person finds them, not as they were reached.
+fn shown(error: FilesError, folder: &StorePath) -> FilesError {
+    let Ok(reached) = folder.reach_from_children() else { return error };
+    let place = folder.shown();
+    match error {
+        FilesError::Io { path, source } => match path.strip_prefix(&reached) {
+            Ok(inside) => FilesError::Io { path: place.join(inside), source },
+            Err(_) => FilesError::Io { path, source },
+        },
+        FilesError::Git { command, message } => {
+            let message = message.replace(&*reached.to_string_lossy(), &place.to_string_lossy());
+            FilesError::Git { command, message }
+        }
+        other => other,
     }
 }
 

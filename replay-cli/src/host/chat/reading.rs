@@ -3,6 +3,7 @@
 use super::printer::Printer;
 use super::words::WORDS;
 use crate::host::{Line, Lines};
+use annals_store::disk::StorePath;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
 use rustyline::highlight::Highlighter;
@@ -10,7 +11,6 @@ use rustyline::hint::Hinter;
 use rustyline::history::FileHistory;
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{Context, Editor, Helper};
-use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 use tokio::sync::mpsc;
@@ -36,18 +36,18 @@ impl Reading {
     ///
     /// # Errors
     /// When the terminal refuses.
-    pub fn edited(history: &Path) -> Result<Self, ReadlineError> {
+    pub fn edited(history: StorePath) -> Result<Self, ReadlineError> {
         let mut editor: Editor<Words, FileHistory> = Editor::new()?;
         let words = Words::default();
         let begun = words.begun.clone();
         editor.set_helper(Some(words));
         // There is none yet, or it cannot be read: then there is nothing to go back to.
-        drop(editor.load_history(history));
+        drop(history.reach().map(|path| editor.load_history(&path)));
         let printer = Printer::new(editor.create_external_printer()?);
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let printer = if dumb { printer } else { printer.ticking() };
         let (read, lines) = mpsc::unbounded_channel();
-        let reader = Reader { history: history.to_owned(), begun, printer: printer.clone(), read };
+        let reader = Reader { history, begun, printer: printer.clone(), read };
         // A thread of its own: what blocks in a read must not keep the process from ending.
         std::thread::spawn(move || reader.edit(editor));
         Ok(Self { lines: Lines::arriving(lines), printer: Some(printer) })
@@ -56,7 +56,7 @@ impl Reading {
 
 /// Where edited lines go.
 struct Reader {
-    history: PathBuf,
+    history: StorePath,
     begun: Begun,
     printer: Printer,
     read: mpsc::UnboundedSender<Line>,
@@ -73,7 +73,7 @@ impl Reader {
                 Ok(line) => {
                     if !line.trim().is_empty() && editor.add_history_entry(&line).is_ok() {
                         // A history that cannot be kept is gone with the chat.
-                        drop(editor.append_history(&self.history));
+                        drop(self.history.reach().map(|path| editor.append_history(&path)));
                     }
                     Line::Text { text: line.replace("\\\n", "\n"), begun }
                 }

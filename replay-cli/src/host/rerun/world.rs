@@ -14,10 +14,10 @@ use annals_runtime::context::{
 use annals_runtime::ports::{MemoryFilesystem, SystemClock};
 use annals_runtime::settings::LocationServices;
 use annals_runtime::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput, ToolRegistry};
+use annals_store::disk::StorePath;
 use serde::Deserialize;
 use serde_json::Value;
 use std::collections::{BTreeMap, VecDeque};
-use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -90,7 +90,7 @@ fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Settled {
 }
 
 impl ServicesAt for RecordedWorld {
-    fn services(&self, _: &Location, tools: ToolRegistry, _: &Path) -> LocationServices {
+    fn services(&self, _: &Location, tools: ToolRegistry, _: &StorePath) -> LocationServices {
         let skills = RecordedSkills { told: self.told.clone(), asked: AtomicUsize::new(0) };
         // Without a catalogue no guidance was told.
         let told = self.told.0.iter().any(|values| values.keys().any(|key| key.as_str() == SKILLS));

@@ -3,30 +3,32 @@
 use super::{OutputFiles, PREFIX};
 use crate::Boxed;
 use annals_core::Time;
+use annals_store::disk::StorePath;
 use std::io::{self, ErrorKind};
-use std::path::{Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
 use tokio::io::AsyncWriteExt;
 
 /// One flat folder on disk, shared by all Sessions; made when first written to.
 #[derive(Clone, Debug)]
 pub struct OutputFolder {
-    folder: PathBuf,
+    folder: StorePath,
 }
 
 impl OutputFolder {
-    /// The folder at an absolute path.
-    pub fn at(folder: impl Into<PathBuf>) -> Self {
+    /// The folder at an absolute path, or at one in a store.
+    pub fn at(folder: impl Into<StorePath>) -> Self {
         Self { folder: folder.into() }
     }
 
-    async fn write(&self, path: &Path, text: &str) -> io::Result<()> {
-        tokio::fs::create_dir_all(&self.folder).await?;
+    async fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        let folder = self.folder.reach()?;
+        tokio::fs::create_dir_all(&folder).await?;
+        let path = folder.join(name);
         let mut options = tokio::fs::OpenOptions::new();
         options.write(true).create_new(true);
         #[cfg(unix)]
         options.mode(0o600); // outputs may hold secrets
-        let mut file = options.open(path).await?;
+        let mut file = options.open(&path).await?;
         let written = async {
             file.write_all(text.as_bytes()).await?;
             file.flush().await
@@ -41,7 +43,7 @@ impl OutputFolder {
 
     async fn expire(&self, before: Time) -> io::Result<usize> {
         let limit = UNIX_EPOCH + Duration::from_millis(before.millis());
-        let mut entries = match tokio::fs::read_dir(&self.folder).await {
+        let mut entries = match tokio::fs::read_dir(self.folder.reach()?).await {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(0),
             Err(error) => return Err(error),
@@ -72,9 +74,9 @@ impl OutputFolder {
 impl OutputFiles for OutputFolder {
     fn keep<'a>(&'a self, name: &'a str, text: &'a str) -> Boxed<'a, io::Result<String>> {
         Box::pin(async move {
-            let path = self.folder.join(name);
-            let shown = path.display().to_string();
-            match self.write(&path, text).await {
+            let written = self.write(name, text).await;
+            let shown = self.folder.shown().join(name).display().to_string();
+            match written {
                 Ok(()) => Ok(shown),
                 Err(error) if error.kind() == ErrorKind::AlreadyExists => Err(super::taken(&shown)),
                 Err(error) => Err(io::Error::new(error.kind(), format!("{shown}: {error}"))),
@@ -84,7 +86,8 @@ impl OutputFiles for OutputFolder {
 
     fn sweep(&self, before: Time) -> Boxed<'_, io::Result<usize>> {
         Box::pin(async move {
-            let named = |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.folder.display()));
+            let named =
+                |error: io::Error| io::Error::new(error.kind(), format!("{}: {error}", self.folder.shown().display()));
             self.expire(before).await.map_err(named)
         })
     }
@@ -93,6 +96,7 @@ impl OutputFiles for OutputFolder {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
 
     fn names(folder: &Path) -> io::Result<Vec<String>> {
         let mut names: Vec<String> = std::fs::read_dir(folder)?
