@@ -10,7 +10,7 @@ use crate::error::{CliError, Verdict};
 use crate::escape::{Escaping, EscapingWriter, is_unsafe};
 use crate::pager::PagedOutput;
 use crate::remarks::Remarks;
-use crate::store_path::{StorePath, VARIABLE};
+use crate::store_choice::{StoreChoice, VARIABLE};
 use crate::style::{Emphasis, Style};
 use annals_core::Time;
 use annals_store::disk::Displaced;
@@ -173,7 +173,7 @@ impl App {
             ColorChoice::Never => false,
         };
         let mut cli = CommandContext::new(
-            StorePath::of(global.store.as_deref(), store.as_deref())?,
+            StoreChoice::of(global.store.as_deref(), store.as_deref())?,
             global.store.clone(),
             global.file.clone(),
             Style { json: global.json, colour: colour(style.colour), ..style },

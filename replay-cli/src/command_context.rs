@@ -8,7 +8,7 @@ use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
 use crate::salvage::DamagedLog;
-use crate::store_path::StorePath;
+use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_import::ImportOptions;
@@ -28,7 +28,7 @@ const LONG: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct CommandContext {
     /// The store.
-    pub place: StorePath,
+    pub place: StoreChoice,
     /// The store's folder, if it was named on the command line.
     pub named: Option<PathBuf>,
     /// A file that is read instead of the store.
@@ -94,7 +94,7 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
 impl CommandContext {
     /// A desk where nothing is open yet.
     pub fn new(
-        place: StorePath,
+        place: StoreChoice,
         named: Option<PathBuf>,
         file: Option<PathBuf>,
         style: Style,

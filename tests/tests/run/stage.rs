@@ -7,7 +7,7 @@ use annals_cli::host::{
 };
 use annals_cli::reader::Reader;
 use annals_cli::remarks::Remarks;
-use annals_cli::store_path::StorePath;
+use annals_cli::store_choice::StoreChoice;
 use annals_cli::style::Style;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
@@ -105,7 +105,7 @@ impl Theatre {
         // On a terminal both are seen as one.
         let beside = if watched { out.clone() } else { remarks.clone() };
         let told = Remarks::new(Box::new(beside), style.clone(), watched);
-        let place = StorePath::of(Some(folder.path()), None).expect("a place");
+        let place = StoreChoice::of(Some(folder.path()), None).expect("a place");
         let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
         let equipment = adapt(HostParts {
             provider: Arc::new(ScriptedProvider::new(script)),
