@@ -16,7 +16,7 @@ use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StorePath, summary};
 use annals_store::views::Views;
-use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, SharedLog, Standing};
+use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, Ownership, SharedLog};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -83,7 +83,7 @@ struct Opened {
 
 /// Saves the list of sessions for commands that only read, which save nothing. Costs what was appended since it was saved.
 async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
-    if !matches!(log.standing(), Standing::Owner(_)) {
+    if !matches!(log.ownership(), Ownership::Owner(_)) {
         return;
     }
     if let Err(error) = Views::new(Arc::new(log.clone()), Some(views)).catalogue().await {
@@ -131,7 +131,7 @@ impl CommandContext {
         if mode == OpenMode::Create {
             self.diagnostics.keep_in(self.place.dir());
         }
-        if let Standing::Owner(report) | Standing::Reader(report) = log.standing() {
+        if let Ownership::Owner(report) | Ownership::Reader(report) = log.ownership() {
             self.tell(&report);
         }
         let views = Arc::new(self.place.cache(mode));

@@ -7,7 +7,7 @@ use annals_import::{
     SourceForm, TextFile,
 };
 use annals_store::EventLog;
-use annals_store::exchange::{self, ImportError, Imported, Tell, verify_file};
+use annals_store::exchange::{self, ImportError, Imported, OnProgress, verify_file};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -57,7 +57,7 @@ async fn ours(log: &Arc<dyn EventLog>, path: &Path, bar: &Bar) -> Result<ImportR
 }
 
 /// Appends an export of ours after verifying all of it.
-async fn own(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported, ImportError> {
+async fn own(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) -> Result<Imported, ImportError> {
     let mut file = TextFile::open(path)?;
     let report = verify_file(&mut file, None, tell)?;
     if !report.is_sound() {

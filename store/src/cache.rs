@@ -5,8 +5,8 @@
 //! Nothing here is flushed to the device for the same reason. Views that grow with the log are paged: each page is
 //! kept once under the hash of its content.
 
-use crate::disk::files::{Disk, How, RealDisk, read_whole};
-use crate::disk::{Folder, HeldDisk, Layout};
+use crate::disk::files::{Access, Disk, RealDisk, read_whole};
+use crate::disk::{Folder, FolderDisk, Layout};
 use annals_core::{Digest, Seq, SessionId};
 use std::collections::BTreeMap;
 use std::fs;
@@ -41,27 +41,27 @@ pub struct Saved {
 /// Views and pages, in files or in memory.
 #[derive(Debug)]
 pub struct ViewCache {
-    place: Place,
+    place: CacheStorage,
 }
 
 #[derive(Debug)]
-enum Place {
-    Files { files: Files, dir: PathBuf },
-    Memory(Mutex<Memory>),
+enum CacheStorage {
+    CacheFiles { files: CacheFiles, dir: PathBuf },
+    CachedViews(Mutex<CachedViews>),
 }
 
 /// Whose, of which fold, in which version, where.
 type ViewPlace = (SessionId, String, u32, Seq);
 
 #[derive(Debug, Default)]
-struct Memory {
+struct CachedViews {
     views: BTreeMap<ViewPlace, (Digest, Vec<u8>)>,
     pages: BTreeMap<Digest, Vec<u8>>,
 }
 
 /// The files of a cache.
 #[derive(Debug)]
-struct Files {
+struct CacheFiles {
     disk: Arc<dyn Disk>,
     /// The store's folder, for a cache in a store.
     folder: Option<Arc<Folder>>,
@@ -76,8 +76,8 @@ const MAGIC: [u8; 8] = *b"\xFFAnview1";
 impl ViewCache {
     /// A cache in a folder, which is made when something is put.
     pub fn in_folder(dir: impl Into<PathBuf>) -> Self {
-        let files = Files { disk: Arc::new(RealDisk), folder: None, counter: AtomicU64::new(0), writes: true };
-        Self { place: Place::Files { files, dir: dir.into() } }
+        let files = CacheFiles { disk: Arc::new(RealDisk), folder: None, counter: AtomicU64::new(0), writes: true };
+        Self { place: CacheStorage::CacheFiles { files, dir: dir.into() } }
     }
 
     /// The cache in the folder of a store, wherever that is moved while this process runs. Without such a folder it goes with the
@@ -94,9 +94,9 @@ impl ViewCache {
     fn of_store(store: &Path, writes: bool) -> Self {
         match Folder::open(store).map(Arc::new) {
             Ok(folder) => {
-                let disk = Arc::new(HeldDisk::new(folder.clone()));
-                let files = Files { disk, folder: Some(folder), counter: AtomicU64::new(0), writes };
-                Self { place: Place::Files { files, dir: Layout::new(store).cache() } }
+                let disk = Arc::new(FolderDisk::new(folder.clone()));
+                let files = CacheFiles { disk, folder: Some(folder), counter: AtomicU64::new(0), writes };
+                Self { place: CacheStorage::CacheFiles { files, dir: Layout::new(store).cache() } }
             }
             Err(error) => {
                 tracing::debug!(%error, "saved views are kept in memory");
@@ -107,20 +107,20 @@ impl ViewCache {
 
     /// A cache that goes with the process: for a log in memory.
     pub fn in_memory() -> Self {
-        Self { place: Place::Memory(Mutex::default()) }
+        Self { place: CacheStorage::CachedViews(Mutex::default()) }
     }
 
     /// The saved view of a fold that is nearest to a place, at it or before.
     pub fn nearest(&self, session: SessionId, fold: Fold<'_>, at_most: Seq) -> Option<Saved> {
         match &self.place {
-            Place::Memory(memory) => {
+            CacheStorage::CachedViews(memory) => {
                 let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 let name = fold.name.to_owned();
                 let range = (session, name.clone(), fold.version, Seq::ZERO)..=(session, name, fold.version, at_most);
                 let ((_, _, _, seq), (digest, bytes)) = memory.views.range(range).next_back()?;
                 Some(Saved { seq: *seq, digest: *digest, bytes: bytes.clone() })
             }
-            Place::Files { files, dir } => {
+            CacheStorage::CacheFiles { files, dir } => {
                 let folder = folder(dir, session, fold);
                 let mut places = files.places(&folder);
                 places.retain(|seq| *seq <= at_most);
@@ -137,7 +137,7 @@ impl ViewCache {
     pub fn put(&self, session: SessionId, fold: Fold<'_>, view: &Saved) -> io::Result<()> {
         let Saved { seq, digest, bytes } = view;
         match &self.place {
-            Place::Memory(memory) => {
+            CacheStorage::CachedViews(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.views.insert((session, fold.name.to_owned(), fold.version, *seq), (*digest, bytes.clone()));
                 let name = fold.name.to_owned();
@@ -149,8 +149,8 @@ impl ViewCache {
                 }
                 Ok(())
             }
-            Place::Files { files: Files { writes: false, .. }, .. } => Ok(()),
-            Place::Files { files, dir } => {
+            CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => Ok(()),
+            CacheStorage::CacheFiles { files, dir } => {
                 let folder = folder(dir, session, fold);
                 let mut file = MAGIC.to_vec();
                 file.extend_from_slice(&seq.0.to_le_bytes());
@@ -167,8 +167,10 @@ impl ViewCache {
     /// A page by the hash of its content.
     pub fn get_page(&self, hash: &Digest) -> Option<Vec<u8>> {
         match &self.place {
-            Place::Memory(memory) => memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned(),
-            Place::Files { files, dir } => {
+            CacheStorage::CachedViews(memory) => {
+                memory.lock().unwrap_or_else(PoisonError::into_inner).pages.get(hash).cloned()
+            }
+            CacheStorage::CacheFiles { files, dir } => {
                 let bytes = read_whole(&*files.disk, &page_folder(dir, hash).join(hash.to_string())).ok()?;
                 (Digest::of(&bytes) == *hash).then_some(bytes)
             }
@@ -182,12 +184,12 @@ impl ViewCache {
     pub fn put_page(&self, bytes: &[u8]) -> io::Result<Digest> {
         let hash = Digest::of(bytes);
         match &self.place {
-            Place::Memory(memory) => {
+            CacheStorage::CachedViews(memory) => {
                 let mut memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
                 memory.pages.entry(hash).or_insert_with(|| bytes.to_vec());
             }
-            Place::Files { files: Files { writes: false, .. }, .. } => {}
-            Place::Files { files, dir } => {
+            CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => {}
+            CacheStorage::CacheFiles { files, dir } => {
                 if self.get_page(&hash).is_none() {
                     files.write(&page_folder(dir, &hash), &hash.to_string(), bytes)?;
                 }
@@ -202,15 +204,15 @@ impl ViewCache {
     /// When the disk refuses.
     pub fn clear(&self) -> io::Result<()> {
         match &self.place {
-            Place::Memory(memory) => {
-                *memory.lock().unwrap_or_else(PoisonError::into_inner) = Memory::default();
+            CacheStorage::CachedViews(memory) => {
+                *memory.lock().unwrap_or_else(PoisonError::into_inner) = CachedViews::default();
                 Ok(())
             }
-            Place::Files { files: Files { writes: false, .. }, .. } => Ok(()),
-            Place::Files { files: Files { folder: Some(folder), .. }, dir } => {
+            CacheStorage::CacheFiles { files: CacheFiles { writes: false, .. }, .. } => Ok(()),
+            CacheStorage::CacheFiles { files: CacheFiles { folder: Some(folder), .. }, dir } => {
                 absent_is_fine(folder.reach_inside(dir).and_then(fs::remove_dir_all))
             }
-            Place::Files { dir, .. } => absent_is_fine(fs::remove_dir_all(dir)),
+            CacheStorage::CacheFiles { dir, .. } => absent_is_fine(fs::remove_dir_all(dir)),
         }
     }
 }
@@ -245,7 +247,7 @@ fn view_name(seq: Seq) -> String {
     format!("{:020}.view", seq.0)
 }
 
-impl Files {
+impl CacheFiles {
     /// The places of the views in a folder, in order.
     fn places(&self, folder: &Path) -> Vec<Seq> {
         let Ok(files) = self.disk.list(folder) else { return Vec::new() };
@@ -274,7 +276,7 @@ impl Files {
         self.disk.create_dir(folder)?;
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let unfinished = folder.join(format!("{name}.{}-{number}.tmp", std::process::id()));
-        self.disk.open(&unfinished, How::Create)?.write_at(bytes, 0)?;
+        self.disk.open(&unfinished, Access::Create)?.write_at(bytes, 0)?;
         self.disk.rename(&unfinished, &folder.join(name))
     }
 }

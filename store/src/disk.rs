@@ -2,12 +2,12 @@
 //!
 //! ```text
 //! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged
-//!                                                           └─► filler ─► sled ─► checkpoint
+//!                                                           └─► sled writer ─► sled ─► checkpoint
 //! read   ◄─ what sled lacks (memory), then long pages and single places of packed segments from the journal, other single
 //!           places from sled, each frame checked; what one of them lacks or has damaged is looked up in the other
 //! ```
 //! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
-//! **filler** brings sled up to it, the **keeper** lists the heads after a rotation and packs what was sealed, the
+//! **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was sealed, the
 //! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
 
 mod appending;
@@ -29,16 +29,16 @@ mod threads;
 
 pub use crate::displaced::Displaced;
 pub use crate::store_id::{NoStoreId, StoreId};
-pub use folder::folder_disk::HeldDisk;
+pub use folder::folder_disk::FolderDisk;
 pub use folder::identity::{FORMAT, Identity, Inode, NoIdentity};
 pub use folder::layout::Layout;
 pub use folder::relative::Unexpected;
 pub use folder::store_path::StorePath;
-pub use folder::{Folder, NotOwned, Ownership, fault_injection, files};
-pub use journal::frame::{Cause, Void};
-pub use maintenance::doctor::{CollectError, Examination, Finding, Garbage};
+pub use folder::{Folder, NotOwned, StoreLock, fault_injection, files};
+pub use journal::frame::{Gap, GapCause};
+pub use maintenance::doctor::{CollectError, Examination, Finding, UnusedBlobs};
 pub use maintenance::report::{Copy, FormatFile, OpenError, OpeningReport, Remark, summary};
-pub use maintenance::usage::{Facts, Usage};
+pub use maintenance::usage::{DiskUsage, StoreUsage};
 pub use read_only::ReadOnlyLog;
 pub use recovery::restore::Restoring;
 pub use state::Tuning;
@@ -53,10 +53,10 @@ use blobs::BlobFiles;
 use bytes::BytesMut;
 use files::{Disk, RealDisk};
 use folder::acquire::{Acquired, Claim};
-use index::sled_writer::{self, Filler};
-use opening::{Aim, Opened, Opening};
+use index::sled_writer::{self, SledWriter};
+use opening::{Opened, Opening, Purpose};
 use reading::following::{self, AllPages, SessionPages};
-use state::{Shared, State};
+use state::{SessionTable, StoreState};
 use std::io;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -83,20 +83,20 @@ pub enum OpenMode {
 /// Dropping it shuts it down like [`DiskLog::close`], waiting for the disk where it is dropped.
 #[derive(Debug)]
 pub struct DiskLog {
-    shared: Arc<Shared>,
-    running: Mutex<Option<Running>>,
+    shared: Arc<StoreState>,
+    running: Mutex<Option<Threads>>,
     /// The way to the committer; gone when the store is closed.
     orders: RwLock<Option<mpsc::Sender<Order>>>,
 }
 
 #[derive(Debug)]
-struct Running {
+struct Threads {
     committer: JoinHandle<()>,
-    filler: JoinHandle<bool>,
-    keeper: JoinHandle<()>,
-    ahead: JoinHandle<()>,
+    sled_writer: JoinHandle<bool>,
+    sealer: JoinHandle<()>,
+    read_ahead: JoinHandle<()>,
     /// Held while this process owns the store.
-    lock: Ownership,
+    lock: StoreLock,
 }
 
 impl DiskLog {
@@ -118,17 +118,17 @@ impl DiskLog {
         tuning: Tuning,
         disk: Arc<dyn Disk>,
     ) -> Result<(Self, OpeningReport), OpenError> {
-        Self::open_aiming(dir, mode, tuning, disk, Aim::Use)
+        Self::open_for(dir, mode, tuning, disk, Purpose::Use)
     }
 
-    fn open_aiming(
+    fn open_for(
         dir: &Path,
         mode: OpenMode,
         tuning: Tuning,
         disk: Arc<dyn Disk>,
-        aim: Aim,
+        purpose: Purpose,
     ) -> Result<(Self, OpeningReport), OpenError> {
-        Self::open_claim(Claim { dir, mode, id: None, aim }, tuning, &disk)
+        Self::open_claim(Claim { dir, mode, id: None, purpose }, tuning, &disk)
     }
 
     /// Opens the store in a folder again, as long as it is the same one: neither another store nor a copy.
@@ -136,12 +136,12 @@ impl DiskLog {
     /// # Errors
     /// See [`OpenError`]; [`Displaced`] when it is another one, or none. Nothing is touched then.
     pub fn reopen(dir: &Path, id: StoreId) -> Result<(Self, OpeningReport), OpenError> {
-        let claim = Claim { dir, mode: OpenMode::Existing, id: Some(id), aim: Aim::Use };
+        let claim = Claim { dir, mode: OpenMode::Existing, id: Some(id), purpose: Purpose::Use };
         Self::open_claim(claim, Tuning::default(), &(Arc::new(RealDisk) as Arc<dyn Disk>))
     }
 
     fn open_claim(claim: Claim<'_>, tuning: Tuning, disk: &Arc<dyn Disk>) -> Result<(Self, OpeningReport), OpenError> {
-        let (aim, dir) = (claim.aim, claim.dir.to_owned());
+        let (purpose, dir) = (claim.purpose, claim.dir.to_owned());
         let at_dir = |source| OpenError::at(&dir, source);
         if claim.mode == OpenMode::ReadOnly {
             let source =
@@ -149,30 +149,37 @@ impl DiskLog {
             return Err(at_dir(source));
         }
         let Acquired { layout, folder, disk, lock, identity, report } = claim.acquire(disk)?;
-        let opening = Opening { layout, folder, identity, disk, tuning, aim };
+        let opening = Opening { layout, folder, identity, disk, tuning, purpose };
         // The owner before closed the original, not this copy.
         let in_order = lock.was_closed() && report.copied_from.is_none();
         Self::start(opening.run(report, in_order).map_err(at_dir)?, lock).map_err(at_dir)
     }
 
-    fn start(opened: Opened, lock: Ownership) -> io::Result<(Self, OpeningReport)> {
+    fn start(opened: Opened, lock: StoreLock) -> io::Result<(Self, OpeningReport)> {
         let Opened { shared, writer, report, written, unread } = opened;
         let next = shared.lock().sessions.next;
         let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
-        let (fill, fills) = std::sync::mpsc::channel();
-        let (upkeep, keeping) = std::sync::mpsc::channel();
+        let (groups, group_queue) = std::sync::mpsc::channel();
+        let (sealer_tasks, sealer_queue) = std::sync::mpsc::channel();
         let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let kept = shared.clone();
-        let keeper = thread("annals-keeper").spawn(move || sealer::run(&kept, &keeping))?;
-        let (wish, wishes) = read_ahead::channel();
+        let state = shared.clone();
+        let sealer = thread("annals-sealer").spawn(move || sealer::run(&state, &sealer_queue))?;
+        let (requests, request_queue) = read_ahead::channel();
         let reader = shared.clone();
-        let ahead = thread("annals-ahead").spawn(move || read_ahead::run(&reader, &wishes))?;
-        *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(wish);
-        let filler = Filler::new(shared.clone(), next, written, unread);
-        let filler = thread("annals-filler").spawn(move || filler.run(fills))?;
-        let committer = Committer { shared: shared.clone(), writer, next, room: BytesMut::new(), fill, upkeep };
+        let read_ahead = thread("annals-read-ahead").spawn(move || read_ahead::run(&reader, &request_queue))?;
+        *shared.read_ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests);
+        let sled_writer = SledWriter::new(shared.clone(), next, written, unread);
+        let sled_writer = thread("annals-sled-writer").spawn(move || sled_writer.run(group_queue))?;
+        let committer = Committer {
+            shared: shared.clone(),
+            writer,
+            next,
+            buffer: BytesMut::new(),
+            sled_groups: groups,
+            sealer_tasks,
+        };
         let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
-        let running = Mutex::new(Some(Running { committer, filler, keeper, ahead, lock }));
+        let running = Mutex::new(Some(Threads { committer, sled_writer, sealer, read_ahead, lock }));
         Ok((Self { shared, running, orders: RwLock::new(Some(orders)) }, report))
     }
 
@@ -214,10 +221,10 @@ impl DiskLog {
     }
 
     /// No more appends; followers end.
-    fn stop(&self) -> Option<Stopping> {
+    fn stop(&self) -> Option<Shutdown> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let orders = self.orders.write().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Stopping { shared: self.shared.clone(), running, orders })
+        Some(Shutdown { shared: self.shared.clone(), running, orders })
     }
 
     fn orders(&self) -> Option<mpsc::Sender<Order>> {
@@ -229,7 +236,7 @@ impl DiskLog {
 /// folder is moved.
 pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
     let disk: Arc<dyn Disk> = match Folder::open(dir) {
-        Ok(folder) => Arc::new(HeldDisk::new(Arc::new(folder))),
+        Ok(folder) => Arc::new(FolderDisk::new(Arc::new(folder))),
         Err(error) => {
             tracing::debug!(%error, "the folder of the store could not be held open");
             Arc::new(RealDisk)
@@ -249,16 +256,16 @@ impl Drop for DiskLog {
 }
 
 /// A store that takes no more appends.
-struct Stopping {
-    shared: Arc<Shared>,
-    running: Running,
+struct Shutdown {
+    shared: Arc<StoreState>,
+    running: Threads,
     orders: mpsc::Sender<Order>,
 }
 
-impl Stopping {
+impl Shutdown {
     /// Waits for the threads and leaves a store that opens fast.
     fn finish(self) -> io::Result<()> {
-        let Self { shared, running: Running { committer, filler, keeper, ahead, lock }, orders } = self;
+        let Self { shared, running: Threads { committer, sled_writer, sealer, read_ahead, lock }, orders } = self;
         let gone = |_| io::Error::other("a thread of the store stopped with a panic");
         // The queue may be full; this thread may belong to an executor, where only this way of waiting is allowed.
         while let Err(mpsc::error::TrySendError::Full(_)) = orders.try_send(Order::Stop) {
@@ -266,19 +273,19 @@ impl Stopping {
         }
         committer.join().map_err(gone)?;
         shared.closed.store(true, Ordering::Release);
-        *shared.length.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        *shared.ahead.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *shared.end.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *shared.read_ahead.lock().unwrap_or_else(PoisonError::into_inner) = None;
         let lag = *shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
         tracing::info!(bytes = lag, "the store is closing; sled gets what it lacks");
-        filler.thread().unpark();
-        let written = filler.join().map_err(gone)?;
+        sled_writer.thread().unpark();
+        let written = sled_writer.join().map_err(gone)?;
         tracing::info!(bytes = lag, "sled has it");
         // Dropped here: whoever opens it next needs its lock.
         let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();
-        keeper.join().map_err(gone)?;
-        ahead.join().map_err(gone)?;
+        sealer.join().map_err(gone)?;
+        read_ahead.join().map_err(gone)?;
         let sessions = shared.lock().sessions.clone();
-        shared.remark_move();
+        shared.remark_if_moved();
         let listed = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
         // sled protects what it wrote only when it opens: see docs/durability.md.
         if in_order
@@ -346,18 +353,17 @@ impl EventLog for DiskLog {
 
     fn follow(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
-        let length =
-            shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
+        let end = shared.end.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
         // A closed store's followers read once, are told `Closed`, and end.
-        let length = length.unwrap_or_else(|| watch::channel(Position(0)).1);
+        let end = end.unwrap_or_else(|| watch::channel(Position(0)).1);
         match scope {
             Scope::Session { session, from } => {
                 let began_at = shared.own(session).map_or(Seq::ZERO, |own| own.head.next);
-                following(SessionPages { shared, session, from, began_at }, length)
+                following(SessionPages { shared, session, from, began_at }, end)
             }
             Scope::All { from } => {
                 let began_at = Position(shared.lock().sessions.next);
-                following(AllPages { shared, from, began_at, spare: following::Spare::new() }, length)
+                following(AllPages { shared, from, began_at, spare: following::Spare::new() }, end)
             }
         }
     }
@@ -380,7 +386,7 @@ impl EventLog for DiskLog {
 }
 
 impl DiskLog {
-    fn open_state<T>(&self, read: impl FnOnce(&State) -> T) -> Result<T, ReadError> {
+    fn open_state<T>(&self, read: impl FnOnce(&SessionTable) -> T) -> Result<T, ReadError> {
         if self.shared.is_closed() {
             return Err(ReadError::Closed);
         }

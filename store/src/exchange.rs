@@ -26,7 +26,7 @@ pub struct Progress {
 }
 
 /// Who is told about progress, once a page.
-pub type Tell<'a> = &'a mut (dyn FnMut(Progress) + Send);
+pub type OnProgress<'a> = &'a mut (dyn FnMut(Progress) + Send);
 
 /// How many Batches are read at a time.
 const PAGE: usize = 512;

@@ -6,20 +6,20 @@
 //! guests, and calls that were under way are made again. That is safe, since appending the same Batch again is.
 
 mod client;
+mod connections;
 mod following;
 #[cfg(feature = "fuzzing")]
 #[doc(hidden)]
 pub mod fuzzing;
-mod guests;
+mod hung_owner;
 mod log;
 mod messages;
 mod server;
-mod silence;
 mod socket;
 mod wire;
 
 pub use client::{ConnectError, RemoteLog};
-pub use log::{PATIENCE, SharedError, SharedLog, Standing};
+pub use log::{Ownership, PATIENCE, SharedError, SharedLog};
 pub use server::{Server, serve};
 
 pub use socket::SOCKET;

@@ -28,7 +28,7 @@ impl Birth {
 
 /// The part of one Session's own log that is in view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct LineageSpan {
     /// Whose log.
     pub session: SessionId,
     /// The first Seq in view.
@@ -42,7 +42,7 @@ pub struct Span {
 pub struct Lineage {
     session: SessionId,
     /// Oldest first.
-    spans: Vec<Span>,
+    spans: Vec<LineageSpan>,
     /// An ancestor that the store does not hold: nothing below this Seq can be read.
     missing: Option<(SessionId, Seq)>,
 }
@@ -57,7 +57,7 @@ impl Lineage {
         mut birth: impl FnMut(SessionId) -> Result<Option<Birth>, ReadError>,
     ) -> Result<Self, ReadError> {
         let own = birth(session)?.ok_or(ReadError::NoSession(session))?;
-        let mut spans = vec![Span { session, from: own.first, until: Seq(u64::MAX) }];
+        let mut spans = vec![LineageSpan { session, from: own.first, until: Seq(u64::MAX) }];
         let (mut until, mut parent, mut missing) = (own.first, own.parent, None);
         while let Some(ancestor) = parent.filter(|_| until > Seq::ZERO) {
             let seen = ancestor == session || spans.iter().any(|span| span.session == ancestor);
@@ -65,9 +65,9 @@ impl Lineage {
                 missing = Some((ancestor, until));
                 break;
             };
-            // `placing::fork_prev` refuses a parent that wrote nothing before the cut; a damaged log may still name one.
+            // `append_rules::fork_prev` refuses a parent that wrote nothing before the cut; a damaged log may still name one.
             if found.first < until {
-                spans.push(Span { session: ancestor, from: found.first, until });
+                spans.push(LineageSpan { session: ancestor, from: found.first, until });
                 until = found.first;
             }
             parent = found.parent;
@@ -77,7 +77,7 @@ impl Lineage {
     }
 
     /// The spans, oldest first.
-    pub fn spans(&self) -> &[Span] {
+    pub fn spans(&self) -> &[LineageSpan] {
         &self.spans
     }
 
@@ -144,8 +144,8 @@ impl Lineage {
         Ok(slices)
     }
 
-    fn hole(&self, span: &Span, seq: Seq) -> ReadError {
-        let Span { session, until, .. } = span;
+    fn hole(&self, span: &LineageSpan, seq: Seq) -> ReadError {
+        let LineageSpan { session, until, .. } = span;
         let reason = format!("inherited from session {session}, which ends here and not at event {until}");
         ReadError::Damaged { session: self.session, seq, reason }
     }

@@ -1,7 +1,7 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (`docs/reference/store.md#eventlog`).
 
 use crate::displaced::Displaced;
-use crate::silence::Silence;
+use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
 use std::future::Future;
@@ -178,7 +178,7 @@ pub enum AppendError {
     /// The process that owns the store does not answer. It may have written the Batch, or write it when it goes on: then
     /// append the same Batch again to find out.
     #[error("{0}; it is unknown whether the batch was written")]
-    Silent(Silence),
+    OwnerHung(HungOwner),
     /// The store was removed or replaced while it was open. Its owner wrote nothing; for a guest of an owner that is gone it
     /// is unknown whether the Batch was written.
     #[error(transparent)]
@@ -219,7 +219,7 @@ pub enum ReadError {
     },
     /// The process that owns the store does not answer: let it go on, or end it, and read again.
     #[error(transparent)]
-    Silent(Silence),
+    OwnerHung(HungOwner),
     /// The store was shut down.
     #[error("the store is closed")]
     Closed,

@@ -1,12 +1,12 @@
 //! A log in memory: for scripted worlds, tests, and as the plainest statement of what a log does.
 
+use crate::append_rules::{self, Placement};
 use crate::following::{Page, Pages, following};
 use crate::lineage::{Birth, Lineage};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
-use crate::placing::{self, Place};
 use annals_core::{Batch, BlobHash, Blobs, Digest, Seq, SessionId};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -23,21 +23,21 @@ pub struct MemoryLog {
 
 #[derive(Debug)]
 struct Store {
-    state: Mutex<State>,
+    state: Mutex<MemoryState>,
     length: watch::Sender<Position>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct MemoryState {
     /// Each Session's own Batches, in order. Never empty.
-    sessions: BTreeMap<SessionId, Vec<Stored>>,
+    sessions: BTreeMap<SessionId, Vec<MemoryBatch>>,
     /// Every Batch, by position.
     order: Vec<Arc<Batch>>,
     blobs: BTreeMap<BlobHash, Arc<str>>,
 }
 
 #[derive(Clone, Debug)]
-struct Stored {
+struct MemoryBatch {
     batch: Arc<Batch>,
     position: Position,
 }
@@ -57,7 +57,7 @@ impl MemoryLog {
 }
 
 impl Store {
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, MemoryState> {
         // Every change below is made whole in one step, so a panic elsewhere leaves nothing half done.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -76,13 +76,13 @@ impl Blobs for Store {
     }
 }
 
-impl State {
-    fn own(&self, session: SessionId) -> &[Stored] {
+impl MemoryState {
+    fn own(&self, session: SessionId) -> &[MemoryBatch] {
         self.sessions.get(&session).map_or(&[], Vec::as_slice)
     }
 
     fn head(&self, session: SessionId) -> Option<Head> {
-        self.own(session).last().map(|Stored { batch, .. }| head_of(batch))
+        self.own(session).last().map(|MemoryBatch { batch, .. }| head_of(batch))
     }
 
     fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
@@ -108,36 +108,36 @@ impl State {
     fn append(&mut self, draft: Draft) -> Result<Committed, AppendError> {
         let (session, seq) = (draft.session, draft.expected);
         let head = self.head(session);
-        let prev = match placing::place(&draft, head)? {
-            Place::Next { prev } => Some(prev),
-            Place::Created => None,
-            Place::Forked(fork) => {
+        let prev = match append_rules::place(&draft, head)? {
+            Placement::Next { prev } => Some(prev),
+            Placement::Created => None,
+            Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
-                Some(placing::fork_prev(&draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
+                Some(append_rules::fork_prev(&draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
             }
-            Place::Behind => return self.known(&draft, head),
+            Placement::Behind => return self.known(&draft, head),
         };
-        let sealed = placing::seal(draft, prev)?;
+        let sealed = append_rules::seal(draft, prev)?;
         if let Some(blob) = sealed.needed.iter().find(|blob| !self.blobs.contains_key(*blob)) {
             return Err(AppendError::MissingBlob { session, seq, blob: *blob });
         }
         self.blobs.extend(sealed.blobs.into_iter().map(|(hash, text)| (hash, text.into())));
         let (batch, position) = (Arc::new(sealed.batch), Position(self.order.len() as u64));
         self.order.push(batch.clone());
-        self.sessions.entry(session).or_default().push(Stored { batch: batch.clone(), position });
+        self.sessions.entry(session).or_default().push(MemoryBatch { batch: batch.clone(), position });
         Ok(Committed { batch, position, known: false })
     }
 
     fn known(&self, draft: &Draft, head: Option<Head>) -> Result<Committed, AppendError> {
         let own = self.own(draft.session);
         let found = own.binary_search_by_key(&draft.expected, |stored| stored.batch.first).ok();
-        if let Some(Stored { batch, position }) = found.and_then(|at| own.get(at))
-            && placing::stands_already(draft, batch)?
+        if let Some(MemoryBatch { batch, position }) = found.and_then(|at| own.get(at))
+            && append_rules::is_duplicate(draft, batch)?
         {
             return Ok(Committed { batch: batch.clone(), position: *position, known: true });
         }
-        Err(placing::conflict(draft, head.map_or(Seq::ZERO, |head| head.next)))
+        Err(append_rules::conflict(draft, head.map_or(Seq::ZERO, |head| head.next)))
     }
 }
 
@@ -177,11 +177,11 @@ impl EventLog for MemoryLog {
         match scope {
             Scope::Session { session, from } => {
                 let began_at = store.lock().head(session).map_or(Seq::ZERO, |head| head.next);
-                following(SessionPages { store, session, from, began_at }, length)
+                following(MemorySessionPages { store, session, from, began_at }, length)
             }
             Scope::All { from } => {
                 let began_at = *length.borrow();
-                following(AllPages { store, from, began_at }, length)
+                following(AllMemoryPages { store, from, began_at }, length)
             }
         }
     }
@@ -199,14 +199,14 @@ impl EventLog for MemoryLog {
     }
 }
 
-struct SessionPages {
+struct MemorySessionPages {
     store: Arc<Store>,
     session: SessionId,
     from: Seq,
     began_at: Seq,
 }
 
-impl Pages for SessionPages {
+impl Pages for MemorySessionPages {
     fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
         Box::pin(async move {
             let slices = self.store.lock().read(self.session, self.from, PAGE)?;
@@ -222,13 +222,13 @@ impl Pages for SessionPages {
     }
 }
 
-struct AllPages {
+struct AllMemoryPages {
     store: Arc<Store>,
     from: Position,
     began_at: Position,
 }
 
-impl Pages for AllPages {
+impl Pages for AllMemoryPages {
     fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
         Box::pin(async move {
             let state = self.store.lock();

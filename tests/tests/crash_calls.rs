@@ -2,7 +2,7 @@
 
 use annals_core::{Seq, SessionId};
 use annals_store::conformance::material::session;
-use annals_store::disk::fault_injection::{Failure, LabDisk};
+use annals_store::disk::fault_injection::{Failure, FaultyDisk};
 use annals_store::disk::files::{Disk, RealDisk};
 use annals_store::disk::{DiskLog, Tuning};
 use annals_store::{AppendError, EventLog, OpenMode};
@@ -20,7 +20,7 @@ fn tiny() -> Tuning {
 }
 
 /// Opens, appends, reads and closes on a failing disk; whatever is refused is tried again.
-async fn story(dir: &Path, lab: &LabDisk, told: &str) -> Vec<(SessionId, Seq)> {
+async fn story(dir: &Path, lab: &FaultyDisk, told: &str) -> Vec<(SessionId, Seq)> {
     let disk: Arc<dyn Disk> = Arc::new(lab.clone());
     let open = || DiskLog::open_with(dir, OpenMode::Create, tiny(), disk.clone());
     let opened = (1..TRIES).map(|_| open()).find(Result::is_ok).unwrap_or_else(open);
@@ -69,7 +69,7 @@ async fn append(log: &DiskLog, session: SessionId, at: Seq, told: &str) -> Seq {
 async fn survives(failure: Option<Failure>) -> u64 {
     let told = format!("{failure:?}");
     let dir = tempfile::tempdir().unwrap();
-    let lab = LabDisk::new();
+    let lab = FaultyDisk::new();
     lab.fail(failure);
     let acknowledged = story(dir.path(), &lab, &told).await;
     let opened = DiskLog::open_with(dir.path(), OpenMode::Existing, tiny(), Arc::new(RealDisk));

@@ -3,7 +3,7 @@
 
 use annals_core::Seq;
 use annals_store::conformance::material::session;
-use annals_store::disk::fault_injection::{Fate, LabDisk};
+use annals_store::disk::fault_injection::{FaultyDisk, WriteFate};
 use annals_store::disk::files::{Disk, RealDisk};
 use annals_store::disk::{DiskLog, Tuning};
 use annals_store::{EventLog, OpenMode, OpeningReport};
@@ -21,7 +21,7 @@ fn tiny() -> Tuning {
 
 /// Appends to six Sessions, in turn and now and then to all at once, so that groups of several Batches are written.
 /// After each acknowledgement the disk notes how many there were.
-async fn story(dir: &Path, lab: &LabDisk) -> Vec<(u64, Seq)> {
+async fn story(dir: &Path, lab: &FaultyDisk) -> Vec<(u64, Seq)> {
     let disk: Arc<dyn Disk> = Arc::new(lab.clone());
     let (log, _) = DiskLog::open_with(dir, OpenMode::Create, tiny(), disk).unwrap();
     let log = Arc::new(log);
@@ -85,14 +85,14 @@ struct Cut {
     acknowledged: usize,
     names: usize,
     /// For each write that was not flushed, in order.
-    fates: Vec<Fate>,
+    fates: Vec<WriteFate>,
     told: String,
 }
 
 #[test]
 fn nothing_acknowledged_is_missing_after_a_power_cut() {
     let dir = tempfile::tempdir().unwrap();
-    let lab = LabDisk::new();
+    let lab = FaultyDisk::new();
     let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
     let acknowledged = runtime.block_on(story(dir.path(), &lab));
     let every = std::env::var("ANNALS_POWER_CUTS").is_ok_and(|cuts| cuts == "all");
@@ -107,9 +107,9 @@ fn nothing_acknowledged_is_missing_after_a_power_cut() {
             let torn = [0, 100, 512, 4096][usize::try_from(dice.below(4)).unwrap()];
             let names = if dice.below(2) == 0 { 0 } else { usize::MAX };
             let fate = |write: usize| match write.cmp(&kept) {
-                Ordering::Less => Fate::Kept,
-                Ordering::Equal => Fate::Torn(torn),
-                Ordering::Greater => Fate::Lost,
+                Ordering::Less => WriteFate::Kept,
+                Ordering::Equal => WriteFate::Torn(torn),
+                Ordering::Greater => WriteFate::Lost,
             };
             let told = format!("cut {at}, {kept} of {unflushed} kept and {torn} bytes, names {names}");
             cuts.push(Cut { at, acknowledged: before, names, fates: (0..unflushed).map(fate).collect(), told });
@@ -118,10 +118,10 @@ fn nothing_acknowledged_is_missing_after_a_power_cut() {
         let mut fates = Vec::new();
         drop(lab.image(at, usize::MAX, |_, length| {
             let fate = match dice.below(4) {
-                0 => Fate::Lost,
-                1 => Fate::Kept,
-                2 => Fate::Hole(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
-                _ => Fate::Torn(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
+                0 => WriteFate::Lost,
+                1 => WriteFate::Kept,
+                2 => WriteFate::Hole(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
+                _ => WriteFate::Torn(usize::try_from(dice.below(length as u64 + 1)).unwrap()),
             };
             fates.push(fate);
             fate
@@ -130,7 +130,7 @@ fn nothing_acknowledged_is_missing_after_a_power_cut() {
         cuts.push(Cut { at, acknowledged: before, names: usize::MAX, fates, told });
     }
     crash::in_parallel("power cuts", &cuts, async |cut| {
-        let image = lab.image(cut.at, cut.names, |write, _| cut.fates.get(write).copied().unwrap_or(Fate::Lost));
+        let image = lab.image(cut.at, cut.names, |write, _| cut.fates.get(write).copied().unwrap_or(WriteFate::Lost));
         survives(image, dir.path(), &acknowledged[..cut.acknowledged], &cut.told).await;
     });
 }

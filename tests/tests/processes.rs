@@ -5,7 +5,7 @@ use annals_core::{Event, Seq, SessionId};
 use annals_store::conformance::material::{admitted, begin, draft, next, promoted, session, whole};
 use annals_store::exchange::verify_store;
 use annals_store::{
-    AppendError, EventLog, Followed, OpenMode, ReadError, Scope, SharedError, SharedLog, Silence, Slice, Standing,
+    AppendError, EventLog, Followed, HungOwner, OpenMode, Ownership, ReadError, Scope, SharedError, SharedLog, Slice,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
@@ -31,7 +31,7 @@ fn a_writing_process() {
     let count: u64 = std::env::var(COUNT).unwrap().parse().unwrap();
     runtime().block_on(async {
         let log = SharedLog::open(Path::new(&dir), OpenMode::Existing).await.unwrap();
-        println!("\n{}", if log.standing() == Standing::Guest { "guest" } else { "owner" });
+        println!("\n{}", if log.ownership() == Ownership::Guest { "guest" } else { "owner" });
         for n in 0..count {
             let input = format!("{name}-{n}");
             append(&log, session(1), &input).await;
@@ -56,7 +56,7 @@ struct Writer {
     child: Child,
     told: mpsc::Receiver<String>,
     acked: BTreeSet<String>,
-    standing: Option<String>,
+    ownership: Option<String>,
 }
 
 impl Writer {
@@ -72,18 +72,18 @@ impl Writer {
         let (tell, told) = mpsc::channel();
         let output = BufReader::new(child.stdout.take().unwrap());
         std::thread::spawn(move || output.lines().map_while(Result::ok).try_for_each(|line| tell.send(line)));
-        Self { child, told, acked: BTreeSet::new(), standing: None }
+        Self { child, told, acked: BTreeSet::new(), ownership: None }
     }
 
     /// Hears what it says until `enough` of its inputs are acknowledged, or it ends.
     fn hear(&mut self, enough: usize) {
-        while self.acked.len() < enough || self.standing.is_none() {
+        while self.acked.len() < enough || self.ownership.is_none() {
             let Ok(line) = self.told.recv() else { return };
             match line.strip_prefix("acked ") {
                 Some(input) => {
                     assert!(self.acked.insert(input.to_owned()), "{input} was acknowledged twice");
                 }
-                None if line == "owner" || line == "guest" => self.standing = Some(line),
+                None if line == "owner" || line == "guest" => self.ownership = Some(line),
                 None => {}
             }
         }
@@ -126,7 +126,7 @@ async fn prepared(dir: &Path) {
 
 async fn is_whole(dir: &Path, acked: &BTreeSet<String>, unanswered: usize) {
     let log = SharedLog::open(dir, OpenMode::Existing).await.unwrap();
-    let Standing::Owner(report) = log.standing() else { panic!("somebody still owns the store") };
+    let Ownership::Owner(report) = log.ownership() else { panic!("somebody still owns the store") };
     assert!(!report.lost_something(), "{:?}", report.remarks);
     let slices = whole(&log, session(1)).await.unwrap();
     let counts = inputs(&slices);
@@ -150,7 +150,7 @@ fn two_processes_appending_to_one_session_make_one_dense_chain() {
     first.hear(1);
     let mut second = Writer::start(&dir, "second", 150);
     second.hear(1);
-    assert_eq!(first.standing.as_deref(), Some("owner"));
+    assert_eq!(first.ownership.as_deref(), Some("owner"));
     let mut acked = first.finish(150);
     acked.extend(second.finish(150));
     runtime.block_on(is_whole(&dir, &acked, 0));
@@ -176,7 +176,7 @@ fn kill_owners(followed: bool) {
     let mut acked = BTreeSet::new();
     let mut owner = Writer::start(&dir, "w0", 1_000_000);
     owner.hear(1);
-    assert_eq!(owner.standing.as_deref(), Some("owner"));
+    assert_eq!(owner.ownership.as_deref(), Some("owner"));
     // Who follows is a guest too, and may become the owner; then writers are killed in the middle of their calls.
     let follower = followed.then(|| {
         let (stop, stopped) = tokio::sync::oneshot::channel();
@@ -186,7 +186,7 @@ fn kill_owners(followed: bool) {
     for round in 1..=ROUNDS {
         let mut guest = Writer::start(&dir, &format!("w{round}"), 1_000_000);
         guest.hear(10);
-        assert_eq!(guest.standing.as_deref(), Some("guest"));
+        assert_eq!(guest.ownership.as_deref(), Some("guest"));
         owner.hear(20 * round);
         let before = guest.acked.len();
         acked.extend(owner.kill());
@@ -233,7 +233,7 @@ fn a_guest_of_an_owner_that_was_stopped_is_told_which_process_it_is_and_goes_on_
     runtime.block_on(async {
         let s = session(1);
         let log = SharedLog::open(&dir, OpenMode::Existing).await.unwrap();
-        assert_eq!(log.standing(), Standing::Guest);
+        assert_eq!(log.ownership(), Ownership::Guest);
         let next_seq = log.head(s).await.unwrap().unwrap().next;
         stop(&owner.child);
         let mut following = log.follow(Scope::Session { session: s, from: Seq::ZERO });
@@ -241,13 +241,13 @@ fn a_guest_of_an_owner_that_was_stopped_is_told_which_process_it_is_and_goes_on_
         let opening = SharedLog::open(&dir, OpenMode::Existing);
         let (read, appended, opened, followed) =
             futures_util::join!(log.head(s), appending, opening, futures_util::StreamExt::next(&mut following));
-        let is_it = |silence: &Silence| assert_eq!((silence.owner, &silence.dir), (Some(pid), &dir));
+        let is_it = |hung: &HungOwner| assert_eq!((hung.owner, &hung.dir), (Some(pid), &dir));
         match (read, appended, opened, followed) {
             (
-                Err(ReadError::Silent(read)),
-                Err(AppendError::Silent(appended)),
-                Err(SharedError::Silent(opened)),
-                Some(Err(ReadError::Silent(followed))),
+                Err(ReadError::OwnerHung(read)),
+                Err(AppendError::OwnerHung(appended)),
+                Err(SharedError::OwnerHung(opened)),
+                Some(Err(ReadError::OwnerHung(followed))),
             ) => [read, appended, opened, followed].iter().for_each(is_it),
             other => panic!("{other:?}"),
         }

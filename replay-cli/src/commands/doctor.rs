@@ -5,7 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
-use annals_store::disk::{Cause, Examination, Facts, Garbage, Remark, Restoring, Tuning, Usage, Void, summary};
+use annals_store::disk::{
+    DiskUsage, Examination, Gap, GapCause, Remark, Restoring, StoreUsage, Tuning, UnusedBlobs, summary,
+};
 use annals_store::ipc::RemoteLog;
 use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
 use serde_json::json;
@@ -45,7 +47,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if args.repair && !restore_format(&dir, args.yes, cli)? {
         return Ok(Verdict::bad_if(true));
     }
-    let facts = DiskLog::facts(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
+    let facts = DiskLog::usage(&dir).map_err(|source| CliError::File { path: dir.clone(), source });
     let bar = Bar::new(cli.shows_progress(), "examining");
     // What an owner is writing cannot be compared with its second copy.
     if RemoteLog::connect(&dir).await.is_ok() {
@@ -90,7 +92,12 @@ fn restore_format(dir: &Path, yes: bool, cli: &CommandContext) -> Result<bool, C
     Ok(true)
 }
 
-fn style(dir: &Path, args: &Args, bar: &Bar, cli: &CommandContext) -> Result<(Examination, Option<Garbage>), CliError> {
+fn style(
+    dir: &Path,
+    args: &Args,
+    bar: &Bar,
+    cli: &CommandContext,
+) -> Result<(Examination, Option<UnusedBlobs>), CliError> {
     let at = |source| CliError::File { path: dir.to_owned(), source };
     let progress = |done: usize, total: usize| bar.tell(done as u64, Some(total as u64));
     let (disk, report) = ReadOnlyLog::open(dir).map_err(SharedError::from)?;
@@ -102,7 +109,7 @@ fn style(dir: &Path, args: &Args, bar: &Bar, cli: &CommandContext) -> Result<(Ex
     Ok((examination, garbage))
 }
 
-fn usage(name: &str, usage: Usage, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+fn usage(name: &str, usage: DiskUsage, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
     if usage.files > 0 {
         let name = cli.style.paint(Emphasis::Strong, &format!("{name:<9}"));
         writeln!(out, "{name}  {:>10}  in {}", size(usage.bytes), counted(usage.files, "file"))?;
@@ -110,7 +117,12 @@ fn usage(name: &str, usage: Usage, cli: &CommandContext, out: &mut dyn Write) ->
     Ok(())
 }
 
-fn draw(facts: &Facts, examination: &Examination, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(
+    facts: &StoreUsage,
+    examination: &Examination,
+    cli: &CommandContext,
+    out: &mut dyn Write,
+) -> Result<(), CliError> {
     let style = &cli.style;
     writeln!(out, "{}", style.paint(Emphasis::Dim, &cli.place.dir().display().to_string()))?;
     usage("journal", facts.journal, cli, out)?;
@@ -138,8 +150,8 @@ fn draw(facts: &Facts, examination: &Examination, cli: &CommandContext, out: &mu
     }
     let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
     some(&findings, Emphasis::Bad, cli, out)?;
-    let voids: Vec<String> = voids(examination);
-    some(&voids, Emphasis::Warn, cli, out)
+    let gaps: Vec<String> = gaps(examination);
+    some(&gaps, Emphasis::Warn, cli, out)
 }
 
 /// How many lines of one kind are shown.
@@ -157,12 +169,12 @@ fn some(lines: &[String], emphasis: Emphasis, cli: &CommandContext, out: &mut dy
 }
 
 /// The places without a batch, in ranges of one kind.
-fn voids(examination: &Examination) -> Vec<String> {
+fn gaps(examination: &Examination) -> Vec<String> {
     let mut ranges: Vec<(u64, u64, &'static str)> = Vec::new();
-    for (position, void) in &examination.voids {
-        match ranges.last_mut().filter(|(_, end, what)| *end == position.0 && *what == told(void)) {
-            Some((_, end, _)) => *end = end.saturating_add(void.count),
-            None => ranges.push((position.0, position.0.saturating_add(void.count), told(void))),
+    for (position, gap) in &examination.gaps {
+        match ranges.last_mut().filter(|(_, end, what)| *end == position.0 && *what == cause_words(gap)) {
+            Some((_, end, _)) => *end = end.saturating_add(gap.count),
+            None => ranges.push((position.0, position.0.saturating_add(gap.count), cause_words(gap))),
         }
     }
     let line = |(from, end, what): &(u64, u64, &'static str)| match end - from {
@@ -172,20 +184,20 @@ fn voids(examination: &Examination) -> Vec<String> {
     ranges.iter().map(line).collect()
 }
 
-fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) -> serde_json::Value {
-    let usage = |usage: Usage| json!({"files": usage.files, "bytes": usage.bytes});
+fn in_json(facts: &StoreUsage, examination: &Examination, garbage: Option<&UnusedBlobs>) -> serde_json::Value {
+    let usage = |usage: DiskUsage| json!({"files": usage.files, "bytes": usage.bytes});
     let findings: Vec<String> = examination.findings.iter().map(ToString::to_string).collect();
-    let voids: Vec<serde_json::Value> = examination
-        .voids
+    let gaps: Vec<serde_json::Value> = examination
+        .gaps
         .iter()
-        .map(|(position, void)| json!({"position": position.0, "count": void.count, "what": told(void)}))
+        .map(|(position, gap)| json!({"position": position.0, "count": gap.count, "what": cause_words(gap)}))
         .collect();
     json!({
         "journal": usage(facts.journal), "sealed": usage(facts.sealed), "index": usage(facts.sled),
         "blobs": usage(facts.blobs), "views": usage(facts.cache), "outputs": usage(facts.outputs),
         "worktrees": usage(facts.worktrees), "set_aside": facts.set_aside, "second_copy_unchecked": examination.unchecked,
         "batches": examination.batches, "sound": examination.findings.is_empty(), "findings": findings,
-        "voids": voids, "garbage": garbage.map(|garbage| json!({
+        "voids": gaps, "garbage": garbage.map(|garbage| json!({
             "blobs": garbage.blobs.iter().map(|(hash, bytes)| json!({"blob": hash, "bytes": bytes})).collect::<Vec<_>>(),
             "unfinished": garbage.unfinished.iter().map(|(path, bytes)| json!({"file": path, "bytes": bytes}))
                 .collect::<Vec<_>>(),
@@ -194,10 +206,10 @@ fn in_json(facts: &Facts, examination: &Examination, garbage: Option<&Garbage>) 
 }
 
 /// What a place without a Batch is, in words.
-fn told(void: &Void) -> &'static str {
-    match void.cause {
-        Cause::Torn => "an unfinished write was cut off here earlier; nothing acknowledged is missing",
-        Cause::Lost => "damaged in every copy and lost",
+fn cause_words(gap: &Gap) -> &'static str {
+    match gap.cause {
+        GapCause::Torn => "an unfinished write was cut off here earlier; nothing acknowledged is missing",
+        GapCause::Lost => "damaged in every copy and lost",
     }
 }
 
@@ -232,7 +244,7 @@ fn repair(
 
 fn collect(
     dir: &Path,
-    garbage: &Garbage,
+    garbage: &UnusedBlobs,
     yes: bool,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),

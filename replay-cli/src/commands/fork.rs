@@ -11,7 +11,7 @@ use annals_core::event::{Location, SessionForked, SessionMoved};
 use annals_core::{Seq, SessionId};
 use annals_runtime::fork_title;
 use annals_runtime::ports::{Ids, SeededIds};
-use annals_store::{Draft, placing};
+use annals_store::{Draft, append_rules};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -48,7 +48,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         Some(message) => message.find(&reader, parent, &view).await?,
         None => reader.until(parent, args.at.map(Seq)).await?,
     };
-    let inherited = placing::fork_at(&**reader.log(), parent, cut).await?;
+    let inherited = append_rules::fork_at(&**reader.log(), parent, cut).await?;
     let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
     let at = cli.style.now.max(head.at);
     let session: SessionId = SeededIds::from_entropy()?.session(at);

@@ -9,7 +9,7 @@ use crate::style::{Emphasis, counted};
 use annals_core::Digest;
 use annals_import::TextFile;
 use annals_inspect::prove::{Proof, Wire, prove_all};
-use annals_store::exchange::verify::Kept;
+use annals_store::exchange::verify::KeptDigest;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
 use std::io::Write;
 use std::path::Path;
@@ -270,7 +270,7 @@ fn draw(
             facts.join(", ")
         )?;
         for damage in &report.damage {
-            let told = if Path::new(subject).is_file() { damage.told_in(subject) } else { damage.to_string() };
+            let told = if Path::new(subject).is_file() { damage.in_file(subject) } else { damage.to_string() };
             writeln!(out, "  {}", style.paint(Emphasis::Bad, &told))?;
         }
         if report.more > 0 {
@@ -291,13 +291,13 @@ fn draw(
         }
     }
     match (report.kept, head) {
-        (Some(Kept::Head), _) => {
+        (Some(KeptDigest::Head), _) => {
             writeln!(out, "  {}", style.paint(Emphasis::Good, "matches the digest that you kept"))?;
         }
-        (Some(Kept::Before(seq)), _) => {
+        (Some(KeptDigest::Before(seq)), _) => {
             writeln!(out, "  the digest that you kept is the head before event {seq}; the session has grown since")?;
         }
-        (Some(Kept::Missing), _) => {
+        (Some(KeptDigest::Missing), _) => {
             writeln!(out, "  {}", style.paint(Emphasis::Bad, "the digest that you kept is not in this log"))?;
         }
         (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {

@@ -4,7 +4,7 @@ use super::{MessagePlace, Session};
 use crate::outcome::{LogError, Refusal};
 use annals_core::event::SessionForked;
 use annals_core::{Seq, SessionId};
-use annals_store::{Draft, placing};
+use annals_store::{Draft, append_rules};
 
 impl Session {
     /// Forks before a message, or at the end. The fork begins with the messages before its cut, and with the baseline
@@ -33,7 +33,7 @@ impl Session {
         }
         let ports = &self.shared().ports;
         // The parent is whoever wrote what lies before the cut: this Session, or the one it inherits that from.
-        let inherited = placing::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
+        let inherited = append_rules::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);

@@ -5,7 +5,7 @@ use super::{Session, fork_title};
 use crate::outcome::{LogError, Refusal};
 use annals_core::event::{RevertStaged, SessionForked};
 use annals_core::{Digest, Event, Seq, SessionId, Time};
-use annals_store::{Draft, EventLog, ReadError, placing};
+use annals_store::{Draft, EventLog, ReadError, append_rules};
 
 /// The session that takes local facts: see [`Session::local`].
 #[derive(Clone)]
@@ -38,7 +38,7 @@ impl Session {
             return Ok(Local { session: self.runtime.handle(found), fork_of, made: false });
         }
         let (ports, cut) = (&self.shared().ports, view.cut().next);
-        let inherited = placing::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
+        let inherited = append_rules::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let mut events: Vec<Event> = vec![forked.into()];
         if let Some(staged) = &view.session.revert {

@@ -238,9 +238,9 @@ fn resident() -> String {
 }
 
 fn told_size(when: &str, store: &Path, payload: u64) -> Result<(), Box<dyn Error>> {
-    let facts = DiskLog::facts(store)?;
+    let usage = DiskLog::usage(store)?;
     let times = |bytes: u64| bytes as f64 / payload as f64;
-    let [journal, sealed, sled] = [facts.journal, facts.sealed, facts.sled].map(|usage| usage.bytes);
+    let [journal, sealed, sled] = [usage.journal, usage.sealed, usage.sled].map(|usage| usage.bytes);
     println!(
         "disk, {when}: {:.2} x payload (journal {:.2}, packed {:.2}, sled {:.2})",
         times(journal + sealed + sled),

@@ -33,14 +33,14 @@ pub(super) async fn a_follower_may_start_inside_a_batch_or_at_the_end(log: Arc<d
     story(&*log, s, 2).await?; // 0 | 1 2 | 3 4
     let mut inside = log.follow(Scope::Session { session: s, from: Seq(4) });
     let mut ended = log.follow(Scope::Session { session: s, from: Seq(5) });
-    let mut ahead = log.follow(Scope::Session { session: s, from: Seq(6) });
+    let mut read_ahead = log.follow(Scope::Session { session: s, from: Seq(6) });
     let slice = next_slice(&mut inside).await?;
     hold!((slice.from, slice.until) == (Seq(4), Seq(5)), "the first slice is {}..{}", slice.from, slice.until);
-    for follower in [&mut inside, &mut ended, &mut ahead] {
+    for follower in [&mut inside, &mut ended, &mut read_ahead] {
         next_synced(follower).await?;
     }
     two(&*log, s, Seq(5)).await?;
-    for (follower, from) in [(&mut inside, 5), (&mut ended, 5), (&mut ahead, 6)] {
+    for (follower, from) in [(&mut inside, 5), (&mut ended, 5), (&mut read_ahead, 6)] {
         let slice = next_slice(follower).await?;
         hold!(slice.from == Seq(from), "a follower got seq {} first, not {from}", slice.from);
     }

@@ -2,8 +2,8 @@
 
 use super::material::{draft, fork, seqs, session, story, two, whole};
 use super::{Outcome, hold};
+use crate::append_rules::fork_at;
 use crate::log::{AppendError, EventLog};
-use crate::placing::fork_at;
 use annals_core::Seq;
 use std::sync::Arc;
 

@@ -1,8 +1,8 @@
 //! Small Sessions to try a backend with: ids, events and Drafts that are the same on every run.
 
 use super::{Violation, hold};
+use crate::append_rules::fork_at;
 use crate::log::{AppendError, Committed, Draft, EventLog, Followed, Following, Slice};
-use crate::placing::fork_at;
 use annals_core::event::{
     Delivery, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, SessionForked, SyntheticAdded,
 };

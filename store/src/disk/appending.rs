@@ -1,16 +1,16 @@
 //! Appending: decide where a Draft goes by the heads in memory, seal it, hand it to the committer.
 
-use crate::disk::state::{Reservation, Shared};
-use crate::disk::threads::committer::{Durable, Order, Request};
+use crate::append_rules::{self, Placement};
+use crate::disk::state::{Reservation, StoreState};
+use crate::disk::threads::committer::{AppendRequest, Flushed, Order};
 use crate::log::{AppendError, Appended, Committed, Draft, Position};
-use crate::placing::{self, Place};
 use annals_core::Sealed;
 use annals_core::{Batch, BlobHash, Digest, Seq};
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Where a Draft stands after the heads were asked.
-enum Turn {
+enum AppendSlot {
     /// Its place is its own until the reservation goes.
     Mine(Reservation, Option<Digest>),
     /// The Batch there may be this very one.
@@ -24,7 +24,7 @@ const CHAIN: usize = 256;
 const CHAIN_BYTES: usize = 1024 * 1024;
 
 /// The blobs that a Batch names.
-struct Named {
+struct NamedBlobs {
     /// Which Batch of the chain it is.
     at: usize,
     /// What must be there.
@@ -35,22 +35,22 @@ struct Named {
 
 /// Sealed Batches of one Session, each behind the one before it.
 #[derive(Default)]
-struct Chain {
+struct PendingChain {
     batches: Vec<(Arc<Batch>, Vec<u8>)>,
     bytes: usize,
     /// What those name that name blobs.
-    blobs: Vec<Named>,
+    blobs: Vec<NamedBlobs>,
     /// Why it ends before the Drafts do.
     refused: Option<AppendError>,
 }
 
-impl Chain {
+impl PendingChain {
     /// Seals a Draft behind the Batch with digest `prev`.
     fn push(&mut self, draft: Draft, prev: Option<Digest>) {
-        match placing::seal(draft, prev) {
+        match append_rules::seal(draft, prev) {
             Ok(Sealed { batch, blobs, needed, encoded }) => {
                 if !(blobs.is_empty() && needed.is_empty()) {
-                    self.blobs.push(Named { at: self.batches.len(), needed, brought: blobs });
+                    self.blobs.push(NamedBlobs { at: self.batches.len(), needed, brought: blobs });
                 }
                 self.bytes += encoded.len();
                 self.batches.push((Arc::new(batch), encoded));
@@ -72,7 +72,7 @@ impl Chain {
     }
 }
 
-impl Shared {
+impl StoreState {
     /// See [`crate::EventLog::append`].
     pub(super) async fn append(
         self: &Arc<Self>,
@@ -95,14 +95,14 @@ impl Shared {
         let mut appended = Appended::default();
         let mut drafts = drafts.into_iter().peekable();
         while let (Some(first), None) = (drafts.next(), &appended.refused) {
-            match self.turn(&first).await {
+            match self.reserve_slot(&first).await {
                 Err(error) => appended.refused = Some(error),
-                Ok(Turn::Behind(actual)) => match self.known(&first, actual) {
+                Ok(AppendSlot::Behind(actual)) => match self.known(&first, actual) {
                     Ok(committed) => appended.committed.push(committed),
                     Err(error) => appended.refused = Some(error),
                 },
-                Ok(Turn::Mine(reservation, prev)) => {
-                    let mut chain = Chain::default();
+                Ok(AppendSlot::Mine(reservation, prev)) => {
+                    let mut chain = PendingChain::default();
                     chain.push(first, prev);
                     while let Some(draft) = drafts.next_if(|draft| chain.takes(draft)) {
                         let prev = chain.last().map(|last| last.digest);
@@ -118,23 +118,23 @@ impl Shared {
     /// Makes a chain durable: its blobs, then its Batches in one group.
     async fn commit(
         self: &Arc<Self>,
-        mut chain: Chain,
+        mut chain: PendingChain,
         reservation: Reservation,
         orders: &mpsc::Sender<Order>,
         appended: &mut Appended,
     ) {
         if let Err(error) = self.keep_blobs_of(&mut chain).await {
-            chain = Chain { refused: Some(error), ..Chain::default() };
+            chain = PendingChain { refused: Some(error), ..PendingChain::default() };
         }
         if !chain.batches.is_empty() {
             let (reply, answer) = oneshot::channel();
-            let request = Request { batches: chain.batches, reservation, reply };
+            let request = AppendRequest { batches: chain.batches, reservation, reply };
             if orders.send(Order::Append(request)).await.is_err() {
                 appended.refused = Some(AppendError::Closed);
                 return;
             }
             match answer.await.unwrap_or(Err(AppendError::Unknown)) {
-                Ok(Durable { first, batches }) => {
+                Ok(Flushed { first, batches }) => {
                     let positions = (first.0..).map(Position);
                     appended.committed.extend(
                         batches.into_iter().zip(positions).map(|((batch, _), position)| Committed {
@@ -154,22 +154,22 @@ impl Shared {
     }
 
     /// Makes the blobs of a chain durable; it ends before the first Batch that names one which the store does not hold.
-    async fn keep_blobs_of(self: &Arc<Self>, chain: &mut Chain) -> Result<(), AppendError> {
+    async fn keep_blobs_of(self: &Arc<Self>, chain: &mut PendingChain) -> Result<(), AppendError> {
         let blobs = std::mem::take(&mut chain.blobs);
         if blobs.is_empty() {
             return Ok(());
         }
         let shared = self.clone();
-        let lacking = blocking(move || {
-            for Named { at, needed, brought } in &blobs {
+        let missing = blocking(move || {
+            for NamedBlobs { at, needed, brought } in &blobs {
                 if let Some(blob) = shared.keep_blobs(brought, needed)? {
                     return Ok(Some((*at, blob)));
                 }
             }
             Ok(None)
         });
-        let lacking = lacking.await.map_err(|error| self.refused(error))?;
-        if let Some((at, blob)) = lacking {
+        let missing = missing.await.map_err(|error| self.refused(error))?;
+        if let Some((at, blob)) = missing {
             let ends = chain.batches.drain(at..).next();
             chain.refused =
                 ends.map(|(batch, _)| AppendError::MissingBlob { session: batch.session, seq: batch.first, blob });
@@ -178,7 +178,7 @@ impl Shared {
     }
 
     /// Waits until nobody else's Batch of this Session is on its way, and decides.
-    async fn turn(self: &Arc<Self>, draft: &Draft) -> Result<Turn, AppendError> {
+    async fn reserve_slot(self: &Arc<Self>, draft: &Draft) -> Result<AppendSlot, AppendError> {
         loop {
             let busy = {
                 let mut state = self.lock();
@@ -206,31 +206,31 @@ impl Shared {
         head: Option<crate::log::Head>,
         lost: bool,
         reservation: Reservation,
-    ) -> Result<Turn, AppendError> {
-        let prev = match placing::place(draft, head)? {
-            Place::Behind => return Ok(Turn::Behind(head.map_or(Seq::ZERO, |head| head.next))),
-            Place::Next { .. } if lost => {
-                return Err(AppendError::Misplaced { session: draft.session, reason: placing::LOST_END });
+    ) -> Result<AppendSlot, AppendError> {
+        let prev = match append_rules::place(draft, head)? {
+            Placement::Behind => return Ok(AppendSlot::Behind(head.map_or(Seq::ZERO, |head| head.next))),
+            Placement::Next { .. } if lost => {
+                return Err(AppendError::Misplaced { session: draft.session, reason: append_rules::LOST_END });
             }
-            Place::Next { prev } => Some(prev),
-            Place::Created => None,
-            Place::Forked(fork) => {
+            Placement::Next { prev } => Some(prev),
+            Placement::Created => None,
+            Placement::Forked(fork) => {
                 let last = Seq(fork.cut.0.saturating_sub(1));
                 let holds = self.read(fork.parent, last, 1).unwrap_or_default().pop();
-                Some(placing::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
+                Some(append_rules::fork_prev(draft, fork, holds.as_ref().map(|slice| &*slice.batch))?)
             }
         };
-        Ok(Turn::Mine(reservation, prev))
+        Ok(AppendSlot::Mine(reservation, prev))
     }
 
     fn known(&self, draft: &Draft, actual: Seq) -> Result<Committed, AppendError> {
         let found = self.own_from(draft.session, draft.expected, 1).unwrap_or_default().pop();
         if let Some(stored) = found.filter(|stored| stored.batch.first == draft.expected)
-            && placing::stands_already(draft, &stored.batch)?
+            && append_rules::is_duplicate(draft, &stored.batch)?
         {
             return Ok(Committed { batch: stored.batch, position: Position(stored.position), known: true });
         }
-        Err(placing::conflict(draft, actual))
+        Err(append_rules::conflict(draft, actual))
     }
 
     /// Makes blobs durable. Gives a needed one that the store does not hold.

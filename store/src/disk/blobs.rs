@@ -1,6 +1,6 @@
 //! Blobs: large texts in files named by the hash of their content (`docs/reference/store.md#blobs`).
 
-use crate::disk::folder::files::{Disk, How, read_whole};
+use crate::disk::folder::files::{Access, Disk, read_whole};
 use crate::disk::maintenance::report::Remark;
 use annals_core::{BlobHash, Blobs};
 use std::collections::BTreeSet;
@@ -54,7 +54,7 @@ impl BlobFiles {
         self.disk.sync_dir(&self.dir)?;
         let number = self.counter.fetch_add(1, Ordering::Relaxed);
         let beside = path.with_extension(format!("{}-{number}.tmp", std::process::id()));
-        let file = self.disk.open(&beside, How::Create)?;
+        let file = self.disk.open(&beside, Access::Create)?;
         file.write_at(text.as_bytes(), 0)?;
         file.sync_data()?;
         self.disk.rename(&beside, &path)?;

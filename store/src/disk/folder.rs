@@ -25,7 +25,7 @@ pub(in crate::disk) mod store_path;
 
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
-use files::How;
+use files::Access;
 use identity::{Identity, Inode};
 use relative::Unexpected;
 use rustix::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -52,12 +52,12 @@ pub struct Folder {
     absolute: PathBuf,
     fd: OwnedFd,
     inode: Inode,
-    marked: Mutex<Option<Marked>>,
+    marked: Mutex<Option<FormatMark>>,
 }
 
 /// The file `FORMAT` as the owner of the store read or wrote it.
 #[derive(Debug)]
-struct Marked {
+struct FormatMark {
     /// Open, so that no other file gets its inode.
     file: File,
     inode: Inode,
@@ -66,7 +66,7 @@ struct Marked {
 
 /// Held by the process that owns a store.
 #[derive(Debug)]
-pub struct Ownership {
+pub struct StoreLock {
     /// The file `lock`.
     file: File,
     /// The folder itself, for when `lock` is removed. Absent where folders cannot be locked.
@@ -74,7 +74,7 @@ pub struct Ownership {
     in_order: bool,
 }
 
-impl Ownership {
+impl StoreLock {
     /// Whether the owner before closed the store in order.
     pub(super) fn was_closed(&self) -> bool {
         self.in_order
@@ -134,7 +134,7 @@ impl Folder {
     /// When it cannot be opened; [`Displaced`] when it holds another store than `expected`.
     pub fn open_store(dir: &Path, expected: Option<StoreId>) -> io::Result<Self> {
         let folder = Self::open(dir)?;
-        let file = relative::open(&folder.fd, Path::new("FORMAT"), How::Read, &dir.join("FORMAT"))?;
+        let file = relative::open(&folder.fd, Path::new("FORMAT"), Access::Read, &dir.join("FORMAT"))?;
         let found = found_in(&file);
         if let Some(expected) = expected.filter(|expected| found != Some(*expected)) {
             return Err(Displaced::Replaced { dir: dir.to_owned(), expected, found }.error());
@@ -194,14 +194,14 @@ impl Folder {
     /// # Errors
     /// When it cannot be opened.
     pub fn mark(&self, identity: &Identity) -> io::Result<()> {
-        let file = relative::open(&self.fd, Path::new("FORMAT"), How::Read, &self.dir.join("FORMAT"))?;
+        let file = relative::open(&self.fd, Path::new("FORMAT"), Access::Read, &self.dir.join("FORMAT"))?;
         self.remember(file, identity.id)
     }
 
     fn remember(&self, file: File, id: StoreId) -> io::Result<()> {
-        let facts = file.metadata()?;
-        let inode = Inode { device: facts.dev(), inode: facts.ino() };
-        *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = Some(Marked { file, inode, id });
+        let metadata = file.metadata()?;
+        let inode = Inode { device: metadata.dev(), inode: metadata.ino() };
+        *self.marked.lock().unwrap_or_else(PoisonError::into_inner) = Some(FormatMark { file, inode, id });
         Ok(())
     }
 
@@ -212,7 +212,7 @@ impl Folder {
     /// What happened to it.
     pub fn check(&self) -> Result<(), Displaced> {
         let marked = self.marked.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(Marked { file, inode, id }) = &*marked else { return Ok(()) };
+        let Some(FormatMark { file, inode, id }) = &*marked else { return Ok(()) };
         let replaced = |found| Displaced::Replaced { dir: self.dir.clone(), expected: *id, found };
         let removed = || Displaced::Removed { dir: self.dir.clone() };
         // Whoever removes the store may not have come to FORMAT yet.
@@ -226,7 +226,7 @@ impl Folder {
                 _ => Ok(()),
             },
             Ok(_) => {
-                let file = relative::open(&self.fd, Path::new("FORMAT"), How::Read, Path::new("FORMAT"));
+                let file = relative::open(&self.fd, Path::new("FORMAT"), Access::Read, Path::new("FORMAT"));
                 Err(replaced(file.ok().and_then(|file| found_in(&file)).filter(|found| found != id)))
             }
             Err(Errno::NOENT | Errno::NOTDIR) => Err(removed()),
@@ -241,7 +241,7 @@ impl Folder {
     ///
     /// # Errors
     /// When another process is, or the disk refuses.
-    pub fn own(&self) -> Result<Ownership, NotOwned> {
+    pub fn own(&self) -> Result<StoreLock, NotOwned> {
         let path = self.dir.join("lock");
         let flags = OFlags::RDWR | OFlags::CREATE | OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK;
         let file = match rustix::fs::openat(&self.fd, "lock", flags, Mode::RUSR | Mode::WUSR) {
@@ -262,7 +262,7 @@ impl Folder {
         };
         let mut found = [0; CLOSED.len()];
         let in_order = file.read_at(&mut found, 0).is_ok_and(|read| found.get(..read) == Some(CLOSED));
-        Ok(Ownership { file, _folder: folder, in_order })
+        Ok(StoreLock { file, _folder: folder, in_order })
     }
 
     /// Fails when something in a folder inside this one is neither a file nor a folder.
@@ -337,7 +337,7 @@ fn locked(file: &File) -> Result<(), NotOwned> {
 /// What a path leads to; `None` when there is nothing.
 fn inode_of(path: &Path) -> io::Result<Option<Inode>> {
     match std::fs::metadata(path) {
-        Ok(facts) => Ok(Some(Inode { device: facts.dev(), inode: facts.ino() })),
+        Ok(metadata) => Ok(Some(Inode { device: metadata.dev(), inode: metadata.ino() })),
         Err(error) if matches!(error.kind(), io::ErrorKind::NotFound | io::ErrorKind::NotADirectory) => Ok(None),
         Err(error) => Err(error),
     }

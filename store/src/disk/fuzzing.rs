@@ -2,43 +2,43 @@
 //!
 //! Damaged bytes rarely pass a checksum, so each entry point also reads the input with its checksums corrected.
 
-use crate::disk::journal::frame::{self, Cause, Found, Kind, Void};
+use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause, Scan};
 use crate::disk::journal::packed;
-use crate::disk::journal::segment_index::Outline;
+use crate::disk::journal::segment_index::SegmentIndex;
 use annals_core::{Seq, SessionId, codec};
 
-/// Reads bytes as a segment of the journal, and what it found as an outline.
+/// Reads bytes as a segment of the journal, and what it found as an index.
 ///
 /// # Panics
-/// When what is found overlaps, lies outside, or makes an outline that cannot be read again.
+/// When what is found overlaps, lies outside, or makes an index that cannot be read again.
 pub fn segment(bytes: &[u8]) {
     for bytes in [bytes, &corrected(bytes, &frame::MAGIC, 8, 12, frame::HEADER)] {
         let mut end = 0;
         for found in frame::scan(bytes, 0) {
             let (from, to) = match found {
-                Found::Frame(at, frame) => {
+                Scan::Frame(at, frame) => {
                     match frame.kind {
-                        Kind::Batch => drop(codec::decode(frame.payload)),
-                        Kind::Void => {
-                            let void = Void::decode(frame.payload);
-                            assert_eq!(Void::decode(&void.encode()), void, "a void frame reads as it was written");
+                        FrameKind::Batch => drop(codec::decode(frame.payload)),
+                        FrameKind::Gap => {
+                            let gap = Gap::decode(frame.payload);
+                            assert_eq!(Gap::decode(&gap.encode()), gap, "a gap frame reads as it was written");
                         }
                     }
                     (at, at + frame.bytes.len())
                 }
-                Found::Bad { from, to, .. } => (from, to),
+                Scan::Bad { from, to, .. } => (from, to),
             };
             assert!(end <= from && from < to && to <= bytes.len(), "{end} {from} {to} of {}", bytes.len());
             end = to;
         }
         frame::unchecked(bytes).for_each(|(at, payload)| assert!(at + payload.len() <= bytes.len()));
-        let outline = Outline::of(0, bytes, u64::MAX);
-        let again = Outline::decode(0, &outline.encode()).map(|again| again.encode());
-        assert_eq!(again, Some(outline.encode()), "an outline reads as it was written");
+        let index = SegmentIndex::of(0, bytes, u64::MAX);
+        let again = SegmentIndex::decode(0, &index.encode()).map(|again| again.encode());
+        assert_eq!(again, Some(index.encode()), "an index reads as it was written");
     }
 }
 
-/// Reads bytes as a packed segment, a directory, a chunk and an outline, and packs them themselves.
+/// Reads bytes as a packed segment, a directory, a chunk and an index, and packs them themselves.
 ///
 /// # Panics
 /// When packing loses something, or what is unpacked exceeds its bounds.
@@ -54,8 +54,8 @@ pub fn packed(bytes: &[u8]) {
             packed::run(raw, session, Seq(1)).for_each(|frame| drop(codec::decode(frame.payload)));
         }
         drop(packed::directory(bytes));
-        drop(Outline::decode(0, bytes));
-        drop(Outline::decode(0, &closed(bytes)));
+        drop(SegmentIndex::decode(0, bytes));
+        drop(SegmentIndex::decode(0, &closed(bytes)));
     }
     if let Ok((packed, _)) = packed::pack(bytes, &[]) {
         assert!(packed::unpack(&packed).0 == bytes, "what was packed is unpacked whole");
@@ -66,10 +66,10 @@ pub fn packed(bytes: &[u8]) {
 pub fn segment_of(batches: &[Vec<u8>]) -> Vec<u8> {
     let mut out = Vec::new();
     for (position, batch) in (0..).zip(batches) {
-        frame::write(&mut out, Kind::Batch, 1, position, batch);
+        frame::write(&mut out, FrameKind::Batch, 1, position, batch);
     }
-    let void = Void { cause: Cause::Lost, whose: None, count: 3 };
-    frame::write(&mut out, Kind::Void, 1, batches.len() as u64, &void.encode());
+    let gap = Gap { cause: GapCause::Lost, whose: None, count: 3 };
+    frame::write(&mut out, FrameKind::Gap, 1, batches.len() as u64, &gap.encode());
     out
 }
 

@@ -11,7 +11,7 @@
 //! 1  nothing, or `reserved.new`: removed at the next opening
 //! 2  `reserved.new` with a header: removed, nothing was acknowledged in it
 //! 3  a segment without frames: writing resumes in it
-//! 4  the end of the last group is missing or incomplete: it was not acknowledged; `recovery` voids it (torn)
+//! 4  the end of the last group is missing or incomplete: it was not acknowledged; `recovery` writes a gap (torn)
 //!    after a *failed* write: N.seg is never written to again, and N' begins at the first position of the failed group, so
 //!    frames of N.seg from there on are outside its range and ignored
 //! 5  N.seg is still there and is the one that is read; packing starts again
@@ -29,15 +29,15 @@ pub(in crate::disk) mod segment;
 pub(in crate::disk) mod segment_index;
 pub(in crate::disk) mod session_locator;
 
-use crate::disk::folder::files::{Disk, DiskFile, How, write_whole};
+use crate::disk::folder::files::{Access, Disk, DiskFile, write_whole};
 use crate::store_id::StoreId;
 use annals_core::{Batch, Seq, SessionId};
-use block::{Blocks, Loaded, View};
-use frame::Found;
-use packed::Directories;
+use block::{BlockCache, LoadedBlock, SegmentView};
+use frame::Scan;
+use packed::DirectoryCache;
 use segment::Segment;
-use segment_index::{Block, Outline, Span};
-use session_locator::{Sealed, Trails};
+use segment_index::{BlockSpan, IndexedBlock, SegmentIndex};
+use session_locator::{SealedSegment, SessionLocator};
 use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -57,13 +57,13 @@ pub struct Journal {
     store: StoreId,
     segments: RwLock<Vec<Arc<Segment>>>,
     /// The position behind the last Batch that was acknowledged: what stands behind it may be half written.
-    reach: AtomicU64,
+    durable_end: AtomicU64,
     /// Blocks in memory.
-    blocks: Blocks,
+    blocks: BlockCache,
     /// Directories of packed blocks in memory.
-    directories: Directories,
+    directories: DirectoryCache,
     /// Which segments hold which Session.
-    trails: Trails,
+    locator: SessionLocator,
     /// Held while a segment is packed.
     packing: Mutex<()>,
     /// A file with room for so many bytes, reserved ahead of time.
@@ -72,7 +72,7 @@ pub struct Journal {
 
 /// A Batch that was read, and its place in the store.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Stored {
+pub struct StoredBatch {
     /// The Batch.
     pub batch: Arc<Batch>,
     /// Its place.
@@ -95,10 +95,10 @@ impl Journal {
             dir,
             store,
             segments: RwLock::new(segments),
-            reach: AtomicU64::new(next),
-            blocks: Blocks::new(room),
-            directories: Directories::new(room / 2),
-            trails: Trails::default(),
+            durable_end: AtomicU64::new(next),
+            blocks: BlockCache::new(room),
+            directories: DirectoryCache::new(room / 2),
+            locator: SessionLocator::default(),
             packing: Mutex::default(),
             reserved: Mutex::default(),
         }
@@ -119,36 +119,36 @@ impl Journal {
     }
 
     /// Everything before `next` is durable and may be read.
-    pub fn reaches(&self, next: u64) {
-        self.reach.fetch_max(next, Ordering::Release);
+    pub fn set_durable_end(&self, next: u64) {
+        self.durable_end.fetch_max(next, Ordering::Release);
     }
 
     /// How far the growing segment may be read; asked before that is looked up. Else a segment that was sealed in between
     /// would be read beyond its end, where a failed write may have left whole frames that count for nothing.
-    fn reach(&self) -> u64 {
-        self.reach.load(Ordering::Acquire)
+    fn durable_end(&self) -> u64 {
+        self.durable_end.load(Ordering::Acquire)
     }
 
     /// What a segment holds below `until`, and how it is read.
-    fn view(&self, segment: &Segment, until: u64) -> io::Result<View> {
+    fn view(&self, segment: &Segment, until: u64) -> io::Result<SegmentView> {
         segment.view(&*self.disk, &self.dir, until)
     }
 
     /// The block of a view, from memory or from its file.
-    pub fn block(&self, view: &View, number: usize) -> io::Result<Arc<Loaded>> {
+    pub fn block(&self, view: &SegmentView, number: usize) -> io::Result<Arc<LoadedBlock>> {
         self.blocks.get(view, number)
     }
 
     /// Whether a block is in memory.
-    pub fn is_loaded(&self, view: &View, number: usize) -> bool {
+    pub fn is_loaded(&self, view: &SegmentView, number: usize) -> bool {
         self.blocks.holds(view, number)
     }
 
     /// The segment of a position, if the journal goes that far.
-    pub fn at(&self, position: u64) -> io::Result<Option<View>> {
-        let (reach, segments) = (self.reach(), self.segments());
+    pub fn at(&self, position: u64) -> io::Result<Option<SegmentView>> {
+        let (durable_end, segments) = (self.durable_end(), self.segments());
         let holds = segments.iter().rev().find(|(segment, end)| segment.first <= position && position < *end);
-        let until = |end: u64| if end == u64::MAX { reach } else { end };
+        let until = |end: u64| if end == u64::MAX { durable_end } else { end };
         holds.map(|(segment, end)| self.view(segment, until(*end))).transpose()
     }
 
@@ -159,41 +159,42 @@ impl Journal {
     }
 
     /// The segment that holds `seq` of a Session's own log, if the journal knows of any.
-    pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<View>> {
-        if let Some((segment, end)) = self.trails.known(session, seq) {
+    pub fn holding(&self, session: SessionId, seq: Seq) -> io::Result<Option<SegmentView>> {
+        if let Some((segment, end)) = self.locator.known(session, seq) {
             return self.view(&segment, end).map(Some);
         }
-        let reach = self.reach();
+        let durable_end = self.durable_end();
         let growing = self.segments.read().unwrap_or_else(PoisonError::into_inner).last().cloned();
         let Some(growing) = growing else { return Ok(None) };
-        let view = self.view(&growing, reach)?;
-        if let Some(part) = view.outline.sessions.get(&session).filter(|part| part.from() <= seq) {
+        let view = self.view(&growing, durable_end)?;
+        if let Some(part) = view.index.sessions.get(&session).filter(|part| part.from() <= seq) {
             return Ok((seq < part.to).then_some(view));
         }
-        let part = |(segment, end): &Sealed| {
+        let part = |(segment, end): &SealedSegment| {
             let view = self.view(segment, *end)?;
-            Ok(view.outline.sessions.get(&session).map(|part| (part.from(), part.to)))
+            Ok(view.index.sessions.get(&session).map(|part| (part.from(), part.to)))
         };
-        let found = self.trails.holding((session, seq), growing.first, |from, to| self.sealed(from, to), part)?;
+        let found = self.locator.holding((session, seq), growing.first, |from, to| self.sealed(from, to), part)?;
         found.map(|(segment, end)| self.view(&segment, end)).transpose()
     }
 
     /// The segments from one position to another, of those that grow no more.
-    fn sealed(&self, from: u64, to: u64) -> Vec<Sealed> {
+    fn sealed(&self, from: u64, to: u64) -> Vec<SealedSegment> {
         let sealed = self.segments().into_iter().filter(|(_, end)| *end != u64::MAX);
         sealed.filter(|(segment, end)| segment.first >= from && *end <= to).collect()
     }
 
     /// Gives up to `limit` Batches of a Session from the one that holds `seq` on, out of one chunk of a packed segment; none
     /// when they are damaged. False when the segment is not packed, or the chunk can only be searched.
-    pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<Stored>) -> io::Result<bool> {
+    pub fn few(&self, session: SessionId, seq: Seq, limit: usize, out: &mut Vec<StoredBatch>) -> io::Result<bool> {
         // As long as nothing was sealed there is nothing to look for.
         if self.segments.read().unwrap_or_else(PoisonError::into_inner).len() < 2 {
             return Ok(false);
         }
         let Some(view) = self.holding(session, seq)?.filter(|view| view.packed) else { return Ok(false) };
-        let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
-        let placed = |span: &&Span| view.outline.blocks.get(span.block as usize).is_some_and(Block::is_placed);
+        let spans = view.index.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
+        let placed =
+            |span: &&BlockSpan| view.index.blocks.get(span.block as usize).is_some_and(IndexedBlock::is_placed);
         let Some(span) = spans.first().filter(placed) else { return Ok(false) };
         view.few(&self.directories, span.block, (session, seq), limit, out)?;
         Ok(true)
@@ -202,7 +203,7 @@ impl Journal {
     /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.
     pub fn find(&self, session: SessionId, seq: Seq) -> io::Result<Option<Vec<u8>>> {
         let Some(view) = self.holding(session, seq)? else { return Ok(None) };
-        let spans = view.outline.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
+        let spans = view.index.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));
         let Some(span) = spans.first() else { return Ok(None) };
         let block = self.block(&view, span.block as usize)?;
         Ok(block.frame(session, seq).map(<[u8]>::to_vec))
@@ -210,7 +211,7 @@ impl Journal {
 
     /// Begins the segment of position `first`: reserved, its header durable. What older segments hold from there on
     /// counts no more.
-    pub fn begin(&self, first: u64, bytes: u64) -> io::Result<Writer> {
+    pub fn begin(&self, first: u64, bytes: u64) -> io::Result<SegmentWriter> {
         let path = segment::raw_path(&self.dir, first);
         // Held until the name is given: the next reserved file gets the same one.
         let mut reserved = self.reserved.lock().unwrap_or_else(PoisonError::into_inner);
@@ -225,7 +226,7 @@ impl Journal {
         self.disk.sync_dir(&self.dir)?;
         let segment = Arc::new(Segment::new(first, false, path, file));
         self.push(segment.clone());
-        Ok(Writer::resume(segment, segment::HEADER as u64, bytes))
+        Ok(SegmentWriter::resume(segment, segment::HEADER as u64, bytes))
     }
 
     /// Reserves the next segment ahead of time.
@@ -239,7 +240,7 @@ impl Journal {
     }
 
     fn room(&self, bytes: u64) -> io::Result<Arc<dyn DiskFile>> {
-        let file = self.disk.open(&self.dir.join(RESERVED), How::Create)?;
+        let file = self.disk.open(&self.dir.join(RESERVED), Access::Create)?;
         file.allocate(bytes)?;
         file.sync_data()?;
         Ok(file)
@@ -254,7 +255,7 @@ impl Journal {
         let raw = segment.load()?;
         let (mut used, mut next) = (segment::HEADER, segment.first);
         for found in frame::scan(&raw, segment::HEADER) {
-            if let Found::Frame(at, frame) = found
+            if let Scan::Frame(at, frame) = found
                 && frame.position == next
                 && next < end
             {
@@ -266,19 +267,19 @@ impl Journal {
             return Err(io::Error::new(io::ErrorKind::InvalidData, "the segment is damaged and was not packed"));
         }
         let used = &raw[..used.min(raw.len())];
-        let mut outline = Outline::of(segment.first, used, end);
-        let cuts: Vec<u64> = outline.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
+        let mut index = SegmentIndex::of(segment.first, used, end);
+        let cuts: Vec<u64> = index.blocks.iter().skip(1).map(|block| u64::from(block.at)).collect();
         let (packed, places) = packed::pack(used, &cuts)?;
         let (unpacked, told) = packed::unpack(&packed);
         if unpacked != used || told != places {
             return Err(io::Error::other("the packed segment does not unpack to what it was made from"));
         }
-        outline.lay(&places);
-        write_whole(&*self.disk, &segment::outline_path(&self.dir, segment.first), &outline.encode())?;
+        index.set_places(&places);
+        write_whole(&*self.disk, &segment::index_path(&self.dir, segment.first), &index.encode())?;
         let path = segment::packed_path(&self.dir, segment.first);
         write_whole(&*self.disk, &path, &packed)?;
         let raw_path = segment.path();
-        segment.replace(true, path.clone(), self.disk.open(&path, How::Read)?, Some(Arc::new(outline)));
+        segment.replace(true, path.clone(), self.disk.open(&path, Access::Read)?, Some(Arc::new(index)));
         self.disk.remove(&raw_path)?;
         self.disk.sync_dir(&self.dir)
     }
@@ -286,14 +287,14 @@ impl Journal {
 
 /// Where the journal grows.
 #[derive(Debug)]
-pub struct Writer {
+pub struct SegmentWriter {
     segment: Arc<Segment>,
     at: u64,
     room: u64,
     /// Up to here the file was written to, if only zeros.
-    smooth: u64,
+    zeroed_until: u64,
     /// How much of it is filled with zeros the next time.
-    ahead: usize,
+    zeros_ahead: usize,
 }
 
 /// The most of a segment that is filled with zeros at a time, before frames are written there. It takes some 2 ms, and the
@@ -307,10 +308,10 @@ const FIRST_AHEAD: usize = 64 * 1024;
 /// The largest group for which that is worth while: what a larger one writes twice takes longer than it saves.
 const SMALL: usize = 128 * 1024;
 
-impl Writer {
+impl SegmentWriter {
     /// Goes on in a segment whose frames end at `at`.
     pub fn resume(segment: Arc<Segment>, at: u64, room: u64) -> Self {
-        Self { segment, at, room, smooth: at, ahead: FIRST_AHEAD }
+        Self { segment, at, room, zeroed_until: at, zeros_ahead: FIRST_AHEAD }
     }
 
     /// Whether `bytes` more fit.
@@ -326,20 +327,20 @@ impl Writer {
     /// Makes frames durable.
     ///
     /// # Errors
-    /// Then nothing of them may be counted on: the caller begins another segment, or calls [`Writer::erase`].
+    /// Then nothing of them may be counted on: the caller begins another segment, or calls [`SegmentWriter::erase`].
     pub fn write(&mut self, frames: &[u8]) -> io::Result<()> {
         let file = self.segment.file();
         file.write_at(frames, self.at)?;
         let end = self.at + frames.len() as u64;
         // Space that is reserved only makes each flush one of the file system's own journal as well; space that was
         // written to does not. So the flush of one small group makes that of the next ones cheap.
-        if end > self.smooth {
-            self.smooth = end;
+        if end > self.zeroed_until {
+            self.zeroed_until = end;
             if frames.len() <= SMALL {
-                let ahead = self.room.saturating_sub(end).min(self.ahead as u64) as usize;
-                file.write_at(&ZEROS[..ahead], end)?;
-                self.smooth += ahead as u64;
-                self.ahead = ZEROS.len().min(self.ahead * 2);
+                let zeros_ahead = self.room.saturating_sub(end).min(self.zeros_ahead as u64) as usize;
+                file.write_at(&ZEROS[..zeros_ahead], end)?;
+                self.zeroed_until += zeros_ahead as u64;
+                self.zeros_ahead = ZEROS.len().min(self.zeros_ahead * 2);
             }
         }
         file.sync_data()?;
@@ -350,7 +351,7 @@ impl Writer {
         Ok(())
     }
 
-    /// Overwrites what a failed [`Writer::write`] may have left.
+    /// Overwrites what a failed [`SegmentWriter::write`] may have left.
     pub fn erase(&self, bytes: usize) -> io::Result<()> {
         let file = self.segment.file();
         file.write_at(&vec![0; bytes], self.at)?;

@@ -9,11 +9,11 @@ use crate::disk::index::private_copy::PrivateCopy;
 use crate::disk::index::rebuild;
 use crate::disk::index::sled_tree::SledTree;
 use crate::disk::journal::segment::Segment;
-use crate::disk::journal::{Journal, Writer};
+use crate::disk::journal::{Journal, SegmentWriter};
 use crate::disk::maintenance::report::{OpeningReport, Remark};
 use crate::disk::recovery::{POSITION_MAX, Recovery};
 use crate::disk::sessions::{Checkpoint, Sessions};
-use crate::disk::state::{Recent, Shared, State, Tuning};
+use crate::disk::state::{RecentBatches, SessionTable, StoreState, Tuning};
 use crate::log::Position;
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64};
@@ -33,12 +33,12 @@ pub struct Opening {
     /// Sizes.
     pub tuning: Tuning,
     /// What for.
-    pub aim: Aim,
+    pub purpose: Purpose,
 }
 
 /// What a store is opened for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aim {
+pub enum Purpose {
     /// To be used: only what came after the last checkpoint is compared.
     Use,
     /// To be mended: everything is read and compared.
@@ -49,9 +49,9 @@ pub enum Aim {
 
 pub struct Opened {
     /// The store.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<StoreState>,
     /// Where the journal goes on.
-    pub writer: Option<Writer>,
+    pub writer: Option<SegmentWriter>,
     /// What was found and done.
     pub report: OpeningReport,
     /// Whether sled was written to.
@@ -63,8 +63,8 @@ pub struct Opened {
 impl Opening {
     /// Opens it; `report` says what was done before. `in_order`: the owner before closed it.
     pub fn run(self, mut report: OpeningReport, in_order: bool) -> io::Result<Opened> {
-        let Self { layout, folder, identity, disk, tuning, aim } = &self;
-        let aim = *aim;
+        let Self { layout, folder, identity, disk, tuning, purpose } = &self;
+        let purpose = *purpose;
         let (heads, checkpoint) = small_files(layout, &**disk, &mut report)?;
         let known = heads.is_some() && checkpoint.is_some();
         let (heads, checkpoint) = (heads.unwrap_or_default(), checkpoint.unwrap_or_default().next);
@@ -75,7 +75,7 @@ impl Opening {
             sled.settle(&**disk).map_err(io::Error::other)?;
         }
         // Asking sled costs by the number of Sessions; after a clean shutdown the list of heads says as much.
-        let reaches = match in_order && known && aim != Aim::Repair {
+        let reaches = match in_order && known && purpose != Purpose::Repair {
             true => 0,
             false => sled.as_ref().map_or(0, SledTree::reaches),
         };
@@ -89,7 +89,7 @@ impl Opening {
             sled: &in_sled,
             evidence,
             sessions: heads,
-            thorough: aim == Aim::Repair,
+            thorough: purpose == Purpose::Repair,
             writes: true,
         };
         let recovered = recovery.run()?;
@@ -98,9 +98,9 @@ impl Opening {
         let mut shared = self.shared(recovered.segments, recovered.sessions);
         shared.checkpoint = AtomicU64::new(checkpoint.min(next));
         shared.filled = AtomicU64::new(next);
-        shared.length = Mutex::new(Some(watch::Sender::new(Position(next))));
+        shared.end = Mutex::new(Some(watch::Sender::new(Position(next))));
         let shared = Arc::new(shared);
-        let compared = rebuild::compare(&shared, sled, existed, checkpoint, aim);
+        let compared = rebuild::compare(&shared, sled, existed, checkpoint, purpose);
         *shared.sled.write().unwrap_or_else(PoisonError::into_inner) = compared.sled;
         report.caught_up = compared.caught_up;
         report.remarks.append(&mut shared.remarks.lock().unwrap_or_else(PoisonError::into_inner));
@@ -111,9 +111,9 @@ impl Opening {
 }
 
 /// A store that is only read.
-pub struct Looked {
+pub struct OpenedReadOnly {
     /// The store.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<StoreState>,
     /// What was found.
     pub report: OpeningReport,
     /// How far sled was durable, if that is known.
@@ -122,7 +122,7 @@ pub struct Looked {
 
 impl Opening {
     /// Reads what opening reads, and changes nothing: what is damaged is mended in memory.
-    pub fn look(self) -> io::Result<Looked> {
+    pub fn open_read_only(self) -> io::Result<OpenedReadOnly> {
         let Self { layout, folder, identity, disk, tuning, .. } = &self;
         let mut report = OpeningReport::default();
         // In this order: the journal that is listed later has everything that the list of heads has.
@@ -149,13 +149,13 @@ impl Opening {
         // Nothing was given to the copy of sled, so that nothing is ever mended there.
         shared.sled = RwLock::new(copy.opened());
         shared.copy = Some(copy);
-        Ok(Looked { shared: Arc::new(shared), report, checkpoint })
+        Ok(OpenedReadOnly { shared: Arc::new(shared), report, checkpoint })
     }
 
     /// The store as it is read after recovery: nothing was given to sled, nobody writes.
-    fn shared(self, segments: Vec<Arc<Segment>>, sessions: Sessions) -> Shared {
-        let Self { layout, folder, identity, disk, tuning, aim: _ } = self;
-        Shared {
+    fn shared(self, segments: Vec<Arc<Segment>>, sessions: Sessions) -> StoreState {
+        let Self { layout, folder, identity, disk, tuning, purpose: _ } = self;
+        StoreState {
             journal: Journal::new(
                 disk.clone(),
                 layout.journal(),
@@ -172,13 +172,13 @@ impl Opening {
             tuning,
             sled: RwLock::new(None),
             checkpoint: AtomicU64::new(0),
-            state: Mutex::new(State::of(sessions)),
+            state: Mutex::new(SessionTable::of(sessions)),
             filled: AtomicU64::new(0),
-            recent: RwLock::new(Recent::default()),
+            recent: RwLock::new(RecentBatches::default()),
             lag: Mutex::new(0),
             lag_fell: Condvar::new(),
-            length: Mutex::default(),
-            ahead: Mutex::default(),
+            end: Mutex::default(),
+            read_ahead: Mutex::default(),
             closed: AtomicBool::new(false),
             copy: None,
             remarks: Mutex::default(),

@@ -12,12 +12,12 @@ use crate::disk::folder::files::{Disk, RealDisk};
 use crate::disk::folder::identity::Identity;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::private_copy::PrivateCopy;
-use crate::disk::maintenance::doctor::{CollectError, Due, Examination, Finding, Garbage};
+use crate::disk::maintenance::doctor::{CollectError, Examination, Finding, SledExpectation, UnusedBlobs};
 use crate::disk::maintenance::report::{OpenError, OpeningReport, Remark};
-use crate::disk::opening::{Aim, Looked, Opening};
+use crate::disk::opening::{OpenedReadOnly, Opening, Purpose};
 use crate::disk::reading::FEW;
 use crate::disk::reading::following::{AllPages, SessionPages, Spare, apart};
-use crate::disk::state::{Shared, State, Tuning};
+use crate::disk::state::{SessionTable, StoreState, Tuning};
 use crate::displaced::Displaced;
 use crate::following::following;
 use crate::log::{
@@ -39,7 +39,7 @@ const POLL: Duration = Duration::from_millis(250);
 /// A store as it was when it was opened, for reading alone.
 #[derive(Debug)]
 pub struct ReadOnlyLog {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     identity: Identity,
     checkpoint: Option<u64>,
     /// What opening found.
@@ -109,9 +109,9 @@ impl ReadOnlyLog {
                 identity: identity.clone(),
                 disk: disk.clone(),
                 tuning,
-                aim: Aim::Use,
+                purpose: Purpose::Use,
             };
-            let looked = opening.look().map_err(|source| OpenError::at(&layout.dir, source))?;
+            let looked = opening.open_read_only().map_err(|source| OpenError::at(&layout.dir, source))?;
             // The first process that writes to a copy gives it an id, which it then writes into segments.
             let now = layout.identity(&**disk)?.ok_or_else(|| layout.absent())?;
             if now.id == identity.id {
@@ -121,8 +121,8 @@ impl ReadOnlyLog {
         }
     }
 
-    fn of(looked: Looked, identity: Identity, seen: Vec<Change>) -> (Self, OpeningReport) {
-        let Looked { shared, mut report, checkpoint } = looked;
+    fn of(looked: OpenedReadOnly, identity: Identity, seen: Vec<Change>) -> (Self, OpeningReport) {
+        let OpenedReadOnly { shared, mut report, checkpoint } = looked;
         let failed = shared.copy.as_ref().and_then(PrivateCopy::failure);
         report.remarks.extend(failed.map(|(reason, _)| Remark::CopyUnchecked { reason }));
         let found = report.remarks.clone();
@@ -154,7 +154,7 @@ impl ReadOnlyLog {
     pub fn examine(&self, progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
         self.shared.open_copy();
         // sled need not have what came after the checkpoint.
-        let due = Due { before: self.checkpoint.unwrap_or(u64::MAX), owned: false };
+        let due = SledExpectation { before: self.checkpoint.unwrap_or(u64::MAX), owned: false };
         let mut examination = self.shared.examine(due, progress)?;
         let exists = self.shared.copy.as_ref().is_some_and(PrivateCopy::exists);
         let next = self.shared.lock().sessions.next;
@@ -183,12 +183,12 @@ impl ReadOnlyLog {
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
-    pub fn garbage(&self, age: Duration, progress: impl FnMut(usize, usize)) -> Result<Garbage, CollectError> {
+    pub fn garbage(&self, age: Duration, progress: impl FnMut(usize, usize)) -> Result<UnusedBlobs, CollectError> {
         self.shared.open_copy();
         self.shared.garbage(age, progress)
     }
 
-    fn state<T>(&self, read: impl FnOnce(&State) -> T) -> T {
+    fn state<T>(&self, read: impl FnOnce(&SessionTable) -> T) -> T {
         read(&self.shared.lock())
     }
 
@@ -196,15 +196,15 @@ impl ReadOnlyLog {
     fn follow_snapshot(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
         // Nobody sends: the stream ends behind the marker.
-        let length = watch::channel(Position(0)).1;
+        let end = watch::channel(Position(0)).1;
         match scope {
             Scope::Session { session, from } => {
                 let began_at = Seq(u64::MAX);
-                following(SessionPages { shared, session, from, began_at }, length)
+                following(SessionPages { shared, session, from, began_at }, end)
             }
             Scope::All { from } => {
                 let began_at = Position(u64::MAX);
-                following(AllPages { shared, from, began_at, spare: Spare::new() }, length)
+                following(AllPages { shared, from, began_at, spare: Spare::new() }, end)
             }
         }
     }
@@ -354,8 +354,8 @@ fn changes(folder: &Folder, layout: &Layout) -> Vec<Change> {
     };
     let files = entries.filter_map(|entry| {
         let entry = entry.ok()?;
-        let facts = entry.metadata().ok()?;
-        Some((entry.file_name(), facts.len(), facts.modified().ok()))
+        let metadata = entry.metadata().ok()?;
+        Some((entry.file_name(), metadata.len(), metadata.modified().ok()))
     });
     let mut files: Vec<Change> = files.collect();
     files.sort_unstable();

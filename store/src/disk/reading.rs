@@ -13,12 +13,12 @@ pub(in crate::disk) mod following;
 
 use crate::disk::index::record;
 use crate::disk::index::sled_tree;
-use crate::disk::journal::Stored;
+use crate::disk::journal::StoredBatch;
 use crate::disk::journal::frame;
-use crate::disk::journal::segment_index::Block;
+use crate::disk::journal::segment_index::IndexedBlock;
 use crate::disk::maintenance::report::{Copy, Remark};
-use crate::disk::sessions::Own;
-use crate::disk::state::Shared;
+use crate::disk::sessions::SessionState;
+use crate::disk::state::StoreState;
 use crate::lineage::{Birth, Lineage, slice};
 use crate::log::{ReadError, Slice};
 use annals_core::{Seq, SessionId, codec};
@@ -40,7 +40,7 @@ const WORTH_READING: usize = 12;
 
 /// What a block of the journal gave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Run {
+enum JournalRead {
     /// Some Batches.
     Given,
     /// None: it should hold them and does not.
@@ -49,7 +49,7 @@ enum Run {
     Left,
 }
 
-impl Shared {
+impl StoreState {
     /// How a Session reads through to its ancestors.
     pub(super) fn lineage(&self, session: SessionId) -> Result<Lineage, ReadError> {
         if self.is_closed() {
@@ -82,12 +82,18 @@ impl Shared {
 
     /// Up to `limit` Batches of a Session's own log that end after `from`, oldest first. Ends before a damaged place,
     /// which is an error when it stands first.
-    pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
+    pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<StoredBatch>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
         self.own_of(session, own, from, limit)
     }
 
-    fn own_of(&self, session: SessionId, own: Own, from: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
+    fn own_of(
+        &self,
+        session: SessionId,
+        own: SessionState,
+        from: Seq,
+        limit: usize,
+    ) -> Result<Vec<StoredBatch>, ReadError> {
         let from = from.max(own.birth.first);
         if from >= own.head.next || limit == 0 {
             return if own.lost && limit > 0 { Err(lost(session, own.head.next)) } else { Ok(Vec::new()) };
@@ -96,9 +102,10 @@ impl Shared {
         let filled = self.filled.load(Ordering::Acquire);
         // Then what it lacks, then the files: what moves from one to the other in between is in both.
         let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
-        let lacking = recent.lacking(session, from, own.head.next, limit);
+        let unwritten = recent.unwritten(session, from, own.head.next, limit);
         drop(recent);
-        let mut page = Page { shared: self, session, filled, records: VecDeque::new(), lacking, room: Vec::new() };
+        let mut page =
+            PageBuilder { shared: self, session, filled, records: VecDeque::new(), unwritten, room: Vec::new() };
         let (mut found, mut next, mut hurt) = (Vec::with_capacity(limit.min(1024)), from, None);
         while found.len() < limit && next < own.head.next {
             let wanted = limit - found.len();
@@ -108,12 +115,12 @@ impl Shared {
                     false => self.few_in_journal(session, next, wanted, &mut found),
                 };
                 match run {
-                    Run::Given => {
+                    JournalRead::Given => {
                         next = found.last().map_or(next, |stored| stored.batch.next());
                         continue;
                     }
-                    Run::Damaged => hurt = Some(next),
-                    Run::Left => {}
+                    JournalRead::Damaged => hurt = Some(next),
+                    JournalRead::Left => {}
                 }
                 page.fetch(next, wanted);
             }
@@ -135,64 +142,70 @@ impl Shared {
     }
 
     /// Gives Batches of a Session from `seq` on out of the block of the journal that holds it, up to `limit`.
-    fn run_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> Run {
+    fn run_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<StoredBatch>) -> JournalRead {
         let mut run = || {
-            let Some(view) = self.journal.holding(session, seq)? else { return Ok(Run::Left) };
-            let Some(part) = view.outline.sessions.get(&session) else { return Ok(Run::Left) };
-            let Some(span) = part.spans_from(seq).first() else { return Ok(Run::Left) };
+            let Some(view) = self.journal.holding(session, seq)? else { return Ok(JournalRead::Left) };
+            let Some(part) = view.index.sessions.get(&session) else { return Ok(JournalRead::Left) };
+            let Some(span) = part.spans_from(seq).first() else { return Ok(JournalRead::Left) };
             let worth = if view.packed { WORTH_UNPACKING } else { WORTH_READING };
             let number = span.block as usize;
             if (span.batches as usize) < worth && !self.journal.is_loaded(&view, number) {
-                return Ok(Run::Left);
+                return Ok(JournalRead::Left);
             }
             // Found without a directory, which takes long: sled first.
-            if view.packed && !view.outline.blocks.get(number).is_some_and(Block::is_placed) {
-                return Ok(Run::Left);
+            if view.packed && !view.index.blocks.get(number).is_some_and(IndexedBlock::is_placed) {
+                return Ok(JournalRead::Left);
             }
             if limit > MANY {
                 self.read_ahead(session, seq, &view);
             }
             let before = found.len();
             self.journal.block(&view, number)?.run(session, seq, limit, found);
-            Ok(if found.len() > before { Run::Given } else { Run::Damaged })
+            Ok(if found.len() > before { JournalRead::Given } else { JournalRead::Damaged })
         };
         run().unwrap_or_else(|error: std::io::Error| {
             tracing::warn!(%session, %error, "the journal could not be read; sled serves");
-            Run::Left
+            JournalRead::Left
         })
     }
 
     /// The same for who wants a few: out of one chunk of a packed segment.
-    fn few_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<Stored>) -> Run {
+    fn few_in_journal(&self, session: SessionId, seq: Seq, limit: usize, found: &mut Vec<StoredBatch>) -> JournalRead {
         let before = found.len();
         match self.journal.few(session, seq, limit, found) {
-            Ok(true) if found.len() > before => Run::Given,
-            Ok(true) => Run::Damaged,
-            Ok(false) => Run::Left,
+            Ok(true) if found.len() > before => JournalRead::Given,
+            Ok(true) => JournalRead::Damaged,
+            Ok(false) => JournalRead::Left,
             Err(error) => {
                 tracing::warn!(%session, %error, "the journal could not be read; sled serves");
-                Run::Left
+                JournalRead::Left
             }
         }
     }
 
     /// Up to `limit` Batches of a Session's own log that begin before `before`, newest first.
-    pub(super) fn own_before(&self, session: SessionId, before: Seq, limit: usize) -> Result<Vec<Stored>, ReadError> {
+    pub(super) fn own_before(
+        &self,
+        session: SessionId,
+        before: Seq,
+        limit: usize,
+    ) -> Result<Vec<StoredBatch>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
-        let Own { birth: Birth { first, .. }, head, .. } = own;
+        let SessionState { birth: Birth { first, .. }, head, .. } = own;
         let end = before.min(head.next);
         if end <= first || limit == 0 {
             return Ok(Vec::new());
         }
         let filled = self.filled.load(Ordering::Acquire);
         let recent = self.recent.read().unwrap_or_else(PoisonError::into_inner);
-        let lacking = recent.lacking_before(session, end, limit);
+        let unwritten = recent.unwritten_before(session, end, limit);
         drop(recent);
-        let (records, _) = match lacking.len() >= limit {
+        let (records, _) = match unwritten.len() >= limit {
             true => (Vec::new(), None),
             false => self.sled().map_or((Vec::new(), None), |sled| sled.backwards(session, end, limit)),
         };
-        let mut page = Page { shared: self, session, filled, records: records.into(), lacking, room: Vec::new() };
+        let mut page =
+            PageBuilder { shared: self, session, filled, records: records.into(), unwritten, room: Vec::new() };
         let (mut found, mut end) = (Vec::with_capacity(limit.min(1024)), end);
         while found.len() < limit && end > first {
             match page.ending(Seq(end.0 - 1)) {
@@ -214,7 +227,7 @@ impl Shared {
     }
 
     /// The Batch of a Session that holds `seq`, from the journal; if sled had it before it was asked, it gets it back.
-    fn look_in_journal(&self, session: SessionId, seq: Seq, filled: u64) -> Result<Option<Stored>, ReadError> {
+    fn look_in_journal(&self, session: SessionId, seq: Seq, filled: u64) -> Result<Option<StoredBatch>, ReadError> {
         let io = |error: std::io::Error| ReadError::Io { source: Arc::new(error) };
         let Some(bytes) = self.journal.find(session, seq).map_err(io)? else { return Ok(None) };
         let Some(stored) = decode(&bytes) else { return Ok(None) };
@@ -231,13 +244,13 @@ impl Shared {
 }
 
 /// The Batch of a frame, if the frame is whole and its Batch can be decoded.
-pub(super) fn decode(bytes: &[u8]) -> Option<Stored> {
-    let frame = frame::parse(bytes).ok().filter(|frame| frame.kind == frame::Kind::Batch)?;
+pub(super) fn decode(bytes: &[u8]) -> Option<StoredBatch> {
+    let frame = frame::parse(bytes).ok().filter(|frame| frame.kind == frame::FrameKind::Batch)?;
     let batch = codec::decode(frame.payload).ok()?;
-    Some(Stored { batch: Arc::new(batch), position: frame.position })
+    Some(StoredBatch { batch: Arc::new(batch), position: frame.position })
 }
 
-fn batches(stored: Vec<Stored>) -> Vec<Arc<annals_core::Batch>> {
+fn batches(stored: Vec<StoredBatch>) -> Vec<Arc<annals_core::Batch>> {
     stored.into_iter().map(|stored| stored.batch).collect()
 }
 
@@ -246,21 +259,21 @@ fn lost(session: SessionId, seq: Seq) -> ReadError {
 }
 
 /// What was fetched for one page, in the order in which it is wanted.
-struct Page<'a> {
-    shared: &'a Shared,
+struct PageBuilder<'a> {
+    shared: &'a StoreState,
     session: SessionId,
     /// How far sled went at least when it was asked.
     filled: u64,
     records: VecDeque<(sled::IVec, sled::IVec)>,
-    lacking: VecDeque<Stored>,
+    unwritten: VecDeque<StoredBatch>,
     /// Where records are unpacked.
     room: Vec<u8>,
 }
 
-impl Page<'_> {
+impl PageBuilder<'_> {
     /// Whether sled may lack what holds `seq`.
     fn lacks(&self, seq: Seq) -> bool {
-        self.lacking.front().is_some_and(|stored| stored.batch.first <= seq && seq < stored.batch.next())
+        self.unwritten.front().is_some_and(|stored| stored.batch.first <= seq && seq < stored.batch.next())
     }
 
     /// Gets records from sled, from the one that holds `seq` on.
@@ -274,29 +287,29 @@ impl Page<'_> {
     }
 
     /// Removes the next of the Batches that sled lacks, if it holds `seq`.
-    fn next_lacking(&mut self, seq: Seq) -> Option<Stored> {
-        let next = self.lacking.front()?;
-        if next.batch.first <= seq && seq < next.batch.next() { self.lacking.pop_front() } else { None }
+    fn next_unwritten(&mut self, seq: Seq) -> Option<StoredBatch> {
+        let next = self.unwritten.front()?;
+        if next.batch.first <= seq && seq < next.batch.next() { self.unwritten.pop_front() } else { None }
     }
 
     /// Reading forwards: the Batch that holds `seq`.
-    fn holding(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
-        if let Some(stored) = self.next_lacking(seq) {
+    fn holding(&mut self, seq: Seq) -> Result<Option<StoredBatch>, ReadError> {
+        if let Some(stored) = self.next_unwritten(seq) {
             return Ok(Some(stored));
         }
         self.take(seq, |first| first < seq)
     }
 
     /// Reading backwards: the Batch that holds `seq`, its last wanted place.
-    fn ending(&mut self, seq: Seq) -> Result<Option<Stored>, ReadError> {
-        if let Some(stored) = self.next_lacking(seq) {
+    fn ending(&mut self, seq: Seq) -> Result<Option<StoredBatch>, ReadError> {
+        if let Some(stored) = self.next_unwritten(seq) {
             return Ok(Some(stored));
         }
         self.take(seq, |first| first > seq)
     }
 
     /// Passes over records that came before, takes the one that holds `seq`, or looks in the journal.
-    fn take(&mut self, seq: Seq, before: impl Fn(Seq) -> bool) -> Result<Option<Stored>, ReadError> {
+    fn take(&mut self, seq: Seq, before: impl Fn(Seq) -> bool) -> Result<Option<StoredBatch>, ReadError> {
         while let Some((key, value)) = self.records.pop_front() {
             let first = first_of(&key);
             let whole = decode(record::frame(&value, &mut self.room));

@@ -4,18 +4,18 @@
 //! ```text
 //! files of journal/ ─► segments.rs: which of them are segments of this store
 //!   each one from the list of heads on ─► scan ─► gaps ─► sled ─► pieces ─► sessions
-//!                                                               └─► written again: frames found, frames of sled, voids
+//!                                                               └─► written again: frames found, frames of sled, gap frames
 //! ```
 //!
 //! The states of a position when its segment has been read:
 //!
 //! ```text
 //! frame whole ──────────────► its batch continues its session? ─ yes ─► found
-//!    │                                      └─ no ─► the last group is torn? ─ yes ─► void, torn
-//!    │                                                                       └─ no ─► void, lost (remark `Unchained`)
+//!    │                                      └─ no ─► the last group is torn? ─ yes ─► gap, torn
+//!    │                                                                       └─ no ─► gap, lost (remark `Unchained`)
 //!    └ no ─► sled has the batch ─► restored
-//!               └ no ─► in the last group of the journal, and nothing proves that it was acknowledged ─► void, torn
-//!                         └ no ─► void, lost (the end of a session: nothing more can be appended to it)
+//!               └ no ─► in the last group of the journal, and nothing proves that it was acknowledged ─► gap, torn
+//!                         └ no ─► gap, lost (the end of a session: nothing more can be appended to it)
 //! ```
 //!
 //! Writing a segment again, with what a crash at each step leaves:
@@ -37,8 +37,8 @@ use crate::disk::folder::files::Disk;
 use crate::disk::folder::identity::Identity;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::sled_tree::SledTree;
-use crate::disk::journal::Writer;
-use crate::disk::journal::frame::{self, Cause, Found, Kind, Void};
+use crate::disk::journal::SegmentWriter;
+use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause, Scan};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::report::Remark;
 use crate::disk::sessions::Sessions;
@@ -63,7 +63,7 @@ pub struct Recovered {
     /// Oldest first.
     pub segments: Vec<Arc<Segment>>,
     /// Where the journal goes on; `None`: the next Batch begins a segment.
-    pub writer: Option<Writer>,
+    pub writer: Option<SegmentWriter>,
     /// Every Session.
     pub sessions: Sessions,
     /// What was found.
@@ -94,7 +94,7 @@ pub struct Recovery<'a> {
 
 /// The place of a frame.
 #[derive(Clone, Debug)]
-struct Placed {
+struct FramePlace {
     /// Its bytes in the unpacked segment.
     bytes: Range<usize>,
     in_group: u16,
@@ -103,19 +103,19 @@ struct Placed {
 }
 
 /// One segment as it was found.
-struct Scanned {
+struct ScannedSegment {
     segment: Arc<Segment>,
     bytes: Vec<u8>,
     /// Whether its header holds, and the directories of a packed one.
     header_holds: bool,
     /// The place of each frame, by its position.
-    frames: BTreeMap<u64, Placed>,
+    frames: BTreeMap<u64, FramePlace>,
     bad: Vec<(Range<usize>, bool)>,
     /// Where the last frame ends.
     used: usize,
 }
 
-impl Scanned {
+impl ScannedSegment {
     /// The position behind the last frame.
     fn end(&self) -> u64 {
         self.frames.last_key_value().map_or(self.segment.first, |(_, frame)| frame.until)
@@ -144,7 +144,7 @@ enum Piece {
     /// A frame that sled had.
     Restored(Vec<u8>),
     /// Nothing is left.
-    Gone(Void),
+    Missing(Gap),
 }
 
 /// The pieces of a segment, each with its first position, in order.
@@ -173,12 +173,12 @@ impl Recovery<'_> {
     /// Takes in one segment, mended if need be.
     fn take(
         &mut self,
-        scanned: Scanned,
+        scanned: ScannedSegment,
         end: u64,
         last: bool,
         known: u64,
         remarks: &mut Vec<Remark>,
-    ) -> io::Result<Option<Writer>> {
+    ) -> io::Result<Option<SegmentWriter>> {
         let gaps = scanned.gaps(end);
         let cut = last && scanned.bad.last().is_some_and(|(_, followed)| !followed);
         let restored = self.look_in_sled(&gaps);
@@ -189,28 +189,28 @@ impl Recovery<'_> {
             let bytes = match piece {
                 Piece::Found(range) => scanned.bytes.get(range.clone()).unwrap_or_default(),
                 Piece::Restored(bytes) => bytes.as_slice(),
-                Piece::Gone(void) => {
+                Piece::Missing(gap) => {
                     // Guessing whose it was needs the Sessions before it.
-                    if void.cause == Cause::Lost && void.count == 1 {
-                        void.whose = self.guess(&scanned, *position);
+                    if gap.cause == GapCause::Lost && gap.count == 1 {
+                        gap.whose = self.guess(&scanned, *position);
                     }
-                    self.mark(void);
+                    self.mark(gap);
                     continue;
                 }
             };
             // Only whole frames are pieces.
             let Ok(frame) = frame::parse(bytes) else { continue };
-            let void = match frame.kind {
-                Kind::Void => {
-                    self.mark(&Void::decode(frame.payload));
+            let gap = match frame.kind {
+                FrameKind::Gap => {
+                    self.mark(&Gap::decode(frame.payload));
                     None
                 }
-                Kind::Batch if *position >= known => self.apply(frame, is_torn, remarks),
-                Kind::Batch => None,
+                FrameKind::Batch if *position >= known => self.apply(frame, is_torn, remarks),
+                FrameKind::Batch => None,
             };
-            if let Some(void) = void {
-                self.mark(&void);
-                *piece = Piece::Gone(void);
+            if let Some(gap) = gap {
+                self.mark(&gap);
+                *piece = Piece::Missing(gap);
             }
         }
         self.sessions.next = self.sessions.next.max(end);
@@ -220,7 +220,7 @@ impl Recovery<'_> {
                 return Ok(None);
             }
             let room = scanned.segment.file().len()?;
-            return Ok(Some(Writer::resume(scanned.segment, scanned.used as u64, room)));
+            return Ok(Some(SegmentWriter::resume(scanned.segment, scanned.used as u64, room)));
         }
         self.mend(scanned, &pieces, cut, last, remarks)
     }
@@ -228,7 +228,7 @@ impl Recovery<'_> {
     /// The content of each position from the segment's first to `end`.
     fn pieces(
         &self,
-        scanned: &Scanned,
+        scanned: &ScannedSegment,
         end: u64,
         gaps: &[Range<u64>],
         mut restored: BTreeMap<u64, Vec<u8>>,
@@ -242,20 +242,20 @@ impl Recovery<'_> {
             let mut behind = restored.split_off(&gap.start);
             restored = behind.split_off(&gap.end);
             for (position, bytes) in behind {
-                pieces.extend(voids(next..position, torn_from));
+                pieces.extend(gap_pieces(next..position, torn_from));
                 pieces.push((position, Piece::Restored(bytes)));
                 next = position + 1;
             }
-            pieces.extend(voids(next..gap.end, torn_from));
+            pieces.extend(gap_pieces(next..gap.end, torn_from));
         }
         pieces.sort_by_key(|(position, _)| *position);
         pieces
     }
 
     /// Takes in a frame's Batch. Gives what must stand there instead when it hangs on a Batch that was cut off.
-    fn apply(&mut self, frame: frame::Frame<'_>, is_torn: bool, remarks: &mut Vec<Remark>) -> Option<Void> {
-        let gone = |cause| Some(Void { cause, whose: None, count: 1 });
-        let Ok(header) = codec::decode_header(frame.payload) else { return gone(Cause::Lost) };
+    fn apply(&mut self, frame: frame::Frame<'_>, is_torn: bool, remarks: &mut Vec<Remark>) -> Option<Gap> {
+        let gone = |cause| Some(Gap { cause, whose: None, count: 1 });
+        let Ok(header) = codec::decode_header(frame.payload) else { return gone(GapCause::Lost) };
         let own = self.sessions.own.get(&header.session);
         let begins = own.is_none().then(|| birth(frame.payload, &header)).flatten();
         let continues = match own {
@@ -263,12 +263,12 @@ impl Recovery<'_> {
             None => begins.is_some(),
         };
         if !continues && is_torn {
-            return gone(Cause::Torn);
+            return gone(GapCause::Torn);
         }
         if own.is_some_and(|own| header.first < own.head.next || (header.first == own.head.next && !continues)) {
             let (session, seq, position) = (header.session, header.first, Position(frame.position));
             remarks.push(Remark::Unchained { session, seq, position });
-            return gone(Cause::Lost);
+            return gone(GapCause::Lost);
         }
         // What lies before it in its Session may be lost: reading tells where.
         let birth = begins.unwrap_or(Birth { first: Seq::ZERO, parent: None });
@@ -276,8 +276,8 @@ impl Recovery<'_> {
         None
     }
 
-    fn mark(&mut self, void: &Void) {
-        if let (Cause::Lost, Some((session, first))) = (void.cause, void.whose)
+    fn mark(&mut self, gap: &Gap) {
+        if let (GapCause::Lost, Some((session, first))) = (gap.cause, gap.whose)
             && let Some(own) = self.sessions.own.get_mut(&session)
             && own.head.next == first
         {
@@ -286,7 +286,7 @@ impl Recovery<'_> {
     }
 
     /// Whose Batch a damaged place held, if enough of it is left to tell and it fits where that Session ends.
-    fn guess(&self, scanned: &Scanned, position: u64) -> Option<(SessionId, Seq)> {
+    fn guess(&self, scanned: &ScannedSegment, position: u64) -> Option<(SessionId, Seq)> {
         let before = position.checked_sub(1).and_then(|before| scanned.frames.range(..=before).next_back());
         let before = before.filter(|(_, frame)| frame.until == position);
         let at = before.map_or(segment::HEADER, |(_, frame)| frame.bytes.end);
@@ -309,40 +309,44 @@ impl Recovery<'_> {
     }
 }
 
-/// Voids for positions of which nothing is left: one for the first, of which something may show whose it was, and one for all
+/// Gap frames for positions of which nothing is left: one for the first, of which something may show whose it was, and one for all
 /// others; those from `torn_from` on were never acknowledged.
-fn voids(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
+fn gap_pieces(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
     let torn = torn_from.unwrap_or(u64::MAX).clamp(positions.start, positions.end.max(positions.start));
     let first = positions.start.saturating_add(1).min(torn);
-    let parts = [(positions.start..first, Cause::Lost), (first..torn, Cause::Lost), (torn..positions.end, Cause::Torn)];
+    let parts = [
+        (positions.start..first, GapCause::Lost),
+        (first..torn, GapCause::Lost),
+        (torn..positions.end, GapCause::Torn),
+    ];
     let parts = parts.into_iter().filter(|(part, _)| !part.is_empty());
-    let void = |part: &Range<u64>, cause| Void { cause, whose: None, count: part.end - part.start };
-    parts.map(|(part, cause)| (part.start, Piece::Gone(void(&part, cause)))).collect()
+    let gap = |part: &Range<u64>, cause| Gap { cause, whose: None, count: part.end - part.start };
+    parts.map(|(part, cause)| (part.start, Piece::Missing(gap(&part, cause)))).collect()
 }
 
-fn scan(segment: Arc<Segment>, end: u64) -> io::Result<Scanned> {
+fn scan(segment: Arc<Segment>, end: u64) -> io::Result<ScannedSegment> {
     let (bytes, header_holds) = segment.load_checked()?;
-    let (mut frames, mut bad, mut used) = (BTreeMap::<u64, Placed>::new(), Vec::new(), segment::HEADER);
+    let (mut frames, mut bad, mut used) = (BTreeMap::<u64, FramePlace>::new(), Vec::new(), segment::HEADER);
     let end = end.min(POSITION_MAX);
     for found in frame::scan(&bytes, segment::HEADER) {
         match found {
-            Found::Frame(at, frame) if frame.position >= segment.first && frame.position < end => {
+            Scan::Frame(at, frame) if frame.position >= segment.first && frame.position < end => {
                 let bytes = at..at + frame.bytes.len();
                 used = bytes.end;
                 let until = frame.next().min(end);
-                frames.entry(frame.position).or_insert(Placed { bytes, in_group: frame.in_group, until });
+                frames.entry(frame.position).or_insert(FramePlace { bytes, in_group: frame.in_group, until });
             }
             // Left over from a write that failed and was superseded by the next segment.
-            Found::Frame(..) => {}
-            Found::Bad { from, to, followed } => bad.push((from..to, followed)),
+            Scan::Frame(..) => {}
+            Scan::Bad { from, to, followed } => bad.push((from..to, followed)),
         }
     }
-    Ok(Scanned { segment, bytes, header_holds, frames, bad, used })
+    Ok(ScannedSegment { segment, bytes, header_holds, frames, bad, used })
 }
 
 /// From which position on what is missing was never acknowledged: in the very last group, when nothing else proves it.
-fn torn_from(scanned: &Scanned, restored: &BTreeMap<u64, Vec<u8>>, last: bool, evidence: u64) -> Option<u64> {
-    let (position, Placed { in_group, .. }) = scanned.frames.last_key_value().filter(|_| last)?;
+fn torn_from(scanned: &ScannedSegment, restored: &BTreeMap<u64, Vec<u8>>, last: bool, evidence: u64) -> Option<u64> {
+    let (position, FramePlace { in_group, .. }) = scanned.frames.last_key_value().filter(|_| last)?;
     let group = position.saturating_sub(u64::from(*in_group));
     let acknowledged = evidence > group || restored.range(group..).next().is_some();
     (!acknowledged).then_some(group)

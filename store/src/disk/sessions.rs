@@ -12,7 +12,7 @@ use std::path::Path;
 
 /// A Session's own log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Own {
+pub struct SessionState {
     /// How it begins.
     pub birth: Birth,
     /// Where it ends.
@@ -27,7 +27,7 @@ pub struct Sessions {
     /// The first position that is not told.
     pub next: u64,
     /// By id.
-    pub own: BTreeMap<SessionId, Own>,
+    pub own: BTreeMap<SessionId, SessionState>,
 }
 
 const MAGIC: [u8; 8] = *b"\xFFAnhead1";
@@ -39,7 +39,7 @@ impl Sessions {
         self.next = self.next.max(position + 1);
         match self.own.get_mut(&header.session) {
             Some(own) => own.head = head,
-            None => drop(self.own.insert(header.session, Own { birth: birth(), head, lost: false })),
+            None => drop(self.own.insert(header.session, SessionState { birth: birth(), head, lost: false })),
         }
     }
 
@@ -90,7 +90,7 @@ impl Sessions {
             let digest = Digest(take(&mut rest)?);
             let at = Time(number(&mut rest)?);
             let [lost] = take(&mut rest)?;
-            own.insert(session, Own { birth, head: Head { next, digest, at }, lost: lost == 1 });
+            own.insert(session, SessionState { birth, head: Head { next, digest, at }, lost: lost == 1 });
         }
         rest.is_empty().then_some(Self { next, own })
     }

@@ -6,11 +6,11 @@ use crate::disk::folder::files::Disk;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::private_copy::PrivateCopy;
 use crate::disk::index::sled_tree::SledTree;
-use crate::disk::index::sled_writer::Fill;
-use crate::disk::journal::{Journal, Stored};
+use crate::disk::index::sled_writer::FlushedGroup;
+use crate::disk::journal::{Journal, StoredBatch};
 use crate::disk::maintenance::report::Remark;
-use crate::disk::sessions::{Own, Sessions};
-use crate::disk::threads::read_ahead::Wish;
+use crate::disk::sessions::{SessionState, Sessions};
+use crate::disk::threads::read_ahead::ReadAheadRequest;
 use crate::log::{AppendError, Position};
 use crate::store_id::StoreId;
 use annals_core::{Seq, SessionId};
@@ -84,7 +84,7 @@ const KEPT_BYTES: usize = 16 << 20;
 
 /// An open store.
 #[derive(Debug)]
-pub struct Shared {
+pub struct StoreState {
     pub(in crate::disk) layout: Layout,
     /// The folder, held open: all paths are looked up in it.
     pub(in crate::disk) folder: Arc<Folder>,
@@ -97,17 +97,17 @@ pub struct Shared {
     pub(in crate::disk) sled: RwLock<Option<SledTree>>,
     /// Every Batch below this is durable in sled.
     pub(in crate::disk) checkpoint: AtomicU64,
-    pub(in crate::disk) state: Mutex<State>,
-    pub(in crate::disk) recent: RwLock<Recent>,
+    pub(in crate::disk) state: Mutex<SessionTable>,
+    pub(in crate::disk) recent: RwLock<RecentBatches>,
     /// Every Batch below this was given to sled.
     pub(in crate::disk) filled: AtomicU64,
     /// Bytes that sled lacks.
     pub(in crate::disk) lag: Mutex<u64>,
     pub(in crate::disk) lag_fell: Condvar,
     /// How long the store is; gone when it is closed.
-    pub(in crate::disk) length: Mutex<Option<watch::Sender<Position>>>,
-    /// Where wishes for blocks go; gone when the store is closed.
-    pub(in crate::disk) ahead: Mutex<Option<SyncSender<Wish>>>,
+    pub(in crate::disk) end: Mutex<Option<watch::Sender<Position>>>,
+    /// Where requests to read blocks ahead go; gone when the store is closed.
+    pub(in crate::disk) read_ahead: Mutex<Option<SyncSender<ReadAheadRequest>>>,
     pub(in crate::disk) closed: AtomicBool,
     /// Of a store that is only read: where sled is read when the journal is damaged.
     pub(in crate::disk) copy: Option<PrivateCopy>,
@@ -117,13 +117,13 @@ pub struct Shared {
 
 /// The Sessions, and which of them have a Batch on its way.
 #[derive(Debug, Default)]
-pub struct State {
+pub struct SessionTable {
     pub(in crate::disk) sessions: Sessions,
     /// Those, each with what wakes who waits for its next place; nobody does as a rule.
     reserved: HashMap<SessionId, Option<Arc<Notify>>>,
 }
 
-impl State {
+impl SessionTable {
     /// These Sessions, nothing on its way.
     pub(in crate::disk) fn of(sessions: Sessions) -> Self {
         Self { sessions, reserved: HashMap::new() }
@@ -138,18 +138,18 @@ impl State {
 
 /// What sled may lack, and the newest Batches.
 #[derive(Debug, Default)]
-pub struct Recent {
+pub struct RecentBatches {
     /// What sled lacks and is kept in memory: of each Session, in order.
-    lacking: HashMap<SessionId, VecDeque<Stored>>,
+    unwritten: HashMap<SessionId, VecDeque<StoredBatch>>,
     /// The newest Batches, dense by position, each with its length in bytes; none while nobody follows.
-    newest: VecDeque<(Stored, usize)>,
+    newest: VecDeque<(StoredBatch, usize)>,
     /// Those lengths together.
     newest_bytes: usize,
 }
 
-impl Recent {
+impl RecentBatches {
     /// Takes in a Batch of so many bytes that became durable; `followed` says whether anybody follows the store.
-    pub(in crate::disk) fn push(&mut self, stored: Stored, bytes: usize, followed: bool) {
+    pub(in crate::disk) fn push(&mut self, stored: StoredBatch, bytes: usize, followed: bool) {
         if followed {
             self.newest_bytes += bytes;
             while (self.newest.len() >= KEPT || self.newest_bytes > KEPT_BYTES)
@@ -163,43 +163,54 @@ impl Recent {
             self.newest.clear();
             self.newest_bytes = 0;
         }
-        self.lacking.entry(stored.batch.session).or_default().push_back(stored);
+        self.unwritten.entry(stored.batch.session).or_default().push_back(stored);
     }
 
     /// Lets go of a Session's Batches up to the one that begins at `first`: they go in the order in which they came.
-    fn forget(&mut self, session: SessionId, first: Seq) {
-        let Some(own) = self.lacking.get_mut(&session) else { return };
+    fn evict(&mut self, session: SessionId, first: Seq) {
+        let Some(own) = self.unwritten.get_mut(&session) else { return };
         while own.front().is_some_and(|stored| stored.batch.first <= first) {
             own.pop_front();
         }
         if own.is_empty() {
-            self.lacking.remove(&session);
+            self.unwritten.remove(&session);
         }
     }
 
     /// Up to `limit` Batches of a Session that hold something from `from` on and begin before `to`, oldest first.
-    pub(in crate::disk) fn lacking(&self, session: SessionId, from: Seq, to: Seq, limit: usize) -> VecDeque<Stored> {
-        let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
+    pub(in crate::disk) fn unwritten(
+        &self,
+        session: SessionId,
+        from: Seq,
+        to: Seq,
+        limit: usize,
+    ) -> VecDeque<StoredBatch> {
+        let Some(own) = self.unwritten.get(&session) else { return VecDeque::new() };
         let start = own.partition_point(|stored| stored.batch.next() <= from);
         let end = own.partition_point(|stored| stored.batch.first < to);
         own.range(start..end.max(start)).take(limit).cloned().collect()
     }
 
     /// What sled lacks and is kept in memory of some positions.
-    pub(in crate::disk) fn lacking_at(&self, positions: &BTreeSet<u64>) -> BTreeMap<u64, Stored> {
-        let all = self.lacking.values().flatten().filter(|stored| positions.contains(&stored.position));
+    pub(in crate::disk) fn unwritten_at(&self, positions: &BTreeSet<u64>) -> BTreeMap<u64, StoredBatch> {
+        let all = self.unwritten.values().flatten().filter(|stored| positions.contains(&stored.position));
         all.map(|stored| (stored.position, stored.clone())).collect()
     }
 
     /// Up to `limit` Batches of a Session that begin before `end`, newest first.
-    pub(in crate::disk) fn lacking_before(&self, session: SessionId, end: Seq, limit: usize) -> VecDeque<Stored> {
-        let Some(own) = self.lacking.get(&session) else { return VecDeque::new() };
+    pub(in crate::disk) fn unwritten_before(
+        &self,
+        session: SessionId,
+        end: Seq,
+        limit: usize,
+    ) -> VecDeque<StoredBatch> {
+        let Some(own) = self.unwritten.get(&session) else { return VecDeque::new() };
         let end = own.partition_point(|stored| stored.batch.first < end);
         own.range(..end).rev().take(limit).cloned().collect()
     }
 
     /// The newest Batches from a position on, if they reach back that far.
-    pub(in crate::disk) fn from(&self, position: u64, limit: usize) -> Option<Vec<Stored>> {
+    pub(in crate::disk) fn from(&self, position: u64, limit: usize) -> Option<Vec<StoredBatch>> {
         let first = self.newest.front()?.0.position;
         let skip = usize::try_from(position.checked_sub(first)?).ok()?;
         Some(self.newest.iter().skip(skip).take(limit).map(|(stored, _)| stored.clone()).collect())
@@ -209,14 +220,14 @@ impl Recent {
 /// One Session's next place, held by one writer until its Batch is durable or given up.
 #[derive(Debug)]
 pub struct Reservation {
-    shared: Arc<Shared>,
+    shared: Arc<StoreState>,
     session: SessionId,
     held: bool,
 }
 
 impl Reservation {
     /// Gives the place up under a lock that is held already.
-    pub(in crate::disk) fn free(&mut self, state: &mut State) {
+    pub(in crate::disk) fn free(&mut self, state: &mut SessionTable) {
         if std::mem::take(&mut self.held) {
             state.free(self.session);
         }
@@ -231,14 +242,14 @@ impl Drop for Reservation {
     }
 }
 
-impl Shared {
+impl StoreState {
     /// The Sessions. Every change is whole in one step, so a panic elsewhere leaves nothing half done.
-    pub(in crate::disk) fn lock(&self) -> MutexGuard<'_, State> {
+    pub(in crate::disk) fn lock(&self) -> MutexGuard<'_, SessionTable> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// One Session.
-    pub(in crate::disk) fn own(&self, session: SessionId) -> Option<Own> {
+    pub(in crate::disk) fn own(&self, session: SessionId) -> Option<SessionState> {
         self.lock().sessions.own.get(&session).copied()
     }
 
@@ -278,7 +289,7 @@ impl Shared {
     }
 
     /// Remarks that the folder was moved, if it was.
-    pub(in crate::disk) fn remark_move(&self) {
+    pub(in crate::disk) fn remark_if_moved(&self) {
         if let Some((from, to)) = self.folder.moved()
             && self.folder.check().is_ok()
         {
@@ -287,10 +298,10 @@ impl Shared {
     }
 
     /// Takes a group out of what is kept in memory for sled.
-    pub(in crate::disk) fn forget(&self, fill: &Fill) {
+    pub(in crate::disk) fn evict(&self, fill: &FlushedGroup) {
         let mut recent = self.recent.write().unwrap_or_else(PoisonError::into_inner);
         for (_, (session, first)) in &fill.places {
-            recent.forget(*session, *first);
+            recent.evict(*session, *first);
         }
     }
 
@@ -306,7 +317,7 @@ impl Shared {
     /// Takes the next place of a Session, or says whom to wait for. Call it under the same lock that decided.
     pub(in crate::disk) fn reserve(
         self: &Arc<Self>,
-        state: &mut State,
+        state: &mut SessionTable,
         session: SessionId,
     ) -> Result<Reservation, tokio::sync::futures::OwnedNotified> {
         match state.reserved.entry(session) {

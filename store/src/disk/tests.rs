@@ -1,6 +1,7 @@
 mod behind;
 mod copies;
 mod damage;
+mod failed_writes;
 mod identity;
 mod looking;
 mod room;

@@ -4,7 +4,7 @@
 //! callers ──Order──► committer ──Fill──► sled writer (`index::sled_writer`) ──► sled, checkpoint
 //!    ▲                  │  └────Upkeep──► sealer ──► reserved.new, heads, N.pack
 //!    └──────reply───────┘
-//! readers ──Wish──► read-ahead ──► blocks in memory
+//! readers ──request──► read-ahead ──► blocks in memory
 //! ```
 //!
 //! A batch passes these states. Only the flush makes it durable; a crash before it loses the batch, which nobody was told of:

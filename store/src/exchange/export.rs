@@ -1,7 +1,7 @@
 //! Export: a Session, and what it inherits, as lines.
 
 use super::line::{Ancestor, BlobLine, Header, HeaderHead};
-use super::{PAGE, Progress, Tell};
+use super::{OnProgress, PAGE, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
 use annals_core::{BlobHash, Seq, SessionId};
@@ -61,13 +61,13 @@ pub async fn export(
     log: &dyn EventLog,
     session: SessionId,
     out: &mut (dyn Write + Send),
-    tell: Tell<'_>,
+    tell: OnProgress<'_>,
 ) -> Result<Exported, ExportError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let ancestors = ancestors(log, session, head.next).await?;
     let header = Header::new(session, HeaderHead { next: head.next, digest: head.digest }, ancestors);
     let mut writer =
-        Writer { out, exported: Exported { header, batches: 0, blobs: 0, bytes: 0 }, seen: BTreeSet::new() };
+        ExportWriter { out, exported: Exported { header, batches: 0, blobs: 0, bytes: 0 }, seen: BTreeSet::new() };
     let first = canonical::own(&writer.exported.header).map_err(|source| ExportError::Canonical {
         session,
         seq: Seq::ZERO,
@@ -116,14 +116,14 @@ async fn writer_of(log: &dyn EventLog, session: SessionId, seq: Seq) -> Result<O
     Ok(log.read(session, seq, 1).await?.first().map(|slice| slice.batch.session))
 }
 
-struct Writer<'a> {
+struct ExportWriter<'a> {
     out: &'a mut (dyn Write + Send),
     exported: Exported,
     /// The blobs already written: 32 bytes each is all that is kept of them.
     seen: BTreeSet<BlobHash>,
 }
 
-impl Writer<'_> {
+impl ExportWriter<'_> {
     fn line(&mut self, text: &str) -> Result<(), ExportError> {
         self.out.write_all(text.as_bytes())?;
         self.out.write_all(b"\n")?;

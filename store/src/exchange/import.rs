@@ -2,7 +2,7 @@
 
 use super::line::{Ancestor, Header, Line};
 use super::verify::{Flaw, VerifyReport, verify_file};
-use super::{Progress, Tell};
+use super::{OnProgress, Progress};
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::{Batch, BlobHash, Digest, Seq, SessionId};
 use std::io::{BufRead, BufReader};
@@ -91,7 +91,7 @@ pub enum ImportError {
 ///
 /// # Errors
 /// [`ImportError::Unsound`] with every damage; see [`ImportError`].
-pub async fn import_file(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Result<Imported, ImportError> {
+pub async fn import_file(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) -> Result<Imported, ImportError> {
     let report = verify_file(&mut BufReader::new(std::fs::File::open(path)?), None, tell)?;
     if !report.is_sound() {
         return Err(ImportError::Unsound(Box::new(report)));
@@ -107,7 +107,7 @@ pub async fn import_file(log: &dyn EventLog, path: &Path, tell: Tell<'_>) -> Res
 pub async fn import(
     log: &dyn EventLog,
     source: &mut (dyn BufRead + Send),
-    tell: Tell<'_>,
+    tell: OnProgress<'_>,
 ) -> Result<Imported, ImportError> {
     let mut import = Import { log, imported: Imported::default(), section: None, gathered: Vec::new() };
     let (mut progress, mut bytes, mut line) = (Progress::default(), Vec::new(), 0);
@@ -231,9 +231,9 @@ impl<'a> Import<'a> {
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
         let (session, seq, found) = (draft.session, draft.expected, draft.digest.unwrap_or(Digest([0; 32])));
-        let standing = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
-        let standing = standing.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
-        ImportError::Diverged { line, session, seq, expected: standing.map(|slice| slice.batch.digest), found }
+        let ownership = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
+        let ownership = ownership.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
+        ImportError::Diverged { line, session, seq, expected: ownership.map(|slice| slice.batch.digest), found }
     }
 
     /// Ends an export: everything landed, and the head was reached.

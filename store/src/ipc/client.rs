@@ -4,11 +4,11 @@ use super::messages::Connection;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, committed_of, greeted, greeting, hello, store_of, understands};
 use crate::displaced::Displaced;
+use crate::hung_owner::HungOwner;
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
     Slice,
 };
-use crate::silence::Silence;
 use crate::store_id::StoreId;
 use annals_core::{Batch, BlobHash, Blobs, Seq, SessionId};
 use futures_core::Stream;
@@ -51,7 +51,7 @@ pub enum ConnectError {
     Displaced(Displaced),
     /// The owner is there and says nothing, as when it was stopped: let it go on, or end it.
     #[error(transparent)]
-    Silent(#[from] Silence),
+    OwnerHung(#[from] HungOwner),
 }
 
 /// How long an answer may take before the owner is asked whether it is there at all.
@@ -196,7 +196,7 @@ impl RemoteLog {
             connection.send(ask.write()?).await?;
             Ok::<_, Lost>(stream::unfold(Some((remote, connection)), |following| async move {
                 let (remote, mut connection) = following?;
-                let next = match remote.unless_silent(connection.next()).await {
+                let next = match remote.unless_hung(connection.next()).await {
                     Ok(next) => followed(next),
                     Err(lost) => Err(lost),
                 };
@@ -228,7 +228,7 @@ fn followed(frame: Option<io::Result<bytes::BytesMut>>) -> Result<Result<Followe
 
 fn lost(error: ConnectError) -> Lost {
     match error {
-        ConnectError::Silent(silence) => io::Error::new(io::ErrorKind::TimedOut, silence),
+        ConnectError::OwnerHung(hung_owner) => io::Error::new(io::ErrorKind::TimedOut, hung_owner),
         ConnectError::Displaced(displaced) => displaced.error(),
         other => io::Error::other(other),
     }
@@ -256,7 +256,7 @@ impl Remote {
             *connection.codec_mut() = greeted();
             Ok((connection, theirs))
         };
-        let greeted = tokio::time::timeout(HELLO, greeting).await.map_err(|_| Silence::of(&self.dir))?;
+        let greeted = tokio::time::timeout(HELLO, greeting).await.map_err(|_| HungOwner::of(&self.dir))?;
         let (connection, theirs) = greeted.map_err(absent)?;
         let owner = String::from_utf8_lossy(&theirs).into_owned();
         if !understands(&ours, &owner) {
@@ -290,7 +290,7 @@ impl Remote {
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(mut connection) = idle {
             // An idle connection may be of an owner that went; asking twice is safe, whatever is asked.
-            match self.unless_silent(exchange(&mut connection, message.clone())).await? {
+            match self.unless_hung(exchange(&mut connection, message.clone())).await? {
                 Ok(answer) => {
                     self.keep(connection);
                     return Ok(answer);
@@ -300,13 +300,13 @@ impl Remote {
             self.idle.lock().unwrap_or_else(PoisonError::into_inner).clear();
         }
         let mut connection = self.connect().await.map_err(lost)?;
-        let answer = self.unless_silent(exchange(&mut connection, message)).await??;
+        let answer = self.unless_hung(exchange(&mut connection, message)).await??;
         self.keep(connection);
         Ok(answer)
     }
 
     /// Waits for the owner as long as it says that it is there.
-    async fn unless_silent<T>(&self, answer: impl Future<Output = T>) -> Result<T, Lost> {
+    async fn unless_hung<T>(&self, answer: impl Future<Output = T>) -> Result<T, Lost> {
         let mut answer = std::pin::pin!(answer);
         loop {
             if let Ok(answer) = tokio::time::timeout(ANSWER, &mut answer).await {
@@ -314,7 +314,7 @@ impl Remote {
             }
             match self.connect().await {
                 Ok(connection) => self.keep(connection),
-                Err(ConnectError::Silent(silence)) => return Err(lost(silence.into())),
+                Err(ConnectError::OwnerHung(hung_owner)) => return Err(lost(hung_owner.into())),
                 // It went, and the call ends with it.
                 Err(error) => tracing::debug!(%error, "the owner of the store was asked whether it is there"),
             }
@@ -342,11 +342,11 @@ impl Blobs for Remote {
 }
 
 impl Remote {
-    /// Asks for a blob; an error of kind `TimedOut` carries the [`Silence`] of an owner that does not answer.
+    /// Asks for a blob; an error of kind `TimedOut` carries the [`HungOwner`] of an owner that does not answer.
     fn blob(&self, hash: &BlobHash) -> io::Result<Option<String>> {
         self.blob_within(hash, ANSWER + HELLO).map_err(|error| match error.kind() {
             // A call on a socket that took too long tells of itself as one that would block.
-            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => lost(Silence::of(&self.dir).into()),
+            io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => lost(HungOwner::of(&self.dir).into()),
             _ => error,
         })
     }

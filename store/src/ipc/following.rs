@@ -1,20 +1,20 @@
 //! Following a shared store: the stream goes on where it was when the owner goes and another one comes.
 
 use super::client::RawFollowing;
-use super::log::{Role, Shared};
+use super::log::{Role, SharedState};
 use crate::log::{EventLog, Followed, Following, Position, ReadError, Scope};
 use futures_util::{StreamExt, stream};
 use std::io;
 use std::sync::Arc;
 
 /// A follower that outlives owners. Its place is all that it keeps: Seqs and positions are those of the store.
-pub(super) fn follow(shared: Arc<Shared>, scope: Scope) -> Following {
+pub(super) fn follow(shared: Arc<SharedState>, scope: Scope) -> Following {
     let state = Follower { shared, scope, synced: false, source: None, gone: 0, over: false };
     Box::pin(stream::unfold(state, |mut state| async move { state.step().await.map(|item| (item, state)) }))
 }
 
 struct Follower {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
     /// What is still to come.
     scope: Scope,
     synced: bool,
@@ -58,7 +58,7 @@ impl Follower {
                     return None;
                 }
                 return Some(Err(match error {
-                    super::SharedError::Silent(silence) => ReadError::Silent(silence),
+                    super::SharedError::OwnerHung(hung_owner) => ReadError::OwnerHung(hung_owner),
                     other => ReadError::Io { source: Arc::new(io::Error::other(other)) },
                 }));
             }
@@ -77,7 +77,7 @@ impl Follower {
     }
 }
 
-fn open(shared: &Shared, scope: Scope) -> (u64, RawFollowing) {
+fn open(shared: &SharedState, scope: Scope) -> (u64, RawFollowing) {
     let (number, role) = shared.role();
     let source: RawFollowing = match role {
         Role::Owner(owned) => Box::pin(owned.log.follow(scope).map(Ok)),

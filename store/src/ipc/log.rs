@@ -6,11 +6,11 @@ use super::server::{Server, serve};
 use crate::disk::{
     DiskLog, Displaced, Examination, Folder, OpenError, OpenMode, OpeningReport, ReadOnlyLog, Remark, StoreId, blobs_in,
 };
+use crate::hung_owner::HungOwner;
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
 };
-use crate::silence::Silence;
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
 use std::fmt;
 use std::io;
@@ -26,12 +26,12 @@ pub const PATIENCE: Duration = Duration::from_secs(120);
 /// Open it inside a tokio runtime with its timer and its I/O; the owner serves its guests on that runtime.
 #[derive(Clone, Debug)]
 pub struct SharedLog {
-    shared: Arc<Shared>,
+    shared: Arc<SharedState>,
 }
 
 /// What this process is to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum Ownership {
     /// It owns the store; what opening it told.
     Owner(OpeningReport),
     /// Another process owns it.
@@ -53,7 +53,7 @@ pub enum SharedError {
     Connect(#[from] ConnectError),
     /// A process holds the store and answers nobody: let it go on, or end it.
     #[error(transparent)]
-    Silent(Silence),
+    OwnerHung(HungOwner),
     /// The store was moved, removed or replaced since this process opened it: start again.
     #[error(transparent)]
     Displaced(Displaced),
@@ -73,7 +73,7 @@ pub enum SharedError {
 /// How many owners may go while one call is under way. More than that go only because of the call.
 pub(super) const OWNERS_MAX: u32 = 32;
 
-pub(super) struct Shared {
+pub(super) struct SharedState {
     dir: PathBuf,
     /// The id of the store, if an owner named one: no other store is used after it.
     id: Option<StoreId>,
@@ -83,27 +83,27 @@ pub(super) struct Shared {
     blobs: Arc<dyn Blobs + Send + Sync>,
     role: RwLock<(u64, Role)>,
     /// Held by whoever looks for the next owner.
-    turn: tokio::sync::Mutex<()>,
+    renewing: tokio::sync::Mutex<()>,
 }
 
 /// What this process is, and through what it reaches the log.
 #[derive(Clone, Debug)]
 pub(super) enum Role {
-    Owner(Arc<Owned>),
+    Owner(Arc<Owner>),
     Guest(RemoteLog),
     /// It reads the files without owning them.
-    Reader(Arc<Looked>),
+    Reader(Arc<Reader>),
     Closed,
 }
 
 #[derive(Debug)]
-pub(super) struct Looked {
+pub(super) struct Reader {
     pub log: ReadOnlyLog,
     report: OpeningReport,
 }
 
 #[derive(Debug)]
-pub(super) struct Owned {
+pub(super) struct Owner {
     pub log: Arc<DiskLog>,
     /// Absent where no socket can be made: then this process has the store to itself.
     server: Mutex<Option<Server>>,
@@ -118,7 +118,7 @@ impl SharedLog {
     /// See [`SharedError`].
     pub async fn open(dir: &Path, mode: OpenMode) -> Result<Self, SharedError> {
         let dir = std::path::absolute(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
-        let role = find_place(&dir, mode, None).await?;
+        let role = join_or_own(&dir, mode, None).await?;
         let id = match &role {
             Role::Owner(owned) => Some(owned.log.id()),
             Role::Guest(remote) => remote.store(),
@@ -132,16 +132,18 @@ impl SharedLog {
         };
         let role = RwLock::new((0, role));
         let mode = if mode == OpenMode::Create { OpenMode::Existing } else { mode };
-        Ok(Self { shared: Arc::new(Shared { dir, id, mode, blobs, role, turn: tokio::sync::Mutex::default() }) })
+        Ok(Self {
+            shared: Arc::new(SharedState { dir, id, mode, blobs, role, renewing: tokio::sync::Mutex::default() }),
+        })
     }
 
     /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
-    pub fn standing(&self) -> Standing {
+    pub fn ownership(&self) -> Ownership {
         match self.shared.role().1 {
-            Role::Owner(owned) => Standing::Owner(owned.report.clone()),
-            Role::Guest(_) => Standing::Guest,
-            Role::Reader(looked) => Standing::Reader(looked.report.clone()),
-            Role::Closed => Standing::Closed,
+            Role::Owner(owned) => Ownership::Owner(owned.report.clone()),
+            Role::Guest(_) => Ownership::Guest,
+            Role::Reader(looked) => Ownership::Reader(looked.report.clone()),
+            Role::Closed => Ownership::Closed,
         }
     }
 
@@ -189,7 +191,7 @@ impl SharedLog {
     /// # Errors
     /// As [`DiskLog::close`]: nothing is lost, the next opening takes longer.
     pub async fn close(&self) -> io::Result<()> {
-        let _turn = self.shared.turn.lock().await;
+        let _turn = self.shared.renewing.lock().await;
         let Role::Owner(owned) = self.shared.become_(Role::Closed) else { return Ok(()) };
         let server = owned.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(server) = server {
@@ -199,13 +201,13 @@ impl SharedLog {
     }
 }
 
-impl fmt::Debug for Shared {
+impl fmt::Debug for SharedState {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shared").field("dir", &self.dir).field("role", &self.role).finish_non_exhaustive()
     }
 }
 
-impl Shared {
+impl SharedState {
     /// The role, and its number: it grows with each change.
     pub fn role(&self) -> (u64, Role) {
         self.role.read().unwrap_or_else(PoisonError::into_inner).clone()
@@ -219,7 +221,7 @@ impl Shared {
 
     /// Finds the next owner, or becomes it, unless somebody did since `seen`. `gone` owners went since the last answer.
     pub async fn renew(&self, seen: u64, gone: u32, lost: &Lost) -> Result<(), SharedError> {
-        let _turn = self.turn.lock().await;
+        let _turn = self.renewing.lock().await;
         match self.role() {
             (_, Role::Closed) => return Err(SharedError::Closed),
             (number, _) if number != seen => return Ok(()),
@@ -228,27 +230,27 @@ impl Shared {
         if let Some(displaced) = Displaced::of(lost) {
             return Err(SharedError::Displaced(displaced));
         }
-        if let Some(silence) = Silence::told_by(lost) {
-            return Err(SharedError::Silent(silence));
+        if let Some(hung_owner) = HungOwner::in_error(lost) {
+            return Err(SharedError::OwnerHung(hung_owner));
         }
         if gone > OWNERS_MAX || matches!(lost.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) {
             return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
         }
         tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store ended");
-        let role = find_place(&self.dir, self.mode, self.id).await?;
+        let role = join_or_own(&self.dir, self.mode, self.id).await?;
         self.become_(role);
         Ok(())
     }
 }
 
 /// Joins or becomes the owner; `id` is that of the store that was used before.
-async fn find_place(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<Role, SharedError> {
+async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<Role, SharedError> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     loop {
         match RemoteLog::connect_expecting(dir, id).await {
             Ok(remote) => return Ok(Role::Guest(remote)),
             Err(ConnectError::Absent { .. }) => {}
-            Err(ConnectError::Silent(silence)) => return Err(SharedError::Silent(silence)),
+            Err(ConnectError::OwnerHung(hung_owner)) => return Err(SharedError::OwnerHung(hung_owner)),
             Err(ConnectError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
             Err(other) => return Err(other.into()),
         }
@@ -260,7 +262,7 @@ async fn find_place(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<R
             });
             let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
             return match opened.await.map_err(failed)? {
-                Ok((log, report)) => Ok(Role::Reader(Arc::new(Looked { log, report }))),
+                Ok((log, report)) => Ok(Role::Reader(Arc::new(Reader { log, report }))),
                 Err(OpenError::Displaced(displaced)) => Err(SharedError::Displaced(displaced)),
                 Err(other) => Err(other.into()),
             };
@@ -274,7 +276,7 @@ async fn find_place(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<R
         match opened.map_err(failed)? {
             Ok((log, report)) => return Ok(Role::Owner(Arc::new(own(log, report, dir)))),
             Err(OpenError::Locked { .. }) if began.elapsed() < PATIENCE => {}
-            Err(OpenError::Locked { dir }) => return Err(SharedError::Silent(Silence::of(&dir))),
+            Err(OpenError::Locked { dir }) => return Err(SharedError::OwnerHung(HungOwner::of(&dir))),
             Err(OpenError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
             Err(other) => return Err(other.into()),
         }
@@ -283,7 +285,7 @@ async fn find_place(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<R
     }
 }
 
-fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owned {
+fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owner {
     for remark in &report.remarks {
         tracing::warn!(dir = %dir.display(), "{remark}");
     }
@@ -297,7 +299,7 @@ fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owned {
             |error| tracing::warn!(dir = %dir.display(), %error, "other processes cannot use the store meanwhile"),
         )
         .ok();
-    Owned { log, server: Mutex::new(server), report }
+    Owner { log, server: Mutex::new(server), report }
 }
 
 fn unavailable(error: SharedError) -> io::Error {
@@ -310,7 +312,7 @@ fn unavailable(error: SharedError) -> io::Error {
 fn unreadable(error: SharedError) -> ReadError {
     match error {
         SharedError::Closed => ReadError::Closed,
-        SharedError::Silent(silence) => ReadError::Silent(silence),
+        SharedError::OwnerHung(hung_owner) => ReadError::OwnerHung(hung_owner),
         other => ReadError::Io { source: Arc::new(unavailable(other)) },
     }
 }
@@ -318,7 +320,7 @@ fn unreadable(error: SharedError) -> ReadError {
 fn unwritable(error: SharedError) -> AppendError {
     match error {
         SharedError::Closed => AppendError::Closed,
-        SharedError::Silent(silence) => AppendError::Silent(silence),
+        SharedError::OwnerHung(hung_owner) => AppendError::OwnerHung(hung_owner),
         SharedError::Displaced(displaced) => AppendError::Displaced(displaced),
         other => {
             tracing::warn!(error = %other, "the store has no owner; it is unknown what became of the last append");

@@ -1,6 +1,6 @@
 //! The owner's side: one task a connection, one answer an ask, a stream to a follower.
 
-use super::guests::{Doing, Guests};
+use super::connections::{ConnectionState, Connections};
 use super::messages::Connection;
 use super::socket;
 use super::wire::{Answer, Ask, Malformed, PAGE, draft_of, greeted, greeting, hello, understands};
@@ -61,16 +61,16 @@ const GREETING: Duration = Duration::from_secs(3);
 async fn accept(log: Arc<dyn EventLog>, listener: UnixListener, store: Option<StoreId>) {
     // Aborting this task drops the set, which aborts every connection.
     let mut connections = JoinSet::new();
-    let mut guests = Guests::new();
+    let mut limit = Connections::new();
     loop {
-        let room = guests.make_room();
+        let room = limit.make_room();
         tokio::select! {
             // A call that is under way ends, and its connection is idle then.
             () = tokio::time::sleep(BUSY), if !room => {}
             accepted = listener.accept(), if room => match accepted {
                 Ok((stream, _)) => {
-                    let doing = guests.doing();
-                    guests.began(connections.spawn(talk(log.clone(), stream, store, doing.clone())), doing);
+                    let state = limit.state();
+                    limit.began(connections.spawn(talk(log.clone(), stream, store, state.clone())), state);
                 }
                 Err(error) => {
                     // Out of descriptors, most likely: those who wait are served when some are free again.
@@ -79,9 +79,9 @@ async fn accept(log: Arc<dyn EventLog>, listener: UnixListener, store: Option<St
                 }
             },
             Some(ended) = connections.join_next_with_id() => match ended {
-                Ok((id, ())) => guests.ended(id),
+                Ok((id, ())) => limit.ended(id),
                 Err(error) => {
-                    guests.ended(error.id());
+                    limit.ended(error.id());
                     if error.is_panic() {
                         tracing::error!(%error, "serving a guest of the store failed inside the program");
                     }
@@ -91,13 +91,18 @@ async fn accept(log: Arc<dyn EventLog>, listener: UnixListener, store: Option<St
     }
 }
 
-async fn talk(log: Arc<dyn EventLog>, stream: UnixStream, store: Option<StoreId>, doing: Arc<Doing>) {
-    if let Err(error) = serve_one(&*log, stream, store, &doing).await {
+async fn talk(log: Arc<dyn EventLog>, stream: UnixStream, store: Option<StoreId>, state: Arc<ConnectionState>) {
+    if let Err(error) = serve_one(&*log, stream, store, &state).await {
         tracing::debug!(%error, "a guest of the store left");
     }
 }
 
-async fn serve_one(log: &dyn EventLog, stream: UnixStream, store: Option<StoreId>, doing: &Doing) -> io::Result<()> {
+async fn serve_one(
+    log: &dyn EventLog,
+    stream: UnixStream,
+    store: Option<StoreId>,
+    state: &ConnectionState,
+) -> io::Result<()> {
     let mut connection = Framed::new(stream, greeting());
     let ours = hello(store);
     let greeted_in_time = tokio::time::timeout(GREETING, connection.next()).await;
@@ -108,9 +113,9 @@ async fn serve_one(log: &dyn EventLog, stream: UnixStream, store: Option<StoreId
         return Ok(());
     }
     loop {
-        doing.idle();
+        state.idle();
         let Some(ask) = connection.next().await.transpose()? else { return Ok(()) };
-        doing.busy();
+        state.busy();
         let scope = match Ask::read(&ask)? {
             Ask::FollowSession { session, from } => Scope::Session { session, from },
             Ask::FollowAll { from } => Scope::All { from: Position(from) },

@@ -1,4 +1,4 @@
-use super::{ConnectError, RemoteLog, SOCKET, SharedError, SharedLog, Standing, serve};
+use super::{ConnectError, Ownership, RemoteLog, SOCKET, SharedError, SharedLog, serve};
 use crate::conformance::material::{begin, fork, next_slice, next_synced, session, story, two, whole};
 use crate::conformance::{Violation, run_all};
 use crate::displaced::Displaced;
@@ -117,9 +117,9 @@ fn a_shared_store_conforms_for_its_owner_and_for_its_guests() {
             let dir = folder.path().join("store");
             let path = dir.clone();
             let first = owner.spawn(async move { shared(&path).await }).await.unwrap();
-            assert!(matches!(first.standing(), Standing::Owner(_)));
+            assert!(matches!(first.ownership(), Ownership::Owner(_)));
             let log = if as_guest { shared(&dir).await } else { first.clone() };
-            assert_eq!(log.standing() == Standing::Guest, as_guest);
+            assert_eq!(log.ownership() == Ownership::Guest, as_guest);
             kept.lock().unwrap().push((first, folder));
             Ok(Arc::new(log) as Arc<dyn EventLog>)
         };
@@ -145,7 +145,7 @@ async fn when_the_owner_goes_a_guest_takes_over_and_nothing_is_lost() {
         next_synced(following).await.unwrap();
     }
     first.close().await.unwrap();
-    assert_eq!(first.standing(), Standing::Closed);
+    assert_eq!(first.ownership(), Ownership::Closed);
     assert!(matches!(first.head(s).await, Err(ReadError::Closed)));
     assert!(matches!(two(&first, s, Seq(1)).await, Err(AppendError::Closed)));
     for (n, guest) in guests.iter().enumerate() {
@@ -154,7 +154,7 @@ async fn when_the_owner_goes_a_guest_takes_over_and_nothing_is_lost() {
             assert_eq!(next_slice(following).await.unwrap().batch, new.batch);
         }
     }
-    let owners = guests.iter().filter(|guest| matches!(guest.standing(), Standing::Owner(_)));
+    let owners = guests.iter().filter(|guest| matches!(guest.ownership(), Ownership::Owner(_)));
     assert_eq!(owners.count(), 1);
     assert_eq!(whole(&guests[0], s).await.unwrap(), whole(&guests[1], s).await.unwrap());
 }
@@ -196,7 +196,7 @@ async fn an_owner_that_lets_nobody_in_is_named() {
     std::fs::write(folder.path().join("lock"), "4711").unwrap();
     let _waiting = super::socket::connect(folder.path()).unwrap();
     let told = RemoteLog::connect(folder.path()).await.unwrap_err();
-    assert!(matches!(&told, ConnectError::Silent(silence) if silence.owner == Some(4711)), "{told}");
+    assert!(matches!(&told, ConnectError::OwnerHung(hung_owner) if hung_owner.owner == Some(4711)), "{told}");
     drop(listener);
     assert!(matches!(RemoteLog::connect(folder.path()).await, Err(ConnectError::Absent { .. })));
 }
@@ -209,7 +209,7 @@ async fn a_guest_goes_on_with_no_other_store() {
         let owner = shared(&dir).await;
         begin(&owner, s).await.unwrap();
         let guest = shared(&dir).await;
-        assert_eq!(guest.standing(), Standing::Guest);
+        assert_eq!(guest.ownership(), Ownership::Guest);
         two(&guest, s, Seq(1)).await.unwrap();
         let mut following = guest.follow(Scope::Session { session: s, from: Seq(0) });
         next_slice(&mut following).await.unwrap();
@@ -218,7 +218,7 @@ async fn a_guest_goes_on_with_no_other_store() {
         two(&guest, s, Seq(3)).await.unwrap();
         // A new guest finds the owner there.
         let late = shared(&moved).await;
-        assert_eq!(late.standing(), Standing::Guest);
+        assert_eq!(late.ownership(), Ownership::Guest);
         let other = if replaced { Some(shared(&dir).await) } else { None };
         owner.close().await.unwrap();
         let refused = two(&guest, s, Seq(5)).await.unwrap_err();
@@ -272,7 +272,7 @@ async fn a_thousand_idle_connections_stop_no_writer_and_no_guest() {
         }
     }
     let guest = SharedLog::open(folder.path(), OpenMode::Existing).await.unwrap();
-    assert_eq!(guest.standing(), Standing::Guest);
+    assert_eq!(guest.ownership(), Ownership::Guest);
     two(&guest, s, Seq(27)).await.unwrap();
     // Most of them were ended: their ends read as closed.
     let closed = idle.iter_mut().map(|stream| stream.read(&mut [0; 1])).filter(|read| matches!(read, Ok(0))).count();
@@ -305,16 +305,16 @@ async fn a_store_that_nobody_owns_is_read_without_owning_it_and_an_owned_one_thr
     story(&log, s, 3).await.unwrap();
     let open = || SharedLog::open(folder.path(), OpenMode::ReadOnly);
     let guest = open().await.unwrap();
-    assert_eq!(guest.standing(), Standing::Guest);
+    assert_eq!(guest.ownership(), Ownership::Guest);
     assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
     log.close().await.unwrap();
     // The guest stays what it is: it reads on, and owns nothing.
     assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
-    assert!(matches!(guest.standing(), Standing::Reader(_)));
+    assert!(matches!(guest.ownership(), Ownership::Reader(_)));
     let reader = open().await.unwrap();
-    assert!(matches!(reader.standing(), Standing::Reader(report) if report.remarks.is_empty()));
+    assert!(matches!(reader.ownership(), Ownership::Reader(report) if report.remarks.is_empty()));
     let owner = SharedLog::open(folder.path(), OpenMode::Existing).await.unwrap();
-    assert!(matches!(owner.standing(), Standing::Owner(_)));
+    assert!(matches!(owner.ownership(), Ownership::Owner(_)));
     owner.close().await.unwrap();
 }
 
@@ -325,7 +325,7 @@ async fn a_guest_that_only_reads_reads_no_other_store_when_its_owner_goes() {
     let owner = shared(&dir).await;
     story(&owner, s, 3).await.unwrap();
     let guest = SharedLog::open(&dir, OpenMode::ReadOnly).await.unwrap();
-    assert_eq!(guest.standing(), Standing::Guest);
+    assert_eq!(guest.ownership(), Ownership::Guest);
     std::fs::rename(&dir, &moved).unwrap();
     owner.close().await.unwrap();
     shared(&dir).await.close().await.unwrap();
@@ -334,5 +334,5 @@ async fn a_guest_that_only_reads_reads_no_other_store_when_its_owner_goes() {
     std::fs::remove_dir_all(&dir).unwrap();
     std::fs::rename(&moved, &dir).unwrap();
     assert_eq!(whole(&guest, s).await.unwrap().len(), 4);
-    assert!(matches!(guest.standing(), Standing::Reader(_)));
+    assert!(matches!(guest.ownership(), Ownership::Reader(_)));
 }

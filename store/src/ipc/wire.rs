@@ -4,9 +4,9 @@
 //! [`PROTOCOL`].
 
 use super::messages::{GREETING_MAX, Messages};
+use crate::append_rules::MISPLACED;
 use crate::displaced::Displaced;
 use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
-use crate::placing::MISPLACED;
 use crate::store_id::StoreId;
 use annals_core::{Batch, BlobHash, Digest, Kind, SealError, Seq, SessionId, Time, codec};
 use std::io;
@@ -257,8 +257,8 @@ impl From<AppendError> for Refusal {
             }
             AppendError::Seal { session, source } => Self::Seal { session, told: source.to_string() },
             AppendError::Io { source } => Self::Io { fault: Fault::of(&source) },
-            // Only a guest knows of silence and of an owner that is gone, and nobody asks a guest.
-            AppendError::Unknown | AppendError::Silent(_) | AppendError::Displaced(Displaced::Gone { .. }) => {
+            // Only a guest meets an owner that hangs and of an owner that is gone, and nobody asks a guest.
+            AppendError::Unknown | AppendError::OwnerHung(_) | AppendError::Displaced(Displaced::Gone { .. }) => {
                 Self::Unknown
             }
             AppendError::Displaced(Displaced::Removed { dir }) => {
@@ -310,7 +310,7 @@ impl From<ReadError> for Unreadable {
             ReadError::NoSession(session) => Self::NoSession { session },
             ReadError::Damaged { session, seq, reason } => Self::Damaged { session, seq, reason },
             ReadError::Io { source } => Self::Io { fault: Fault::of(&source) },
-            ReadError::Silent(silence) => Self::Io { fault: Fault::of(&std::io::Error::other(silence)) },
+            ReadError::OwnerHung(hung_owner) => Self::Io { fault: Fault::of(&std::io::Error::other(hung_owner)) },
             ReadError::Closed => Self::Closed,
         }
     }

@@ -44,7 +44,7 @@ pub struct Leaf<P> {
 
 /// A full page in the directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-struct Sealed {
+struct SealedPage {
     /// The first record that is not in it.
     until: Seq,
     /// The digest of the Batch that it ends with.
@@ -55,10 +55,10 @@ struct Sealed {
 
 /// The full pages of a Session, in order.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Directory {
+struct PageDirectory {
     /// How many records fill a page.
     size: u64,
-    sealed: Vec<Sealed>,
+    sealed: Vec<SealedPage>,
 }
 
 /// Blobs, and whether one was missing: what was made without it is not kept.
@@ -149,7 +149,7 @@ impl Views {
         &self,
         session: SessionId,
         from: Seq,
-        sealed: &Sealed,
+        sealed: &SealedPage,
         mut page: P,
     ) -> Result<P, ReadError> {
         let blobs = self.log.blobs();
@@ -174,8 +174,8 @@ impl Views {
         session: SessionId,
         until: Seq,
         size: u64,
-    ) -> Result<(Directory, usize), ReadError> {
-        let mut best = (Directory { size, sealed: Vec::new() }, 0);
+    ) -> Result<(PageDirectory, usize), ReadError> {
+        let mut best = (PageDirectory { size, sealed: Vec::new() }, 0);
         if self.cache.is_none() {
             return Ok(best);
         }
@@ -206,7 +206,7 @@ impl Views {
 
     /// How many of these pages, from the first on, the log holds. The last one proves all before it; only when the log does
     /// not hold it is there anything to search.
-    async fn held(&self, session: SessionId, pages: &[Sealed]) -> usize {
+    async fn held(&self, session: SessionId, pages: &[SealedPage]) -> usize {
         let (mut low, mut high, mut probe) = (0, pages.len(), pages.len());
         while low < high {
             match pages.get(probe.saturating_sub(1)) {
@@ -218,13 +218,13 @@ impl Views {
         low
     }
 
-    fn saved_directory<P: Page>(&self, session: SessionId, size: u64, at_most: Seq) -> Option<Directory> {
+    fn saved_directory<P: Page>(&self, session: SessionId, size: u64, at_most: Seq) -> Option<PageDirectory> {
         let fold = Fold { name: P::NAME, version: P::VERSION };
-        let (directory, _): (Directory, Saved) = self.saved(session, fold, at_most)?;
+        let (directory, _): (PageDirectory, Saved) = self.saved(session, fold, at_most)?;
         Some(directory).filter(|directory| directory.size == size)
     }
 
-    async fn ends_there(&self, session: SessionId, sealed: &Sealed) -> bool {
+    async fn ends_there(&self, session: SessionId, sealed: &SealedPage) -> bool {
         let Some(last) = sealed.until.0.checked_sub(1) else { return false };
         let Ok(slices) = self.log.read(session, Seq(last), 1).await else { return false };
         let found = slices.first().filter(|slice| slice.until == sealed.until);
@@ -232,12 +232,12 @@ impl Views {
     }
 
     /// Keeps a full page; whether that went well.
-    fn seal<P: Page>(&self, directory: &mut Directory, slice: &Slice, page: &P) -> bool {
+    fn seal<P: Page>(&self, directory: &mut PageDirectory, slice: &Slice, page: &P) -> bool {
         let Some(cache) = &self.cache else { return false };
         let bytes = serde_json::to_vec(page).map_err(std::io::Error::other);
         match bytes.and_then(|bytes| cache.put_page(&bytes)) {
             Ok(page) => {
-                directory.sealed.push(Sealed { until: slice.until, digest: slice.batch.digest, page });
+                directory.sealed.push(SealedPage { until: slice.until, digest: slice.batch.digest, page });
                 true
             }
             Err(error) => {
@@ -248,7 +248,7 @@ impl Views {
         }
     }
 
-    fn keep_directory<P: Page>(&self, session: SessionId, directory: &Directory) {
+    fn keep_directory<P: Page>(&self, session: SessionId, directory: &PageDirectory) {
         let Some(last) = directory.sealed.last() else { return };
         let fold = Fold { name: P::NAME, version: P::VERSION };
         self.save(session, fold, last.until, last.digest, directory);

@@ -22,7 +22,6 @@ use annals_store::{EventLog, MemoryLog};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 

@@ -3,10 +3,10 @@
 use super::files::Disk;
 use super::identity::Identity;
 use super::layout::Layout;
-use super::{Folder, NotOwned, Ownership};
+use super::{Folder, NotOwned, StoreLock};
 use crate::disk::OpenMode;
 use crate::disk::maintenance::report::{OpenError, OpeningReport};
-use crate::disk::opening::Aim;
+use crate::disk::opening::Purpose;
 use crate::disk::recovery::restore::Restoring;
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
@@ -22,7 +22,7 @@ pub struct Claim<'a> {
     /// The id, when this process used the store before.
     pub id: Option<StoreId>,
     /// What for.
-    pub aim: Aim,
+    pub purpose: Purpose,
 }
 
 /// A folder whose store this process owns.
@@ -34,7 +34,7 @@ pub struct Acquired {
     /// The file layer, which looks everything up in the folder.
     pub disk: Arc<dyn Disk>,
     /// Held while the store is owned.
-    pub lock: Ownership,
+    pub lock: StoreLock,
     /// Which store it is.
     pub identity: Identity,
     /// What was found and done so far.
@@ -54,7 +54,7 @@ impl Claim<'_> {
             (Ok(None), OpenMode::Existing | OpenMode::ReadOnly) => return Err(layout.absent()),
             (Ok(None), OpenMode::Create) => layout.create_root(&**disk)?,
             (Ok(Some(_)), _) => {}
-            (Err(OpenError::FormatFile { .. }), _) if self.aim == Aim::Repair => {}
+            (Err(OpenError::FormatFile { .. }), _) if self.purpose == Purpose::Repair => {}
             (Err(_), _) => return Err(found.err().unwrap_or_else(|| layout.absent())),
         }
         let at_dir = |source| OpenError::at(self.dir, source);
@@ -105,7 +105,7 @@ impl Claim<'_> {
                 report.created = true;
                 Identity::new(folder.inode()).map_err(random)?
             }
-            Err(OpenError::FormatFile { state, .. }) if self.aim == Aim::Repair => {
+            Err(OpenError::FormatFile { state, .. }) if self.purpose == Purpose::Repair => {
                 let restoring = Restoring::plan(layout, disk, folder, state)?;
                 report.remarks.push(restoring.write(layout, disk)?);
                 return Ok((restoring.identity, report));

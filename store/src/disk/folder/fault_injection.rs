@@ -1,11 +1,11 @@
-//! A crash laboratory: a file layer that remembers what was flushed to the device, and fails when it is told to.
+//! Fault injection: a file layer that records which writes were flushed to the device, and fails on request.
 //!
-//! [`LabDisk`] works on real files, so a store runs on it as on any disk. Of every file it made it keeps the calls in
-//! order; [`LabDisk::image`] then says what a power cut at any call could have left: what was flushed, and of the rest
-//! whatever the caller chooses, whole or torn. [`LabDisk::fail`] makes the n-th call fail. sled writes past it.
+//! [`FaultyDisk`] works on real files, so a store runs on it as on any disk. Of every file it made it keeps the calls in
+//! order; [`FaultyDisk::image`] then says what a power cut at any call could have left: what was flushed, and of the rest
+//! whatever the caller chooses, whole or torn. [`FaultyDisk::fail`] makes the n-th call fail. sled writes past it.
 
 use super::Folder;
-use super::files::{Disk, DiskFile, How, Listed, RealDisk};
+use super::files::{Access, Disk, DiskFile, Listed, RealDisk};
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -13,21 +13,21 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A disk to experiment with.
 #[derive(Clone, Debug)]
-pub struct LabDisk {
-    lab: Arc<Mutex<Lab>>,
+pub struct FaultyDisk {
+    state: Arc<Mutex<FaultyState>>,
     /// The files that it works on.
     real: Arc<dyn Disk>,
 }
 
-impl Default for LabDisk {
+impl Default for FaultyDisk {
     fn default() -> Self {
-        Self { lab: Arc::default(), real: Arc::new(RealDisk) }
+        Self { state: Arc::default(), real: Arc::new(RealDisk) }
     }
 }
 
 #[derive(Debug, Default)]
-struct Lab {
-    calls: Vec<Call>,
+struct FaultyState {
+    calls: Vec<FileCall>,
     /// Which file a name stands for now.
     names: BTreeMap<PathBuf, usize>,
     files: usize,
@@ -38,7 +38,7 @@ struct Lab {
 
 /// A call that was made.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Call {
+enum FileCall {
     Create { path: PathBuf, file: usize },
     Write { file: usize, offset: u64, bytes: Vec<u8> },
     Allocate { file: usize, len: u64 },
@@ -62,7 +62,7 @@ pub struct Failure {
 
 /// What became of a write that was not flushed when the power went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fate {
+pub enum WriteFate {
     /// Nothing of it is there.
     Lost,
     /// All of it is there.
@@ -73,14 +73,14 @@ pub enum Fate {
     Hole(usize),
 }
 
-impl LabDisk {
+impl FaultyDisk {
     /// A disk that does not fail yet.
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Lab> {
-        self.lab.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, FaultyState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Makes calls fail; `None` heals the disk.
@@ -95,7 +95,7 @@ impl LabDisk {
 
     /// Notes a number among the calls: what was acknowledged before a cut.
     pub fn mark(&self, number: u64) {
-        self.lock().calls.push(Call::Mark { number });
+        self.lock().calls.push(FileCall::Mark { number });
     }
 
     /// How many calls were noted: a cut may come after any of them.
@@ -105,16 +105,16 @@ impl LabDisk {
 
     /// The last number that was noted before a cut.
     pub fn marked(&self, cut: usize) -> Option<u64> {
-        let lab = self.lock();
-        let before = lab.calls.iter().take(cut).rev();
-        before.into_iter().find_map(|call| if let Call::Mark { number } = call { Some(*number) } else { None })
+        let state = self.lock();
+        let before = state.calls.iter().take(cut).rev();
+        before.into_iter().find_map(|call| if let FileCall::Mark { number } = call { Some(*number) } else { None })
     }
 
     /// How many writes before a cut were not flushed.
     pub fn unflushed(&self, cut: usize) -> usize {
-        let lab = self.lock();
-        let calls = &lab.calls[..cut.min(lab.calls.len())];
-        (0..calls.len()).filter(|at| matches!(calls[*at], Call::Write { .. }) && !flushed(calls, *at)).count()
+        let state = self.lock();
+        let calls = &state.calls[..cut.min(state.calls.len())];
+        (0..calls.len()).filter(|at| matches!(calls[*at], FileCall::Write { .. }) && !flushed(calls, *at)).count()
     }
 
     /// What a power cut after `cut` calls leaves, by path. `fate` is asked for each write that was not flushed, with
@@ -124,26 +124,26 @@ impl LabDisk {
         &self,
         cut: usize,
         names: usize,
-        mut fate: impl FnMut(usize, usize) -> Fate,
+        mut fate: impl FnMut(usize, usize) -> WriteFate,
     ) -> BTreeMap<PathBuf, Vec<u8>> {
-        let lab = self.lock();
-        let calls = &lab.calls[..cut.min(lab.calls.len())];
+        let state = self.lock();
+        let calls = &state.calls[..cut.min(state.calls.len())];
         let mut contents: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
         let mut folder: BTreeMap<PathBuf, usize> = BTreeMap::new();
         let (mut writes, mut renames) = (0, 0);
         for (at, call) in calls.iter().enumerate() {
             let stands = flushed(calls, at);
             match call {
-                Call::Write { file, offset, bytes } => {
+                FileCall::Write { file, offset, bytes } => {
                     let kept = if stands {
                         0..bytes.len()
                     } else {
                         writes += 1;
                         match fate(writes - 1, bytes.len()) {
-                            Fate::Lost => continue,
-                            Fate::Kept => 0..bytes.len(),
-                            Fate::Torn(kept) => 0..kept.min(bytes.len()),
-                            Fate::Hole(gone) => gone.min(bytes.len())..bytes.len(),
+                            WriteFate::Lost => continue,
+                            WriteFate::Kept => 0..bytes.len(),
+                            WriteFate::Torn(kept) => 0..kept.min(bytes.len()),
+                            WriteFate::Hole(gone) => gone.min(bytes.len())..bytes.len(),
                         }
                     };
                     let start = usize::try_from(*offset).unwrap_or(usize::MAX);
@@ -151,11 +151,11 @@ impl LabDisk {
                     content.resize(content.len().max(start + kept.end), 0);
                     content[start + kept.start..start + kept.end].copy_from_slice(&bytes[kept]);
                 }
-                Call::Allocate { file, len } => {
+                FileCall::Allocate { file, len } => {
                     let content = contents.entry(*file).or_default();
                     content.resize(content.len().max(usize::try_from(*len).unwrap_or(usize::MAX)), 0);
                 }
-                Call::Create { .. } | Call::Rename { .. } | Call::Remove { .. } => {
+                FileCall::Create { .. } | FileCall::Rename { .. } | FileCall::Remove { .. } => {
                     if !stands {
                         renames += 1;
                         if renames > names {
@@ -163,27 +163,27 @@ impl LabDisk {
                         }
                     }
                     match call {
-                        Call::Create { path, file } => drop(folder.insert(path.clone(), *file)),
-                        Call::Rename { from, to } => {
+                        FileCall::Create { path, file } => drop(folder.insert(path.clone(), *file)),
+                        FileCall::Rename { from, to } => {
                             if let Some(file) = folder.remove(from) {
                                 folder.insert(to.clone(), file);
                             }
                         }
-                        Call::Remove { path } => drop(folder.remove(path)),
+                        FileCall::Remove { path } => drop(folder.remove(path)),
                         _ => {}
                     }
                 }
-                Call::Sync { .. } | Call::SyncDir { .. } | Call::Mark { .. } => {}
+                FileCall::Sync { .. } | FileCall::SyncDir { .. } | FileCall::Mark { .. } => {}
             }
         }
         folder.into_iter().map(|(path, file)| (path, contents.get(&file).cloned().unwrap_or_default())).collect()
     }
 
     fn call(&self) -> io::Result<()> {
-        let mut lab = self.lock();
-        let number = lab.count;
-        lab.count += 1;
-        match lab.failure {
+        let mut state = self.lock();
+        let number = state.count;
+        state.count += 1;
+        match state.failure {
             Some(Failure { from, calls, errno }) if number >= from && number - from < calls => {
                 Err(io::Error::from_raw_os_error(errno))
             }
@@ -193,49 +193,49 @@ impl LabDisk {
 }
 
 /// Whether a later call before the cut made this one durable.
-fn flushed(calls: &[Call], at: usize) -> bool {
+fn flushed(calls: &[FileCall], at: usize) -> bool {
     let later = &calls[at + 1..];
     match &calls[at] {
-        Call::Write { file, .. } | Call::Allocate { file, .. } => {
-            later.iter().any(|call| matches!(call, Call::Sync { file: synced } if synced == file))
+        FileCall::Write { file, .. } | FileCall::Allocate { file, .. } => {
+            later.iter().any(|call| matches!(call, FileCall::Sync { file: synced } if synced == file))
         }
-        Call::Create { path, .. } | Call::Rename { to: path, .. } | Call::Remove { path } => {
-            later.iter().any(|call| matches!(call, Call::SyncDir { dir } if Some(dir.as_path()) == path.parent()))
+        FileCall::Create { path, .. } | FileCall::Rename { to: path, .. } | FileCall::Remove { path } => {
+            later.iter().any(|call| matches!(call, FileCall::SyncDir { dir } if Some(dir.as_path()) == path.parent()))
         }
-        Call::Sync { .. } | Call::SyncDir { .. } | Call::Mark { .. } => true,
+        FileCall::Sync { .. } | FileCall::SyncDir { .. } | FileCall::Mark { .. } => true,
     }
 }
 
 #[derive(Debug)]
-struct LabFile {
-    disk: LabDisk,
+struct FaultyFile {
+    disk: FaultyDisk,
     real: Arc<dyn DiskFile>,
     /// `None` for a file that somebody else made.
     file: Option<usize>,
 }
 
-impl LabFile {
-    fn note(&self, call: impl FnOnce(usize) -> Call) {
+impl FaultyFile {
+    fn note(&self, call: impl FnOnce(usize) -> FileCall) {
         if let Some(file) = self.file {
             self.disk.lock().calls.push(call(file));
         }
     }
 }
 
-impl Disk for LabDisk {
-    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
+impl Disk for FaultyDisk {
+    fn open(&self, path: &Path, how: Access) -> io::Result<Arc<dyn DiskFile>> {
         self.call()?;
         let real = self.real.open(path, how)?;
-        let mut lab = self.lock();
-        if how == How::Create {
-            let file = lab.files;
-            lab.files += 1;
-            lab.names.insert(path.to_owned(), file);
-            lab.calls.push(Call::Create { path: path.to_owned(), file });
+        let mut state = self.lock();
+        if how == Access::Create {
+            let file = state.files;
+            state.files += 1;
+            state.names.insert(path.to_owned(), file);
+            state.calls.push(FileCall::Create { path: path.to_owned(), file });
         }
-        let file = lab.names.get(path).copied();
-        drop(lab);
-        Ok(Arc::new(LabFile { disk: self.clone(), real, file }))
+        let file = state.names.get(path).copied();
+        drop(state);
+        Ok(Arc::new(FaultyFile { disk: self.clone(), real, file }))
     }
 
     fn create_dir(&self, path: &Path) -> io::Result<()> {
@@ -254,26 +254,26 @@ impl Disk for LabDisk {
     fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
         self.call()?;
         self.real.rename(from, to)?;
-        let mut lab = self.lock();
-        if let Some(file) = lab.names.remove(from) {
-            lab.names.insert(to.to_owned(), file);
+        let mut state = self.lock();
+        if let Some(file) = state.names.remove(from) {
+            state.names.insert(to.to_owned(), file);
         }
-        lab.calls.push(Call::Rename { from: from.to_owned(), to: to.to_owned() });
+        state.calls.push(FileCall::Rename { from: from.to_owned(), to: to.to_owned() });
         Ok(())
     }
 
     fn remove(&self, path: &Path) -> io::Result<()> {
         self.call()?;
         self.real.remove(path)?;
-        let mut lab = self.lock();
-        lab.names.remove(path);
-        lab.calls.push(Call::Remove { path: path.to_owned() });
+        let mut state = self.lock();
+        state.names.remove(path);
+        state.calls.push(FileCall::Remove { path: path.to_owned() });
         Ok(())
     }
 
     fn sync_dir(&self, path: &Path) -> io::Result<()> {
         self.call()?;
-        self.lock().calls.push(Call::SyncDir { dir: path.to_owned() });
+        self.lock().calls.push(FileCall::SyncDir { dir: path.to_owned() });
         Ok(())
     }
 
@@ -283,11 +283,11 @@ impl Disk for LabDisk {
 
     fn within(&self, folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
         let real = self.real.within(folder)?;
-        Some(Arc::new(Self { lab: self.lab.clone(), real }))
+        Some(Arc::new(Self { state: self.state.clone(), real }))
     }
 }
 
-impl DiskFile for LabFile {
+impl DiskFile for FaultyFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         self.real.read_at(buffer, offset)
     }
@@ -297,20 +297,20 @@ impl DiskFile for LabFile {
         // A write that fails may have reached the file in part.
         let bytes = if allowed.is_ok() { bytes } else { &bytes[..bytes.len() / 2] };
         self.real.write_at(bytes, offset)?;
-        self.note(|file| Call::Write { file, offset, bytes: bytes.to_vec() });
+        self.note(|file| FileCall::Write { file, offset, bytes: bytes.to_vec() });
         allowed
     }
 
     fn sync_data(&self) -> io::Result<()> {
         self.disk.call()?;
-        self.note(|file| Call::Sync { file });
+        self.note(|file| FileCall::Sync { file });
         Ok(())
     }
 
     fn allocate(&self, len: u64) -> io::Result<()> {
         self.disk.call()?;
         self.real.allocate(len)?;
-        self.note(|file| Call::Allocate { file, len });
+        self.note(|file| FileCall::Allocate { file, len });
         Ok(())
     }
 

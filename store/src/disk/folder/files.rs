@@ -1,9 +1,9 @@
-//! The file layer: everything the store asks of a file system, so that a laboratory can stand in for one.
+//! The file layer: everything the store asks of a file system, so that fault injection can replace it.
 //!
 //! sled writes its own files past this layer; the store never trusts them alone (`docs/reference/store.md#sled`).
 
 use super::Folder;
-use super::folder_disk::HeldDisk;
+use super::folder_disk::FolderDisk;
 use super::relative;
 use rustix::fs::CWD;
 use std::fmt::Debug;
@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 /// How a file is opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum How {
+pub enum Access {
     /// It exists and is only read.
     Read,
     /// It exists and is read and written.
@@ -36,7 +36,7 @@ pub struct Listed {
 /// A file system.
 pub trait Disk: Send + Sync + Debug {
     /// Opens a file.
-    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>>;
+    fn open(&self, path: &Path, how: Access) -> io::Result<Arc<dyn DiskFile>>;
     /// Makes a folder for the user alone; it may exist.
     fn create_dir(&self, path: &Path) -> io::Result<()>;
     /// The files (not folders) of a folder, by name; none when it does not exist.
@@ -53,7 +53,7 @@ pub trait Disk: Send + Sync + Debug {
     }
     /// Sets the time when a file was last written to now.
     fn touch(&self, path: &Path) -> io::Result<()> {
-        relative::open(CWD, path, How::Write, path)?.set_modified(std::time::SystemTime::now())
+        relative::open(CWD, path, Access::Write, path)?.set_modified(std::time::SystemTime::now())
     }
     /// The same disk, which looks up the paths of a store in its folder that is held open. `None`: by path only.
     fn within(&self, _folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
@@ -92,7 +92,7 @@ pub struct RealDisk;
 pub(in crate::disk) struct RealFile(pub File);
 
 impl Disk for RealDisk {
-    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
+    fn open(&self, path: &Path, how: Access) -> io::Result<Arc<dyn DiskFile>> {
         Ok(Arc::new(RealFile(relative::open(CWD, path, how, path)?)))
     }
 
@@ -108,9 +108,9 @@ impl Disk for RealDisk {
         let mut found = Vec::new();
         for entry in entries {
             let entry = entry?;
-            let facts = entry.metadata()?;
-            if facts.is_file() {
-                found.push(Listed { name: entry.file_name().to_string_lossy().into_owned(), len: facts.len() });
+            let metadata = entry.metadata()?;
+            if metadata.is_file() {
+                found.push(Listed { name: entry.file_name().to_string_lossy().into_owned(), len: metadata.len() });
             }
         }
         found.sort_by(|a, b| a.name.cmp(&b.name));
@@ -130,7 +130,7 @@ impl Disk for RealDisk {
     }
 
     fn within(&self, folder: &Arc<Folder>) -> Option<Arc<dyn Disk>> {
-        Some(Arc::new(HeldDisk::new(folder.clone())))
+        Some(Arc::new(FolderDisk::new(folder.clone())))
     }
 }
 
@@ -228,7 +228,7 @@ impl DiskFile for ReadOnlyBytes {
 
 /// The whole content of a file.
 pub fn read_whole(disk: &dyn Disk, path: &Path) -> io::Result<Vec<u8>> {
-    let file = disk.open(path, How::Read)?;
+    let file = disk.open(path, Access::Read)?;
     read_file(&*file)
 }
 
@@ -244,7 +244,7 @@ pub fn read_file(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
 /// Makes a file durable whole or not at all: written beside its place, flushed, renamed, the folder flushed.
 pub fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("tmp");
-    let file = disk.open(&beside, How::Create)?;
+    let file = disk.open(&beside, Access::Create)?;
     file.write_at(bytes, 0)?;
     file.sync_data()?;
     disk.rename(&beside, path)?;

@@ -1,7 +1,7 @@
 //! The files of a store, looked up in its folder that is held open.
 
 use super::Folder;
-use super::files::{Disk, DiskFile, How, Listed, RealFile};
+use super::files::{Access, Disk, DiskFile, Listed, RealFile};
 use super::relative;
 use rustix::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::fs::{AtFlags, FileType, Stat};
@@ -12,11 +12,11 @@ use std::sync::Arc;
 
 /// The files of a store by their paths, looked up in the folder that is held open. No link inside it is followed.
 #[derive(Clone, Debug)]
-pub struct HeldDisk {
+pub struct FolderDisk {
     folder: Arc<Folder>,
 }
 
-impl HeldDisk {
+impl FolderDisk {
     /// The files in a folder.
     pub fn new(folder: Arc<Folder>) -> Self {
         Self { folder }
@@ -36,8 +36,8 @@ impl HeldDisk {
     }
 }
 
-impl Disk for HeldDisk {
-    fn open(&self, path: &Path, how: How) -> io::Result<Arc<dyn DiskFile>> {
+impl Disk for FolderDisk {
+    fn open(&self, path: &Path, how: Access) -> io::Result<Arc<dyn DiskFile>> {
         self.at(path, |folder, name| {
             Ok(Arc::new(RealFile(relative::open(folder, name, how, path)?)) as Arc<dyn DiskFile>)
         })
@@ -92,7 +92,7 @@ impl Disk for HeldDisk {
     }
 
     fn touch(&self, path: &Path) -> io::Result<()> {
-        self.at(path, |folder, name| relative::open(folder, name, How::Write, path))?
+        self.at(path, |folder, name| relative::open(folder, name, Access::Write, path))?
             .set_modified(std::time::SystemTime::now())
     }
 }

@@ -10,7 +10,7 @@
 //! The first and the last line have this form in every format from 4 on, so a damaged file is distinguished from one that
 //! another version wrote.
 
-use crate::disk::journal::segment::Header;
+use crate::disk::journal::segment::SegmentHeader;
 use crate::store_id::StoreId;
 use std::io;
 
@@ -70,7 +70,7 @@ impl Identity {
 
     /// Whether a segment with this header was written for this store, or for one that it was copied from. Of a store that was
     /// copied more often than ids are kept, nobody can tell.
-    pub(in crate::disk) fn wrote(&self, header: &Header) -> bool {
+    pub(in crate::disk) fn wrote(&self, header: &SegmentHeader) -> bool {
         let is_former = self.copied_from.len() >= FORMER || self.copied_from.contains(&header.store);
         header.format == FORMAT && (header.store == self.id || is_former)
     }

@@ -1,7 +1,7 @@
 //! File calls relative to an open folder. The last name of a path is never followed when it is a symbolic link, and only
 //! regular files are opened.
 
-use super::files::How;
+use super::files::Access;
 use rustix::fd::AsFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, Stat};
 use rustix::io::Errno;
@@ -43,11 +43,11 @@ fn flags(more: OFlags) -> OFlags {
 }
 
 /// Opens a file; `shown` is its path for people.
-pub fn open(folder: impl AsFd, name: &Path, how: How, shown: &Path) -> io::Result<File> {
+pub fn open(folder: impl AsFd, name: &Path, how: Access, shown: &Path) -> io::Result<File> {
     let found = match how {
-        How::Read => rustix::fs::openat(&folder, name, flags(OFlags::RDONLY), Mode::empty()),
-        How::Write => rustix::fs::openat(&folder, name, flags(OFlags::RDWR), Mode::empty()),
-        How::Create => return create(folder, name),
+        Access::Read => rustix::fs::openat(&folder, name, flags(OFlags::RDONLY), Mode::empty()),
+        Access::Write => rustix::fs::openat(&folder, name, flags(OFlags::RDWR), Mode::empty()),
+        Access::Create => return create(folder, name),
     };
     let file = match found {
         Err(Errno::LOOP) => return Err(Unexpected::Link(shown.to_owned()).error()),

@@ -20,11 +20,11 @@ pub struct PrivateCopy {
     sled: PathBuf,
     cache: u64,
     segment: usize,
-    state: Mutex<State>,
+    state: Mutex<CopyState>,
 }
 
 #[derive(Debug)]
-enum State {
+enum CopyState {
     Untried,
     /// The folder is removed after sled is closed.
     Open {
@@ -39,41 +39,41 @@ impl PrivateCopy {
     /// Of the store in a folder.
     pub fn of(layout: &Layout, store: Arc<Folder>, tuning: &Tuning) -> Self {
         let Tuning { sled_cache: cache, sled_segment: segment, .. } = *tuning;
-        Self { store, sled: layout.sled(), cache, segment, state: Mutex::new(State::Untried) }
+        Self { store, sled: layout.sled(), cache, segment, state: Mutex::new(CopyState::Untried) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, CopyState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// sled, if it can be copied and opened.
     pub fn get(&self) -> Option<SledTree> {
         let mut state = self.lock();
-        if matches!(*state, State::Untried) {
+        if matches!(*state, CopyState::Untried) {
             *state = match self.open() {
-                Ok((tree, folder)) => State::Open { tree, _folder: folder },
-                Err((reason, damaged)) => State::Failed(reason, damaged),
+                Ok((tree, folder)) => CopyState::Open { tree, _folder: folder },
+                Err((reason, damaged)) => CopyState::Failed(reason, damaged),
             };
         }
         match &*state {
-            State::Open { tree, .. } => Some(tree.clone()),
-            State::Untried | State::Failed(..) => None,
+            CopyState::Open { tree, .. } => Some(tree.clone()),
+            CopyState::Untried | CopyState::Failed(..) => None,
         }
     }
 
     /// sled, if it was asked for before.
     pub fn opened(&self) -> Option<SledTree> {
         match &*self.lock() {
-            State::Open { tree, .. } => Some(tree.clone()),
-            State::Untried | State::Failed(..) => None,
+            CopyState::Open { tree, .. } => Some(tree.clone()),
+            CopyState::Untried | CopyState::Failed(..) => None,
         }
     }
 
     /// Why sled could not be read, if it was asked for, and whether it is damaged.
     pub fn failure(&self) -> Option<(String, bool)> {
         match &*self.lock() {
-            State::Failed(reason, damaged) => Some((reason.clone(), *damaged)),
-            State::Untried | State::Open { .. } => None,
+            CopyState::Failed(reason, damaged) => Some((reason.clone(), *damaged)),
+            CopyState::Untried | CopyState::Open { .. } => None,
         }
     }
 

@@ -3,13 +3,13 @@
 use super::record;
 use super::sled_tree::{self, SledError, SledTree};
 use super::sled_writer::{self, Refilled};
-use crate::disk::Aim;
+use crate::disk::Purpose;
 use crate::disk::folder::Folder;
 use crate::disk::folder::files::Disk;
 use crate::disk::folder::layout::Layout;
 use crate::disk::maintenance::report::Remark;
 use crate::disk::sessions::Checkpoint;
-use crate::disk::state::Shared;
+use crate::disk::state::StoreState;
 use annals_core::Seq;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -29,7 +29,7 @@ const HEADS_COMPARED: usize = 64;
 
 /// What comparing sled with the journal came to.
 #[derive(Debug, Default)]
-pub struct Compared {
+pub struct Comparison {
     /// sled, unless it is out of order.
     pub sled: Option<SledTree>,
     /// How many Batches sled lacked and got.
@@ -44,18 +44,18 @@ pub struct Compared {
 
 /// Compares sled with the journal, whose end is `next`; `checkpoint` is how far sled was durable.
 pub fn compare(
-    shared: &Shared,
+    shared: &StoreState,
     opened: Result<SledTree, SledError>,
     existed: bool,
     checkpoint: u64,
-    aim: Aim,
-) -> Compared {
+    purpose: Purpose,
+) -> Comparison {
     let next = shared.lock().sessions.next;
-    let mut compared = Compared::default();
+    let mut compared = Comparison::default();
     let reason = match &opened {
         Ok(_) if !existed && next > 0 => Some("it was missing".to_owned()),
-        Ok(_) if aim == Aim::Compact => Some(COMPACTED.to_owned()),
-        Ok(sled) if aim == Aim::Repair => match sled_writer::refill(shared, sled, 0, next) {
+        Ok(_) if purpose == Purpose::Compact => Some(COMPACTED.to_owned()),
+        Ok(sled) if purpose == Purpose::Repair => match sled_writer::refill(shared, sled, 0, next) {
             Ok(Refilled { lacked, unread }) => {
                 (compared.caught_up, compared.unread) = (lacked, unread);
                 sled.every(|_, _| {}).map(|error| error.to_string())
@@ -102,7 +102,7 @@ pub fn compare(
 }
 
 /// Gives sled what came after its checkpoint. An error says why it must be rebuilt instead.
-fn catch_up(shared: &Shared, sled: &SledTree, checkpoint: u64, next: u64) -> Result<Refilled, String> {
+fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) -> Result<Refilled, String> {
     let told = |error: SledError| error.to_string();
     let before = checkpoint.min(next);
     let behind = sled_writer::refill(shared, sled, before.saturating_sub(LOOKED_FOR), before).map_err(told)?;
@@ -175,7 +175,7 @@ struct Rebuilt {
 }
 
 /// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
-fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
+fn rebuild(shared: &StoreState, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let beside = beside(&shared.layout);
     remove_folder(&shared.folder, &beside).map_err(|error| SledError::Flush(error.into()))?;
     let rebuilt = rebuild_beside(shared, &beside, old, next);
@@ -188,10 +188,10 @@ fn rebuild(shared: &Shared, old: Option<SledTree>, next: u64) -> Result<Rebuilt,
     rebuilt
 }
 
-fn rebuild_beside(shared: &Shared, beside: &Path, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
+fn rebuild_beside(shared: &StoreState, beside: &Path, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let failed = |error: io::Error| SledError::Flush(error.into());
     let (place, whole) = (shared.layout.sled(), whole(&shared.layout));
-    let Shared { folder, disk, tuning, .. } = shared;
+    let StoreState { folder, disk, tuning, .. } = shared;
     let new = SledTree::open_in(folder, &**disk, beside, tuning.sled_cache, tuning.sled_segment)?;
     sled_writer::each_batch(shared, 0..next, |session, first, _| new.reserve(session, first))?;
     let mut batches = 0;

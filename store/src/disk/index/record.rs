@@ -45,11 +45,11 @@ pub fn frame<'a>(record: &'a [u8], room: &'a mut Vec<u8>) -> &'a [u8] {
 #[cfg(test)]
 mod tests {
     use super::{HEADER, PREFIX, RECORD_MAX};
-    use crate::disk::journal::frame::{self, Kind};
+    use crate::disk::journal::frame::{self, FrameKind};
 
     fn a_frame(payload: &[u8]) -> Vec<u8> {
         let mut out = Vec::new();
-        frame::write(&mut out, Kind::Batch, 0, 7, payload);
+        frame::write(&mut out, FrameKind::Batch, 0, 7, payload);
         out
     }
 

@@ -5,8 +5,8 @@
 
 use super::record;
 use crate::disk::folder::Folder;
-use crate::disk::folder::files::{Disk, How};
-use crate::disk::journal::frame::{self, Frame, Kind};
+use crate::disk::folder::files::{Access, Disk};
+use crate::disk::journal::frame::{self, Frame, FrameKind};
 use annals_core::codec::{self, Header};
 use annals_core::{Seq, SessionId};
 use std::collections::BTreeMap;
@@ -76,7 +76,7 @@ pub fn key(session: SessionId, first: Seq) -> [u8; KEY] {
 
 /// The frame of a record of sled, checked against its key.
 pub fn checked<'a>(key: &[u8], frame: &'a [u8]) -> Option<(Frame<'a>, Header)> {
-    let frame = frame::parse(frame).ok().filter(|frame| frame.kind == Kind::Batch)?;
+    let frame = frame::parse(frame).ok().filter(|frame| frame.kind == FrameKind::Batch)?;
     let header = codec::decode_header(frame.payload).ok()?;
     (key == self::key(header.session, header.first)).then_some((frame, header))
 }
@@ -89,11 +89,11 @@ fn guarded<T>(call: impl FnOnce() -> Result<T, sled::Error>) -> Result<T, SledEr
 fn make_private(folder: &Path) -> io::Result<()> {
     for entry in folder.read_dir()? {
         let entry = entry?;
-        let facts = match entry.metadata() {
+        let metadata = match entry.metadata() {
             Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
-            facts => facts?,
+            metadata => metadata?,
         };
-        if facts.is_file() && facts.permissions().mode() & 0o077 != 0 {
+        if metadata.is_file() && metadata.permissions().mode() & 0o077 != 0 {
             std::fs::set_permissions(entry.path(), std::fs::Permissions::from_mode(0o600))?;
         }
     }
@@ -278,7 +278,7 @@ impl SledTree {
     /// Makes everything inserted so far durable: `flush` alone is not (it is no device flush on Linux).
     pub fn checkpoint(&self, disk: &dyn Disk) -> Result<(), SledError> {
         guarded(|| self.db.flush())?;
-        let flushed = disk.open(&self.path.join("db"), How::Write).and_then(|file| file.sync_data());
+        let flushed = disk.open(&self.path.join("db"), Access::Write).and_then(|file| file.sync_data());
         flushed.map_err(|error| SledError::Flush(error.into()))
     }
 
@@ -286,7 +286,7 @@ impl SledTree {
     pub fn settle(&self, disk: &dyn Disk) -> Result<(), SledError> {
         self.checkpoint(disk)?;
         let settle = || {
-            disk.open(&self.path.join("conf"), How::Write)?.sync_data()?;
+            disk.open(&self.path.join("conf"), Access::Write)?.sync_data()?;
             disk.sync_dir(&self.path)?;
             self.path.parent().map_or(Ok(()), |parent| disk.sync_dir(parent))
         };

@@ -1,9 +1,9 @@
 //! Blocks of the journal in memory: read, unpacked, checked, and kept while they are likely to be read again.
 
-use super::Stored;
-use super::frame::{self, Found, Kind};
-use super::packed::{self, Directories, Directory};
-use super::segment_index::{Block, Outline};
+use super::StoredBatch;
+use super::frame::{self, FrameKind, Scan};
+use super::packed::{self, BlockDirectory, DirectoryCache};
+use super::segment_index::{IndexedBlock, SegmentIndex};
 use crate::disk::folder::files::{DiskFile, read_file};
 use annals_core::{Seq, SessionId, codec};
 use std::cell::RefCell;
@@ -12,9 +12,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// A segment as it can be read at one moment: it stays readable when the segment is packed meanwhile.
 #[derive(Clone, Debug)]
-pub struct View {
+pub struct SegmentView {
     /// What it holds.
-    pub outline: Arc<Outline>,
+    pub index: Arc<SegmentIndex>,
     /// Its file.
     pub file: Arc<dyn DiskFile>,
     /// Whether that is packed.
@@ -23,24 +23,24 @@ pub struct View {
 
 /// A block that was read.
 #[derive(Debug)]
-pub struct Loaded {
+pub struct LoadedBlock {
     /// Zeros where it could not be unpacked.
     bytes: Vec<u8>,
     /// Made by who needs it first, so that reading ahead and looking into it go on at the same time.
-    index: OnceLock<Index>,
+    index: OnceLock<FrameIndex>,
 }
 
 /// The frames of a block whose checksums hold.
 #[derive(Debug, Default)]
-struct Index {
+struct FrameIndex {
     /// By position.
-    places: Vec<Place>,
+    places: Vec<FramePlace>,
     /// The Batches among them, by Session and Seq.
     order: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct Place {
+struct FramePlace {
     position: u64,
     /// The position behind it.
     until: u64,
@@ -51,27 +51,27 @@ struct Place {
 }
 
 /// How many bytes the index takes for each frame.
-const INDEXED: usize = size_of::<Place>() + size_of::<u32>();
+const INDEXED: usize = size_of::<FramePlace>() + size_of::<u32>();
 
-impl View {
-    fn read(&self, number: usize) -> io::Result<Loaded> {
-        let Some(block) = self.outline.blocks.get(number).copied() else { return Ok(Loaded::of(Vec::new())) };
-        let Block { at, len, packed: place, .. } = block;
+impl SegmentView {
+    fn read(&self, number: usize) -> io::Result<LoadedBlock> {
+        let Some(block) = self.index.blocks.get(number).copied() else { return Ok(LoadedBlock::of(Vec::new())) };
+        let IndexedBlock { at, len, packed: place, .. } = block;
         let (at, len) = (at as usize, len as usize);
         if !self.packed {
-            return Ok(Loaded::of(read(&*self.file, at as u64, len)?));
+            return Ok(LoadedBlock::of(read(&*self.file, at as u64, len)?));
         }
         // Each chunk tells where it belongs: they are found without a directory as well.
         let bytes = match block.is_placed() {
             true => read(&*self.file, u64::from(place.0), place.1 as usize)?,
             false => read_file(&*self.file)?,
         };
-        Ok(Loaded::of(packed::unpack_block(&bytes, at..at + len)))
+        Ok(LoadedBlock::of(packed::unpack_block(&bytes, at..at + len)))
     }
 
     /// How many frames a block holds at most.
     fn frames_in(&self, number: usize) -> usize {
-        let Outline { blocks, end, .. } = &*self.outline;
+        let SegmentIndex { blocks, end, .. } = &*self.index;
         let (first, len) = blocks.get(number).map_or((*end, 0), |block| (block.first, block.len as usize));
         let behind = blocks.get(number + 1).map_or(*end, |next| next.first);
         // One frame may keep many positions whose Batches are gone.
@@ -79,8 +79,8 @@ impl View {
     }
 
     /// The directory of a packed block; `None` when it is damaged.
-    pub fn directory(&self, number: u32) -> io::Result<Option<Directory>> {
-        let Some(Block { packed: (at, len), .. }) = self.outline.blocks.get(number as usize).copied() else {
+    pub fn directory(&self, number: u32) -> io::Result<Option<BlockDirectory>> {
+        let Some(IndexedBlock { packed: (at, len), .. }) = self.index.blocks.get(number as usize).copied() else {
             return Ok(None);
         };
         // Mostly the whole of it: it is a small part of its block.
@@ -95,14 +95,14 @@ impl View {
     /// block: for who wants a few and not the whole block. None when they are damaged.
     pub fn few(
         &self,
-        directories: &Directories,
+        directories: &DirectoryCache,
         number: u32,
         (session, seq): (SessionId, Seq),
         limit: usize,
-        out: &mut Vec<Stored>,
+        out: &mut Vec<StoredBatch>,
     ) -> io::Result<()> {
         let Some(directory) = directories.get(self, number)? else { return Ok(()) };
-        let block = self.outline.blocks.get(number as usize).map_or(0, |block| block.packed.0);
+        let block = self.index.blocks.get(number as usize).map_or(0, |block| block.packed.0);
         let Some((at, len)) = directory.chunk_of(session, seq) else { return Ok(()) };
         ROOM.with_borrow_mut(|(packed, raw)| {
             packed.resize(packed.len().max(len as usize), 0);
@@ -110,7 +110,7 @@ impl View {
             if let Some(raw) = packed::unpack_chunk(&packed[..read], raw) {
                 let decoded = packed::run(raw, session, seq).take(limit).map_while(|frame| {
                     let batch = codec::decode(frame.payload).ok()?;
-                    Some(Stored { batch: Arc::new(batch), position: frame.position })
+                    Some(StoredBatch { batch: Arc::new(batch), position: frame.position })
                 });
                 out.extend(decoded);
             }
@@ -134,22 +134,22 @@ fn read(file: &dyn DiskFile, at: u64, len: usize) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-impl Loaded {
+impl LoadedBlock {
     fn of(bytes: Vec<u8>) -> Self {
         Self { bytes, index: OnceLock::new() }
     }
 
-    fn index(&self) -> &Index {
+    fn index(&self) -> &FrameIndex {
         self.index.get_or_init(|| {
-            let mut index = Index::default();
+            let mut index = FrameIndex::default();
             for found in frame::scan(&self.bytes, 0) {
-                let Found::Frame(at, frame) = found else { continue };
+                let Scan::Frame(at, frame) = found else { continue };
                 if index.places.last().is_some_and(|last| frame.position < last.until) {
                     continue;
                 }
                 let header = match frame.kind {
-                    Kind::Batch => codec::decode_header(frame.payload).ok(),
-                    Kind::Void => None,
+                    FrameKind::Batch => codec::decode_header(frame.payload).ok(),
+                    FrameKind::Gap => None,
                 };
                 if header.is_some() {
                     index.order.push(index.places.len() as u32);
@@ -158,9 +158,9 @@ impl Loaded {
                     header.map_or((SessionId([0; 16]), Seq::ZERO, Seq::ZERO), |h| (h.session, h.first, h.next()));
                 let frame_at = (at as u32, (at + frame.bytes.len()) as u32);
                 let (position, until) = (frame.position, frame.next());
-                index.places.push(Place { position, until, session, first, next, frame: frame_at });
+                index.places.push(FramePlace { position, until, session, first, next, frame: frame_at });
             }
-            let Index { places, order } = &mut index;
+            let FrameIndex { places, order } = &mut index;
             let key = |at: &u32| places.get(*at as usize).map(|place| (place.session, place.first));
             if !order.is_sorted_by_key(key) {
                 order.sort_unstable_by_key(key);
@@ -169,19 +169,19 @@ impl Loaded {
         })
     }
 
-    fn bytes_of(&self, place: &Place) -> Option<&[u8]> {
+    fn bytes_of(&self, place: &FramePlace) -> Option<&[u8]> {
         self.bytes.get(place.frame.0 as usize..place.frame.1 as usize)
     }
 
     /// Decoding needs no second look at the checksum: these bytes did not leave the memory since.
-    fn decode(&self, place: &Place) -> Option<Stored> {
+    fn decode(&self, place: &FramePlace) -> Option<StoredBatch> {
         let batch = codec::decode(self.bytes_of(place)?.get(frame::HEADER..)?).ok()?;
-        Some(Stored { batch: Arc::new(batch), position: place.position })
+        Some(StoredBatch { batch: Arc::new(batch), position: place.position })
     }
 
     /// Where in the order the Batch of a Session stands that holds `seq`.
     fn holding(&self, session: SessionId, seq: Seq) -> Option<usize> {
-        let Index { places, order } = self.index();
+        let FrameIndex { places, order } = self.index();
         let place = |at: &u32| places.get(*at as usize);
         let behind = order.partition_point(|at| place(at).is_some_and(|p| (p.session, p.first) <= (session, seq)));
         let at = behind.checked_sub(1)?;
@@ -192,14 +192,14 @@ impl Loaded {
     /// The frame of the Batch of a Session that holds `seq`.
     pub fn frame(&self, session: SessionId, seq: Seq) -> Option<&[u8]> {
         let at = self.holding(session, seq)?;
-        let Index { places, order } = self.index();
+        let FrameIndex { places, order } = self.index();
         self.bytes_of(places.get(*order.get(at)? as usize)?)
     }
 
     /// Up to `limit` Batches of a Session from the one that holds `seq` on, as far as they follow each other.
-    pub fn run(&self, session: SessionId, mut seq: Seq, limit: usize, out: &mut Vec<Stored>) {
+    pub fn run(&self, session: SessionId, mut seq: Seq, limit: usize, out: &mut Vec<StoredBatch>) {
         let Some(at) = self.holding(session, seq) else { return };
-        let Index { places, order } = self.index();
+        let FrameIndex { places, order } = self.index();
         let run = order.get(at..).unwrap_or_default().iter().filter_map(|at| places.get(*at as usize));
         for place in run.take(limit) {
             if place.session != session || !(place.first <= seq && seq < place.next) {
@@ -214,12 +214,12 @@ impl Loaded {
     /// The frames of the Batches at some positions, each with its place in its Session.
     pub fn frames(&self, positions: std::ops::Range<u64>) -> impl Iterator<Item = ((SessionId, Seq), &[u8])> {
         let batches = self.index().places.iter();
-        // A void has no Seqs.
+        // A gap has no Seqs.
         let batches = batches.filter(move |place| place.next > place.first && positions.contains(&place.position));
         batches.filter_map(|place| Some(((place.session, place.first), self.bytes_of(place)?)))
     }
 
-    fn covering(&self, position: u64) -> Option<&Place> {
+    fn covering(&self, position: u64) -> Option<&FramePlace> {
         let places = &self.index().places;
         let behind = places.partition_point(|place| place.position <= position);
         places.get(behind.checked_sub(1)?).filter(|place| position < place.until)
@@ -231,112 +231,113 @@ impl Loaded {
     }
 
     /// The Batch at a position, if one is there, and the position behind its frame; `None` when the frame is damaged.
-    pub fn at(&self, position: u64) -> Option<(Option<Stored>, u64)> {
+    pub fn at(&self, position: u64) -> Option<(Option<StoredBatch>, u64)> {
         let place = self.covering(position)?;
         Some((self.decode(place), place.until))
     }
 }
 
-/// Which block: its outline, its number in it, its length (that of the last block of a growing segment grows).
-type Key = (u64, u32, u32);
+/// Which block: its index, its number in it, its length (that of the last block of a growing segment grows).
+type BlockKey = (u64, u32, u32);
 
 /// The blocks in memory, the ones used last first to stay.
 #[derive(Debug)]
-pub struct Blocks {
-    held: Mutex<Held>,
+pub struct BlockCache {
+    cached: Mutex<CachedBlocks>,
     loaded: Condvar,
     /// How many bytes they may take.
     room: usize,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    slots: Vec<Slot>,
+struct CachedBlocks {
+    slots: Vec<CachedBlock>,
     clock: u64,
     bytes: usize,
 }
 
 #[derive(Debug)]
-struct Slot {
-    key: Key,
+struct CachedBlock {
+    key: BlockKey,
     /// `None` while somebody reads it.
-    block: Option<Arc<Loaded>>,
+    block: Option<Arc<LoadedBlock>>,
     /// How many bytes it takes with its index, made or not.
     bytes: usize,
     used: u64,
 }
 
-impl Blocks {
+impl BlockCache {
     /// Room for so many bytes; the block that was read last is always held.
     pub fn new(room: u64) -> Self {
-        Self { held: Mutex::default(), loaded: Condvar::new(), room: usize::try_from(room).unwrap_or(usize::MAX) }
+        Self { cached: Mutex::default(), loaded: Condvar::new(), room: usize::try_from(room).unwrap_or(usize::MAX) }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, CachedBlocks> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn key(view: &View, number: usize) -> Key {
-        let len = view.outline.blocks.get(number).map_or(0, |block| block.len);
-        (view.outline.id, number as u32, len)
+    fn key(view: &SegmentView, number: usize) -> BlockKey {
+        let len = view.index.blocks.get(number).map_or(0, |block| block.len);
+        (view.index.id, number as u32, len)
     }
 
     /// Whether a block is in memory or on its way there.
-    pub fn holds(&self, view: &View, number: usize) -> bool {
+    pub fn holds(&self, view: &SegmentView, number: usize) -> bool {
         let key = Self::key(view, number);
         self.lock().slots.iter().any(|slot| slot.key == key)
     }
 
     /// A block, from memory or read now.
-    pub fn get(&self, view: &View, number: usize) -> io::Result<Arc<Loaded>> {
+    pub fn get(&self, view: &SegmentView, number: usize) -> io::Result<Arc<LoadedBlock>> {
         let key = Self::key(view, number);
-        let mut held = self.lock();
+        let mut cached = self.lock();
         loop {
-            held.clock += 1;
-            let now = held.clock;
-            match held.slots.iter_mut().find(|slot| slot.key == key) {
-                Some(Slot { block: Some(block), used, .. }) => {
+            cached.clock += 1;
+            let now = cached.clock;
+            match cached.slots.iter_mut().find(|slot| slot.key == key) {
+                Some(CachedBlock { block: Some(block), used, .. }) => {
                     *used = now;
                     return Ok(block.clone());
                 }
-                Some(_) => held = self.loaded.wait(held).unwrap_or_else(PoisonError::into_inner),
+                Some(_) => cached = self.loaded.wait(cached).unwrap_or_else(PoisonError::into_inner),
                 None => {
-                    held.slots.push(Slot { key, block: None, bytes: 0, used: now });
+                    cached.slots.push(CachedBlock { key, block: None, bytes: 0, used: now });
                     break;
                 }
             }
         }
-        drop(held);
+        drop(cached);
         // Whatever happens, nobody waits for a block that nobody reads.
-        let reading = Reading { blocks: self, key };
+        let reading = LoadingBlock { blocks: self, key };
         let block = Arc::new(view.read(number)?);
         reading.done(block.clone(), block.bytes.len().saturating_add(view.frames_in(number).saturating_mul(INDEXED)));
         Ok(block)
     }
 }
 
-struct Reading<'a> {
-    blocks: &'a Blocks,
-    key: Key,
+struct LoadingBlock<'a> {
+    blocks: &'a BlockCache,
+    key: BlockKey,
 }
 
-impl Reading<'_> {
-    fn done(&self, block: Arc<Loaded>, bytes: usize) {
-        let mut held = self.blocks.lock();
-        held.bytes += bytes;
-        if let Some(slot) = held.slots.iter_mut().find(|slot| slot.key == self.key) {
+impl LoadingBlock<'_> {
+    fn done(&self, block: Arc<LoadedBlock>, bytes: usize) {
+        let mut cached = self.blocks.lock();
+        cached.bytes += bytes;
+        if let Some(slot) = cached.slots.iter_mut().find(|slot| slot.key == self.key) {
             (slot.block, slot.bytes) = (Some(block), bytes);
         }
-        while held.bytes > self.blocks.room {
-            let ready = held.slots.iter().enumerate().filter(|(_, slot)| slot.block.is_some() && slot.key != self.key);
+        while cached.bytes > self.blocks.room {
+            let ready =
+                cached.slots.iter().enumerate().filter(|(_, slot)| slot.block.is_some() && slot.key != self.key);
             let Some((oldest, _)) = ready.min_by_key(|(_, slot)| slot.used) else { break };
-            let gone = held.slots.swap_remove(oldest);
-            held.bytes -= gone.bytes;
+            let gone = cached.slots.swap_remove(oldest);
+            cached.bytes -= gone.bytes;
         }
     }
 }
 
-impl Drop for Reading<'_> {
+impl Drop for LoadingBlock<'_> {
     fn drop(&mut self) {
         self.blocks.lock().slots.retain(|slot| slot.key != self.key || slot.block.is_some());
         self.blocks.loaded.notify_all();

@@ -18,34 +18,34 @@ pub const HEADER: usize = 24;
 
 /// What a frame holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// An encoded Batch.
     Batch,
-    /// A position whose Batch is gone (see [`Void`]): it keeps positions dense.
-    Void,
+    /// A position whose Batch is gone (see [`Gap`]): it keeps positions dense.
+    Gap,
 }
 
 /// A frame whose checksum holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Frame<'a> {
     /// What it holds.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Which one it is in the group that was made durable together, from 0 (it stops counting at 65,535).
     pub in_group: u16,
     /// Its place in the store.
     pub position: u64,
-    /// The encoded Batch, or the encoded [`Void`].
+    /// The encoded Batch, or the encoded [`Gap`].
     pub payload: &'a [u8],
     /// The frame as it stands.
     pub bytes: &'a [u8],
 }
 
 impl Frame<'_> {
-    /// The position behind it: a [`Void`] may cover many.
+    /// The position behind it: a [`Gap`] may cover many.
     pub fn next(&self) -> u64 {
         let count = match self.kind {
-            Kind::Batch => 1,
-            Kind::Void => Void::decode(self.payload).count,
+            FrameKind::Batch => 1,
+            FrameKind::Gap => Gap::decode(self.payload).count,
         };
         self.position.saturating_add(count)
     }
@@ -53,7 +53,7 @@ impl Frame<'_> {
 
 /// Why bytes are no frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum NoFrame {
+pub enum FrameError {
     /// They do not begin like one.
     #[error("no frame begins here")]
     Magic,
@@ -69,11 +69,11 @@ pub enum NoFrame {
 }
 
 /// Writes a frame behind `out`.
-pub fn write(out: &mut impl BufMut, kind: Kind, in_group: u16, position: u64, payload: &[u8]) {
+pub fn write(out: &mut impl BufMut, kind: FrameKind, in_group: u16, position: u64, payload: &[u8]) {
     let mut header = [0; HEADER];
     let kind = match kind {
-        Kind::Batch => 1,
-        Kind::Void => 2,
+        FrameKind::Batch => 1,
+        FrameKind::Gap => 2,
     };
     header[..4].copy_from_slice(&MAGIC);
     header[4..6].copy_from_slice(&[codec::FORMAT, kind]);
@@ -97,29 +97,29 @@ fn checksum(frame: &[u8]) -> u32 {
 ///
 /// # Errors
 /// When there is none whose checksum holds.
-pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, NoFrame> {
+pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     let Some((header, _)) = bytes.split_first_chunk::<HEADER>() else {
-        return Err(if bytes.starts_with(&MAGIC) { NoFrame::CutOff } else { NoFrame::Magic });
+        return Err(if bytes.starts_with(&MAGIC) { FrameError::CutOff } else { FrameError::Magic });
     };
     let [m0, m1, m2, m3, format, kind, g0, g1, l0, l1, l2, l3, c0, c1, c2, c3, position @ ..] = *header;
     if [m0, m1, m2, m3] != MAGIC {
-        return Err(NoFrame::Magic);
+        return Err(FrameError::Magic);
     }
     let length = u32::from_le_bytes([l0, l1, l2, l3]) as usize;
     if length > RECORD_MAX {
-        return Err(NoFrame::Checksum);
+        return Err(FrameError::Checksum);
     }
-    let frame = bytes.get(..HEADER + length).ok_or(NoFrame::CutOff)?;
+    let frame = bytes.get(..HEADER + length).ok_or(FrameError::CutOff)?;
     if checksum(frame) != u32::from_le_bytes([c0, c1, c2, c3]) {
-        return Err(NoFrame::Checksum);
+        return Err(FrameError::Checksum);
     }
     if format != codec::FORMAT {
-        return Err(NoFrame::Format(format));
+        return Err(FrameError::Format(format));
     }
     let kind = match kind {
-        1 => Kind::Batch,
-        2 => Kind::Void,
-        _ => return Err(NoFrame::Checksum),
+        1 => FrameKind::Batch,
+        2 => FrameKind::Gap,
+        _ => return Err(FrameError::Checksum),
     };
     Ok(Frame {
         kind,
@@ -132,7 +132,7 @@ pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, NoFrame> {
 
 /// Why a position holds no Batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Cause {
+pub enum GapCause {
     /// A write that was never acknowledged was cut off.
     Torn,
     /// It was damaged in every copy.
@@ -141,21 +141,21 @@ pub enum Cause {
 
 /// What stands at a position whose Batch is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Void {
+pub struct Gap {
     /// Why.
-    pub cause: Cause,
+    pub cause: GapCause,
     /// Whose Batch it was, and its first Seq, if that could be told.
     pub whose: Option<(SessionId, Seq)>,
     /// How many positions it covers, from that of its frame on; 1 where it is known whose Batch it was.
     pub count: u64,
 }
 
-impl Void {
+impl Gap {
     /// The payload of its frame.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = vec![match self.cause {
-            Cause::Torn => 1,
-            Cause::Lost => 2,
+            GapCause::Torn => 1,
+            GapCause::Lost => 2,
         }];
         if let Some((session, first)) = self.whose {
             out.extend_from_slice(&session.0);
@@ -166,9 +166,9 @@ impl Void {
         out
     }
 
-    /// Reads the payload of a void frame; an odd one reads as lost.
+    /// Reads the payload of a gap frame; an odd one reads as lost.
     pub fn decode(payload: &[u8]) -> Self {
-        let cause = if payload.first() == Some(&1) { Cause::Torn } else { Cause::Lost };
+        let cause = if payload.first() == Some(&1) { GapCause::Torn } else { GapCause::Lost };
         let whose = payload.get(1..17).zip(payload.get(17..25)).and_then(|(session, first)| {
             Some((SessionId(session.try_into().ok()?), Seq(u64::from_le_bytes(first.try_into().ok()?))))
         });
@@ -193,7 +193,7 @@ pub fn unchecked(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
 
 /// What a scan finds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Found<'a> {
+pub enum Scan<'a> {
     /// A frame, and where it begins.
     Frame(usize, Frame<'a>),
     /// Bytes that are no frame. When no frame follows, only what is not zero is named.
@@ -208,22 +208,22 @@ pub enum Found<'a> {
 }
 
 /// Goes through the frames of `bytes` from `at` on, and finds the next one behind every damaged place.
-pub fn scan(bytes: &[u8], mut at: usize) -> impl Iterator<Item = Found<'_>> {
+pub fn scan(bytes: &[u8], mut at: usize) -> impl Iterator<Item = Scan<'_>> {
     std::iter::from_fn(move || {
         let rest = bytes.get(at..)?;
         if let Ok(frame) = parse(rest) {
             let begin = at;
             at += frame.bytes.len();
-            return Some(Found::Frame(begin, frame));
+            return Some(Scan::Frame(begin, frame));
         }
         let from = at;
         if let Some(next) = next_frame(bytes, at + 1) {
             at = next;
-            return Some(Found::Bad { from, to: next, followed: true });
+            return Some(Scan::Bad { from, to: next, followed: true });
         }
         at = bytes.len().saturating_add(1);
         let used = without_zeros(rest);
-        (used > 0).then_some(Found::Bad { from, to: from + used, followed: false })
+        (used > 0).then_some(Scan::Bad { from, to: from + used, followed: false })
     })
 }
 

@@ -5,17 +5,17 @@
 //! chunk: magic FF 41 6E 6B | raw_start u64 | raw_length u32 | length u32 | crc32c u32 | LZ4 block, or as it is
 //! ```
 //! The checksum covers everything but itself; what LZ4 does not make shorter stands as it is. For the directory see
-//! [`Directory`].
+//! [`BlockDirectory`].
 
 mod directory;
 
-pub use directory::{Directories, Directory};
+pub use directory::{BlockDirectory, DirectoryCache};
 
-use super::frame::{self, Found, Kind};
+use super::frame::{self, FrameKind, Scan};
 use super::segment;
 use crate::disk::sessions::{number, take};
 use annals_core::{Seq, SessionId, codec};
-use directory::Contents;
+use directory::DirectoryContents;
 use lz4_flex::block;
 use std::io;
 use std::ops::Range;
@@ -34,7 +34,7 @@ const RAW_MAX: u64 = 1 << 30;
 
 /// Where a block lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct BlockPlace {
     /// Where it begins in the unpacked segment.
     pub start: u64,
     /// How long it is, unpacked.
@@ -46,7 +46,7 @@ pub struct Placed {
 }
 
 /// Packs the used part of a segment; a block begins at each of `cuts` (rising), where a frame begins.
-pub fn pack(raw: &[u8], cuts: &[u64]) -> io::Result<(Vec<u8>, Vec<Placed>)> {
+pub fn pack(raw: &[u8], cuts: &[u64]) -> io::Result<(Vec<u8>, Vec<BlockPlace>)> {
     let mut out = Vec::with_capacity(raw.len() / 2);
     let mut placed = Vec::with_capacity(cuts.len() + 1);
     let mut start = 0usize;
@@ -57,22 +57,22 @@ pub fn pack(raw: &[u8], cuts: &[u64]) -> io::Result<(Vec<u8>, Vec<Placed>)> {
         let too_long = |_| io::Error::other("the packed segment is longer than 4 GiB");
         let at = u32::try_from(at).map_err(too_long)?;
         let len = u32::try_from(out.len()).map_err(too_long)? - at;
-        placed.push(Placed { start: start as u64, raw: (end - start) as u32, at, len });
+        placed.push(BlockPlace { start: start as u64, raw: (end - start) as u32, at, len });
         start = end;
     }
     Ok((out, placed))
 }
 
 fn write_block(out: &mut Vec<u8>, raw: &[u8], range: Range<usize>) {
-    let (mut cuts, mut contents, mut chunks) = (vec![range.start], Contents::default(), Vec::new());
+    let (mut cuts, mut contents, mut chunks) = (vec![range.start], DirectoryContents::default(), Vec::new());
     let within = raw.get(..range.end).unwrap_or_default();
     for found in frame::scan(within, range.start.max(segment::HEADER)) {
-        let Found::Frame(at, frame) = found else { continue };
+        let Scan::Frame(at, frame) = found else { continue };
         let begun = cuts.last().copied().unwrap_or(range.start);
         if at > begun && at + frame.bytes.len() - begun > CHUNK {
             cuts.push(at);
         }
-        if frame.kind == Kind::Batch
+        if frame.kind == FrameKind::Batch
             && let Ok(header) = codec::decode_header(frame.payload)
         {
             contents.add(header.session, header.first, cuts.len() - 1);
@@ -200,7 +200,7 @@ pub fn unpack_block(bytes: &[u8], part: Range<usize>) -> Vec<u8> {
 }
 
 /// Unpacks what can be unpacked; the rest reads as zeros. Says where each block lies whose directory is whole.
-pub fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<Placed>) {
+pub fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<BlockPlace>) {
     let mut raw = Vec::new();
     // LZ4 makes nothing shorter than that: who says otherwise gets no room for it.
     let longest = bytes.len().saturating_mul(256);
@@ -211,7 +211,7 @@ pub fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<Placed>) {
             place.fill(0);
         }
     }
-    (raw, Directory::places(bytes))
+    (raw, BlockDirectory::places(bytes))
 }
 
 /// Unpacks the first chunk of a segment, which begins with its header.
@@ -222,8 +222,8 @@ pub fn start(bytes: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reads the directory at the start of a packed block.
-pub fn directory(block: &[u8]) -> Option<Directory> {
-    Directory::parse(block).map(|(directory, _)| directory)
+pub fn directory(block: &[u8]) -> Option<BlockDirectory> {
+    BlockDirectory::parse(block).map(|(directory, _)| directory)
 }
 
 /// The Batches of a Session in an unpacked chunk, from the one that holds `seq` on, as far as they follow each other.
@@ -238,7 +238,7 @@ pub fn run(raw: &[u8], session: SessionId, mut seq: Seq) -> impl Iterator<Item =
         begin = Some(at);
     }
     begin.into_iter().chain(own.map(|(_, at)| at)).map_while(move |at| {
-        let frame = frame::parse(raw.get(at..)?).ok().filter(|frame| frame.kind == Kind::Batch)?;
+        let frame = frame::parse(raw.get(at..)?).ok().filter(|frame| frame.kind == FrameKind::Batch)?;
         let header = codec::decode_header(frame.payload).ok()?;
         let holds = header.first <= seq && seq < header.next();
         seq = header.next();

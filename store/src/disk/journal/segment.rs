@@ -1,9 +1,9 @@
 //! One file of the journal: a header, then frames; while it grows in reserved space, afterwards packed.
 
-use super::block::View;
+use super::block::SegmentView;
 use super::packed;
-use super::segment_index::Outline;
-use crate::disk::folder::files::{Disk, DiskFile, How, read_file, read_whole};
+use super::segment_index::SegmentIndex;
+use crate::disk::folder::files::{Access, Disk, DiskFile, read_file, read_whole};
 use crate::disk::folder::identity::FORMAT;
 use crate::disk::sessions::{checked, number, take};
 use crate::store_id::StoreId;
@@ -28,16 +28,16 @@ const FORMER_HEADER: usize = 32;
 pub struct Segment {
     /// The position of its first frame.
     pub first: u64,
-    form: RwLock<Form>,
+    form: RwLock<SegmentForm>,
 }
 
 #[derive(Clone, Debug)]
-struct Form {
+struct SegmentForm {
     packed: bool,
     path: PathBuf,
     file: Arc<dyn DiskFile>,
     /// What it holds, as far as somebody asked.
-    outline: Option<Arc<Outline>>,
+    index: Option<Arc<SegmentIndex>>,
 }
 
 /// The header of a segment.
@@ -54,7 +54,7 @@ pub fn header(first: u64, store: StoreId) -> [u8; HEADER] {
 
 /// The fields of a segment's header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Header {
+pub struct SegmentHeader {
     /// The first position.
     pub first: u64,
     /// The store that the segment was written for.
@@ -64,13 +64,13 @@ pub struct Header {
 }
 
 /// Reads the header of a segment; `None` when it is damaged. Of a store of format 3 or older only the format is known.
-pub fn read_header(bytes: &[u8]) -> Option<Header> {
+pub fn read_header(bytes: &[u8]) -> Option<SegmentHeader> {
     if let Some(former) = bytes.get(..FORMER_HEADER).filter(|bytes| bytes.starts_with(&FORMER_MAGIC)) {
-        return checked(former).map(|_| Header { first: 0, store: StoreId([0; 16]), format: 3 });
+        return checked(former).map(|_| SegmentHeader { first: 0, store: StoreId([0; 16]), format: 3 });
     }
     let mut rest = checked(bytes.get(..HEADER)?)?.strip_prefix(&MAGIC)?;
     let (first, store) = (number(&mut rest)?, StoreId(take(&mut rest)?));
-    Some(Header { first, store, format: u32::from_le_bytes(take(&mut rest)?) })
+    Some(SegmentHeader { first, store, format: u32::from_le_bytes(take(&mut rest)?) })
 }
 
 /// Where a growing segment lies.
@@ -83,8 +83,8 @@ pub fn packed_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.pack"))
 }
 
-/// Where the outline of a packed segment lies.
-pub fn outline_path(journal: &Path, first: u64) -> PathBuf {
+/// Where the index of a packed segment lies.
+pub fn index_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.idx"))
 }
 
@@ -102,17 +102,17 @@ pub fn read_name(name: &str) -> Option<(u64, bool)> {
 impl Segment {
     /// A segment whose file is open.
     pub fn new(first: u64, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>) -> Self {
-        Self { first, form: RwLock::new(Form { packed, path, file, outline: None }) }
+        Self { first, form: RwLock::new(SegmentForm { packed, path, file, index: None }) }
     }
 
     /// Opens the file of a segment; one that grows for writing, if anything is to be written.
     pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool, writes: bool) -> io::Result<Self> {
         let path = if packed { packed_path(journal, first) } else { raw_path(journal, first) };
-        let file = disk.open(&path, if packed || !writes { How::Read } else { How::Write })?;
+        let file = disk.open(&path, if packed || !writes { Access::Read } else { Access::Write })?;
         Ok(Self::new(first, packed, path, file))
     }
 
-    fn form(&self) -> Form {
+    fn form(&self) -> SegmentForm {
         self.form.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
@@ -132,45 +132,51 @@ impl Segment {
     }
 
     /// From here on it is read in another form.
-    pub fn replace(&self, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>, outline: Option<Arc<Outline>>) {
-        *self.form.write().unwrap_or_else(PoisonError::into_inner) = Form { packed, path, file, outline };
+    pub fn replace(&self, packed: bool, path: PathBuf, file: Arc<dyn DiskFile>, index: Option<Arc<SegmentIndex>>) {
+        *self.form.write().unwrap_or_else(PoisonError::into_inner) = SegmentForm { packed, path, file, index };
     }
 
     /// What it holds below position `until`, and how that is read.
     ///
     /// # Errors
     /// When its file cannot be read.
-    pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<View> {
-        let (packed, file, outline) = {
+    pub fn view(&self, disk: &dyn Disk, journal: &Path, until: u64) -> io::Result<SegmentView> {
+        let (packed, file, index) = {
             let form = self.form.read().unwrap_or_else(PoisonError::into_inner);
-            (form.packed, form.file.clone(), form.outline.clone())
+            (form.packed, form.file.clone(), form.index.clone())
         };
-        let told = match outline {
-            Some(outline) if outline.until >= until => return Ok(View { outline, file, packed }),
-            Some(outline) if !packed => grown((*outline).clone(), &*file, until)?,
-            _ if packed => self.packed_outline(disk, journal, &*file, until)?,
-            _ => grown(Outline::new(self.first), &*file, until)?,
+        let told = match index {
+            Some(index) if index.until >= until => return Ok(SegmentView { index, file, packed }),
+            Some(index) if !packed => grown((*index).clone(), &*file, until)?,
+            _ if packed => self.packed_index(disk, journal, &*file, until)?,
+            _ => grown(SegmentIndex::new(self.first), &*file, until)?,
         };
-        let outline = Arc::new(told);
+        let index = Arc::new(told);
         let mut form = self.form.write().unwrap_or_else(PoisonError::into_inner);
         // Not when it was packed meanwhile, or somebody went further.
-        if form.packed == packed && form.outline.as_ref().is_none_or(|other| other.until < until) {
-            form.outline = Some(outline.clone());
+        if form.packed == packed && form.index.as_ref().is_none_or(|other| other.until < until) {
+            form.index = Some(index.clone());
         }
-        Ok(View { outline, file, packed })
+        Ok(SegmentView { index, file, packed })
     }
 
-    /// The outline of a packed segment: from its file, or from the segment itself when that is missing or damaged.
-    fn packed_outline(&self, disk: &dyn Disk, journal: &Path, file: &dyn DiskFile, until: u64) -> io::Result<Outline> {
-        let told = read_whole(disk, &outline_path(journal, self.first)).ok();
-        let told = told.and_then(|bytes| Outline::decode(self.first, &bytes)).filter(|told| told.until >= until);
+    /// The index of a packed segment: from its file, or from the segment itself when that is missing or damaged.
+    fn packed_index(
+        &self,
+        disk: &dyn Disk,
+        journal: &Path,
+        file: &dyn DiskFile,
+        until: u64,
+    ) -> io::Result<SegmentIndex> {
+        let told = read_whole(disk, &index_path(journal, self.first)).ok();
+        let told = told.and_then(|bytes| SegmentIndex::decode(self.first, &bytes)).filter(|told| told.until >= until);
         Ok(match told {
-            Some(outline) => outline,
+            Some(index) => index,
             None => {
                 let (raw, places) = packed::unpack(&read_file(file)?);
-                let mut outline = Outline::of(self.first, &raw, until);
-                outline.lay(&places);
-                outline
+                let mut index = SegmentIndex::of(self.first, &raw, until);
+                index.set_places(&places);
+                index
             }
         })
     }
@@ -219,7 +225,7 @@ impl Segment {
     ///
     /// # Errors
     /// When its file cannot be read.
-    pub fn read_header(&self) -> io::Result<Option<Header>> {
+    pub fn read_header(&self) -> io::Result<Option<SegmentHeader>> {
         let form = self.form();
         let length = if form.packed { packed::BLOCK_MAX } else { HEADER };
         let mut bytes = vec![0; usize::try_from(form.file.len()?).unwrap_or(length).min(length)];
@@ -238,20 +244,20 @@ const BEGINNING: usize = 128 * 1024;
 /// How much of a segment that is not packed is read at a time.
 const PIECE: u64 = 1024 * 1024;
 
-/// The outline of a segment that may grow, brought forward.
-fn grown(mut outline: Outline, file: &dyn DiskFile, until: u64) -> io::Result<Outline> {
+/// The index of a segment that may grow, brought forward.
+fn grown(mut index: SegmentIndex, file: &dyn DiskFile, until: u64) -> io::Result<SegmentIndex> {
     let (len, mut size) = (file.len()?, PIECE);
-    while outline.end < until && outline.used < len {
-        let mut bytes = vec![0; size.min(len - outline.used) as usize];
-        let read = file.read_at(&mut bytes, outline.used)?;
-        if !outline.extend(bytes.get(..read).unwrap_or_default(), until) {
-            if outline.used + size >= len {
+    while index.end < until && index.used < len {
+        let mut bytes = vec![0; size.min(len - index.used) as usize];
+        let read = file.read_at(&mut bytes, index.used)?;
+        if !index.extend(bytes.get(..read).unwrap_or_default(), until) {
+            if index.used + size >= len {
                 break;
             }
             // A damaged place may be longer than a piece.
             size = size.saturating_mul(16);
         }
     }
-    outline.until = until;
-    Ok(outline)
+    index.until = until;
+    Ok(index)
 }

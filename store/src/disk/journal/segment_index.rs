@@ -1,6 +1,6 @@
 //! What a segment of the journal holds, told without its bytes: its blocks, and which of them hold which Session.
 
-use super::frame::{self, Found, Kind};
+use super::frame::{self, FrameKind, Scan};
 use super::segment::HEADER;
 use crate::disk::sessions::{checked, number, take};
 use annals_core::{Seq, SessionId, codec};
@@ -12,7 +12,7 @@ pub const BLOCK: usize = 256 * 1024;
 
 /// A run of whole frames in a segment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Block {
+pub struct IndexedBlock {
     /// The position of its first frame.
     pub first: u64,
     /// Where it begins in the unpacked segment.
@@ -23,8 +23,8 @@ pub struct Block {
     pub packed: (u32, u32),
 }
 
-impl Block {
-    /// Whether it is known where it lies in the packed segment: not when its directory and the outline are both damaged.
+impl IndexedBlock {
+    /// Whether it is known where it lies in the packed segment: not when its directory and the index are both damaged.
     pub fn is_placed(&self) -> bool {
         self.packed != (0, 0)
     }
@@ -32,7 +32,7 @@ impl Block {
 
 /// A block that holds something of a Session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Span {
+pub struct BlockSpan {
     /// The first Seq of the Session in it.
     pub from: Seq,
     /// Which block of the segment.
@@ -43,21 +43,21 @@ pub struct Span {
 
 /// What a segment holds of one Session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct SessionPart {
     /// The Seq behind the last.
     pub to: Seq,
     /// The blocks, in order; not empty.
-    pub spans: Vec<Span>,
+    pub spans: Vec<BlockSpan>,
 }
 
-impl Part {
+impl SessionPart {
     /// The first Seq.
     pub fn from(&self) -> Seq {
         self.spans.first().map_or(self.to, |span| span.from)
     }
 
     /// The span that holds `seq` if any does, and those behind it.
-    pub fn spans_from(&self, seq: Seq) -> &[Span] {
+    pub fn spans_from(&self, seq: Seq) -> &[BlockSpan] {
         let behind = self.spans.partition_point(|span| span.from <= seq);
         self.spans.get(behind.saturating_sub(1)..).unwrap_or_default()
     }
@@ -65,8 +65,8 @@ impl Part {
 
 /// What a segment holds, so that a reader opens few blocks of few segments.
 #[derive(Clone, Debug)]
-pub struct Outline {
-    /// Tells outlines apart in a cache; in no file.
+pub struct SegmentIndex {
+    /// Tells indexes apart in a cache; in no file.
     pub id: u64,
     /// How far it was asked to go: frames from this position on are not told.
     pub until: u64,
@@ -75,36 +75,36 @@ pub struct Outline {
     /// Where that frame ends in the unpacked segment.
     pub used: u64,
     /// In order.
-    pub blocks: Vec<Block>,
+    pub blocks: Vec<IndexedBlock>,
     /// For each Session what is in the segment.
-    pub sessions: BTreeMap<SessionId, Part>,
+    pub sessions: BTreeMap<SessionId, SessionPart>,
 }
 
 const MAGIC: [u8; 8] = *b"\xFFAnoutl2";
 
 static IDS: AtomicU64 = AtomicU64::new(0);
 
-impl Outline {
-    /// The outline of a segment of which nothing was read.
+impl SegmentIndex {
+    /// The index of a segment of which nothing was read.
     pub fn new(first: u64) -> Self {
         let id = IDS.fetch_add(1, Ordering::Relaxed);
         let (blocks, sessions) = (Vec::new(), BTreeMap::new());
         Self { id, until: first, end: first, used: HEADER as u64, blocks, sessions }
     }
 
-    /// The outline of a whole unpacked segment, of what lies below position `until`.
+    /// The index of a whole unpacked segment, of what lies below position `until`.
     pub fn of(first: u64, bytes: &[u8], until: u64) -> Self {
-        let mut outline = Self::new(first);
-        outline.extend(bytes.get(HEADER..).unwrap_or_default(), until);
-        outline.until = until;
-        outline
+        let mut index = Self::new(first);
+        index.extend(bytes.get(HEADER..).unwrap_or_default(), until);
+        index.until = until;
+        index
     }
 
-    /// Takes in the frames of `bytes`, which stand in the segment where the outline ends. Gives whether there were any.
+    /// Takes in the frames of `bytes`, which stand in the segment where the index ends. Gives whether there were any.
     pub fn extend(&mut self, bytes: &[u8], until: u64) -> bool {
         let (begin, before) = (self.used, self.end);
         for found in frame::scan(bytes, 0) {
-            let Found::Frame(at, frame) = found else { continue };
+            let Scan::Frame(at, frame) = found else { continue };
             if frame.position >= until {
                 break;
             }
@@ -120,24 +120,24 @@ impl Outline {
     fn push(&mut self, at: u64, frame: &frame::Frame<'_>) {
         let end = at + frame.bytes.len() as u64;
         // The segment's header is packed with the first.
-        let fits = |block: &&mut Block| end - u64::from(block.at) <= (BLOCK - HEADER) as u64;
+        let fits = |block: &&mut IndexedBlock| end - u64::from(block.at) <= (BLOCK - HEADER) as u64;
         match self.blocks.last_mut().filter(fits) {
             Some(block) => block.len = (end - u64::from(block.at)) as u32,
             None => {
                 // A segment is reserved whole, and far below 4 GiB: what lies beyond is left to the other copy.
                 let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(frame.bytes.len())) else { return };
-                self.blocks.push(Block { first: frame.position, at, len, packed: (0, 0) });
+                self.blocks.push(IndexedBlock { first: frame.position, at, len, packed: (0, 0) });
             }
         }
         (self.end, self.used) = (frame.next(), end);
-        if frame.kind != Kind::Batch {
+        if frame.kind != FrameKind::Batch {
             return;
         }
         let Ok(header) = codec::decode_header(frame.payload) else { return };
         let block = self.blocks.len() as u32 - 1;
-        let span = Span { from: header.first, block, batches: 1 };
+        let span = BlockSpan { from: header.first, block, batches: 1 };
         match self.sessions.get_mut(&header.session) {
-            None => drop(self.sessions.insert(header.session, Part { to: header.next(), spans: vec![span] })),
+            None => drop(self.sessions.insert(header.session, SessionPart { to: header.next(), spans: vec![span] })),
             // Seqs rise within a Session; one that does not is found in the other copy.
             Some(part) if header.first < part.to => {}
             Some(part) => {
@@ -157,7 +157,7 @@ impl Outline {
     }
 
     /// Says where each block lies in the packed segment.
-    pub fn lay(&mut self, places: &[super::packed::Placed]) {
+    pub fn set_places(&mut self, places: &[super::packed::BlockPlace]) {
         for block in &mut self.blocks {
             let (from, to) = (u64::from(block.at), u64::from(block.at) + u64::from(block.len));
             let holds = places.iter().find(|place| place.start <= from && to <= place.start + u64::from(place.raw));
@@ -173,7 +173,7 @@ impl Outline {
         number(self.end);
         number(self.used);
         number(self.blocks.len() as u64);
-        for Block { first, at, len, packed } in &self.blocks {
+        for IndexedBlock { first, at, len, packed } in &self.blocks {
             number(*first);
             number(u64::from(*at) | u64::from(*len) << 32);
             number(u64::from(packed.0) | u64::from(packed.1) << 32);
@@ -182,7 +182,7 @@ impl Outline {
             out.extend_from_slice(&session.0);
             out.extend_from_slice(&part.to.0.to_le_bytes());
             out.extend_from_slice(&(part.spans.len() as u64).to_le_bytes());
-            for Span { from, block, batches } in &part.spans {
+            for BlockSpan { from, block, batches } in &part.spans {
                 out.extend_from_slice(&from.0.to_le_bytes());
                 out.extend_from_slice(&block.to_le_bytes());
                 out.extend_from_slice(&batches.to_le_bytes());
@@ -192,13 +192,13 @@ impl Outline {
         out
     }
 
-    /// Reads an outline; `None` when it is damaged, or was written by another version.
+    /// Reads an index; `None` when it is damaged, or was written by another version.
     pub fn decode(first: u64, bytes: &[u8]) -> Option<Self> {
         let mut rest = checked(bytes)?.strip_prefix(&MAGIC)?;
-        let mut outline = Self::new(first);
-        outline.until = number(&mut rest)?;
-        outline.end = number(&mut rest)?;
-        outline.used = number(&mut rest)?;
+        let mut index = Self::new(first);
+        index.until = number(&mut rest)?;
+        index.end = number(&mut rest)?;
+        index.used = number(&mut rest)?;
         let halves = |both: u64| (both as u32, (both >> 32) as u32);
         for _ in 0..number(&mut rest)? {
             let first = number(&mut rest)?;
@@ -208,18 +208,18 @@ impl Outline {
             if len as usize > BLOCK || packed.1 as usize > super::packed::BLOCK_MAX {
                 return None;
             }
-            outline.blocks.push(Block { first, at, len, packed });
+            index.blocks.push(IndexedBlock { first, at, len, packed });
         }
         while !rest.is_empty() {
             let session = SessionId(take(&mut rest)?);
-            let mut part = Part { to: Seq(number(&mut rest)?), spans: Vec::new() };
+            let mut part = SessionPart { to: Seq(number(&mut rest)?), spans: Vec::new() };
             for _ in 0..number(&mut rest)? {
                 let from = Seq(number(&mut rest)?);
                 let (block, batches) = halves(number(&mut rest)?);
-                part.spans.push(Span { from, block, batches });
+                part.spans.push(BlockSpan { from, block, batches });
             }
-            outline.sessions.insert(session, part);
+            index.sessions.insert(session, part);
         }
-        Some(outline)
+        Some(index)
     }
 }

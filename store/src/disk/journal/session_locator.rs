@@ -8,62 +8,62 @@ use std::io;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A sealed segment, and the position behind its last.
-pub type Sealed = (Arc<Segment>, u64);
+pub type SealedSegment = (Arc<Segment>, u64);
 
 /// How many Sessions are remembered.
 const SESSIONS: usize = 1024;
 
-/// The trails that were followed last.
+/// What is known of the sessions that were looked up last.
 #[derive(Debug, Default)]
-pub struct Trails {
-    known: Mutex<HashMap<SessionId, Trail>>,
+pub struct SessionLocator {
+    known: Mutex<HashMap<SessionId, LocatedSession>>,
 }
 
 /// What is known of one Session: everything that it has in the segments from one position to another.
 #[derive(Clone, Debug)]
-struct Trail {
+struct LocatedSession {
     from: u64,
     to: u64,
     /// Oldest first.
-    steps: VecDeque<Step>,
+    ranges: VecDeque<SegmentRange>,
 }
 
 /// What a segment holds of the Session.
 #[derive(Clone, Debug)]
-struct Step {
+struct SegmentRange {
     from: Seq,
     to: Seq,
-    sealed: Sealed,
+    sealed: SealedSegment,
 }
 
-impl Trail {
-    fn add(&mut self, found: Option<(Seq, Seq)>, sealed: &Sealed) {
+impl LocatedSession {
+    fn add(&mut self, found: Option<(Seq, Seq)>, sealed: &SealedSegment) {
         let (segment, end) = sealed;
-        let step = found.map(|(from, to)| Step { from, to, sealed: sealed.clone() });
+        let range = found.map(|(from, to)| SegmentRange { from, to, sealed: sealed.clone() });
         if segment.first >= self.to {
             self.to = *end;
-            self.steps.extend(step);
+            self.ranges.extend(range);
         } else {
             self.from = segment.first;
-            step.into_iter().for_each(|step| self.steps.push_front(step));
+            range.into_iter().for_each(|range| self.ranges.push_front(range));
         }
     }
 
     /// Whether what lies before it cannot hold `seq`: Seqs rise from segment to segment.
     fn reaches_back_to(&self, seq: Seq) -> bool {
-        self.steps.front().is_some_and(|step| step.from <= seq)
+        self.ranges.front().is_some_and(|range| range.from <= seq)
     }
 
-    fn holding(&self, seq: Seq) -> Option<&Sealed> {
-        let behind = self.steps.partition_point(|step| step.from <= seq);
-        let step = self.steps.get(behind.checked_sub(1)?)?;
-        (seq < step.to).then_some(&step.sealed)
+    fn holding(&self, seq: Seq) -> Option<&SealedSegment> {
+        let behind = self.ranges.partition_point(|range| range.from <= seq);
+        let range = self.ranges.get(behind.checked_sub(1)?)?;
+        (seq < range.to).then_some(&range.sealed)
     }
 }
 
-impl Trails {
+impl SessionLocator {
     /// The sealed segment that holds `seq` of a Session, if that was found before.
-    pub fn known(&self, session: SessionId, seq: Seq) -> Option<Sealed> {
+    pub fn known(&self, session: SessionId, seq: Seq) -> Option<SealedSegment> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&session)?.holding(seq).cloned()
     }
@@ -74,42 +74,42 @@ impl Trails {
         &self,
         (session, seq): (SessionId, Seq),
         sealed_to: u64,
-        sealed: impl Fn(u64, u64) -> Vec<Sealed>,
-        part: impl Fn(&Sealed) -> io::Result<Option<(Seq, Seq)>>,
-    ) -> io::Result<Option<Sealed>> {
+        sealed: impl Fn(u64, u64) -> Vec<SealedSegment>,
+        part: impl Fn(&SealedSegment) -> io::Result<Option<(Seq, Seq)>>,
+    ) -> io::Result<Option<SealedSegment>> {
         let lock = || self.known.lock().unwrap_or_else(PoisonError::into_inner);
         let known = lock().get(&session).cloned();
-        let mut trail = known.unwrap_or(Trail { from: sealed_to, to: sealed_to, steps: VecDeque::new() });
-        for sealed in &sealed(trail.to, sealed_to) {
-            trail.add(part(sealed)?, sealed);
+        let mut located = known.unwrap_or(LocatedSession { from: sealed_to, to: sealed_to, ranges: VecDeque::new() });
+        for sealed in &sealed(located.to, sealed_to) {
+            located.add(part(sealed)?, sealed);
         }
-        let before = if trail.reaches_back_to(seq) { Vec::new() } else { sealed(0, trail.from) };
+        let before = if located.reaches_back_to(seq) { Vec::new() } else { sealed(0, located.from) };
         for sealed in before.iter().rev() {
-            trail.add(part(sealed)?, sealed);
-            if trail.reaches_back_to(seq) {
+            located.add(part(sealed)?, sealed);
+            if located.reaches_back_to(seq) {
                 break;
             }
         }
-        let found = trail.holding(seq).cloned();
+        let found = located.holding(seq).cloned();
         let mut known = lock();
         if known.len() >= SESSIONS && !known.contains_key(&session) {
             known.clear();
         }
-        known.insert(session, trail);
+        known.insert(session, located);
         Ok(found)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{Sealed, Segment, Trails};
-    use crate::disk::folder::files::{Disk, How, RealDisk};
+    use super::{SealedSegment, Segment, SessionLocator};
+    use crate::disk::folder::files::{Access, Disk, RealDisk};
     use annals_core::{Seq, SessionId};
     use std::cell::RefCell;
     use std::sync::Arc;
 
     /// Segments of ten positions; each holds five Seqs of the Session, but for the third, which holds none.
-    fn part((segment, _): &Sealed) -> Option<(Seq, Seq)> {
+    fn part((segment, _): &SealedSegment) -> Option<(Seq, Seq)> {
         let n = segment.first / 10;
         let n = if n > 2 { n - 1 } else { n };
         (segment.first != 20).then(|| (Seq(n * 5), Seq(n * 5 + 5)))
@@ -118,20 +118,20 @@ mod tests {
     #[test]
     fn a_trail_is_walked_once_from_the_newest_and_goes_on_with_the_journal() {
         let dir = tempfile::tempdir().unwrap();
-        let file = RealDisk.open(&dir.path().join("segment"), How::Create).unwrap();
-        let all: Vec<Sealed> = (0..6u64)
+        let file = RealDisk.open(&dir.path().join("segment"), Access::Create).unwrap();
+        let all: Vec<SealedSegment> = (0..6u64)
             .map(|n| (Arc::new(Segment::new(n * 10, true, dir.path().join("segment"), file.clone())), n * 10 + 10))
             .collect();
-        let (trails, asked) = (Trails::default(), RefCell::new(Vec::new()));
+        let (locator, asked) = (SessionLocator::default(), RefCell::new(Vec::new()));
         let holding = |seq: u64, until: u64| {
-            let sealed = |from: u64, to: u64| -> Vec<Sealed> {
+            let sealed = |from: u64, to: u64| -> Vec<SealedSegment> {
                 all.iter().filter(|(segment, end)| segment.first >= from && *end <= to).cloned().collect()
             };
-            let part = |sealed: &Sealed| {
+            let part = |sealed: &SealedSegment| {
                 asked.borrow_mut().push(sealed.0.first);
                 Ok(part(sealed))
             };
-            let found = trails.holding((SessionId([1; 16]), Seq(seq)), until, sealed, part).unwrap();
+            let found = locator.holding((SessionId([1; 16]), Seq(seq)), until, sealed, part).unwrap();
             (found.map(|(segment, _)| segment.first), asked.take())
         };
         assert_eq!(holding(12, 50), (Some(30), vec![40, 30]), "from the newest back, as far as needed");

@@ -1,17 +1,17 @@
 //! What `doctor` does: a thorough examination, repair, collecting blobs, compaction. Each says first what it will do.
 
 use super::report::{Copy, OpenError, OpeningReport, Remark};
-use super::usage::{Usage, usage};
+use super::usage::{DiskUsage, usage};
 use crate::disk::blobs::Listing;
 use crate::disk::folder::Folder;
 use crate::disk::folder::files::RealDisk;
 use crate::disk::folder::layout::Layout;
-use crate::disk::journal::frame::{self, Cause, Found, Kind, Void};
+use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause, Scan};
 use crate::disk::journal::segment;
 use crate::disk::reading::decode;
 use crate::disk::recovery::restore::Restoring;
-use crate::disk::state::{Shared, Tuning};
-use crate::disk::{Aim, DiskLog, OpenMode};
+use crate::disk::state::{StoreState, Tuning};
+use crate::disk::{DiskLog, OpenMode, Purpose};
 use crate::log::Position;
 use annals_core::{BlobHash, Blobs, Digest};
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,7 +28,7 @@ pub struct Examination {
     /// Batches in the journal.
     pub batches: u64,
     /// Places in the journal that hold no Batch: cut off or lost earlier.
-    pub voids: Vec<(Position, Void)>,
+    pub gaps: Vec<(Position, Gap)>,
     /// Everything that is damaged, and what a repair does about it.
     pub findings: Vec<Finding>,
     /// Why sled was not compared, if it was not.
@@ -37,7 +37,7 @@ pub struct Examination {
 
 /// What of sled is due in an examination.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::disk) struct Due {
+pub(in crate::disk) struct SledExpectation {
     /// sled must have every Batch before this position.
     pub before: u64,
     /// Whether this process may write: a blob that is looked at counts as new again.
@@ -100,7 +100,7 @@ pub enum Finding {
 
 /// What collecting would remove.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Garbage {
+pub struct UnusedBlobs {
     /// Blobs that no Batch names, and their lengths.
     pub blobs: Vec<(BlobHash, u64)>,
     /// Files that a stopped writer left unfinished.
@@ -126,7 +126,7 @@ impl DiskLog {
     pub fn examine(&self, progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
         // What sled was not given yet it need not have.
         let before = self.shared.filled.load(Ordering::Acquire);
-        self.shared.examine(Due { before, owned: true }, progress)
+        self.shared.examine(SledExpectation { before, owned: true }, progress)
     }
 
     /// What [`DiskLog::repair`] would write as the file `FORMAT` of the store in a folder; `None` when the file is whole. Changes
@@ -146,7 +146,7 @@ impl DiskLog {
     /// # Errors
     /// See [`OpenError`].
     pub fn repair(dir: &Path, tuning: Tuning) -> Result<OpeningReport, OpenError> {
-        let (log, report) = Self::open_aiming(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Aim::Repair)?;
+        let (log, report) = Self::open_for(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Purpose::Repair)?;
         drop(log);
         Ok(report)
     }
@@ -156,10 +156,10 @@ impl DiskLog {
     ///
     /// # Errors
     /// See [`OpenError`].
-    pub fn compact(dir: &Path, tuning: Tuning) -> Result<(Usage, Usage), OpenError> {
+    pub fn compact(dir: &Path, tuning: Tuning) -> Result<(DiskUsage, DiskUsage), OpenError> {
         let io = |source| OpenError::Io { path: dir.to_owned(), source };
         let before = usage(dir).map_err(io)?;
-        let (log, report) = Self::open_aiming(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Aim::Compact)?;
+        let (log, report) = Self::open_for(dir, OpenMode::Existing, tuning, Arc::new(RealDisk), Purpose::Compact)?;
         crate::disk::threads::sealer::pack(&log.shared, usize::MAX);
         let folder = log.shared.folder.clone();
         drop(log);
@@ -181,7 +181,7 @@ impl DiskLog {
     ///
     /// # Errors
     /// When the store is damaged or cannot be read.
-    pub fn garbage(&self, age: Duration, progress: impl FnMut(usize, usize)) -> Result<Garbage, CollectError> {
+    pub fn garbage(&self, age: Duration, progress: impl FnMut(usize, usize)) -> Result<UnusedBlobs, CollectError> {
         self.shared.garbage(age, progress)
     }
 
@@ -189,28 +189,32 @@ impl DiskLog {
     ///
     /// # Errors
     /// When the disk refuses.
-    pub fn collect(&self, garbage: &Garbage, age: Duration) -> Result<Usage, CollectError> {
-        let mut removed = Usage::default();
+    pub fn collect(&self, garbage: &UnusedBlobs, age: Duration) -> Result<DiskUsage, CollectError> {
+        let mut removed = DiskUsage::default();
         for (hash, length) in &garbage.blobs {
             self.shared.check()?;
             if self.shared.blobs.remove_if(hash, |path| self.shared.older(path, age))? {
-                removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
+                removed = DiskUsage { files: removed.files + 1, bytes: removed.bytes + length };
             }
         }
         for (path, length) in &garbage.unfinished {
             self.shared.disk.remove(path)?;
-            removed = Usage { files: removed.files + 1, bytes: removed.bytes + length };
+            removed = DiskUsage { files: removed.files + 1, bytes: removed.bytes + length };
         }
         Ok(removed)
     }
 }
 
-impl Shared {
+impl StoreState {
     /// See [`DiskLog::examine`].
-    pub(in crate::disk) fn examine(&self, due: Due, mut progress: impl FnMut(usize, usize)) -> io::Result<Examination> {
+    pub(in crate::disk) fn examine(
+        &self,
+        due: SledExpectation,
+        mut progress: impl FnMut(usize, usize),
+    ) -> io::Result<Examination> {
         let mut seen = self.survey(&mut progress)?;
         let next = self.lock().sessions.next;
-        let mut examination = Examination { batches: seen.batches, voids: seen.voids, ..Examination::default() };
+        let mut examination = Examination { batches: seen.batches, gaps: seen.gaps, ..Examination::default() };
         let findings = &mut examination.findings;
         let mut in_sled: BTreeMap<u64, Digest> = BTreeMap::new();
         let sled = self.sled();
@@ -236,11 +240,11 @@ impl Shared {
             findings.push(Finding::JournalShort { batches: beyond });
         }
         let wanted = seen.digests.range(..due.before).filter(|_| due.owned || sled.is_some());
-        let lacking = wanted.filter(|(position, digest)| in_sled.get(position) != Some(digest)).count();
+        let unwritten = wanted.filter(|(position, digest)| in_sled.get(position) != Some(digest)).count();
         if let Some(error) = broken {
             findings.push(Finding::SledBroken { reason: error.to_string() });
-        } else if lacking > 0 {
-            findings.push(Finding::Sled { batches: lacking as u64 });
+        } else if unwritten > 0 {
+            findings.push(Finding::Sled { batches: unwritten as u64 });
         }
         let holds = |blob: &BlobHash| match due.owned {
             true => self.blobs.holds(blob),
@@ -256,10 +260,10 @@ impl Shared {
         &self,
         age: Duration,
         mut progress: impl FnMut(usize, usize),
-    ) -> Result<Garbage, CollectError> {
+    ) -> Result<UnusedBlobs, CollectError> {
         let seen = self.survey(&mut progress)?;
         if seen.segments.iter().any(|(_, _, missing)| !missing.is_empty())
-            || seen.voids.iter().any(|(_, void)| void.cause == Cause::Lost)
+            || seen.gaps.iter().any(|(_, gap)| gap.cause == GapCause::Lost)
         {
             return Err(CollectError::Damaged);
         }
@@ -274,7 +278,7 @@ impl Shared {
             return Err(CollectError::Damaged);
         }
         let Listing { blobs, unfinished } = self.blobs.list()?;
-        let mut garbage = Garbage::default();
+        let mut garbage = UnusedBlobs::default();
         for (hash, length) in blobs {
             if !named.contains(&hash) && self.older(&self.blobs.path(&hash), age)? {
                 garbage.blobs.push((hash, length));
@@ -305,13 +309,13 @@ impl Shared {
             let end = (*end).min(next);
             let (mut gaps, mut at) = (Vec::new(), segment.first);
             for found in frame::scan(&bytes, segment::HEADER) {
-                let Found::Frame(_, frame) = found else { continue };
+                let Scan::Frame(_, frame) = found else { continue };
                 if frame.position < at || frame.position >= end {
                     continue;
                 }
                 let behind = frame.next().min(end);
-                if frame.kind == Kind::Void {
-                    seen.voids.push((Position(frame.position), Void::decode(frame.payload)));
+                if frame.kind == FrameKind::Gap {
+                    seen.gaps.push((Position(frame.position), Gap::decode(frame.payload)));
                 } else if let Some(stored) = decode(frame.bytes) {
                     seen.batches += 1;
                     seen.digests.insert(frame.position, stored.batch.digest);
@@ -338,7 +342,7 @@ impl Shared {
 #[derive(Debug, Default)]
 struct Seen {
     batches: u64,
-    voids: Vec<(Position, Void)>,
+    gaps: Vec<(Position, Gap)>,
     digests: BTreeMap<u64, Digest>,
     blobs: BTreeSet<BlobHash>,
     /// Path, whether the header holds, the positions that cannot be read.

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 /// How much of the disk something takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
+pub struct DiskUsage {
     /// Files.
     pub files: u64,
     /// Bytes that they take on the device, reserved space included.
@@ -19,23 +19,23 @@ pub struct Usage {
 
 /// A store as its folder shows it: no lock is needed, and nothing is read but names and two small files.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Facts {
+pub struct StoreUsage {
     /// Segments that grow or wait to be packed.
-    pub journal: Usage,
+    pub journal: DiskUsage,
     /// Packed segments and their summaries.
-    pub sealed: Usage,
+    pub sealed: DiskUsage,
     /// sled.
-    pub sled: Usage,
+    pub sled: DiskUsage,
     /// Blobs.
-    pub blobs: Usage,
+    pub blobs: DiskUsage,
     /// Saved views.
-    pub cache: Usage,
+    pub cache: DiskUsage,
     /// Full outputs of tools, which expire.
-    pub outputs: Usage,
+    pub outputs: DiskUsage,
     /// Captures of the files of projects.
-    pub worktrees: Usage,
+    pub worktrees: DiskUsage,
     /// What was damaged and set aside.
-    pub damaged: Usage,
+    pub damaged: DiskUsage,
     /// Where each set-aside file or folder lies.
     pub set_aside: Vec<PathBuf>,
     /// Every Batch below this is durable in sled, as far as was noted.
@@ -51,9 +51,9 @@ impl DiskLog {
     ///
     /// # Errors
     /// When the folder cannot be read.
-    pub fn facts(dir: &Path) -> io::Result<Facts> {
+    pub fn usage(dir: &Path) -> io::Result<StoreUsage> {
         let layout = Layout::new(dir);
-        let (mut journal, mut sealed) = (Usage::default(), Usage::default());
+        let (mut journal, mut sealed) = (DiskUsage::default(), DiskUsage::default());
         for listed in RealDisk.list(&layout.journal())? {
             let packed = listed.name.ends_with(".pack") || listed.name.ends_with(".idx");
             add(if packed { &mut sealed } else { &mut journal }, &layout.journal().join(&listed.name))?;
@@ -65,7 +65,7 @@ impl DiskLog {
             Err(error) => return Err(error),
         };
         let listed = Sessions::load(&RealDisk, &layout.heads())?;
-        Ok(Facts {
+        Ok(StoreUsage {
             journal,
             sealed,
             sled: usage(&layout.sled())?,
@@ -82,13 +82,13 @@ impl DiskLog {
     }
 }
 
-fn add(usage: &mut Usage, path: &Path) -> io::Result<()> {
+fn add(usage: &mut DiskUsage, path: &Path) -> io::Result<()> {
     use std::os::unix::fs::MetadataExt;
     match std::fs::symlink_metadata(path) {
-        Ok(facts) => {
+        Ok(metadata) => {
             usage.files += 1;
             // The system counts in units of 512 bytes.
-            usage.bytes += facts.blocks() * 512;
+            usage.bytes += metadata.blocks() * 512;
             Ok(())
         }
         // It went while it was looked for.
@@ -98,8 +98,8 @@ fn add(usage: &mut Usage, path: &Path) -> io::Result<()> {
 }
 
 /// How much a folder takes with all that is in it.
-pub(in crate::disk) fn usage(folder: &Path) -> io::Result<Usage> {
-    let mut total = Usage::default();
+pub(in crate::disk) fn usage(folder: &Path) -> io::Result<DiskUsage> {
+    let mut total = DiskUsage::default();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         let entries = match folder.read_dir() {

@@ -2,10 +2,10 @@
 
 use super::decode;
 use crate::disk::appending;
-use crate::disk::journal::Stored;
-use crate::disk::journal::block::View;
+use crate::disk::journal::StoredBatch;
+use crate::disk::journal::block::SegmentView;
 use crate::disk::maintenance::report::Remark;
-use crate::disk::state::Shared;
+use crate::disk::state::StoreState;
 use crate::following::{Page, Pages};
 use crate::log::{Boxed, Followed, Position, ReadError, Slice};
 use annals_core::{Seq, SessionId};
@@ -21,7 +21,7 @@ const PAGE: usize = 1024;
 #[derive(Debug)]
 pub struct SessionPages {
     /// The store.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<StoreState>,
     /// Whose.
     pub session: SessionId,
     /// The first Seq wanted.
@@ -51,13 +51,13 @@ impl Pages for SessionPages {
 }
 
 /// Batches that are damaged in the journal and stand elsewhere, by position.
-pub type Spare = BTreeMap<u64, Stored>;
+pub type Spare = BTreeMap<u64, StoredBatch>;
 
 /// The pages of every Session.
 #[derive(Debug)]
 pub struct AllPages {
     /// The store.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<StoreState>,
     /// The first position wanted.
     pub from: Position,
     /// What was found elsewhere of a damaged place that is ahead, by position.
@@ -69,7 +69,7 @@ pub struct AllPages {
 impl Pages for AllPages {
     fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
         Box::pin(async move {
-            // A place that holds no Batch (see `frame::Void`) is passed over.
+            // A place that holds no Batch (see `frame::Gap`) is passed over.
             loop {
                 let from = self.from.0;
                 let (found, next) = match self.shared.newest(from)? {
@@ -89,7 +89,7 @@ impl Pages for AllPages {
                 if found.is_empty() {
                     continue;
                 }
-                let page = |Stored { batch, position }: Stored| Page {
+                let page = |StoredBatch { batch, position }: StoredBatch| Page {
                     new: position >= self.began_at.0,
                     item: Followed::Batch {
                         slice: Slice { from: batch.first, until: batch.next(), batch },
@@ -110,14 +110,14 @@ pub async fn apart<T: Send + 'static>(
     read.unwrap_or_else(|error| Err(ReadError::Io { source: Arc::new(error) }))
 }
 
-impl Shared {
+impl StoreState {
     /// Whether there is so much of a Session behind `from` that reading it takes a while.
     pub(in crate::disk) fn is_behind(&self, session: SessionId, from: Seq) -> bool {
         self.own(session).is_some_and(|own| from.0.saturating_add(super::FEW as u64) < own.head.next.0)
     }
 
     /// The next Batches from a position on, and the position behind them, if they need not be read.
-    fn newest(&self, from: u64) -> Result<Option<(Vec<Stored>, u64)>, ReadError> {
+    fn newest(&self, from: u64) -> Result<Option<(Vec<StoredBatch>, u64)>, ReadError> {
         if self.is_closed() {
             return Err(ReadError::Closed);
         }
@@ -132,7 +132,11 @@ impl Shared {
     }
 
     /// The same out of the journal's blocks, and out of `spare` where they are damaged.
-    pub(in crate::disk) fn positions(&self, from: u64, spare: &mut Spare) -> Result<(Vec<Stored>, u64), ReadError> {
+    pub(in crate::disk) fn positions(
+        &self,
+        from: u64,
+        spare: &mut Spare,
+    ) -> Result<(Vec<StoredBatch>, u64), ReadError> {
         let io = |error: io::Error| ReadError::Io { source: Arc::new(error) };
         let end = self.lock().sessions.next;
         let Some(view) = self.journal.at(from).map_err(io)? else { return Err(io(gone(from))) };
@@ -144,7 +148,7 @@ impl Shared {
                 next += 1;
                 continue;
             }
-            let stands = match view.outline.block_of(next) {
+            let stands = match view.index.block_of(next) {
                 Some(number) => {
                     self.read_blocks_ahead(&view, number);
                     let block = self.journal.block(&view, number).map_err(io)?;
@@ -172,11 +176,11 @@ impl Shared {
     }
 
     /// The positions that are damaged in the block of the first, or behind the last block of its segment: no more than a page.
-    fn missing(&self, view: &View, positions: Range<u64>) -> io::Result<BTreeSet<u64>> {
+    fn missing(&self, view: &SegmentView, positions: Range<u64>) -> io::Result<BTreeSet<u64>> {
         let Range { start, end } = positions;
-        Ok(match view.outline.block_of(start) {
+        Ok(match view.index.block_of(start) {
             Some(number) => {
-                let behind = view.outline.blocks.get(number + 1).map_or(view.outline.end, |next| next.first);
+                let behind = view.index.blocks.get(number + 1).map_or(view.index.end, |next| next.first);
                 let block = self.journal.block(view, number)?;
                 let (mut at, mut missing) = (start, BTreeSet::new());
                 while at < end.min(behind) && missing.len() < PAGE {
@@ -193,7 +197,7 @@ impl Shared {
 
     /// What of some positions stands elsewhere: in memory, if sled lacks it still, or in sled.
     fn elsewhere(&self, positions: &BTreeSet<u64>) -> Spare {
-        let mut spare = self.recent.read().unwrap_or_else(PoisonError::into_inner).lacking_at(positions);
+        let mut spare = self.recent.read().unwrap_or_else(PoisonError::into_inner).unwritten_at(positions);
         if spare.len() == positions.len() {
             return spare;
         }

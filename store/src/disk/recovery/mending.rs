@@ -1,9 +1,9 @@
 //! A damaged segment: written again, the damaged one set aside; or, when nothing may be written, put together in memory.
 
-use super::{Piece, Pieces, Recovery, Scanned, free_name};
-use crate::disk::folder::files::{How, ReadOnlyBytes, write_whole};
-use crate::disk::journal::Writer;
-use crate::disk::journal::frame::{self, Cause, Kind};
+use super::{Piece, Pieces, Recovery, ScannedSegment, free_name};
+use crate::disk::folder::files::{Access, ReadOnlyBytes, write_whole};
+use crate::disk::journal::SegmentWriter;
+use crate::disk::journal::frame::{self, FrameKind, GapCause};
 use crate::disk::journal::segment;
 use crate::disk::maintenance::report::{Copy, Remark};
 use crate::disk::reading::decode;
@@ -16,12 +16,12 @@ impl Recovery<'_> {
     /// Replaces a damaged segment by its pieces. `cut`: the last bytes of the journal are an unfinished write.
     pub(super) fn mend(
         &self,
-        scanned: Scanned,
+        scanned: ScannedSegment,
         pieces: &Pieces,
         cut: bool,
         last: bool,
         remarks: &mut Vec<Remark>,
-    ) -> io::Result<Option<Writer>> {
+    ) -> io::Result<Option<SegmentWriter>> {
         let out = self.written_again(&scanned, pieces);
         if !self.writes {
             Self::report_unwritten(&scanned, pieces, remarks);
@@ -33,23 +33,23 @@ impl Recovery<'_> {
         Self::report(&scanned, pieces, &set_aside, cut, remarks);
         self.write(&scanned, &out)?;
         let room = scanned.segment.file().len()?;
-        Ok(last.then(|| Writer::resume(scanned.segment, out.len() as u64, room)))
+        Ok(last.then(|| SegmentWriter::resume(scanned.segment, out.len() as u64, room)))
     }
 
-    /// The bytes of a whole segment: every frame that was found, what sled had, and a void where nothing is left.
-    fn written_again(&self, scanned: &Scanned, pieces: &Pieces) -> Vec<u8> {
+    /// The bytes of a whole segment: every frame that was found, what sled had, and a gap frame where nothing is left.
+    fn written_again(&self, scanned: &ScannedSegment, pieces: &Pieces) -> Vec<u8> {
         let mut out = segment::header(scanned.segment.first, self.identity.id).to_vec();
         for (position, piece) in pieces {
             match piece {
                 Piece::Found(range) => out.extend_from_slice(scanned.bytes.get(range.clone()).unwrap_or_default()),
                 Piece::Restored(bytes) => out.extend_from_slice(bytes),
-                Piece::Gone(void) => frame::write(&mut out, Kind::Void, 0, *position, &void.encode()),
+                Piece::Missing(gap) => frame::write(&mut out, FrameKind::Gap, 0, *position, &gap.encode()),
             }
         }
         out
     }
 
-    fn set_aside(&self, scanned: &Scanned) -> io::Result<PathBuf> {
+    fn set_aside(&self, scanned: &ScannedSegment) -> io::Result<PathBuf> {
         let folder = self.layout.damaged();
         self.disk.create_dir(&folder)?;
         let path = free_name(self.disk, &folder, &format!("{:020}.seg", scanned.segment.first))?;
@@ -59,7 +59,7 @@ impl Recovery<'_> {
         Ok(path)
     }
 
-    fn report(scanned: &Scanned, pieces: &Pieces, set_aside: &Path, cut: bool, remarks: &mut Vec<Remark>) {
+    fn report(scanned: &ScannedSegment, pieces: &Pieces, set_aside: &Path, cut: bool, remarks: &mut Vec<Remark>) {
         let segment = scanned.segment.path();
         if !scanned.header_holds {
             remarks.push(Remark::Header { segment: segment.clone() });
@@ -67,7 +67,7 @@ impl Recovery<'_> {
         let only_torn = pieces.iter().all(|(_, piece)| match piece {
             Piece::Found(_) => true,
             Piece::Restored(_) => false,
-            Piece::Gone(void) => void.cause == Cause::Torn,
+            Piece::Missing(gap) => gap.cause == GapCause::Torn,
         });
         for (range, followed) in &scanned.bad {
             let (segment, set_aside, from) = (segment.clone(), set_aside.to_owned(), range.start as u64);
@@ -89,31 +89,31 @@ impl Recovery<'_> {
     }
 
     fn report_lost(pieces: &Pieces, remarks: &mut Vec<Remark>) {
-        // The first position of a gap is a void of its own: one remark for both unless it is known whose it was.
+        // The first position of a gap is a gap frame of its own: one remark for both unless it is known whose it was.
         for (position, piece) in pieces {
-            let Piece::Gone(void) = piece else { continue };
-            if void.cause != Cause::Lost {
+            let Piece::Missing(gap) = piece else { continue };
+            if gap.cause != GapCause::Lost {
                 continue;
             }
-            match (remarks.last_mut(), void.whose) {
+            match (remarks.last_mut(), gap.whose) {
                 (Some(Remark::Lost { position: first, count, whose: None }), None)
                     if first.0.saturating_add(*count) == *position =>
                 {
-                    *count = count.saturating_add(void.count);
+                    *count = count.saturating_add(gap.count);
                 }
-                (_, whose) => remarks.push(Remark::Lost { position: Position(*position), count: void.count, whose }),
+                (_, whose) => remarks.push(Remark::Lost { position: Position(*position), count: gap.count, whose }),
             }
         }
     }
 
     /// The same when nothing was written.
-    fn report_unwritten(scanned: &Scanned, pieces: &Pieces, remarks: &mut Vec<Remark>) {
+    fn report_unwritten(scanned: &ScannedSegment, pieces: &Pieces, remarks: &mut Vec<Remark>) {
         let segment = scanned.segment.path();
         let missing = pieces.iter().map(|(_, piece)| match piece {
             Piece::Found(_) => (0, 0),
             Piece::Restored(_) => (1, 1),
-            Piece::Gone(void) if void.cause == Cause::Lost => (void.count, 0),
-            Piece::Gone(_) => (0, 0),
+            Piece::Missing(gap) if gap.cause == GapCause::Lost => (gap.count, 0),
+            Piece::Missing(_) => (0, 0),
         });
         let (missing, in_sled) = missing
             .fold((0u64, 0u64), |(missing, in_sled), (m, s)| (missing.saturating_add(m), in_sled.saturating_add(s)));
@@ -126,12 +126,12 @@ impl Recovery<'_> {
     }
 
     /// Writes a segment again under its name.
-    fn write(&self, scanned: &Scanned, out: &[u8]) -> io::Result<()> {
+    fn write(&self, scanned: &ScannedSegment, out: &[u8]) -> io::Result<()> {
         let first = scanned.segment.first;
         let journal = self.layout.journal();
         let path = segment::raw_path(&journal, first);
         let beside = path.with_extension("new");
-        let file = self.disk.open(&beside, How::Create)?;
+        let file = self.disk.open(&beside, Access::Create)?;
         file.allocate(self.tuning.segment_bytes.max(out.len() as u64))?;
         file.write_at(out, 0)?;
         file.sync_data()?;

@@ -5,7 +5,7 @@ use crate::disk::folder::Folder;
 use crate::disk::folder::files::Disk;
 use crate::disk::folder::identity::{FORMAT, Identity};
 use crate::disk::folder::layout::Layout;
-use crate::disk::journal::frame::{self, Kind};
+use crate::disk::journal::frame::{self, FrameKind};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::report::{FormatFile, OpenError, Remark};
 use crate::disk::sessions::Sessions;
@@ -32,7 +32,7 @@ impl Restoring {
     /// When the segments are of another format, or the disk refuses.
     pub fn plan(layout: &Layout, disk: &dyn Disk, folder: &Folder, state: FormatFile) -> Result<Self, OpenError> {
         let io = |source| OpenError::at(&layout.journal(), source);
-        let Found { ids, other_format } = Found::read(layout, disk).map_err(io)?;
+        let Scan { ids, other_format } = Scan::read(layout, disk).map_err(io)?;
         if let (Some(format), true) = (other_format, ids.is_empty()) {
             let found = format!("annals store {format}");
             return Err(OpenError::Format { dir: layout.dir.clone(), found, supported: FORMAT });
@@ -62,7 +62,7 @@ impl Restoring {
 
 /// What the headers of the segments say.
 #[derive(Default)]
-struct Found {
+struct Scan {
     /// The ids in the segments that belong to the store, oldest first.
     ids: Vec<StoreId>,
     /// The format of a segment of another format, if there is one.
@@ -70,19 +70,19 @@ struct Found {
 }
 
 /// The part of the log that the segments read so far show.
-struct Known {
+struct KnownSessions {
     sessions: BTreeSet<SessionId>,
     /// The position behind its last frame.
     end: u64,
 }
 
-impl Found {
+impl Scan {
     /// Reads the segments, one at a time. A segment that somebody put into the folder must not name the store, so one belongs to
     /// it only if it continues the one before, has the id of one that does, or holds batches of a session that is known.
     fn read(layout: &Layout, disk: &dyn Disk) -> io::Result<Self> {
         let journal = layout.journal();
         let heads = Sessions::load(disk, &layout.heads())?.unwrap_or_default();
-        let mut known = Known { sessions: heads.own.into_keys().collect(), end: 0 };
+        let mut known = KnownSessions { sessions: heads.own.into_keys().collect(), end: 0 };
         let mut found = Self::default();
         let mut forms: BTreeMap<u64, bool> = BTreeMap::new();
         for (first, packed) in disk.list(&journal)?.iter().filter_map(|listed| segment::read_name(&listed.name)) {
@@ -105,17 +105,17 @@ impl Found {
     }
 }
 
-impl Known {
+impl KnownSessions {
     /// Adds a segment if it belongs to what is known; `is_named`: its id does.
     fn takes(&mut self, first: u64, bytes: &[u8], is_named: bool) -> bool {
         let (mut end, mut sessions) = (first, BTreeSet::new());
         for found in frame::scan(bytes, segment::HEADER) {
-            let frame::Found::Frame(_, frame) = found else { continue };
+            let frame::Scan::Frame(_, frame) = found else { continue };
             if frame.position < end || frame.position >= POSITION_MAX {
                 continue;
             }
             end = frame.next();
-            if frame.kind == Kind::Batch
+            if frame.kind == FrameKind::Batch
                 && let Ok(header) = codec::decode_header(frame.payload)
             {
                 sessions.insert(header.session);

@@ -11,9 +11,9 @@
 //! ```
 //! A stray is set aside by a writer, and ignored by a reader.
 
-use super::{POSITION_MAX, Recovery, Scanned, free_name, scan};
+use super::{POSITION_MAX, Recovery, ScannedSegment, free_name, scan};
 use crate::disk::folder::files::{ReadOnlyBytes, write_whole};
-use crate::disk::journal::frame::{self, Found, Kind};
+use crate::disk::journal::frame::{self, FrameKind, Scan};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::report::Remark;
 use annals_core::codec;
@@ -28,7 +28,7 @@ use std::sync::Arc;
 const TRIES: u32 = 16;
 
 /// Whether each frame of a segment is in the one before as well.
-fn repeats(scanned: &Scanned, before: &Scanned) -> bool {
+fn repeats(scanned: &ScannedSegment, before: &ScannedSegment) -> bool {
     scanned.frames.iter().all(|(position, frame)| {
         let other = before.frames.get(position);
         other.is_some_and(|other| scanned.bytes.get(frame.bytes.clone()) == before.bytes.get(other.bytes.clone()))
@@ -60,7 +60,7 @@ impl Recovery<'_> {
             match self.stray(segment, segments.last(), next, &is_named) {
                 // One that cannot be read now is not judged.
                 Ok(None) | Err(_) => segments.push(segment.clone()),
-                Ok(Some(reason)) => remarks.push(self.put_aside(&segment.path(), reason)?),
+                Ok(Some(reason)) => remarks.push(self.set_stray_aside(&segment.path(), reason)?),
             }
         }
         // The last of them is read from here on.
@@ -72,11 +72,11 @@ impl Recovery<'_> {
             let next = segments.get(at + 1).map_or(POSITION_MAX, |next| next.first);
             let Ok(Some(reason)) = self.stray(&segment, before, next, &is_named) else { break };
             segments.remove(at);
-            remarks.push(self.put_aside(&segment.path(), reason)?);
+            remarks.push(self.set_stray_aside(&segment.path(), reason)?);
         }
         for name in self.disk.irregular(&self.layout.journal())? {
             let file = self.layout.journal().join(name);
-            remarks.push(self.put_aside(&file, "it is not a regular file")?);
+            remarks.push(self.set_stray_aside(&file, "it is not a regular file")?);
         }
         if segments.is_empty() && self.evidence > 0 {
             // The journal is gone and sled is not: an empty segment stands in, and is mended like a damaged one.
@@ -163,10 +163,10 @@ impl Recovery<'_> {
     fn connects(&self, bytes: &[u8], positions: Range<u64>) -> Option<bool> {
         let mut found_any = None;
         for found in frame::scan(bytes, segment::HEADER) {
-            let Found::Frame(_, frame) = found else { continue };
+            let Scan::Frame(_, frame) = found else { continue };
             // What came after the list of heads may be of a Session that it does not name.
             let known = positions.contains(&frame.position) && frame.position < self.sessions.next;
-            if frame.kind != Kind::Batch || !known {
+            if frame.kind != FrameKind::Batch || !known {
                 continue;
             }
             let Ok(header) = codec::decode_header(frame.payload) else { continue };
@@ -178,7 +178,7 @@ impl Recovery<'_> {
         found_any
     }
 
-    fn put_aside(&self, file: &Path, reason: &'static str) -> io::Result<Remark> {
+    fn set_stray_aside(&self, file: &Path, reason: &'static str) -> io::Result<Remark> {
         let stray = |set_aside: Option<PathBuf>| Remark::Stray { file: file.to_owned(), reason, set_aside };
         if !self.writes {
             return Ok(stray(None));

@@ -5,7 +5,7 @@ use super::folder;
 use crate::conformance::material;
 use crate::disk::files::RealDisk;
 use crate::disk::following::Spare;
-use crate::disk::journal::frame::{Found, scan};
+use crate::disk::journal::frame::{Scan, scan};
 use crate::disk::journal::segment::{HEADER, raw_path};
 use crate::disk::{DiskLog, OpenMode, Remark, Tuning};
 use crate::{EventLog, Position, Scope};
@@ -17,7 +17,7 @@ use std::sync::atomic::Ordering;
 /// Where the frames of the first segment lie.
 fn frames(bytes: &[u8]) -> Vec<usize> {
     let found = scan(bytes, HEADER);
-    found.filter_map(|found| if let Found::Frame(at, _) = found { Some(at) } else { None }).collect()
+    found.filter_map(|found| if let Scan::Frame(at, _) = found { Some(at) } else { None }).collect()
 }
 
 /// Damages some of the frames of a segment.

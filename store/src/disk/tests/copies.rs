@@ -3,7 +3,7 @@
 use super::folder;
 use crate::EventLog;
 use crate::conformance::material;
-use crate::disk::files::{Disk, DiskFile, How, Listed, RealDisk};
+use crate::disk::files::{Access, Disk, DiskFile, Listed, RealDisk};
 use crate::disk::{DiskLog, Finding, OpenMode, Remark, Tuning};
 use annals_core::Seq;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub(super) struct Unreadable(pub Arc<std::sync::atomic::AtomicBool>, pub &'stati
 struct UnreadableFile(Unreadable, Arc<dyn DiskFile>, bool);
 
 impl Disk for Unreadable {
-    fn open(&self, path: &std::path::Path, how: How) -> std::io::Result<Arc<dyn DiskFile>> {
+    fn open(&self, path: &std::path::Path, how: Access) -> std::io::Result<Arc<dyn DiskFile>> {
         let meant = path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(self.1));
         Ok(Arc::new(UnreadableFile(self.clone(), RealDisk.open(path, how)?, meant)))
     }
@@ -262,10 +262,10 @@ async fn who_reads_while_segments_are_sealed_and_packed_misses_nothing_and_hears
 
 /// The machine's files, with a limit to how often anything may be renamed: as if the process were stopped there.
 #[derive(Debug)]
-struct Stopping(std::sync::atomic::AtomicU32);
+struct Shutdown(std::sync::atomic::AtomicU32);
 
-impl Disk for Stopping {
-    fn open(&self, path: &std::path::Path, how: How) -> std::io::Result<Arc<dyn DiskFile>> {
+impl Disk for Shutdown {
+    fn open(&self, path: &std::path::Path, how: Access) -> std::io::Result<Arc<dyn DiskFile>> {
         RealDisk.open(path, how)
     }
     fn create_dir(&self, path: &std::path::Path) -> std::io::Result<()> {
@@ -290,7 +290,7 @@ impl Disk for Stopping {
 
 #[tokio::test]
 async fn a_compaction_that_is_stopped_while_it_changes_the_copies_loses_nothing_and_leaves_nothing() {
-    use crate::disk::opening::Aim;
+    use crate::disk::opening::Purpose;
     let tuning = Tuning { segment_bytes: 8 << 10, pack: false, ..Tuning::default() };
     let session = material::session(1);
     let mut between = 0;
@@ -305,8 +305,8 @@ async fn a_compaction_that_is_stopped_while_it_changes_the_copies_loses_nothing_
         let mut bytes = std::fs::read(&path).unwrap();
         bytes[4000] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let disk = Arc::new(Stopping(renames.into()));
-        let stopped = DiskLog::open_aiming(dir.path(), OpenMode::Existing, tuning, disk, Aim::Compact);
+        let disk = Arc::new(Shutdown(renames.into()));
+        let stopped = DiskLog::open_for(dir.path(), OpenMode::Existing, tuning, disk, Purpose::Compact);
         drop(stopped);
         let stands = |name: &str| dir.path().join(name).exists();
         between += u32::from(stands("sled.whole") && !stands("sled"));

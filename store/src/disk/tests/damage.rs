@@ -4,24 +4,24 @@ use super::folder;
 use crate::EventLog;
 use crate::conformance::material;
 use crate::disk::files::RealDisk;
-use crate::disk::{DiskLog, Finding, OpenMode, Tuning};
+use crate::disk::{Copy, DiskLog, Finding, OpenMode, Remark, Tuning};
 use annals_core::Seq;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// Flips a bit in the journal frame of the Batch at `seq`, and takes sled away: damaged in every copy.
 fn damage(dir: &std::path::Path, session: annals_core::SessionId, seq: Seq) {
-    use crate::disk::journal::frame::{Found, HEADER, scan};
+    use crate::disk::journal::frame::{HEADER, Scan, scan};
     std::fs::remove_dir_all(dir.join("sled")).unwrap();
     for entry in std::fs::read_dir(dir.join("journal")).unwrap() {
         let path = entry.unwrap().path();
         let mut bytes = std::fs::read(&path).unwrap();
         let place = scan(&bytes, crate::disk::journal::segment::HEADER).find_map(|found| match found {
-            Found::Frame(at, frame) => {
+            Scan::Frame(at, frame) => {
                 let header = annals_core::codec::decode_header(frame.payload).unwrap();
                 ((header.session, header.first) == (session, seq)).then_some(at + HEADER + 120)
             }
-            Found::Bad { .. } => None,
+            Scan::Bad { .. } => None,
         });
         if let Some(place) = place {
             bytes[place] ^= 1;
@@ -142,4 +142,28 @@ async fn a_batch_is_found_in_a_packed_segment_of_which_neither_outline_nor_direc
     let (log, report) = open();
     assert_eq!((report.remarks, log.examine(|_, _| {}).unwrap().findings), (vec![], vec![]));
     assert!(material::whole(&log, session).await.unwrap() == whole);
+}
+
+#[tokio::test]
+async fn a_wrong_record_in_sled_is_replaced_and_reported() {
+    use crate::disk::journal::frame::{self, FrameKind};
+    let dir = folder();
+    let session = material::session(1);
+    let (log, _) = DiskLog::open(dir.path(), OpenMode::Create).unwrap();
+    let begun = material::begin(&log, session).await.unwrap().batch;
+    // A whole frame, but of another batch, where the next one belongs.
+    let mut wrong = Vec::new();
+    frame::write(&mut wrong, FrameKind::Batch, 0, 7, &annals_core::codec::encode(&begun).unwrap());
+    let sled = log.shared.sled().unwrap();
+    sled.replace(session, begun.next(), &wrong).unwrap();
+    drop(sled);
+    let draft = material::draft(session, begun.next(), vec![material::synthetic("the right one")]);
+    let appended = log.append(draft).await.unwrap().batch;
+    log.close().await.unwrap();
+    let replaced = Remark::Mended { session, seq: appended.first, damaged: Copy::Sled };
+    assert_eq!(log.remarks(), [replaced], "the replaced record is reported");
+    let (log, report) = DiskLog::open(dir.path(), OpenMode::Existing).unwrap();
+    assert_eq!((report.remarks, report.caught_up), (vec![], 0), "sled has the right record");
+    assert_eq!(log.shared.sled().unwrap().forwards(session, appended.first, 2).0.len(), 1);
+    assert_eq!(log.batch_at(session, appended.first).await.unwrap().unwrap().batch, appended);
 }

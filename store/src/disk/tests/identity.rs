@@ -29,7 +29,7 @@ fn files(folder: &Path) -> BTreeMap<PathBuf, Vec<u8>> {
     found
 }
 
-fn copy(from: &Path, to: &Path) {
+pub(super) fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).unwrap();
     for (path, bytes) in files(from) {
         let copied = to.join(path.strip_prefix(from).unwrap());
@@ -354,11 +354,11 @@ async fn everything_in_a_store_is_for_the_user_alone() {
         assert_eq!(folder.metadata().unwrap().permissions().mode() & 0o777, 0o700, "{}", folder.display());
         for entry in std::fs::read_dir(&folder).unwrap() {
             let entry = entry.unwrap().path();
-            let facts = entry.symlink_metadata().unwrap();
-            if facts.is_dir() {
+            let metadata = entry.symlink_metadata().unwrap();
+            if metadata.is_dir() {
                 folders.push(entry);
             } else {
-                assert_eq!(facts.permissions().mode() & 0o077, 0, "{}", entry.display());
+                assert_eq!(metadata.permissions().mode() & 0o077, 0, "{}", entry.display());
             }
         }
     }

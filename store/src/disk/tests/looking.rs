@@ -18,11 +18,11 @@ pub(super) fn state(dir: &Path) -> BTreeMap<PathBuf, (u64, SystemTime)> {
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let facts = std::fs::symlink_metadata(&path).unwrap();
-            if facts.is_dir() {
+            let metadata = std::fs::symlink_metadata(&path).unwrap();
+            if metadata.is_dir() {
                 folders.push(path.clone());
             }
-            found.insert(path, (facts.len(), facts.modified().unwrap()));
+            found.insert(path, (metadata.len(), metadata.modified().unwrap()));
         }
     }
     found
@@ -186,8 +186,8 @@ async fn an_unfinished_write_at_the_end_is_ignored_by_who_looks() {
     let ends =
         crate::disk::journal::frame::scan(&bytes, crate::disk::journal::segment::HEADER).filter_map(
             |found| match found {
-                crate::disk::journal::frame::Found::Frame(at, frame) => Some(at + frame.bytes.len()),
-                crate::disk::journal::frame::Found::Bad { .. } => None,
+                crate::disk::journal::frame::Scan::Frame(at, frame) => Some(at + frame.bytes.len()),
+                crate::disk::journal::frame::Scan::Bad { .. } => None,
             },
         );
     let used = ends.last().unwrap();

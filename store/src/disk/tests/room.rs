@@ -28,13 +28,13 @@ async fn blobs_that_no_batch_names_are_collected_and_the_others_stay() {
 
 #[tokio::test]
 async fn followers_keep_few_batches_in_memory_when_they_are_long() {
-    use crate::disk::journal::Stored;
-    use crate::disk::state::Recent;
+    use crate::disk::journal::StoredBatch;
+    use crate::disk::state::RecentBatches;
     let log = crate::MemoryLog::new();
     let batch = material::begin(&log, material::session(1)).await.unwrap().batch;
-    let mut recent = Recent::default();
+    let mut recent = RecentBatches::default();
     for (position, bytes) in [(0, 9 << 20), (1, 9 << 20), (2, 1), (3, 20 << 20), (4, 1)] {
-        recent.push(Stored { batch: batch.clone(), position }, bytes, true);
+        recent.push(StoredBatch { batch: batch.clone(), position }, bytes, true);
         let reaches = (0..=position).find(|from| recent.from(*from, 9).is_some_and(|found| !found.is_empty()));
         assert_eq!(reaches, Some([0, 1, 1, 3, 4][position as usize]), "after {position}");
     }
@@ -53,6 +53,6 @@ async fn compacting_keeps_every_answer() {
     let (log, report) = open();
     assert_eq!(report.remarks, vec![]);
     assert_eq!(material::whole(&log, material::session(1)).await.unwrap().len(), 201);
-    let facts = DiskLog::facts(dir.path()).unwrap();
-    assert!(facts.sealed.files > 2 && facts.set_aside.is_empty(), "{facts:?}");
+    let usage = DiskLog::usage(dir.path()).unwrap();
+    assert!(usage.sealed.files > 2 && usage.set_aside.is_empty(), "{usage:?}");
 }

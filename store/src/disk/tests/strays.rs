@@ -31,12 +31,12 @@ fn content(dir: &Path) -> Vec<(std::path::PathBuf, Vec<u8>, std::time::SystemTim
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(&folder).unwrap() {
             let path = entry.unwrap().path();
-            let facts = std::fs::symlink_metadata(&path).unwrap();
-            if facts.is_dir() {
+            let metadata = std::fs::symlink_metadata(&path).unwrap();
+            if metadata.is_dir() {
                 folders.push(path.clone());
             }
-            let bytes = if facts.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
-            found.push((path, bytes, facts.modified().unwrap()));
+            let bytes = if metadata.is_file() { std::fs::read(&path).unwrap() } else { Vec::new() };
+            found.push((path, bytes, metadata.modified().unwrap()));
         }
     }
     found.sort();
@@ -89,10 +89,10 @@ async fn foreign(first: u64, id: StoreId) -> Vec<u8> {
     let bytes = std::fs::read(segment::raw_path(&other.path().join("journal"), 0)).unwrap();
     let mut out = segment::header(first, id).to_vec();
     for found in frame::scan(&bytes, segment::HEADER) {
-        if let frame::Found::Frame(_, found) = found
+        if let frame::Scan::Frame(_, found) = found
             && found.position >= 7
         {
-            frame::write(&mut out, frame::Kind::Batch, 0, first + found.position - 7, found.payload);
+            frame::write(&mut out, frame::FrameKind::Batch, 0, first + found.position - 7, found.payload);
         }
     }
     out
@@ -192,7 +192,7 @@ async fn a_long_gap_is_one_void_and_one_line_and_followers_pass_over_it() {
     assert!(report.remarks.len() < 4, "{:?}", report.remarks);
     is_whole(&log).await;
     let examination = log.examine(|_, _| {}).unwrap();
-    assert_eq!((examination.findings, examination.voids.len() <= 2), (vec![], true));
+    assert_eq!((examination.findings, examination.gaps.len() <= 2), (vec![], true));
     let committed = material::two(&log, material::session(1), Seq(11)).await.unwrap();
     assert_eq!(committed.position, Position(1_000_018));
     let mut following = log.follow(Scope::All { from: Position(0) });

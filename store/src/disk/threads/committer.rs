@@ -1,11 +1,11 @@
 //! The committer: one thread that makes Batches durable, in groups, and acknowledges them
 //! (`docs/reference/store.md#writing`).
 
-use super::sealer::Upkeep;
-use crate::disk::index::sled_writer::Fill;
-use crate::disk::journal::frame::{self, HEADER, Kind};
-use crate::disk::journal::{Stored, Writer};
-use crate::disk::state::{Reservation, Shared};
+use super::sealer::SealerTask;
+use crate::disk::index::sled_writer::FlushedGroup;
+use crate::disk::journal::frame::{self, FrameKind, HEADER};
+use crate::disk::journal::{SegmentWriter, StoredBatch};
+use crate::disk::state::{Reservation, StoreState};
 use crate::displaced::Displaced;
 use crate::lineage::Birth;
 use crate::log::{AppendError, Position};
@@ -22,18 +22,18 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Sealed Batches of one Session that wait to become durable.
 #[derive(Debug)]
-pub struct Request {
+pub struct AppendRequest {
     /// Each follows the one before it; with its codec form. Never empty.
     pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
     /// Keeps their place, and that of those behind them, until it is answered.
     pub reservation: Reservation,
     /// Where the answer goes.
-    pub reply: oneshot::Sender<Result<Durable, AppendError>>,
+    pub reply: oneshot::Sender<Result<Flushed, AppendError>>,
 }
 
 /// What became durable.
 #[derive(Debug)]
-pub struct Durable {
+pub struct Flushed {
     /// The position of the first Batch; the others follow densely.
     pub first: Position,
     /// What was asked for. Memory goes back to the thread that it came from, which frees it without waiting for others.
@@ -44,7 +44,7 @@ pub struct Durable {
 #[derive(Debug)]
 pub enum Order {
     /// Make these durable in one group.
-    Append(Request),
+    Append(AppendRequest),
     /// Finish what was asked before this, and go. (Not: when every sender is gone. A caller may keep a future that holds
     /// one and never polls it.)
     Stop,
@@ -54,39 +54,39 @@ pub enum Order {
 #[derive(Debug)]
 pub struct Committer {
     /// The store.
-    pub shared: Arc<Shared>,
+    pub shared: Arc<StoreState>,
     /// `None` after a failure: the next group begins a segment.
-    pub writer: Option<Writer>,
+    pub writer: Option<SegmentWriter>,
     /// The next position.
     pub next: u64,
     /// Where the next frames go. They live until sled has them, many groups in one allocation.
-    pub room: BytesMut,
+    pub buffer: BytesMut,
     /// To sled's thread.
-    pub fill: Sender<Fill>,
-    /// To the keeper.
-    pub upkeep: Sender<Upkeep>,
+    pub sled_groups: Sender<FlushedGroup>,
+    /// To the sealer.
+    pub sealer_tasks: Sender<SealerTask>,
 }
 
 /// How many Batches end a group; the last order may bring it above.
 const GROUP: usize = 1024;
 
 /// How many bytes of frames are allocated at a time.
-const ROOM: usize = 256 * 1024;
+const BUFFER: usize = 256 * 1024;
 
 /// How long the committer looks for the next order before it sleeps: who waits for an answer often asks again at once,
 /// and waking up takes longer than that.
-const AWAKE: Duration = Duration::from_micros(50);
+const SPIN: Duration = Duration::from_micros(50);
 
 /// What becomes durable together.
 #[derive(Debug, Default)]
-struct Group {
-    requests: Vec<Request>,
+struct CommitGroup {
+    requests: Vec<AppendRequest>,
     batches: usize,
     bytes: usize,
 }
 
-impl Group {
-    fn push(&mut self, request: Request) {
+impl CommitGroup {
+    fn push(&mut self, request: AppendRequest) {
         self.batches += request.batches.len();
         self.bytes += request.batches.iter().map(|(_, encoded)| encoded.len() + HEADER).sum::<usize>();
         self.requests.push(request);
@@ -104,7 +104,7 @@ fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
         match orders.try_recv() {
             Ok(order) => return Some(order),
             Err(mpsc::error::TryRecvError::Disconnected) => return None,
-            Err(mpsc::error::TryRecvError::Empty) if began.elapsed() < AWAKE => std::thread::yield_now(),
+            Err(mpsc::error::TryRecvError::Empty) if began.elapsed() < SPIN => std::thread::yield_now(),
             Err(mpsc::error::TryRecvError::Empty) => return orders.blocking_recv(),
         }
     }
@@ -115,7 +115,7 @@ impl Committer {
     pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         let mut stopping = false;
         while !stopping {
-            let mut group = Group::default();
+            let mut group = CommitGroup::default();
             let mut order = next(&mut orders);
             loop {
                 match order {
@@ -138,35 +138,35 @@ impl Committer {
         }
         while let Ok(order) = orders.try_recv() {
             if let Order::Append(request) = order {
-                let mut group = Group::default();
+                let mut group = CommitGroup::default();
                 group.push(request);
                 self.commit(group);
             }
         }
     }
 
-    fn commit(&mut self, group: Group) {
+    fn commit(&mut self, group: CommitGroup) {
         if group.batches == 0 {
             return;
         }
-        if self.room.capacity() < group.bytes {
-            self.room = BytesMut::with_capacity(ROOM.max(group.bytes));
+        if self.buffer.capacity() < group.bytes {
+            self.buffer = BytesMut::with_capacity(BUFFER.max(group.bytes));
         }
         let mut places = Vec::with_capacity(group.batches);
         for (index, (batch, encoded)) in group.batches().enumerate() {
-            let start = self.room.len();
+            let start = self.buffer.len();
             let in_group = u16::try_from(index).unwrap_or(u16::MAX);
-            frame::write(&mut self.room, Kind::Batch, in_group, self.next + index as u64, encoded);
-            places.push((start..self.room.len(), (batch.session, batch.first)));
+            frame::write(&mut self.buffer, FrameKind::Batch, in_group, self.next + index as u64, encoded);
+            places.push((start..self.buffer.len(), (batch.session, batch.first)));
         }
-        let frames = self.room.split().freeze();
+        let frames = self.buffer.split().freeze();
         match self.write(&frames) {
             Ok(()) => self.publish(group, frames, places),
             Err((error, certain)) => {
                 tracing::warn!(%error, certain, batches = group.batches, "the journal could not be written");
                 let displaced = Displaced::of(&error).or_else(|| self.shared.folder.check().err());
                 let source = Arc::new(error);
-                for Request { reply, reservation, .. } in group.requests {
+                for AppendRequest { reply, reservation, .. } in group.requests {
                     drop(reservation);
                     let answer = match &displaced {
                         Some(displaced) => AppendError::Displaced(displaced.clone()),
@@ -189,8 +189,8 @@ impl Committer {
         let was_half_full = writer.is_half_full();
         let Err(error) = writer.write(frames) else {
             if !was_half_full && writer.is_half_full() {
-                // Without a keeper the next segment is only reserved later.
-                let _ = self.upkeep.send(Upkeep::HalfFull);
+                // Without a sealer the next segment is only reserved later.
+                let _ = self.sealer_tasks.send(SealerTask::HalfFull);
             }
             return Ok(());
         };
@@ -206,34 +206,34 @@ impl Committer {
         let bytes = self.shared.tuning.segment_bytes.max((crate::disk::journal::segment::HEADER + needed) as u64);
         self.shared.check()?;
         let begun = self.shared.journal.begin(self.next, bytes);
-        self.writer = Some(begun.map_err(|error| self.lost(error))?);
+        self.writer = Some(begun.map_err(|error| self.removed(error))?);
         let sessions = self.shared.lock().sessions.clone();
-        // The keeper only goes when the store closes; what it misses is done at the next opening.
-        let _ = self.upkeep.send(Upkeep::Rotated { sessions });
+        // The sealer only goes when the store closes; what it misses is done at the next opening.
+        let _ = self.sealer_tasks.send(SealerTask::Rotated { sessions });
         Ok(())
     }
 
     /// What stands behind an error of a file that this thread itself has just made: where that one is missing, somebody removes
     /// the store and has not come to what `Folder::check` looks at.
-    fn lost(&self, error: io::Error) -> io::Error {
+    fn removed(&self, error: io::Error) -> io::Error {
         match error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) {
             true => Displaced::Removed { dir: self.shared.folder.path().to_owned() }.error(),
             false => error,
         }
     }
 
-    fn publish(&mut self, mut group: Group, frames: Bytes, places: Vec<(Range<usize>, (SessionId, Seq))>) {
+    fn publish(&mut self, mut group: CommitGroup, frames: Bytes, places: Vec<(Range<usize>, (SessionId, Seq))>) {
         let shared = self.shared.clone();
         let first = self.next;
         self.next += group.batches as u64;
-        shared.journal.reaches(self.next);
-        let length = shared.length.lock().unwrap_or_else(PoisonError::into_inner);
-        let followed = length.as_ref().is_some_and(|length| length.receiver_count() > 0);
-        drop(length);
+        shared.journal.set_durable_end(self.next);
+        let end = shared.end.lock().unwrap_or_else(PoisonError::into_inner);
+        let followed = end.as_ref().is_some_and(|end| end.receiver_count() > 0);
+        drop(end);
         {
             let mut recent = shared.recent.write().unwrap_or_else(PoisonError::into_inner);
             for (position, (batch, encoded)) in (first..).zip(group.batches()) {
-                recent.push(Stored { batch: batch.clone(), position }, encoded.len(), followed);
+                recent.push(StoredBatch { batch: batch.clone(), position }, encoded.len(), followed);
             }
         }
         {
@@ -245,26 +245,26 @@ impl Committer {
                 request.reservation.free(&mut state);
             }
         }
-        if let Some(length) = shared.length.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
-            length.send_replace(Position(self.next));
+        if let Some(end) = shared.end.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+            end.send_replace(Position(self.next));
         }
         let mut position = first;
-        for Request { batches, reply, .. } in group.requests {
+        for AppendRequest { batches, reply, .. } in group.requests {
             let first = Position(position);
             position += batches.len() as u64;
             // Whoever asked may have gone: the Batches are durable all the same.
-            let _ = reply.send(Ok(Durable { first, batches }));
+            let _ = reply.send(Ok(Flushed { first, batches }));
         }
         let bytes = frames.len() as u64;
-        self.fill(Fill { frames, places, next: self.next }, bytes);
+        self.sled_groups(FlushedGroup { frames, places, next: self.next }, bytes);
     }
 
     /// Hands Batches to sled's thread; waits while that one lacks too much.
-    fn fill(&self, fill: Fill, bytes: u64) {
+    fn sled_groups(&self, sled_groups: FlushedGroup, bytes: u64) {
         let mut lag = self.shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
         *lag += bytes;
         // sled's thread only goes after this one.
-        let _ = self.fill.send(fill);
+        let _ = self.sled_groups.send(sled_groups);
         while *lag > self.shared.tuning.lag_bytes {
             lag = self.shared.lag_fell.wait(lag).unwrap_or_else(PoisonError::into_inner);
         }

@@ -1,15 +1,15 @@
-//! The keeper: a thread that reserves the next segment ahead of time, writes the list of heads after a rotation, and
+//! The sealer: a thread that reserves the next segment ahead of time, writes the list of heads after a rotation, and
 //! packs what was sealed when the store is quiet.
 
 use crate::disk::sessions::Sessions;
-use crate::disk::state::Shared;
+use crate::disk::state::StoreState;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// What the keeper is told.
+/// What the sealer is told.
 #[derive(Debug)]
-pub enum Upkeep {
+pub enum SealerTask {
     /// The growing segment is half full.
     HalfFull,
     /// A segment was begun.
@@ -23,22 +23,22 @@ pub enum Upkeep {
 const WAITING: usize = 16;
 
 /// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
-pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
+pub fn run(shared: &Arc<StoreState>, tasks: &Receiver<SealerTask>) {
     loop {
-        match upkeep.recv_timeout(shared.tuning.quiet) {
-            Ok(Upkeep::HalfFull) => {
+        match tasks.recv_timeout(shared.tuning.quiet) {
+            Ok(SealerTask::HalfFull) => {
                 let reserved = shared.check().and_then(|()| shared.journal.reserve(shared.tuning.segment_bytes));
                 if let Err(error) = reserved {
                     tracing::debug!(%error, "the next segment could not be reserved ahead of time");
                 }
             }
-            Ok(Upkeep::Rotated { sessions }) => {
-                shared.remark_move();
+            Ok(SealerTask::Rotated { sessions }) => {
+                shared.remark_if_moved();
                 let saved = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
                 if let Err(error) = saved {
                     tracing::warn!(%error, "the list of heads could not be written");
                 }
-                if shared.tuning.pack && waiting(shared) > WAITING {
+                if shared.tuning.pack && unpacked(shared) > WAITING {
                     pack(shared, 1);
                 }
             }
@@ -49,12 +49,12 @@ pub fn run(shared: &Arc<Shared>, upkeep: &Receiver<Upkeep>) {
     }
 }
 
-fn waiting(shared: &Shared) -> usize {
+fn unpacked(shared: &StoreState) -> usize {
     shared.journal.segments().iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed()).count()
 }
 
 /// Packs up to `limit` of the segments that grow no more, oldest first.
-pub fn pack(shared: &Shared, limit: usize) {
+pub fn pack(shared: &StoreState, limit: usize) {
     let segments = shared.journal.segments();
     let sealed = segments.iter().filter(|(segment, end)| *end != u64::MAX && !segment.is_packed());
     for (segment, end) in sealed.take(limit) {

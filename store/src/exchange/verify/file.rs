@@ -1,9 +1,9 @@
 //! Verifying a file: lines are read in order, checked by themselves on every core, and linked in order.
 
 use super::chain::{Chain, Link};
-use super::report::{Flaw, Kept, Place, Proven, VerifyReport};
+use super::report::{DamagePlace, Flaw, KeptDigest, Proven, VerifyReport};
 use crate::exchange::line::{Ancestor, Header, Line};
-use crate::exchange::{Progress, Tell};
+use crate::exchange::{OnProgress, Progress};
 use annals_core::{Batch, BlobHash, BlobRef, Digest, Seq};
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -22,7 +22,7 @@ const CHUNK: usize = 4 << 20;
 pub fn verify_file(
     source: &mut (dyn BufRead + Send),
     kept: Option<Digest>,
-    tell: Tell<'_>,
+    tell: OnProgress<'_>,
 ) -> std::io::Result<VerifyReport> {
     let mut file = File { report: VerifyReport::default(), kept, line: 0, section: None };
     let (mut chunk, mut ends, mut progress) = (Vec::new(), Vec::new(), Progress::default());
@@ -104,7 +104,7 @@ impl Section {
 impl File {
     fn take(&mut self, read: Result<Line, Flaw>) {
         self.line += 1;
-        let (line, here) = (self.line, Place { line: Some(self.line), ..Place::default() });
+        let (line, here) = (self.line, DamagePlace { line: Some(self.line), ..DamagePlace::default() });
         let read = match read {
             Ok(Line::Header(header)) => {
                 self.end_section();
@@ -149,7 +149,7 @@ impl File {
             }
             Ok(Line::Opaque { envelope, reason }) => {
                 let (session, first, digest) = (envelope.session, envelope.first, envelope.digest);
-                let place = Place { line: Some(line), session: Some(session), seq: Some(first) };
+                let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(first) };
                 self.report.batches += 1;
                 self.report.events += envelope.events.len() as u64;
                 self.report.tell(place, Flaw::Line { reason });
@@ -171,7 +171,7 @@ impl File {
             section.header.as_ref().map(|(_, header)| header.session).or(section.last.map(|last| last.session));
         let digest = section.last.map(|last| last.digest);
         if let Some((line, header)) = &section.header {
-            let place = Place { line: Some(*line), session, seq: None };
+            let place = DamagePlace { line: Some(*line), session, seq: None };
             let head = header.head;
             if session != section.last.map(|last| last.session) || head.next != next || Some(head.digest) != digest {
                 let (expected, expected_digest) = (head.next, head.digest);
@@ -187,7 +187,10 @@ impl File {
     fn end(mut self) -> VerifyReport {
         self.end_section();
         if self.line == 0 {
-            self.report.tell(Place { line: Some(1), ..Place::default() }, Flaw::Line { reason: "no header".into() });
+            self.report.tell(
+                DamagePlace { line: Some(1), ..DamagePlace::default() },
+                Flaw::Line { reason: "no header".into() },
+            );
         }
         settle_kept(&mut self.report, self.kept);
         self.report
@@ -197,7 +200,7 @@ impl File {
 impl Section {
     fn batch(&mut self, report: &mut VerifyReport, line: u64, batch: &Batch, found: Digest, named: &[BlobRef]) {
         let (session, seq) = (batch.session, batch.first);
-        let place = Place { line: Some(line), session: Some(session), seq: Some(seq) };
+        let place = DamagePlace { line: Some(line), session: Some(session), seq: Some(seq) };
         report.batches += 1;
         report.events += batch.events.len() as u64;
         if found != batch.digest {
@@ -227,7 +230,7 @@ impl Section {
     fn stray(&mut self, report: &mut VerifyReport, named: &[BlobRef]) {
         for (line, blob) in self.waiting.drain(..) {
             if named.iter().all(|one| one.blob != blob) {
-                let place = Place { line: Some(line), ..Place::default() };
+                let place = DamagePlace { line: Some(line), ..DamagePlace::default() };
                 let reason = "the next batch does not name it".into();
                 report.tell(place, Flaw::Blob { blob, found: None, reason });
             }
@@ -238,7 +241,7 @@ impl Section {
 /// Notes when a Batch has the digest that was kept elsewhere.
 pub(super) fn note_kept(report: &mut VerifyReport, kept: Option<Digest>, digest: Digest, next: Seq) {
     if kept == Some(digest) {
-        report.kept = Some(Kept::Before(next));
+        report.kept = Some(KeptDigest::Before(next));
     }
 }
 
@@ -246,9 +249,9 @@ pub(super) fn note_kept(report: &mut VerifyReport, kept: Option<Digest>, digest:
 pub(super) fn settle_kept(report: &mut VerifyReport, kept: Option<Digest>) {
     let Some(expected) = kept else { return };
     if report.sessions.iter().any(|proven| proven.digest == Some(expected)) {
-        report.kept = Some(Kept::Head);
+        report.kept = Some(KeptDigest::Head);
     } else if report.kept.is_none() {
-        report.kept = Some(Kept::Missing);
-        report.tell(Place::default(), Flaw::Kept { expected });
+        report.kept = Some(KeptDigest::Missing);
+        report.tell(DamagePlace::default(), Flaw::Kept { expected });
     }
 }

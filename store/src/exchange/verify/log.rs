@@ -2,9 +2,9 @@
 
 use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
-use super::report::{Flaw, Place, Proven, VerifyReport};
+use super::report::{DamagePlace, Flaw, Proven, VerifyReport};
 use crate::exchange::line::{digest_of_line, named_in};
-use crate::exchange::{PAGE, Progress, Tell};
+use crate::exchange::{OnProgress, PAGE, Progress};
 use crate::log::{EventLog, Head, ReadError, Slice};
 use annals_core::{BlobRef, Blobs, Digest, Legality, Seq, SessionId};
 use std::collections::HashSet;
@@ -21,11 +21,11 @@ pub async fn verify_session(
     log: &dyn EventLog,
     session: SessionId,
     kept: Option<Digest>,
-    tell: Tell<'_>,
+    tell: OnProgress<'_>,
 ) -> Result<VerifyReport, ReadError> {
     let head = log.head(session).await?.ok_or(ReadError::NoSession(session))?;
     let progress = Progress { total: Some(head.next.0), ..Progress::default() };
-    let mut walk = Walk::new(log, kept, progress, tell);
+    let mut walk = SessionVerifier::new(log, kept, progress, tell);
     walk.session(session, head, Seq::ZERO, Chain::Start).await?;
     Ok(walk.end())
 }
@@ -34,7 +34,7 @@ pub async fn verify_session(
 ///
 /// # Errors
 /// When the store refuses. Damage is in the report.
-pub async fn verify_store(log: &dyn EventLog, tell: Tell<'_>) -> Result<VerifyReport, ReadError> {
+pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<VerifyReport, ReadError> {
     let sessions = log.sessions().await?;
     let mut begun = Vec::with_capacity(sessions.len());
     let mut total = 0;
@@ -43,7 +43,7 @@ pub async fn verify_store(log: &dyn EventLog, tell: Tell<'_>) -> Result<VerifyRe
         total += one.head.next.0.saturating_sub(from.0);
         begun.push((one, from));
     }
-    let mut walk = Walk::new(log, None, Progress { total: Some(total), ..Progress::default() }, tell);
+    let mut walk = SessionVerifier::new(log, None, Progress { total: Some(total), ..Progress::default() }, tell);
     for (one, from) in begun {
         let chain = match from {
             Seq::ZERO => Chain::Start,
@@ -84,7 +84,7 @@ async fn begins(log: &dyn EventLog, session: SessionId, head: Head) -> Result<Se
     }
 }
 
-struct Walk<'a> {
+struct SessionVerifier<'a> {
     log: &'a dyn EventLog,
     blobs: Arc<dyn Blobs + Send + Sync>,
     kept: Option<Digest>,
@@ -92,11 +92,11 @@ struct Walk<'a> {
     /// Blobs that were hashed and found right: 48 bytes each.
     sound: HashSet<BlobRef>,
     progress: Progress,
-    tell: Tell<'a>,
+    tell: OnProgress<'a>,
 }
 
-impl<'a> Walk<'a> {
-    fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, tell: Tell<'a>) -> Self {
+impl<'a> SessionVerifier<'a> {
+    fn new(log: &'a dyn EventLog, kept: Option<Digest>, progress: Progress, tell: OnProgress<'a>) -> Self {
         let (blobs, report) = (log.blobs(), VerifyReport::default());
         Self { log, blobs, kept, report, sound: HashSet::new(), progress, tell }
     }
@@ -138,7 +138,7 @@ impl<'a> Walk<'a> {
         }
         let (found, found_digest) = (last.map_or(from, |last| last.next), last.map(|last| last.digest));
         if !tail_told && (found != head.next || found_digest != Some(head.digest)) {
-            let place = Place { line: None, session: Some(session), seq: Some(found) };
+            let place = DamagePlace { line: None, session: Some(session), seq: Some(found) };
             let flaw = Flaw::Head { expected: head.next, expected_digest: head.digest, found, found_digest };
             self.report.tell(place, flaw);
         }
@@ -149,7 +149,7 @@ impl<'a> Walk<'a> {
     fn batch(&mut self, slice: &Slice, checked: Checked, chain: &mut Chain) {
         let batch = &slice.batch;
         let (session, seq) = (batch.session, batch.first);
-        let place = Place { line: None, session: Some(session), seq: Some(seq) };
+        let place = DamagePlace { line: None, session: Some(session), seq: Some(seq) };
         let report = &mut self.report;
         report.batches += 1;
         report.events += batch.events.len() as u64;
@@ -172,7 +172,7 @@ impl<'a> Walk<'a> {
     /// Tells a damaged place; any other error ends the verification.
     fn damaged(&mut self, session: SessionId, asked: Seq, error: ReadError) -> Result<(), ReadError> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
-        let place = Place { line: None, session: Some(of), seq: Some(seq.max(asked)) };
+        let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };
         let told = format!("{reason} (read as event {asked} of session {session})");
         self.report.tell(place, Flaw::Unreadable { reason: if of == session { reason } else { told } });
         Ok(())

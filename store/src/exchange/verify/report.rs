@@ -19,7 +19,7 @@ pub struct VerifyReport {
     /// Blobs whose content was hashed.
     pub blobs: u64,
     /// Whether the digest that was kept elsewhere is in the chain; `None` when none was given.
-    pub kept: Option<Kept>,
+    pub kept: Option<KeptDigest>,
     /// Every damage, in the order of reading, up to [`DAMAGE_MAX`].
     pub damage: Vec<Damage>,
     /// Damages beyond those.
@@ -60,7 +60,7 @@ pub struct Proven {
 /// What became of a digest that was kept elsewhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Kept {
+pub enum KeptDigest {
     /// It is the digest of the last Batch.
     Head,
     /// It is the digest of an earlier Batch: the Session went on since. Everything before this Seq is what it was.
@@ -73,14 +73,14 @@ pub enum Kept {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Damage {
     /// Where.
-    pub place: Place,
+    pub place: DamagePlace,
     /// What.
     pub flaw: Flaw,
 }
 
 /// Where something is: in a file, in a Session, or both.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Place {
+pub struct DamagePlace {
     /// The line of the file, from 1.
     pub line: Option<u64>,
     /// The Session whose log holds it.
@@ -227,10 +227,10 @@ impl fmt::Display for Damage {
 
 impl Damage {
     /// The same with the file that the line is in: `log.jsonl:12: session …`.
-    pub fn told_in(&self, file: &str) -> String {
+    pub fn in_file(&self, file: &str) -> String {
         match self.place.line {
             Some(line) => {
-                let rest = Self { place: Place { line: None, ..self.place }, flaw: self.flaw.clone() };
+                let rest = Self { place: DamagePlace { line: None, ..self.place }, flaw: self.flaw.clone() };
                 format!("{file}:{line}: {rest}")
             }
             None => self.to_string(),
@@ -255,7 +255,7 @@ impl VerifyReport {
         }
     }
 
-    pub(super) fn tell(&mut self, place: Place, flaw: Flaw) {
+    pub(super) fn tell(&mut self, place: DamagePlace, flaw: Flaw) {
         if self.damage.len() < DAMAGE_MAX {
             self.damage.push(Damage { place, flaw });
         } else {
@@ -266,18 +266,18 @@ impl VerifyReport {
 
 #[cfg(test)]
 mod tests {
-    use super::{Damage, Flaw, Place, VerifyReport};
+    use super::{Damage, DamagePlace, Flaw, VerifyReport};
     use crate::conformance::material::session;
     use annals_core::{Digest, Seq};
 
     #[test]
     fn a_damage_reads_with_its_place() {
         let (session, seq) = (session(1), Seq(5));
-        let place = Place { line: Some(12), session: Some(session), seq: Some(seq) };
+        let place = DamagePlace { line: Some(12), session: Some(session), seq: Some(seq) };
         let damage = Damage { place, flaw: Flaw::Seq { expected: Seq(4), found: seq } };
         let rest = "session 01KT6NNMG10000000000000001, seq 5: seq 4 was due, the batch begins at 5";
         assert_eq!(damage.to_string(), format!("line 12: {rest}"));
-        assert_eq!(damage.told_in("log.jsonl"), format!("log.jsonl:12: {rest}"));
+        assert_eq!(damage.in_file("log.jsonl"), format!("log.jsonl:12: {rest}"));
         let json = serde_json::to_value(&damage).unwrap();
         assert_eq!(json["place"]["line"], 12);
         assert_eq!(json["flaw"], serde_json::json!({"flaw": "seq", "expected": 4, "found": 5}));
@@ -287,7 +287,7 @@ mod tests {
     fn damage_beyond_what_is_listed_is_counted() {
         let mut report = VerifyReport::default();
         for _ in 0..super::DAMAGE_MAX + 7 {
-            report.tell(Place::default(), Flaw::Kept { expected: Digest([0; 32]) });
+            report.tell(DamagePlace::default(), Flaw::Kept { expected: Digest([0; 32]) });
         }
         assert_eq!((report.damage.len(), report.more, report.is_sound()), (super::DAMAGE_MAX, 7, false));
     }

@@ -58,7 +58,7 @@ fn errors_arrive_in_the_same_words() {
     let (session, seq, digest) = (session(1), Seq(4), Digest::of(b"x"));
     let full = || Arc::new(std::io::Error::from_raw_os_error(28));
     let mut misplaced: Vec<_> =
-        crate::placing::MISPLACED.iter().map(|reason| AppendError::Misplaced { session, reason }).collect();
+        crate::append_rules::MISPLACED.iter().map(|reason| AppendError::Misplaced { session, reason }).collect();
     misplaced.extend([
         AppendError::Conflict { session, expected: seq, actual: Seq(9) },
         AppendError::Diverged { session, seq, expected: digest, found: Digest::of(b"y") },

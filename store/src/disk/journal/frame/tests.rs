@@ -1,10 +1,10 @@
-use super::{Cause, Found, HEADER, Kind, NoFrame, Void, parse, scan, write};
+use super::{FrameError, FrameKind, Gap, GapCause, HEADER, Scan, parse, scan, write};
 use annals_core::{Seq, SessionId};
 
 fn three() -> Vec<u8> {
     let mut out = Vec::new();
     for (position, text) in ["one", "two", "three"].into_iter().enumerate() {
-        write(&mut out, Kind::Batch, position as u16, position as u64 + 7, text.as_bytes());
+        write(&mut out, FrameKind::Batch, position as u16, position as u64 + 7, text.as_bytes());
     }
     out.extend_from_slice(&[0; 64]);
     out
@@ -13,8 +13,8 @@ fn three() -> Vec<u8> {
 fn told(bytes: &[u8]) -> Vec<String> {
     scan(bytes, 0)
         .map(|found| match found {
-            Found::Frame(at, frame) => format!("{at} {} {}", frame.position, String::from_utf8_lossy(frame.payload)),
-            Found::Bad { from, to, followed } => format!("bad {from}..{to} followed={followed}"),
+            Scan::Frame(at, frame) => format!("{at} {} {}", frame.position, String::from_utf8_lossy(frame.payload)),
+            Scan::Bad { from, to, followed } => format!("bad {from}..{to} followed={followed}"),
         })
         .collect()
 }
@@ -44,20 +44,20 @@ fn a_tail_is_torn_only_if_no_frame_follows() {
 #[test]
 fn a_frame_is_cut_off_at_every_length_below_its_own() {
     let mut frame = Vec::new();
-    write(&mut frame, Kind::Batch, 0, 1, b"text");
+    write(&mut frame, FrameKind::Batch, 0, 1, b"text");
     for len in HEADER..frame.len() {
-        assert_eq!(parse(&frame[..len]), Err(NoFrame::CutOff));
+        assert_eq!(parse(&frame[..len]), Err(FrameError::CutOff));
     }
     assert!(parse(&frame).is_ok());
 }
 
 #[test]
 fn a_void_says_why_and_whose() {
-    for void in [
-        Void { cause: Cause::Torn, whose: None, count: 1 },
-        Void { cause: Cause::Lost, whose: None, count: 1 << 40 },
-        Void { cause: Cause::Lost, whose: Some((SessionId([3; 16]), Seq(9))), count: 1 },
+    for gap in [
+        Gap { cause: GapCause::Torn, whose: None, count: 1 },
+        Gap { cause: GapCause::Lost, whose: None, count: 1 << 40 },
+        Gap { cause: GapCause::Lost, whose: Some((SessionId([3; 16]), Seq(9))), count: 1 },
     ] {
-        assert_eq!(Void::decode(&void.encode()), void);
+        assert_eq!(Gap::decode(&gap.encode()), gap);
     }
 }

@@ -1,7 +1,7 @@
 //! What a packed block holds: which chunk has which Batches.
 
-use super::super::block::View;
-use super::{BLOCK_MAX, Placed};
+use super::super::block::SegmentView;
+use super::{BLOCK_MAX, BlockPlace};
 use crate::disk::sessions::{number, take};
 use annals_core::{Seq, SessionId};
 use std::collections::{BTreeMap, HashMap};
@@ -15,7 +15,7 @@ const HEADER: usize = 36;
 
 /// What a directory is made from.
 #[derive(Clone, Debug, Default)]
-pub struct Contents {
+pub struct DirectoryContents {
     /// Where each chunk begins behind the directory.
     pub chunks: Vec<u32>,
     /// For each Session the chunks that hold something of it, each with the first Seq.
@@ -33,7 +33,7 @@ pub struct Contents {
 /// ```
 /// A span is what one chunk holds of one Session. The checksum covers everything behind it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Directory {
+pub struct BlockDirectory {
     /// Sorted; each with its first Seq and its spans.
     sessions: Vec<(SessionId, Seq, Range<u32>)>,
     /// For each span how far its first Seq lies behind that of its Session.
@@ -42,7 +42,7 @@ pub struct Directory {
     places: Vec<(u32, u32)>,
 }
 
-impl Contents {
+impl DirectoryContents {
     /// A Batch goes into a chunk.
     pub fn add(&mut self, session: SessionId, first: Seq, chunk: usize) {
         let Ok(chunk) = u16::try_from(chunk) else { return };
@@ -80,9 +80,9 @@ impl Contents {
     }
 }
 
-impl Directory {
+impl BlockDirectory {
     /// The directory at the start of `bytes`, and where its block lies as far as it tells.
-    pub(in crate::disk) fn parse(bytes: &[u8]) -> Option<(Self, Placed)> {
+    pub(in crate::disk) fn parse(bytes: &[u8]) -> Option<(Self, BlockPlace)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         let (length, sum) = (short(&mut rest)?, short(&mut rest)?);
         let told = Some(length as usize).filter(|length| (HEADER..=BLOCK_MAX).contains(length))?;
@@ -116,15 +116,15 @@ impl Directory {
                 directory.places.push((at, end.min(len).checked_sub(at)?));
             }
         }
-        Some((directory, Placed { start, raw, at: 0, len }))
+        Some((directory, BlockPlace { start, raw, at: 0, len }))
     }
 
     /// Where the blocks of a packed segment lie, as their directories tell.
-    pub(in crate::disk) fn places(bytes: &[u8]) -> Vec<Placed> {
+    pub(in crate::disk) fn places(bytes: &[u8]) -> Vec<BlockPlace> {
         let found = memchr::memmem::find_iter(bytes, &MAGIC);
         let told = found.filter_map(|at| {
             let (_, placed) = Self::parse(&bytes[at..])?;
-            Some(Placed { at: u32::try_from(at).ok()?, ..placed })
+            Some(BlockPlace { at: u32::try_from(at).ok()?, ..placed })
         });
         told.collect()
     }
@@ -152,39 +152,39 @@ fn short(rest: &mut &[u8]) -> Option<u32> {
 
 /// The directories that were read last.
 #[derive(Debug)]
-pub struct Directories {
-    held: Mutex<Held>,
+pub struct DirectoryCache {
+    cached: Mutex<CachedDirectories>,
     /// About how many bytes they may take.
     room: usize,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    directories: HashMap<(u64, u32), Arc<Directory>>,
+struct CachedDirectories {
+    directories: HashMap<(u64, u32), Arc<BlockDirectory>>,
     weight: usize,
 }
 
-impl Directories {
+impl DirectoryCache {
     /// Room for so many bytes.
     pub fn new(room: u64) -> Self {
-        Self { held: Mutex::default(), room: usize::try_from(room).unwrap_or(usize::MAX) }
+        Self { cached: Mutex::default(), room: usize::try_from(room).unwrap_or(usize::MAX) }
     }
 
     /// The directory of a block; `None` when it is damaged.
-    pub fn get(&self, view: &View, number: u32) -> io::Result<Option<Arc<Directory>>> {
-        let key = (view.outline.id, number);
-        let lock = || self.held.lock().unwrap_or_else(PoisonError::into_inner);
+    pub fn get(&self, view: &SegmentView, number: u32) -> io::Result<Option<Arc<BlockDirectory>>> {
+        let key = (view.index.id, number);
+        let lock = || self.cached.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(found) = lock().directories.get(&key) {
             return Ok(Some(found.clone()));
         }
         let Some(directory) = view.directory(number)?.map(Arc::new) else { return Ok(None) };
-        let mut held = lock();
-        if held.weight + directory.weight() > self.room {
+        let mut cached = lock();
+        if cached.weight + directory.weight() > self.room {
             // Who reads all over a long log fills it again soon.
-            *held = Held::default();
+            *cached = CachedDirectories::default();
         }
-        held.weight += directory.weight();
-        held.directories.insert(key, directory.clone());
+        cached.weight += directory.weight();
+        cached.directories.insert(key, directory.clone());
         Ok(Some(directory))
     }
 }

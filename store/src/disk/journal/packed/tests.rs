@@ -1,4 +1,4 @@
-use super::super::frame::{self, Kind};
+use super::super::frame::{self, FrameKind};
 use super::super::segment;
 use super::{BLOCK_MAX, CHUNK_MAX, checksum, directory, pack, run, unpack, unpack_block, unpack_chunk};
 use crate::store_id::StoreId;
@@ -16,7 +16,7 @@ fn a_segment(batches: u64) -> (Vec<u8>, Vec<u64>) {
         let session = SessionId([(n % 2) as u8; 16]);
         let sealed = Batch::seal(session, Seq(n / 2), Time(n), None, vec![SyntheticAdded { text }.into()]).unwrap();
         at.push(raw.len() as u64);
-        frame::write(&mut raw, Kind::Batch, 0, n, &sealed.encoded);
+        frame::write(&mut raw, FrameKind::Batch, 0, n, &sealed.encoded);
     }
     (raw, at)
 }
@@ -131,16 +131,16 @@ fn no_length_in_a_chunk_is_believed_beyond_what_it_can_have_even_when_its_checks
 
 #[test]
 fn no_length_in_an_outline_is_believed_beyond_what_a_block_can_have_even_when_its_checksum_holds() {
-    use super::super::segment_index::Outline;
+    use super::super::segment_index::SegmentIndex;
     let (raw, _) = a_segment(60);
     let (_, places) = pack(&raw, &[]).unwrap();
-    let mut outline = Outline::of(0, &raw, 60);
-    outline.lay(&places);
-    let told = |outline: &Outline| Outline::decode(0, &outline.encode()).map(|outline| outline.blocks);
-    assert_eq!(told(&outline).as_ref(), Some(&outline.blocks));
-    let mut long = outline.clone();
+    let mut index = SegmentIndex::of(0, &raw, 60);
+    index.set_places(&places);
+    let told = |index: &SegmentIndex| SegmentIndex::decode(0, &index.encode()).map(|index| index.blocks);
+    assert_eq!(told(&index).as_ref(), Some(&index.blocks));
+    let mut long = index.clone();
     long.blocks[0].len = u32::MAX;
     assert_eq!(told(&long), None, "made anew from the segment");
-    outline.blocks[0].packed.1 = u32::MAX;
-    assert_eq!(told(&outline), None, "made anew from the segment");
+    index.blocks[0].packed.1 = u32::MAX;
+    assert_eq!(told(&index), None, "made anew from the segment");
 }

@@ -28,7 +28,7 @@ pub const MISPLACED: &[&str] = &[
 
 /// Where a Draft goes.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Place<'a> {
+pub enum Placement<'a> {
     /// It continues the Session; `prev` is the digest at its head.
     Next {
         /// The digest before it.
@@ -38,7 +38,7 @@ pub enum Place<'a> {
     Created,
     /// It begins a fork: [`fork_prev`] checks the parent and gives the digest before it.
     Forked(&'a SessionForked),
-    /// The log is further on: if the Batch that begins at `expected` is this very one ([`stands_already`]) it is known,
+    /// The log is further on: if the Batch that begins at `expected` is this very one ([`is_duplicate`]) it is known,
     /// otherwise this is [`conflict`].
     Behind,
 }
@@ -48,19 +48,19 @@ pub enum Place<'a> {
 /// # Errors
 /// [`AppendError::Conflict`] when the log is not there yet; [`AppendError::Misplaced`] when a Session would begin twice,
 /// in the middle, or not with its first event.
-pub fn place(draft: &Draft, head: Option<Head>) -> Result<Place<'_>, AppendError> {
+pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendError> {
     let misplaced = |reason| AppendError::Misplaced { session: draft.session, reason };
     if draft.events.iter().skip(1).any(begins) {
         return Err(misplaced("a session begins with the first event of its first batch, nowhere else"));
     }
     match (head, draft.events.first()) {
-        (Some(head), _) if draft.expected < head.next => Ok(Place::Behind),
+        (Some(head), _) if draft.expected < head.next => Ok(Placement::Behind),
         (Some(head), _) if draft.expected > head.next => Err(conflict(draft, head.next)),
         (Some(_), Some(event)) if begins(event) => {
             Err(misplaced("the session exists; the batch would create it again"))
         }
-        (Some(head), _) => Ok(Place::Next { prev: head.digest }),
-        (None, Some(Event::Session(SessionEvent::Created(_)))) if draft.expected == Seq::ZERO => Ok(Place::Created),
+        (Some(head), _) => Ok(Placement::Next { prev: head.digest }),
+        (None, Some(Event::Session(SessionEvent::Created(_)))) if draft.expected == Seq::ZERO => Ok(Placement::Created),
         (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created must be event 0")),
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if draft.expected != fork.cut => {
             Err(misplaced("session.forked must have the event number of its cut"))
@@ -71,7 +71,7 @@ pub fn place(draft: &Draft, head: Option<Head>) -> Result<Place<'_>, AppendError
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.parent == draft.session => {
             Err(misplaced("a session cannot be a fork of itself"))
         }
-        (None, Some(Event::Session(SessionEvent::Forked(fork)))) => Ok(Place::Forked(fork)),
+        (None, Some(Event::Session(SessionEvent::Forked(fork)))) => Ok(Placement::Forked(fork)),
         (None, _) => Err(misplaced("there is no such session; its first event creates or forks it")),
     }
 }
@@ -119,15 +119,15 @@ pub async fn fork_at(log: &dyn EventLog, session: SessionId, cut: Seq) -> Result
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None })
 }
 
-/// Whether `standing`, the Batch that begins at the Draft's Seq, is what the Draft makes.
+/// Whether `ownership`, the Batch that begins at the Draft's Seq, is what the Draft makes.
 ///
 /// # Errors
 /// When the Draft makes no Batch at all.
-pub fn stands_already(draft: &Draft, standing: &Batch) -> Result<bool, AppendError> {
-    if draft.digest.is_some_and(|digest| digest != standing.digest) || draft.at != standing.at {
+pub fn is_duplicate(draft: &Draft, ownership: &Batch) -> Result<bool, AppendError> {
+    if draft.digest.is_some_and(|digest| digest != ownership.digest) || draft.at != ownership.at {
         return Ok(false);
     }
-    Ok(seal(draft.clone(), standing.prev)?.batch.digest == standing.digest)
+    Ok(seal(draft.clone(), ownership.prev)?.batch.digest == ownership.digest)
 }
 
 /// Seals a Draft and checks the digest that it was announced with.
