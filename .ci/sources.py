@@ -1,10 +1,12 @@
-"""Checks what the compiler does not: unsafe code, std in pure crates, arrows between crates, references of comments."""
+"""Checks what the compiler does not: unsafe code, std in pure crates, arrows between crates, references of comments, names of
+types, words of help and errors."""
 
+import collections
 import pathlib
 import re
 import sys
 
-from workspace import code, comments, crates, is_test
+from workspace import TOKENS, code, comments, crates, is_test, without_tests
 
 PURE = ("core", "projections")
 
@@ -39,6 +41,25 @@ REFERENCES_CHECKED = True
 REFERENCES = re.compile(
     r"\(spec\b|\bspec \d|\bDESIGN(?:\.md)?\b|\bTEXTS\b(?!\.md)|\bruling|\bissues? \d|\bseeds? \d|\bSTYLE\.md|\bWORDING\.md"
 )
+# A type name has one meaning in the workspace, tests and examples apart. `True` once it holds.
+NAMES_CHECKED = False
+# Names that several types may have, each with the reason.
+CONVENTIONS = {
+    "Args": "the arguments of each command, as in the documentation of clap",
+    "Input": "the input of each tool, whose schema the model reads",
+}
+TYPE = re.compile(r"^([ \t]*)(?:pub(?:\([^)]*\))?\s+)?(struct|enum|union|trait|type)\s+([A-Z]\w*)", re.MULTILINE)
+
+# Words that help texts and error messages avoid: they need a second reading (CONTRIBUTING.md, Wording). `True` once none has
+# them.
+WORDS_CHECKED = False
+WORDS = re.compile(
+    r"\b(?:told|tells?|stands?|stood|goes on|go on|beside|lets? go|holds? up|lies in|comes to nothing|what is to be"
+    r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
+    re.IGNORECASE,
+)
+ERROR = re.compile(r"#\[error\(")
+HELP = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct Args|enum Command|struct Cli)\b", re.MULTILINE)
 UNSAFE = re.compile(r"\bunsafe\s*(\{|\(|fn\b|impl\b|trait\b|extern\b)|allow\(unsafe")
 
 
@@ -84,6 +105,8 @@ def sources(crate):
                 yield f"{path}:{number}: {crate.name} knows no std"
     if pure and not re.search(r"^#!\[no_std\]$", (crate.root / "src/lib.rs").read_text(), re.MULTILINE):
         yield f"{crate.name}/src/lib.rs: is not #![no_std]"
+    if crate.package["rust_version"] is None:
+        yield f"{crate.name}/Cargo.toml: does not take rust-version, which clippy (incompatible_msrv) checks"
     if not re.search(r"^\[lints\]\nworkspace = true$", (crate.root / "Cargo.toml").read_text(), re.MULTILINE):
         yield f"{crate.name}/Cargo.toml: does not take the lints of the workspace, which forbid unsafe code"
 
@@ -96,6 +119,55 @@ def references(crate):
                 yield f"{path}:{number}: refers to a document outside of the repository: {match.group()}"
 
 
+def types(text):
+    """The names of the types that a Rust file declares outside of its tests. Associated types are none of its own."""
+    for match in TYPE.finditer(without_tests(code(text))):
+        if not (match[2] == "type" and match[1]):
+            yield match[3]
+
+
+def homonyms(members):
+    """Names of types that occur in several files, or twice in one."""
+    found = collections.defaultdict(list)
+    for crate in members:
+        if crate.name in ("tests", "examples"):
+            continue
+        for path in crate.files("src"):
+            if not is_test(path):
+                for name in types(path.read_text(encoding="utf-8")):
+                    found[name].append(str(path))
+    for name, paths in sorted(found.items()):
+        if len(paths) > 1 and name not in CONVENTIONS:
+            yield f"{name}: {len(paths)} types of this name: {', '.join(paths)}"
+
+
+def messages(text):
+    """The help texts and error messages of a Rust file, each with the number of its line."""
+    for match in ERROR.finditer(text):
+        string = TOKENS.search(text, match.end())
+        if string and (string.group("string") or string.group("raw")) and not text[match.end() : string.start()].strip():
+            yield text.count("\n", 0, string.start()) + 1, string.group()
+    rows = text.splitlines()
+    for match in HELP.finditer(text):
+        row = text.count("\n", 0, match.start())
+        end = next((at for at in range(row, len(rows)) if rows[at] == "}"), row)
+        start = row
+        while start > 0 and rows[start - 1].startswith(("///", "#[")):
+            start -= 1
+        for at in range(start, end):
+            if rows[at].lstrip().startswith("///"):
+                yield at + 1, rows[at].strip()
+
+
+def wording(crate):
+    """Help texts and error messages with words that need a second reading."""
+    for path in crate.files("src"):
+        if not is_test(path):
+            for number, message in messages(path.read_text(encoding="utf-8")):
+                for match in WORDS.finditer(message):
+                    yield f"{path}:{number}: the word {match.group()!r} in a text for users (CONTRIBUTING.md, Wording)"
+
+
 def main():
     """Prints what is wrong; exit status 1 if anything is."""
     members = crates()
@@ -103,11 +175,17 @@ def main():
     problems = []
     for crate in members:
         problems += [*arrows(crate, names), *sources(crate)]
-    referring = [problem for crate in members for problem in references(crate)]
-    if REFERENCES_CHECKED:
-        problems += referring
-    elif referring:
-        print(f"{len(referring)} comments refer to documents outside of the repository (REFERENCES_CHECKED is off)")
+    checks = [
+        ("comments refer to documents outside of the repository", REFERENCES_CHECKED, references),
+        ("words of help and errors need a second reading", WORDS_CHECKED, wording),
+    ]
+    found = [(what, on, [problem for crate in members for problem in check(crate)]) for what, on, check in checks]
+    found.append(("names of types have several meanings", NAMES_CHECKED, list(homonyms(members))))
+    for what, on, those in found:
+        if on:
+            problems += those
+        elif those:
+            print(f"{len(those)} {what} (not checked yet):", *those, sep="\n  ")
     print("\n".join(problems) if problems else f"fine in {', '.join(names)}")
     return 1 if problems else 0
 

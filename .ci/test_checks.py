@@ -25,6 +25,56 @@ class Sources(unittest.TestCase):
         for comment in ("// a special case", "// fixtures/scenarios/TEXTS.md", "// issued once", "// seeded"):
             self.assertFalse(sources.REFERENCES.search(comment), comment)
 
+    def test_types_are_found_outside_of_tests(self):
+        text = """
+            pub struct A<T>(T);
+            impl Iterator for A { type Item = (); }
+            #[cfg(test)]
+            mod tests { struct B; }
+            // struct C;
+            fn f() {
+                enum D { E }
+                let s = "trait F";
+            }
+            """
+        text = "pub(crate) type G = u8;\n" + text
+        self.assertEqual(list(sources.types(text)), ["G", "A", "D"])
+
+    def test_a_type_name_with_two_meanings_is_found_unless_it_is_a_convention(self):
+        with tempfile.TemporaryDirectory() as folder:
+            files = {
+                "a": "struct Same;\nstruct Args;",
+                "b": "enum Same {}\nstruct Args;\nstruct Other;",
+                "tests": "struct Other;",
+            }
+            for name, text in files.items():
+                path = pathlib.Path(folder, "src", f"{name}.rs")
+                path.parent.mkdir(exist_ok=True)
+                path.write_text(text)
+            found = list(sources.homonyms([workspace.Crate("core", pathlib.Path(folder), {})]))
+        self.assertEqual(len(found), 1)
+        self.assertIn("Same: 2 types", found[0])
+
+    def test_words_are_searched_in_help_and_error_messages_alone(self):
+        text = '''
+/// It stands nowhere, but this is no help.
+struct Other;
+#[error("it {stands} here")]
+#[error(transparent)]
+#[error(
+    "nobody is told"
+)]
+/// Print what it tells.
+#[derive(clap::Args)]
+pub struct Args {
+    /// Print JSON.
+    json: bool, // beside
+}
+'''
+        found = dict(sources.messages(text))
+        words = [sources.WORDS.findall(found[line]) for line in sorted(found)]
+        self.assertEqual(words, [["stands"], ["nobody", "told"], ["tells"], []])
+
     def test_an_arrow_that_goes_back_is_found(self):
         def crate(name, *needs):
             needed = [{"name": one, "kind": kind} for one, kind in needs]

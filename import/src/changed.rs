@@ -1,4 +1,4 @@
-//! Whether an imported session was changed here. Earlier versions appended pins, undos and turns to the imported session itself.
+//! Detects imported sessions that Annals extended: earlier versions appended pins, undos and turns to them.
 
 use super::report::SessionReport;
 use annals_core::event::{
@@ -8,21 +8,21 @@ use annals_core::event::{
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_store::{EventLog, ReadError};
 
-/// How many Batches are read at a time.
+/// Batches per read.
 const PAGE: usize = 64;
 
-/// What an event says of who recorded it.
+/// Who recorded an event.
 enum RecordedBy {
-    /// Annals: no importer makes such events.
+    /// Annals: no importer creates such events.
     Here,
-    /// Its source: Annals never begins with such an event.
+    /// The source: Annals never starts with such an event.
     There,
-    /// Either.
+    /// Either of them.
     Anywhere,
 }
 
-/// Whether what a session holds from `seq` on was recorded here, not imported. `keeps_states` says whether its source keeps
-/// the last state alone, so that what was imported may be gone from it.
+/// Whether Annals recorded the events from `seq` on. `keeps_states`: the source only keeps the last state, so that imported
+/// events may be missing from it now.
 ///
 /// # Errors
 /// When the log cannot be read.
@@ -63,7 +63,7 @@ fn recorded(event: &Event) -> RecordedBy {
         | Event::Files(FilesEvent::DepartureBegun(_))
         | Event::Compaction(CompactionEvent::Undone(_)) => RecordedBy::Here,
         Event::Input(InputEvent::Admitted(admitted)) if is_ours(&admitted.input) => RecordedBy::Here,
-        // A run first selects agent and model and settles what was open; an undo is staged by other agents, too.
+        // A run first selects agent and model and settles open calls; other agents stage undos as well.
         Event::Files(FilesEvent::RevertStaged(_))
         | Event::Files(FilesEvent::RevertCleared(_))
         | Event::Files(FilesEvent::RevertCommitted(_))
@@ -78,12 +78,12 @@ fn recorded(event: &Event) -> RecordedBy {
     }
 }
 
-/// Whether an input's id is one that Annals makes: `input_` and a ULID.
+/// Whether an input id has the form that Annals generates: `input_` and a ULID.
 fn is_ours(input: &InputId) -> bool {
     input.as_str().strip_prefix("input_").is_some_and(|id| id.len() == 26 && id.parse::<SessionId>().is_ok())
 }
 
-/// Whether a foreign session is `changed`, or a branch or sub-agent of it in the same file.
+/// Whether a foreign session is `changed` itself, or a branch or sub-agent of it in the same file.
 pub fn is_of(changed: &SessionReport, agent: &str, foreign: &str) -> bool {
     let rest = (changed.agent == agent).then(|| foreign.strip_prefix(changed.foreign.as_str())).flatten();
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['#', '/']))

@@ -1,4 +1,4 @@
-//! Claude Code: transcripts, one JSON object a line, each naming its parent: a tree.
+//! Claude Code: transcripts, one JSON object per line. Lines name their parents and form a tree.
 
 mod answer;
 mod blocks;
@@ -26,20 +26,20 @@ const UNKNOWN: &str = "unknown";
 /// The form in `origin`.
 const FORM: &str = "transcript";
 
-/// What a first look at a transcript shows.
+/// The first lines of a transcript.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TranscriptHeader {
-    /// Claude Code's id of the Session; of a subagent, its parent's.
+    /// The foreign id of the session; for a subagent, that of its parent.
     pub session: String,
-    /// The subagent's id, if it is one.
+    /// The id of the subagent, if it is one.
     pub agent: Option<String>,
-    /// The subagent's kind.
+    /// The kind of the subagent.
     pub kind: Option<String>,
-    /// When it was created (ms).
+    /// Its creation time (ms).
     pub created: u64,
-    /// The first real model, once there is an answer.
+    /// The model of the first answer.
     pub model: Option<String>,
-    /// The first prompt, in brief.
+    /// The start of the first prompt.
     pub prompt: Option<String>,
     cwd: String,
     version: Option<String>,
@@ -47,7 +47,7 @@ pub struct TranscriptHeader {
 }
 
 impl TranscriptHeader {
-    /// The Session's id as `origin` names it: of a subagent `SESSION/AGENT`.
+    /// The foreign id as in `origin`: `SESSION/AGENT` for a subagent.
     pub fn foreign(&self) -> String {
         match &self.agent {
             Some(agent) if self.sidechain => format!("{}/{agent}", self.session),
@@ -56,7 +56,7 @@ impl TranscriptHeader {
     }
 }
 
-/// Takes a first look, as far as the first answer, or as far as `lines_max`.
+/// Reads up to the first answer, at most `lines_max` lines.
 fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> std::io::Result<TranscriptHeader> {
     let quiet = Notes::default();
     let mut header = TranscriptHeader::default();
@@ -102,12 +102,12 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>, lines_max: usize) -> s
     Ok(header)
 }
 
-/// What the first lines of a transcript show, for listing and for finding kin.
+/// Reads the first lines of a transcript, for lists and to find related ones.
 pub fn header(path: &Path) -> std::io::Result<TranscriptHeader> {
     survey(&mut LineReader::open(path)?, 64)
 }
 
-/// Reads a transcript. One without an answer gives nothing yet, unless prompts alone are wanted.
+/// Reads a transcript. One without an answer is skipped, unless [`ImportSink::prompts`] is set.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -118,7 +118,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let header = survey(&mut lines, usize::MAX).map_err(io)?;
     lines.rewind().map_err(io)?;
     let session = sink.editions.session(AGENT, &header.foreign(), header.created);
-    // A sub-agent's first answer says of which kind it is.
+    // The kind of a subagent is in its first answer.
     let unanswered = || sink.prompts && header.prompt.is_some() && !header.sidechain;
     // A session that was created before its first answer keeps the model that it was created with.
     let created_with = header.model.as_ref().and_then(|_| (sink.first_model)(session));
@@ -140,7 +140,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let parent = if header.sidechain {
         let created = related.parent(&header.session);
         if created.is_none() {
-            sink.damaged(Some(session), 0, "the transcript that began this subagent is missing")?;
+            sink.damaged(Some(session), 0, "the transcript of the parent is missing")?;
         }
         created.map(|created| sink.editions.session(AGENT, &header.session, created))
     } else {
@@ -153,7 +153,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     while let Some((number, text)) = sink.next_line(&mut lines, session, path)? {
         done += text.len() as u64 + 1;
         let Ok(mut object) = JsonObject::parse(&text, "line", &notes) else {
-            sink.damaged(Some(session), number, "a line that is no JSON object")?;
+            sink.damaged(Some(session), number, "a line that is not a JSON object")?;
             continue;
         };
         object.rename(object.text("type").unwrap_or_default());

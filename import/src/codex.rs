@@ -22,7 +22,7 @@ pub const AGENT: &str = "codex";
 /// The form in `origin`.
 const FORM: &str = "rollout";
 
-/// What a first look at a rollout shows: its own header and the model of its first turn.
+/// Reads up to the first turn: the header of the rollout and the model.
 fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>) -> std::io::Result<(Option<RolloutHeader>, Option<String>)> {
     let quiet = Notes::default();
     let mut meta: Option<RolloutHeader> = None;
@@ -40,7 +40,7 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>) -> std::io::Result<(Op
                     return Ok((meta, Some(model)));
                 }
             }
-            // A turn that no context precedes: versions before it was recorded.
+            // A turn without a `turn_context`: older versions did not record it.
             Some("response_item") if payload.text("role").as_deref() == Some("assistant") => {
                 return Ok((meta, Some("unknown".into())));
             }
@@ -51,7 +51,7 @@ fn survey<R: std::io::BufRead>(lines: &mut LineReader<R>) -> std::io::Result<(Op
     Ok((meta, None))
 }
 
-/// The Session's id there and when it was created (ms), for listing; and its first prompt.
+/// Foreign id, creation time (ms) and first prompt of the session, for lists.
 pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String>)>> {
     let mut lines = LineReader::open(path)?;
     let quiet = Notes::default();
@@ -77,7 +77,7 @@ pub fn header(path: &Path) -> std::io::Result<Option<(String, u64, Option<String
     Ok(found)
 }
 
-/// Reads a rollout. One whose first turn has not begun gives nothing yet.
+/// Reads a rollout. One whose first turn has not started is empty.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -110,7 +110,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     while let Some((number, text)) = sink.next_line(&mut lines, session, path)? {
         done += text.len() as u64 + 1;
         let Ok(object) = JsonObject::parse(&text, "line", &notes) else {
-            sink.damaged(Some(session), number, "a line that is no JSON object")?;
+            sink.damaged(Some(session), number, "a line that is not a JSON object")?;
             continue;
         };
         object.skip(&["ordinal", "metadata"]);
@@ -139,7 +139,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     Ok(())
 }
 
-/// When a thread was created (ms): its id says so from UUID version 7 on.
+/// The creation time of a thread (ms): contained in its id if that is a UUID of version 7.
 fn created(id: &str, recorded: u64) -> u64 {
     uuid_created(id).unwrap_or(recorded)
 }

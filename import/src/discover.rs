@@ -1,4 +1,4 @@
-//! Where agents keep their Sessions, and which of them there are.
+//! Finds the sessions that agents keep on this machine.
 
 use super::recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 use super::{claude, codex, opencode};
@@ -7,19 +7,19 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Where each agent keeps its Sessions; `None` when there is no such place.
+/// The folders where agents keep their sessions; `None` for one that does not exist.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Homes {
     /// OpenCode's database: `$XDG_DATA_HOME/opencode/opencode.db`, by default below `~/.local/share`.
     pub opencode: Option<PathBuf>,
-    /// Codex's rollouts: `$CODEX_HOME/sessions`, by default `~/.codex/sessions`; and the archived ones beside it.
+    /// Codex's rollouts: `$CODEX_HOME/sessions`, by default `~/.codex/sessions`; and `archived_sessions` next to it.
     pub codex: Vec<PathBuf>,
     /// Claude Code's transcripts: `$CLAUDE_CONFIG_DIR/projects`, by default `~/.claude/projects`.
     pub claude: Option<PathBuf>,
 }
 
 impl Homes {
-    /// As a table of environment variables gives them.
+    /// From the given environment variables.
     pub fn of(variable: impl Fn(&str) -> Option<PathBuf>) -> Self {
         let set = |name: &str| variable(name).filter(|path| !path.as_os_str().is_empty());
         let home = set("HOME");
@@ -36,12 +36,12 @@ impl Homes {
         }
     }
 
-    /// As this process's environment gives them.
+    /// From the environment of this process.
     pub fn from_env() -> Self {
         Self::of(|name| std::env::var_os(name).map(PathBuf::from))
     }
 
-    /// Every file below them that may hold Sessions.
+    /// Every file below them that may contain sessions.
     pub(super) fn files(&self) -> Vec<PathBuf> {
         let mut found: Vec<PathBuf> = self.opencode.clone().into_iter().collect();
         for root in self.codex.iter().chain(&self.claude) {
@@ -55,28 +55,28 @@ impl Homes {
     }
 }
 
-/// A foreign Session that was found.
+/// A foreign session in a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListedSession {
-    /// Who recorded it.
+    /// The agent that recorded it.
     pub agent: &'static str,
-    /// Its id there.
+    /// Its id in the source.
     pub foreign: String,
-    /// Its title, or its first prompt in brief.
+    /// Its title, or the start of its first prompt.
     pub title: Option<String>,
-    /// When it was created.
+    /// Its creation time.
     pub created: Time,
-    /// When it changed last.
+    /// The time of its last change.
     pub updated: Time,
     /// The size of its file in bytes; `None` when it shares a database.
     pub bytes: Option<u64>,
     /// How many event rows it has, in a database.
     pub rows: Option<u64>,
-    /// Where to import it from.
+    /// The source to import it from.
     pub source: ImportSource,
 }
 
-/// Every Session that these places hold, newest first, and what could not be read.
+/// Lists every session below these folders, newest first, and the files that could not be read.
 pub fn discover(homes: &Homes) -> (Vec<ListedSession>, Vec<RecogniseError>) {
     let (mut listed, mut errors) = (Vec::new(), Vec::new());
     for path in homes.files() {
@@ -85,7 +85,7 @@ pub fn discover(homes: &Homes) -> (Vec<ListedSession>, Vec<RecogniseError>) {
                 Ok(found) => listed.extend(found),
                 Err(error) => errors.push(error),
             },
-            // A file that a Session has only just begun.
+            // A file that was just created.
             Err(RecogniseError::Unknown { .. }) => {}
             Err(error) => errors.push(error),
         }
@@ -101,7 +101,7 @@ pub(super) fn state_of(path: &Path) -> std::io::Result<(u64, u64)> {
     Ok((u64::try_from(changed.as_millis()).unwrap_or_default(), meta.len()))
 }
 
-/// The Sessions of one source; none where only reading all of it shows them.
+/// The sessions of one source; empty for forms that have to be read as a whole.
 ///
 /// # Errors
 /// When it cannot be read.
@@ -145,23 +145,23 @@ pub fn list(source: &ImportSource) -> Result<Vec<ListedSession>, RecogniseError>
     Ok(vec![ListedSession { agent, foreign, title, created, updated, bytes, rows: None, source }])
 }
 
-/// Which of the Sessions that were found to import.
+/// A selection of listed sessions.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Only this agent's.
+    /// Only sessions of this agent.
     pub agent: Option<String>,
-    /// Only those that changed at this time or later.
+    /// Only sessions that changed at this time or later.
     pub since: Option<Time>,
 }
 
 impl Selection {
-    /// Whether a Session is chosen.
+    /// Whether a session is selected.
     pub fn takes(&self, listed: &ListedSession) -> bool {
         self.agent.as_deref().is_none_or(|agent| agent == listed.agent)
             && self.since.is_none_or(|since| listed.updated >= since)
     }
 
-    /// The sources to import for what is chosen: one per file, oldest Session first.
+    /// The sources of the selected sessions: one per file, oldest session first.
     pub fn sources<'a>(&self, listed: impl IntoIterator<Item = &'a ListedSession>) -> Vec<ImportSource> {
         let mut chosen: Vec<&ListedSession> = listed.into_iter().filter(|listed| self.takes(listed)).collect();
         chosen.sort_by_key(|listed| listed.created);
@@ -182,8 +182,8 @@ impl Selection {
     }
 }
 
-/// Everything to import at a path: a file, or every file below a folder that is recognised. What is not is listed,
-/// unless it lies in a folder and is nothing at all.
+/// The sources at a path: a file, or every recognised file below a folder, with the errors of files that could not be read.
+/// Other files of a folder are skipped.
 ///
 /// # Errors
 /// When the path is a file that is not recognised, or cannot be read.
@@ -206,8 +206,8 @@ pub fn sources(path: &Path) -> Result<(Vec<ImportSource>, Vec<RecogniseError>), 
     Ok((found, errors))
 }
 
-/// Every file below a folder, by path. A folder that cannot be read holds nothing. No link is followed to another folder, nor
-/// to a file outside of this one.
+/// Calls `each` for every file below a folder, ordered by path. Folders that cannot be read are skipped. Links to folders, and
+/// to files outside of this folder, are not followed.
 fn walk(folder: &Path, each: &mut dyn FnMut(&Path)) {
     if let Ok(root) = std::fs::canonicalize(folder) {
         walk_below(&root, folder, each);

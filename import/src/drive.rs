@@ -1,14 +1,15 @@
-//! Appends what a reader gives, and accounts for it.
+//! Appends the batches of a reader and reports what happened to them.
 
 use super::changed::{changed_here, is_of};
 use super::recalled::{first_model, first_prompt, recall};
+use super::recognise::RecogniseError;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::sink::{ForkPoint, ImportSink, ReadSourceError, ReceiverGone, SourceItem};
 use super::{ImportOptions, ImportProgress, ImportSource};
 use annals_core::event::SessionEvent;
 use annals_core::text::Texts;
 use annals_core::{Event, Seq, SessionId};
-use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError};
+use annals_store::{AppendError, Appended, Boxed, Draft, EventLog, ReadError, exchange};
 use futures_util::StreamExt;
 use futures_util::stream::FuturesUnordered;
 use std::collections::hash_map::Entry;
@@ -18,36 +19,53 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-/// How many Batches may wait for the log: enough for the Sessions of a database to be appended side by side.
+/// How many batches may wait for the log: enough to append the sessions of a database concurrently.
 const WAITING: usize = 4096;
 
-/// How many Batches of one Session are sent together, to become durable together.
+/// The most batches of one session in one append.
 const TOGETHER: usize = 256;
 
-/// How much text may be on its way from the reader to the log, in KiB.
+/// The most text between the reader and the log, in KiB.
 const TEXT_MAX: u32 = 64 * 1024;
 
-/// An import could not go on. What was appended before stands; import again to continue.
+/// An import stopped. What was appended before it remains; import again to continue.
 #[derive(Debug, thiserror::Error)]
 pub enum SourceImportError {
     /// The source cannot be read.
     #[error(transparent)]
     Source(#[from] ReadSourceError),
-    /// It is an export of ours: append its Batches with `annals_store::exchange::import`, which proves each.
-    #[error("{}: an export of annals, whose batches are appended as they are", path.display())]
-    Own {
-        /// Which.
+    /// The file is not recognised, or its sessions cannot be listed.
+    #[error(transparent)]
+    Recognise(#[from] RecogniseError),
+    /// An export of Annals cannot be imported: it cannot be read, does not verify (nothing was appended), or the log refused it.
+    #[error("{}: {source}", path.display())]
+    Export {
+        /// The export.
         path: PathBuf,
+        /// Why.
+        #[source]
+        source: Box<exchange::ImportError>,
     },
     /// The log cannot be read.
     #[error("the log could not be read: {0}")]
     Log(#[from] ReadError),
-    /// A blob could not be kept.
-    #[error("cannot store the original of a record: {0}")]
+    /// A record that loses something could not be stored as a blob.
+    #[error("an original could not be stored: {0}")]
     Keep(#[source] AppendError),
-    /// The reading thread ended unexpectedly.
+    /// The thread that reads the source panicked.
     #[error("reading the source ended unexpectedly: {0}")]
     Reader(String),
+}
+
+impl SourceImportError {
+    /// Whether only this source is at fault, so that others can still be imported.
+    pub fn is_of_source(&self) -> bool {
+        match self {
+            Self::Source(_) | Self::Recognise(_) => true,
+            Self::Export { source, .. } => !matches!(**source, exchange::ImportError::Append { .. }),
+            Self::Log(_) | Self::Keep(_) | Self::Reader(_) => false,
+        }
+    }
 }
 
 /// Reads a source once; `only` chooses sessions of it, with their branches.
@@ -84,7 +102,7 @@ pub(super) async fn once(
     });
     let mut driver = Driver::new(log, source, only);
     loop {
-        // Both at once: the reader waits for room that only Batches on their way give back.
+        // Both at once: the reader waits for permits that only finished appends release.
         tokio::select! {
             received = items.recv(), if driver.waiting < WAITING => match received {
                 Some((item, held)) => driver.take(item, held, progress).await?,
@@ -103,10 +121,10 @@ pub(super) async fn once(
     }
 }
 
-/// Room for the text of an item, given back when the log has it.
+/// The share of `TEXT_MAX` that an item takes; dropped when the item is appended.
 type TextPermit = OwnedSemaphorePermit;
 
-/// How much room an item takes, in KiB; one that is larger than all room takes all of it.
+/// The share of `TEXT_MAX` that an item takes, in KiB; a larger item takes all of it.
 fn weight(item: &mut SourceItem) -> u32 {
     let mut bytes = 0;
     match item {
@@ -124,11 +142,11 @@ fn weight(item: &mut SourceItem) -> u32 {
 
 struct RunningSession {
     report: SessionReport,
-    /// Where the log ended when the import began: below it, Batches are compared.
+    /// The end of the log when the import started: batches below it are compared, not appended.
     head: Seq,
-    /// How far the source was read: the Seq after the last Batch.
+    /// The sequence number after the last batch of the source.
     reached: Seq,
-    /// What waits for the Batch that is on its way, in order.
+    /// Batches that wait until the current append finishes, in order.
     queue: VecDeque<WaitingBatch>,
     busy: bool,
 }
@@ -141,7 +159,7 @@ struct WaitingBatch {
 
 struct SentBatches {
     session: SessionId,
-    /// The line and the Seq of each Batch that was sent.
+    /// The line and the first sequence number of each batch.
     lines: Vec<(u64, Seq)>,
     appended: Appended,
 }
@@ -154,7 +172,7 @@ struct Driver<'a> {
     running: HashMap<SessionId, RunningSession>,
     order: Vec<SessionId>,
     in_flight: FuturesUnordered<Boxed<'a, SentBatches>>,
-    /// Batches that wait or are on their way.
+    /// Batches that are queued or being appended.
     waiting: usize,
     report: ImportReport,
 }
@@ -229,7 +247,7 @@ impl<'a> Driver<'a> {
                 }
                 .at(line, None);
             }
-            SourceItem::Progress { done, total } => progress(ImportProgress::Bytes { done, total }),
+            SourceItem::Progress { done, total } => progress(ImportProgress::Bytes { done, total: Some(total) }),
         }
         Ok(())
     }
@@ -244,7 +262,7 @@ impl<'a> Driver<'a> {
     ) {
         let session = draft.session;
         if let Some(cut) = fork {
-            // The parent must hold what is inherited.
+            // The inherited batches must be appended first.
             self.settle_all(progress).await;
             let parent = self.log.read_back(cut.parent, cut.cut, 1).await;
             match (parent.ok().and_then(|slices| slices.into_iter().next()), draft.events.first_mut()) {
@@ -269,7 +287,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// Sends the next Batch of a Session on its way, unless one is.
+    /// Starts to append the queued batches of a session, unless an append is running.
     fn start(&mut self, session: SessionId) {
         let Some(running) = self.running.get_mut(&session) else { return };
         if running.busy {
@@ -324,7 +342,7 @@ impl<'a> Driver<'a> {
                 self.end(session, outcome);
             }
             (Some((line, _)), Some(error)) => {
-                self.end(session, ImportOutcome::Failed { line, reason: error.to_string() })
+                self.end(session, ImportOutcome::Failed { line, reason: error.to_string() });
             }
             _ => {}
         }
@@ -334,7 +352,7 @@ impl<'a> Driver<'a> {
         self.start(session);
     }
 
-    /// Why a source is not a continuation of what the log holds from `seq` on.
+    /// Why a source does not continue the log from `seq` on.
     async fn differs(&self, session: SessionId, line: u64, seq: Seq) -> ImportOutcome {
         let other_form = self.other_form(session).await;
         if other_form.is_some() {
@@ -349,7 +367,7 @@ impl<'a> Driver<'a> {
         }
     }
 
-    /// The form that a Session was imported from before, if it is not this one.
+    /// The form of the earlier import, if it is another one.
     async fn other_form(&self, session: SessionId) -> Option<String> {
         let slices = self.log.read(session, Seq::ZERO, 1).await.ok()?;
         let Some(Event::Session(SessionEvent::Created(created))) = slices.first()?.batch.events.first() else {
@@ -364,7 +382,7 @@ impl<'a> Driver<'a> {
             && running.report.outcome == ImportOutcome::Imported
         {
             running.report.outcome = outcome;
-            // Nothing is appended behind what does not fit.
+            // Nothing may follow a batch that was refused.
             self.waiting -= running.queue.len();
             running.queue.clear();
         }

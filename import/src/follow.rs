@@ -1,4 +1,4 @@
-//! Keeps importing what agents write: one round at a time, cheap when nothing changed.
+//! Continuous import: one round at a time, cheap when nothing changed.
 
 use super::discover::{Homes, Selection, list, state_of};
 use super::drive::SourceImportError;
@@ -12,13 +12,13 @@ use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What a file looked like when it was read: time of change (ms) and bytes, of it and of a write-ahead log.
+/// Modification time (ms) and size in bytes, of a file and of its write-ahead log.
 type FileStates = [(u64, u64); 2];
 
-/// How far each Session of a file was read: event rows, time of change (ms).
+/// For each session of a file: event rows and modification time (ms) when it was read.
 type ReadPositions = HashMap<String, (Option<u64>, u64)>;
 
-/// Follows the places where agents keep Sessions, or single files.
+/// Follows the folders where agents keep sessions, or single files.
 #[derive(Debug)]
 pub struct ImportFollower {
     homes: Homes,
@@ -26,19 +26,19 @@ pub struct ImportFollower {
     selection: Selection,
     options: ImportOptions,
     seen: HashMap<PathBuf, FileStates>,
-    /// Per database: how far each Session was read (rows, time of change).
+    /// By path of a database.
     rows: HashMap<PathBuf, ReadPositions>,
 }
 
 impl ImportFollower {
-    /// Follows everything below `homes` that is chosen, and `files`.
+    /// Follows the selected sessions below `homes`, and `files`.
     pub fn new(homes: Homes, files: Vec<PathBuf>, selection: Selection, options: ImportOptions) -> Self {
         Self { homes, files, selection, options, seen: HashMap::new(), rows: HashMap::new() }
     }
 
-    /// One round: imports what changed since the last one. A line that is still being written waits for the next.
+    /// Imports what changed since the last round. A line that is still being written is imported in the next one.
     ///
-    /// A file that cannot be read is told as damage.
+    /// A file that cannot be read is reported as damage.
     ///
     /// # Errors
     /// When the log cannot be read or written; what was not imported is tried again in the next round.
@@ -64,7 +64,7 @@ impl ImportFollower {
                         report.extend(imported);
                         self.rows.insert(path.clone(), rows);
                     }
-                    // One file that cannot be read keeps no other from being imported.
+                    // A file that cannot be read does not prevent the import of others.
                     Err(SourceImportError::Source(error)) => {
                         report.damage.entry((path.clone(), error.to_string())).or_default().at(0, None);
                     }
@@ -80,7 +80,7 @@ impl ImportFollower {
         Ok(report)
     }
 
-    /// What of a source is chosen and changed; of a database, the Sessions that did.
+    /// The source if it is selected and changed; of a database, only the sessions that changed.
     fn changed(&self, source: ImportSource) -> Option<(ImportSource, ReadPositions)> {
         let listed = list(&source).ok()?;
         let before = self.rows.get(&source.path);

@@ -1,4 +1,4 @@
-//! Foreign JSON, read field by field: values are kept as received, and what nobody reads is noted as lost.
+//! Foreign JSON, read field by field: values are kept as received, and fields that are not read are noted as lost.
 
 use annals_core::Json;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -6,17 +6,17 @@ use serde_json::value::RawValue;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 
-/// What no event says, collected while one foreign record is mapped.
+/// Losses, collected while one foreign record is mapped.
 #[derive(Debug, Default)]
 pub struct Notes(RefCell<Vec<String>>);
 
 impl Notes {
-    /// Notes something by name, such as `session.next.moved.subdirectory`.
+    /// Adds a loss by name, such as `session.next.moved.subdirectory`.
     pub fn add(&self, what: impl Into<String>) {
         self.0.borrow_mut().push(what.into());
     }
 
-    /// Everything noted since the last call.
+    /// Returns and removes all notes.
     pub fn take(&self) -> Vec<String> {
         self.0.take()
     }
@@ -29,7 +29,7 @@ struct JsonField<'a> {
 }
 
 /// One JSON object of a foreign record. When it is dropped, every field that was neither read nor skipped and that
-/// says something (no `null`, no empty text, list or object) is noted as `WHAT.FIELD`.
+/// has a value (not `null`, `false`, or an empty text, list or object) is noted as `WHAT.FIELD`.
 pub struct JsonObject<'a> {
     what: String,
     fields: Vec<JsonField<'a>>,
@@ -70,12 +70,12 @@ impl<'a> JsonObject<'a> {
         Ok(Self { what: what.into(), fields, notes })
     }
 
-    /// Gives it the name that its own content reveals.
+    /// Changes its name in notes.
     pub fn rename(&mut self, what: impl Into<String>) {
         self.what = what.into();
     }
 
-    /// Notes something about it that is no field of its own.
+    /// Adds a note that is not about one of its fields.
     pub fn note(&self, what: &str) {
         self.notes.add(format!("{}: {what}", self.what));
     }
@@ -85,13 +85,13 @@ impl<'a> JsonObject<'a> {
         self.fields.iter().map(|field| field.name.as_str())
     }
 
-    /// A field that is there and not `null`, unread.
+    /// A field that exists and is not `null`, without marking it as read.
     fn peek(&self, name: &str) -> Option<&JsonField<'a>> {
         // Of a repeated name the last one counts, as in JavaScript.
         self.fields.iter().rfind(|field| field.name == name && field.raw.get() != "null")
     }
 
-    /// A field that is there and not `null`.
+    /// A field that exists and is not `null`.
     pub fn raw(&self, name: &str) -> Option<&'a RawValue> {
         self.peek(name).map(|field| {
             field.read.set(true);
@@ -99,7 +99,7 @@ impl<'a> JsonObject<'a> {
         })
     }
 
-    /// Whether a field is there and not `null`.
+    /// Whether a field exists and is not `null`.
     pub fn has(&self, name: &str) -> bool {
         self.peek(name).is_some()
     }
@@ -137,7 +137,7 @@ impl<'a> JsonObject<'a> {
         self.typed(name, |raw| raw.parse().ok()).unwrap_or(false)
     }
 
-    /// JSON as it was received, without the spaces that only lay it out.
+    /// JSON as received, without insignificant whitespace.
     pub fn json(&self, name: &str) -> Option<Json> {
         self.raw(name).map(|raw| Json::received(compact(raw.get())))
     }
@@ -155,7 +155,7 @@ impl<'a> JsonObject<'a> {
         self.typed(name, |raw| serde_json::from_str(raw).ok()).unwrap_or_default()
     }
 
-    /// The objects of a list; anything else in it is noted.
+    /// The objects of a list; other items are noted.
     pub fn objects(&self, name: &str) -> Vec<JsonObject<'a>> {
         let mut found = Vec::new();
         for raw in self.list(name) {
@@ -172,7 +172,7 @@ impl<'a> JsonObject<'a> {
         self.list(name).into_iter().filter_map(|raw| string(raw.get())).collect()
     }
 
-    /// Fields that need no event: they repeat what is known, or say nothing about the Session.
+    /// Marks fields as read that need no event: they repeat other fields, or do not concern the session.
     pub fn skip(&self, names: &[&str]) {
         for field in &self.fields {
             if names.contains(&field.name.as_str()) {
@@ -181,7 +181,7 @@ impl<'a> JsonObject<'a> {
         }
     }
 
-    /// Nothing in it needs an event.
+    /// Marks every field as read.
     pub fn skip_all(&self) {
         self.fields.iter().for_each(|field| field.read.set(true));
     }

@@ -1,18 +1,18 @@
-//! Who is who: Session ids from foreign ids, and ids that are unique within a Session.
+//! Session ids derived from foreign ids, and ids that are unique within a session.
 
 use annals_core::{Digest, SessionId};
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-/// The number of our mappings: stands in every `origin`. Raised when one of them gives other events.
+/// The version of the mappings, recorded in every `origin`. Raised when a mapping changes.
 pub const IMPORTER: u32 = 1;
 
-/// Which imports stand beside an earlier, different one: how many times a foreign Session was imported anew.
+/// How many times each foreign session was imported again as a separate session.
 #[derive(Clone, Debug, Default)]
 pub struct Editions(BTreeMap<(String, String), u32>);
 
 impl Editions {
-    /// The id of a foreign Session: a ULID of its creation time (ms) and the first 80 bits of the BLAKE3 hash of
-    /// `AGENT NUL FOREIGN-ID`, with `NUL EDITION` behind it from the second edition on.
+    /// The id of a foreign session: a ULID of its creation time (ms) and the first 80 bits of the BLAKE3 hash of
+    /// `AGENT NUL FOREIGN-ID`, followed by `NUL EDITION` from the second edition on.
     pub fn session(&self, agent: &str, foreign: &str, created: u64) -> SessionId {
         let mut name = format!("{agent}\0{foreign}");
         if let Some(edition) = self.0.get(&(agent.to_owned(), foreign.to_owned())) {
@@ -23,16 +23,16 @@ impl Editions {
         SessionId::from_parts(created, bits)
     }
 
-    /// Goes on to the next edition of a foreign Session.
+    /// Selects the next edition of a foreign session.
     pub fn renew(&mut self, agent: &str, foreign: &str) {
         *self.0.entry((agent.to_owned(), foreign.to_owned())).or_insert(0) += 1;
     }
 }
 
 /// The creation time (ms) that an OpenCode id such as `ses_e0044cfdfffehAmat5QbtkIGOz` carries: 48 bits of
-/// `ms * 4096 + counter`, complemented for Sessions. The bits above come from a time `near` it (ms): of all moments
-/// with these low bits the last one that is not more than a day after `near`. So a child can name its parent, whose own
-/// record it does not have.
+/// `ms * 4096 + counter`, complemented for sessions. The higher bits come from a time `near` it (ms): of all moments
+/// with these low bits the last one that is not more than a day after `near`. A child needs this for its parent, whose
+/// record it does not contain.
 pub fn opencode_created(id: &str, near: u64) -> Option<u64> {
     const SPAN: u64 = 1 << 36;
     const DAY: u64 = 86_400_000;
@@ -51,7 +51,7 @@ pub fn uuid_created(id: &str) -> Option<u64> {
     (hex.len() == 32 && hex.get(12..13) == Some("7")).then(|| u64::from_str_radix(hex.get(..12)?, 16).ok())?
 }
 
-/// Gives each foreign id one that is unique within our Session: the id itself, then `ID~2`, `ID~3`, in order.
+/// Makes foreign ids unique within a session: the id itself, then `ID~2`, `ID~3`, in order.
 #[derive(Clone, Debug, Default)]
 pub struct UniqueIds {
     taken: HashSet<String>,

@@ -1,21 +1,40 @@
-//! Importers of real Sessions: what OpenCode, Codex CLI and Claude Code left on disk becomes logs of ours.
+//! Imports sessions that other coding agents recorded (OpenCode, Codex CLI, Claude Code), and exports of Annals, into a log.
 //!
-//! A reader goes through a foreign source in bounded memory and gives one Batch per foreign record, at that record's
-//! own time; the driver appends them. What a foreign record means is said in one file per agent and form
-//! (`opencode/v2.rs`, `opencode/v1.rs`, `codex/mapping.rs`, `claude/mapping.rs`); `docs/import.md` tells it in prose.
+//! ```text
+//!  file, folder            recognise         ImportSource { path, form, only }
+//!  database     ------->   discover   -----------------+
+//!                                                      v
+//!  a thread:    opencode/   codex/   claude/      one reader per agent and form
+//!               v2.rs v1.rs mapping.rs mapping.rs the mapping: foreign record -> events
+//!                                 |
+//!                                 | SourceItem: Started, Batch, Lost, Damaged, Progress   (sink.rs; bounded channel)
+//!                                 v
+//!  async:       drive.rs     appends each batch at its expected position, or finds it known
+//!               whole.rs     reads again what has to become a second session
+//!               exports.rs   exports of Annals: verified, then appended unchanged
+//!                                 |
+//!                                 v
+//!               EventLog     ImportReport { sessions, losses, damage, refused }
+//! ```
 //!
-//! **Invariant**: an event depends on the source alone. Nothing of the import's own time or place enters it, so the
-//! same source always gives the same Batches, and importing again adds nothing.
+//! A reader goes through a foreign source in bounded memory and sends one batch per foreign record, at the time of that record.
+//! The mappings are in one file per agent and form (`opencode/v2.rs`, `opencode/v1.rs`, `codex/mapping.rs`,
+//! `claude/mapping.rs`); `docs/import.md` describes them.
+//!
+//! **Invariant**: events depend on the source alone, not on time or place of the import. The same source always gives the same
+//! batches, so importing it again appends nothing.
 
 mod changed;
 mod claude;
 mod codex;
 mod discover;
 mod drive;
+mod exports;
 mod follow;
 mod foreign;
 mod identity;
 mod lines;
+mod listing;
 mod opencode;
 mod recalled;
 mod recognise;
@@ -30,6 +49,7 @@ pub use drive::SourceImportError;
 pub use follow::ImportFollower;
 pub use identity::{Editions, IMPORTER};
 pub use lines::{LINE_MAX, TORN};
+pub use listing::list_sessions;
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 pub use report::{ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
 pub use sink::ReadSourceError;
@@ -41,38 +61,37 @@ use annals_core::SessionId;
 /// How to import.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// Puts a diverged Session beside the one that was imported before, as a Session of its own. Doing so again adds
-    /// nothing.
+    /// Imports a diverged session as a second session. Doing so again appends nothing.
     pub as_new: bool,
-    /// Keeps every record that loses something as a blob, named in the report. No event names it, so that the log is
-    /// the same either way; a clean-up of unnamed blobs removes it.
+    /// Stores every record with a loss as a blob that the report names. No event refers to it, so that the log is the same either
+    /// way; a clean-up of unreferenced blobs removes it.
     pub keep_originals: bool,
-    /// Which Sessions stand beside earlier ones already; empty to begin with.
+    /// The sessions that were imported again as second sessions; empty at first.
     pub editions: Editions,
-    /// Also imports a Claude Code transcript that holds a prompt and no answer yet. It is created with the model
+    /// Also imports a Claude Code transcript with a prompt and no answer yet. It is created with the model
     /// `anthropic/unknown`, and the first answer's model is a switch.
     pub prompts: bool,
 }
 
-/// What an import is doing, for a progress display.
+/// Progress of an import.
 #[derive(Clone, Copy, Debug)]
 pub enum ImportProgress<'a> {
-    /// A foreign Session begins.
+    /// A foreign session starts.
     Session(&'a SessionReport),
-    /// A Batch was appended, or was known.
+    /// A batch was appended or known.
     Batch {
-        /// Whose.
+        /// The session.
         session: SessionId,
-        /// The line (or row) that it comes from, from 1.
+        /// Its line (or row) in the source, from 1.
         line: u64,
-        /// Whether it stood there already.
+        /// Whether the log contained it already.
         known: bool,
     },
-    /// How far reading the source is: in bytes of a file, in Sessions of a database.
+    /// How much of the source was read: bytes of a file, sessions of a database.
     Bytes {
-        /// What was read.
+        /// Read so far.
         done: u64,
-        /// All of it.
-        total: u64,
+        /// The total, if known.
+        total: Option<u64>,
     },
 }

@@ -1,27 +1,27 @@
-//! Lines of a foreign file, read in bounded memory, each with its number and place.
+//! Lines of a foreign file with their numbers, read in bounded memory.
 
 use super::text::TextFile;
 use std::io::{self, BufRead};
 use std::path::Path;
 
-/// The longest line that is read, in bytes. A longer one is passed over and told as damage.
+/// The longest line that is read, in bytes. A longer one is skipped and reported as damage.
 pub const LINE_MAX: usize = 32 * 1024 * 1024;
 
-/// The damage of a file whose last line is not whole: the normal state of a file that is being written.
+/// The damage of a file with an incomplete last line, which is normal while the file is being written.
 pub const TORN: &str = "a torn last line";
 
-/// One line, or what stands in its place.
+/// One line.
 #[derive(Debug, PartialEq, Eq)]
 pub enum SourceLine {
-    /// Text without its line end. `lossy` when bytes that are no UTF-8 read as U+FFFD.
+    /// Text without its line end.
     Text {
         /// From 1.
         number: u64,
         /// The text.
         text: String,
-        /// Whether bytes were replaced.
+        /// Whether invalid UTF-8 was replaced by U+FFFD.
         lossy: bool,
-        /// Whether the file ends here without a line end: the line may be torn.
+        /// Whether the file ends here without a line end: the line may be incomplete.
         last: bool,
     },
     /// A line longer than [`LINE_MAX`].
@@ -33,7 +33,7 @@ pub enum SourceLine {
     },
 }
 
-/// Reads lines; blank ones are counted and passed over.
+/// Reads lines; blank ones are counted and skipped.
 pub struct LineReader<R> {
     reader: R,
     number: u64,
@@ -41,7 +41,7 @@ pub struct LineReader<R> {
 }
 
 impl<R: BufRead> LineReader<R> {
-    /// Reads from where `reader` stands; its first line is line 1.
+    /// Reads from the current position of `reader`; its first line is line 1.
     pub fn new(reader: R) -> Self {
         Self { reader, number: 0, max: LINE_MAX }
     }

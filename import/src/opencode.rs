@@ -1,4 +1,4 @@
-//! OpenCode: its V2 event log, its V1 event rows and exports, and its own database that holds both.
+//! OpenCode: V2 event rows, V1 event rows and exports, and the database with both.
 
 mod content;
 mod database;

@@ -1,12 +1,11 @@
-//! What the log holds of a session, for readers that must not contradict it.
+//! Reads from the log what an earlier import recorded, for readers that must not contradict it.
 
 use super::sink::KnownContext;
 use annals_core::event::{ContextEvent, InputEvent, SessionEvent};
 use annals_core::{Event, ModelName, Seq, SessionId};
 use annals_store::EventLog;
 
-/// What the log holds of a Session that a reader must not contradict. A Session that cannot be read is met again when
-/// it is appended to, where the error is told.
+/// The recorded context of a session. Errors are ignored here: appending to the session reports them.
 pub async fn recall(log: &dyn EventLog, session: SessionId) -> KnownContext {
     let mut recalled = KnownContext::default();
     if let Ok(Some(head)) = log.head(session).await {
@@ -43,7 +42,7 @@ pub async fn first_model(log: &dyn EventLog, session: SessionId) -> Option<Model
     }
 }
 
-/// The first line of an input, in brief: what stands for a title that nobody gave.
+/// The start of the first line of an input, which serves as a title.
 pub fn first_prompt(event: &Event) -> Option<String> {
     let Event::Input(InputEvent::Admitted(admitted)) = event else { return None };
     let line = admitted.text.inline()?.lines().find(|line| !line.trim().is_empty())?;

@@ -1,4 +1,4 @@
-//! What a file is, by its content.
+//! Recognises the form of a file by its content.
 
 use super::foreign::{JsonObject, Notes};
 use super::lines::{LineReader, SourceLine};
@@ -10,25 +10,25 @@ use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-/// The forms that are understood.
+/// The supported forms.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SourceForm {
-    /// OpenCode's database, with Sessions of both generations.
+    /// OpenCode's database, with sessions of both generations.
     OpenCodeDatabase,
     /// OpenCode's event rows, one a line, of either generation.
     OpenCodeEvents,
-    /// What `opencode export` writes.
+    /// The output of `opencode export`.
     OpenCodeExport,
     /// A Codex rollout.
     CodexRollout,
     /// A Claude Code transcript.
     ClaudeTranscript,
-    /// An export of our own: its Batches are appended as they are, which the store does (`annals_store::exchange`).
+    /// An export of Annals: verified, then its batches are appended unchanged.
     Annals,
 }
 
 impl SourceForm {
-    /// The agent that wrote it, as `origin` names it; `None` for our own.
+    /// The agent that writes this form, as in `origin`; `None` for exports of Annals.
     pub const fn agent(self) -> Option<&'static str> {
         match self {
             Self::OpenCodeDatabase | Self::OpenCodeEvents | Self::OpenCodeExport => Some(opencode::AGENT),
@@ -39,61 +39,61 @@ impl SourceForm {
     }
 }
 
-/// A file with foreign Sessions.
+/// A file with sessions to import.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSource {
-    /// Where it is.
+    /// The file.
     pub path: PathBuf,
-    /// What it is.
+    /// Its form.
     pub form: SourceForm,
-    /// Of a database, only the Sessions with these foreign ids; `None` for all.
+    /// Of a database, only the sessions with these foreign ids; `None` for all.
     pub only: Option<BTreeSet<String>>,
 }
 
-/// A file is nothing that can be imported.
+/// A file cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum RecogniseError {
-    /// It cannot be read: check that it exists and may be read.
+    /// It cannot be read: check that it exists, and its permissions.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// It has none of the known forms.
+    /// It has none of the supported forms.
     #[error(
         "{}: not recognised; expected OpenCode's database, event rows or export, a Codex rollout, a Claude Code \
          transcript, or an export of annals",
         path.display()
     )]
     Unknown {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// It is read with the log of event rows in the same folder, not by itself.
+    /// It is read together with the event rows in the same folder, not alone.
     #[error("{}: read with its log of event rows; import NAME.events.jsonl", path.display())]
     Projection {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
     /// It is a pipe, a device or a socket: reading it might never end.
     #[error("{}: {NOT_REGULAR}; not read", path.display())]
     NotRegular {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
-    /// It is UTF-16 that does not say so: convert it to UTF-8.
+    /// It is UTF-16 without a byte order mark: convert it to UTF-8.
     #[error("{}: UTF-16 without a byte order mark; convert it to UTF-8 first", path.display())]
     Utf16 {
-        /// Which.
+        /// The file.
         path: PathBuf,
     },
 }
 
 impl RecogniseError {
-    /// Which file it is about.
+    /// The file.
     pub fn path(&self) -> &Path {
         match self {
             Self::Io { path, .. }
@@ -105,13 +105,13 @@ impl RecogniseError {
     }
 }
 
-/// How many lines are looked at: the first may be damaged.
+/// How many lines are tried: the first ones may be damaged.
 const LINES_MAX: usize = 64;
 
-/// What a file is.
+/// Recognises the form of a file.
 ///
 /// # Errors
-/// When it cannot be read, or has none of the known forms.
+/// When it cannot be read, or has none of the supported forms.
 pub fn recognise(path: &Path) -> Result<ImportSource, RecogniseError> {
     let io = |source| RecogniseError::Io { path: path.to_owned(), source };
     let source = |form| Ok(ImportSource { path: path.to_owned(), form, only: None });
@@ -168,7 +168,7 @@ fn line_form(text: &str) -> Option<SourceForm> {
 }
 
 impl ImportSource {
-    /// Reads it. Our own export is none of a foreign agent's: there is nothing to read here.
+    /// Reads it. Exports of Annals are imported elsewhere (`exports.rs`).
     pub(super) fn read(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
         match self.form {
             SourceForm::OpenCodeDatabase => opencode::read_database(&self.path, self.only.as_ref(), sink),

@@ -1,54 +1,53 @@
-//! What an import did, and what it could not carry over.
+//! The report of an import: what was appended, and what could not be imported.
 
 use super::lines::TORN;
 use annals_core::{BlobHash, Seq, SessionId};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// How many places of one kind of loss are listed; the count is always exact.
+/// How many lines are listed for one kind of loss; the count is always exact.
 pub const PLACES_MAX: usize = 20;
 
-/// What became of one foreign Session.
+/// The outcome for one foreign session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ImportOutcome {
-    /// Everything that the source holds is in the log: it was there already, or was appended.
+    /// The log contains the whole session: it was known or appended.
     Imported,
-    /// The source is not a continuation of what was imported before. Nothing was appended; import it `as_new` to have
-    /// both.
+    /// The source does not continue the earlier import. Nothing was appended; `as_new` imports it as a second session.
     Diverged {
-        /// The line (or row, from 1) where they part.
+        /// The first line (or row, from 1) that differs.
         line: u64,
-        /// The form that the Session was imported from before, if it was another one.
+        /// The form of the earlier import, if it was another one.
         other_form: Option<String>,
     },
-    /// The session was changed here, and its source continued. Nothing was appended; the whole source is imported as a second
+    /// Annals extended the session, and its source continued. Nothing was appended; the whole source is imported as a second
     /// session, which later imports continue.
     ChangedHere {
-        /// The first event that was recorded here.
+        /// The first event that Annals recorded.
         seq: Seq,
     },
-    /// The log refused a Batch. What came before it stands.
+    /// The log refused a batch. The batches before it were appended.
     Failed {
-        /// The line (or row, from 1) whose Batch it was.
+        /// The line (or row, from 1) of the batch.
         line: u64,
-        /// What the log said.
+        /// The error of the log.
         reason: String,
     },
 }
 
-/// A kind of loss within one Session: how often, and where.
+/// The occurrences of one kind of loss or damage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Loss {
-    /// How often.
+    /// The number of occurrences.
     pub count: u64,
-    /// The first lines (or rows, from 1) where it happened, at most [`PLACES_MAX`]; 0 when it has no place.
+    /// The first lines (or rows, from 1) with it, at most [`PLACES_MAX`]; 0 when it has no line.
     pub lines: Vec<u64>,
-    /// The records in which it happened, kept as blobs, if originals are kept; in the order of `lines`.
+    /// The blobs of those records, in the order of `lines`, if originals are kept.
     pub originals: Vec<BlobHash>,
 }
 
 impl Loss {
-    /// Adds one place.
+    /// Adds an occurrence.
     pub fn at(&mut self, line: u64, original: Option<BlobHash>) {
         self.count += 1;
         if self.lines.len() < PLACES_MAX {
@@ -58,50 +57,50 @@ impl Loss {
     }
 }
 
-/// One foreign Session.
+/// The import of one foreign session.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SessionReport {
-    /// Its id here.
+    /// Its id in the log.
     pub session: SessionId,
     /// The agent that recorded it.
     pub agent: String,
-    /// Its id there.
+    /// Its id in the source.
     pub foreign: String,
     /// The form that it was read from.
     pub form: String,
     /// Its title, or its first prompt in brief.
     pub title: Option<String>,
-    /// The session that was imported from this source before and changed here: this one is imported in its place.
+    /// The first session of this source, which Annals extended from that event on: this one is imported instead.
     pub instead_of: Option<(SessionId, Seq)>,
-    /// Batches that were appended.
+    /// Appended batches.
     pub new: u64,
-    /// Events in those Batches.
+    /// Events in the appended batches.
     pub events: u64,
-    /// Batches that stood there already.
+    /// Batches that the log contained already.
     pub known: u64,
-    /// What became of it.
+    /// The outcome.
     pub outcome: ImportOutcome,
-    /// How many of `losses` are in what was appended; the others were there when the source was imported before.
+    /// How many of `losses` are in appended batches; the others were reported by an earlier import.
     pub lost: u64,
-    /// What no event says, by name.
+    /// Fields that no event contains, by name.
     pub losses: BTreeMap<String, Loss>,
-    /// What was damaged in the source, by name.
+    /// Damage in the source, by kind.
     pub damage: BTreeMap<String, Loss>,
 }
 
-/// A whole import.
+/// The import of one or more sources.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ImportReport {
-    /// Each foreign Session, in the order of the sources.
+    /// The foreign sessions, in the order of the sources.
     pub sessions: Vec<SessionReport>,
-    /// Damage that belongs to no Session: file and kind.
+    /// Damage without a session, by file and kind.
     pub damage: BTreeMap<(PathBuf, String), Loss>,
-    /// Files that were not imported, each with the reason in one line, which names it.
+    /// Files that were not imported, each with the error, which names the file.
     pub refused: Vec<(PathBuf, String)>,
 }
 
 impl SessionReport {
-    /// Whether it is bad news by itself: see [`ImportReport::has_bad_news`].
+    /// Whether it makes the import fail: see [`ImportReport::has_bad_news`].
     pub fn is_bad_news(&self) -> bool {
         match &self.outcome {
             ImportOutcome::Imported | ImportOutcome::ChangedHere { .. } => self.is_damaged(),
@@ -117,22 +116,38 @@ impl SessionReport {
 }
 
 impl ImportReport {
-    /// Batches that were appended.
+    /// The number of appended batches.
     pub fn new_batches(&self) -> u64 {
         self.sessions.iter().map(|session| session.new).sum()
     }
 
-    /// Batches that stood there already.
+    /// The number of batches that the log contained already.
     pub fn known_batches(&self) -> u64 {
         self.sessions.iter().map(|session| session.known).sum()
     }
 
-    /// Whether something is bad news: a file that was refused, a divergence, a refusal by the log, or damage. A torn last line is
-    /// not: the file is being written. Nor is a session that is here already in another form.
+    /// Whether a file was refused, a session diverged, the log refused a batch, or a source is damaged. A torn last line does not
+    /// count (the file is being written), nor does a session that was imported from another form.
     pub fn has_bad_news(&self) -> bool {
         !self.refused.is_empty()
             || self.damage.keys().any(|(_, what)| what != TORN)
             || self.sessions.iter().any(SessionReport::is_bad_news)
+    }
+
+    /// Replaces every text that comes from a source: titles, reasons, names of losses and damage. For redaction.
+    pub fn map_texts(&mut self, map: &mut dyn FnMut(&str) -> String) {
+        for session in &mut self.sessions {
+            session.title = session.title.as_deref().map(&mut *map);
+            if let ImportOutcome::Failed { reason, .. } = &mut session.outcome {
+                *reason = map(reason);
+            }
+            for losses in [&mut session.losses, &mut session.damage] {
+                let before = std::mem::take(losses);
+                *losses = before.into_iter().map(|(what, loss)| (map(&what), loss)).collect();
+            }
+        }
+        let damage = std::mem::take(&mut self.damage);
+        self.damage = damage.into_iter().map(|((path, what), loss)| ((path, map(&what)), loss)).collect();
     }
 
     /// Adds another import to this one.

@@ -1,4 +1,4 @@
-//! What a reader of foreign Sessions gives: Batches, losses and damage, in order, one at a time.
+//! The interface between readers and the driver: a reader sends batches, losses and damage in order, one at a time.
 
 use super::foreign::{JsonObject, Notes};
 use super::identity::Editions;
@@ -10,126 +10,126 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-/// Where a Batch goes that only the log can finish.
+/// The parent of a fork. The driver adds the digest of the parent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ForkPoint {
-    /// The Session that is continued.
+    /// The session that the fork continues.
     pub parent: SessionId,
-    /// The first Seq that is not inherited.
+    /// The first sequence number that is not inherited.
     pub cut: Seq,
 }
 
 /// One item of a source.
 #[derive(Debug)]
 pub enum SourceItem {
-    /// A foreign Session begins; its Batches follow, possibly between those of others.
+    /// The start of a foreign session. Its batches follow, possibly between those of others.
     Started {
-        /// Its id here.
+        /// Its id in the log.
         session: SessionId,
         /// Its title, or its first prompt in brief.
         title: Option<String>,
-        /// Where it comes from.
+        /// Its agent, foreign id and form.
         origin: Origin,
     },
-    /// The facts of one foreign record.
+    /// The events of one foreign record.
     Batch {
         /// Its line (or row), from 1.
         line: u64,
-        /// The Batch.
+        /// The batch.
         draft: Draft,
-        /// Set when its `session.forked` still lacks the parent's digest.
+        /// Set when its `session.forked` still needs the parent's digest.
         fork: Option<ForkPoint>,
     },
-    /// Something that no event says.
+    /// A field that no event contains.
     Lost {
-        /// Whose.
+        /// The session of the record.
         session: SessionId,
         /// The line (or row), from 1; 0 without a place.
         line: u64,
-        /// What, by name.
+        /// The name of the field, such as `session.next.moved.subdirectory`.
         what: String,
-        /// The record that it stood in, if originals are kept.
+        /// The whole record, if originals are kept.
         original: Option<String>,
     },
-    /// Something unsound in the source.
+    /// Damage in the source.
     Damaged {
-        /// Whose, if a Session is known.
+        /// The session, if it is known.
         session: Option<SessionId>,
         /// The line (or row), from 1; 0 without a place.
         line: u64,
-        /// What, by name.
+        /// The kind of damage.
         what: String,
     },
-    /// How far reading is: in bytes of a file, in Sessions of a database.
+    /// Progress: in bytes of a file, in sessions of a database.
     Progress {
-        /// What was read.
+        /// Read so far.
         done: u64,
-        /// All of it.
+        /// The total.
         total: u64,
     },
 }
 
-/// Whoever receives the items went away: stop reading.
+/// The receiver of the items is gone: stop reading.
 #[derive(Debug, thiserror::Error)]
-#[error("nobody receives what is read")]
+#[error("the import was stopped")]
 pub struct ReceiverGone;
 
 /// A source cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum ReadSourceError {
-    /// The file cannot be read: check that it exists and may be read.
+    /// The file cannot be read: check that it exists, and its permissions.
     #[error("{}: {source}", path.display())]
     Io {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: std::io::Error,
     },
-    /// The database cannot be read: it is none of OpenCode's, or its version has another form.
+    /// The database cannot be read: it is not OpenCode's, or from a version with other tables.
     #[error("{}: {source}", path.display())]
     Database {
-        /// Which.
+        /// The database.
         path: PathBuf,
-        /// What SQLite said.
+        /// The error of SQLite.
         #[source]
         source: rusqlite::Error,
     },
-    /// The receiver went away.
+    /// The receiver is gone.
     #[error(transparent)]
     ReceiverGone(#[from] ReceiverGone),
 }
 
-/// What the log already says of things that OpenCode keeps beside its own log, where the last state replaces the one
-/// before: what was seen once is not unlearned.
+/// Context that an earlier import recorded. OpenCode stores it outside its event log and overwrites it, so that the log may
+/// know more than the source does now.
 #[derive(Clone, Debug, Default)]
 pub struct KnownContext {
-    /// The Seq after the last event here.
+    /// The end of the log.
     pub head: Seq,
-    /// Epochs that stand alone in a Batch, with its time.
+    /// Epochs that are the only event of their batch, with the time of the batch.
     pub epochs: BTreeMap<Seq, (Time, EpochStarted)>,
-    /// Snapshot advances, by the Seq of their Batch.
+    /// Snapshot advances, by the first sequence number of their batch.
     pub advances: BTreeMap<Seq, SnapshotAdvanced>,
 }
 
-/// What every reader needs: where items go, who is who, what is known.
+/// What every reader is given: the receiver of its items, the ids of sessions, and what the log contains already.
 pub struct ImportSink<'a> {
-    /// Receives items; blocks while the log is behind.
+    /// Receives items; blocks while too many wait for the log.
     pub send: &'a mut dyn FnMut(SourceItem) -> Result<(), ReceiverGone>,
     /// The model that a session of the log was created with; `None` if it is new.
     pub first_model: &'a dyn Fn(SessionId) -> Option<ModelName>,
-    /// What the log holds of a Session.
+    /// Reads the recorded context of a session from the log.
     pub recall: &'a dyn Fn(SessionId) -> KnownContext,
-    /// Who is who.
+    /// Maps foreign ids to session ids.
     pub editions: &'a Editions,
-    /// Whether records that lose something are kept.
+    /// Whether records with losses are kept as blobs.
     pub keep_originals: bool,
-    /// Whether a transcript is read that holds a prompt and no answer yet.
+    /// Whether to read a transcript that has a prompt and no answer yet.
     pub prompts: bool,
 }
 
 impl ImportSink<'_> {
-    /// Tells everything that was noted while a record was mapped.
+    /// Sends every note of a record as a loss.
     pub fn lost(&mut self, session: SessionId, line: u64, notes: &Notes, record: &str) -> Result<(), ReceiverGone> {
         for what in notes.take() {
             let original = self.keep_originals.then(|| record.to_owned());
@@ -138,7 +138,7 @@ impl ImportSink<'_> {
         Ok(())
     }
 
-    /// Tells damage.
+    /// Sends damage.
     pub fn damaged(
         &mut self,
         session: Option<SessionId>,
@@ -148,10 +148,10 @@ impl ImportSink<'_> {
         (self.send)(SourceItem::Damaged { session, line, what: what.into() })
     }
 
-    /// The next line of a transcript that can be read, with its number. Damage on the way is told; a torn last line is the end.
+    /// The next readable line with its number. Damage before it is sent; a torn last line ends the file.
     ///
     /// # Errors
-    /// When the file at `path` cannot be read, or nobody receives what is told.
+    /// When the file at `path` cannot be read, or the receiver is gone.
     pub fn next_line<R: BufRead>(
         &mut self,
         lines: &mut LineReader<R>,
@@ -162,13 +162,13 @@ impl ImportSink<'_> {
         while let Some(line) = lines.next().map_err(|source| ReadSourceError::Io { path: path.to_owned(), source })? {
             let (number, text, lossy, last) = match line {
                 SourceLine::TooLong { number, bytes } => {
-                    self.damaged(session, number, format!("a line of {bytes} bytes, longer than is read"))?;
+                    self.damaged(session, number, format!("a line of {bytes} bytes, longer than the limit"))?;
                     continue;
                 }
                 SourceLine::Text { number, text, lossy, last } => (number, text, lossy, last),
             };
             if lossy {
-                self.damaged(session, number, "bytes that are no UTF-8, replaced")?;
+                self.damaged(session, number, "invalid UTF-8, replaced")?;
             }
             if last && JsonObject::parse(&text, "", &Notes::default()).is_err() {
                 self.damaged(session, number, TORN)?;
@@ -183,32 +183,32 @@ impl ImportSink<'_> {
 /// The events of one foreign record, to be appended as one batch: line or row (from 1), time, events.
 pub type MappedBatch = (u64, Time, Vec<Event>);
 
-/// The log of one foreign Session as it grows: gives every Batch its place.
+/// Numbers the batches of one foreign session and sends them.
 #[derive(Debug)]
 pub struct BatchWriter {
-    /// Its id here.
+    /// Its id in the log.
     pub session: SessionId,
     next: Seq,
     fork: Option<ForkPoint>,
 }
 
 impl BatchWriter {
-    /// A Session that begins at Seq 0.
+    /// A new session, from sequence number 0.
     pub fn new(session: SessionId) -> Self {
         Self { session, next: Seq::ZERO, fork: None }
     }
 
-    /// A Session that continues another one.
+    /// A fork.
     pub fn forked(session: SessionId, cut: ForkPoint) -> Self {
         Self { session, next: cut.cut, fork: Some(cut) }
     }
 
-    /// The Seq that the next event gets.
+    /// The sequence number of the next event.
     pub fn next(&self) -> Seq {
         self.next
     }
 
-    /// Appends the facts of one foreign record; gives the Seq of the first. No facts, no Batch.
+    /// Sends the events of one foreign record; returns the sequence number of the first. Without events nothing is sent.
     pub fn batch(
         &mut self,
         sink: &mut ImportSink<'_>,

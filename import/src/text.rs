@@ -90,13 +90,13 @@ impl Read for TextFile {
 #[derive(Debug)]
 struct Utf16 {
     unit: fn([u8; 2]) -> u16,
-    /// What is decoded, as UTF-8.
+    /// Decoded text, as UTF-8.
     ready: Vec<u8>,
-    /// How much of `ready` was taken.
+    /// How many bytes of `ready` were consumed.
     at: usize,
-    /// The first byte of a unit whose second one comes with the next chunk.
+    /// The first byte of a unit whose second byte is in the next chunk.
     half: Option<u8>,
-    /// The first unit of a pair whose second one comes with the next chunk.
+    /// The high surrogate of a pair whose low surrogate is in the next chunk.
     high: Option<u16>,
 }
 

@@ -1,10 +1,10 @@
-//! Text out of bytes of any kind, streaming.
+//! Decodes any bytes as UTF-8, streaming.
 
 use std::cell::Cell;
 use std::io::{self, Read};
 use std::rc::Rc;
 
-/// Bytes as UTF-8: what is none reads as U+FFFD, and is counted.
+/// Reads bytes as UTF-8. Invalid sequences are replaced by U+FFFD and counted.
 pub struct Utf8<R> {
     inner: R,
     raw: Vec<u8>,
@@ -20,7 +20,7 @@ impl<R: Read> Utf8<R> {
         Self { inner, raw: Vec::new(), ready: Vec::new(), at: 0, ended: false, replaced: Rc::default() }
     }
 
-    /// How often bytes were replaced, as it is read on.
+    /// The number of replacements so far; shared with the reader.
     pub fn replaced(&self) -> Rc<Cell<u64>> {
         Rc::clone(&self.replaced)
     }

@@ -1,20 +1,22 @@
-//! A whole import: a source is read again where sessions of it are imported as second ones.
+//! The import of a source, which is read again when some of its sessions are imported as second sessions.
 
 use super::changed::is_of;
 use super::drive::{SourceImportError, once};
+use super::exports::import_export;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::{ImportOptions, ImportProgress, ImportSource, SourceForm};
 use annals_store::EventLog;
 use std::sync::Arc;
 
-/// How many times a source may be read again to put diverged Sessions beside the earlier ones.
+/// How many times a source may be read again to import diverged sessions as second sessions.
 const EDITIONS_MAX: usize = 64;
 
-/// Imports one source. Batches that stand in the log already are known; new ones are appended behind them; where a
-/// source is not a continuation of what was imported before, nothing is appended.
+/// Imports one source. Batches that the log contains already are known; new ones are appended. Nothing is appended when the
+/// source does not continue the earlier import.
 ///
 /// # Errors
-/// When the source or the log cannot be read, or the source is an export of ours. Damage inside the source is no error: it is in the report.
+/// When the source or the log cannot be read, or an export of Annals does not verify. Other damage in a source is not an
+/// error: it is reported.
 pub async fn import(
     log: &Arc<dyn EventLog>,
     source: &ImportSource,
@@ -22,7 +24,7 @@ pub async fn import(
     progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
 ) -> Result<ImportReport, SourceImportError> {
     if source.form == SourceForm::Annals {
-        return Err(SourceImportError::Own { path: source.path.clone() });
+        return import_export(&**log, &source.path, progress).await;
     }
     let mut editions = options.editions.clone();
     let mut report = ImportReport::default();
@@ -40,7 +42,7 @@ pub async fn import(
     continue_changed(log, source, &ImportOptions { editions, ..options.clone() }, report, progress).await
 }
 
-/// Imports the sources of sessions that were changed here, as second sessions; those replace them in the report.
+/// Imports the sources of sessions that Annals extended, as second sessions. In the report these replace the first ones.
 ///
 /// # Errors
 /// See [`SourceImportError`].
@@ -58,7 +60,7 @@ async fn continue_changed(
         if changed.is_empty() {
             break;
         }
-        // With all that refers to them: branches and sub-agents of the same file.
+        // With the sessions that refer to them: branches and sub-agents of the same file.
         let family = |it: &SessionReport| changed.iter().any(|changed| is_of(changed, &it.agent, &it.foreign));
         for session in report.sessions.iter().filter(|it| family(it)) {
             options.editions.renew(&session.agent, &session.foreign);

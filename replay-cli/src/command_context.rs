@@ -3,7 +3,7 @@
 use crate::config::Environment;
 use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
-use crate::import_into::{bring, sources};
+use crate::import_into::{import_into, sources};
 use crate::progress::Bar;
 use crate::reader::Reader;
 use crate::remarks::Remarks;
@@ -11,7 +11,7 @@ use crate::salvage::DamagedLog;
 use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
-use annals_import::ImportOptions;
+use annals_import::{ImportOptions, SourceImportError};
 use annals_inspect::SessionAt;
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StorePath, summary};
@@ -212,9 +212,11 @@ impl CommandContext {
         let mut subjects = Vec::new();
         for source in &sources {
             let report =
-                match bring(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar).await {
+                match import_into(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, &bar)
+                    .await
+                {
                     // A damaged export is shown all the same; verifying tells what is wrong with it.
-                    Err(CliError::Exchange { .. }) if sources.len() == 1 => {
+                    Err(CliError::Import(SourceImportError::Export { .. })) if sources.len() == 1 => {
                         bar.clear();
                         return damaged(path);
                     }

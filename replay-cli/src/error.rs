@@ -11,7 +11,7 @@ use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;
 use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
-use annals_store::exchange::{self, ExportError};
+use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
 use std::io;
 use std::path::PathBuf;
@@ -277,15 +277,6 @@ pub enum CliError {
     /// A Session cannot be exported.
     #[error(transparent)]
     Export(#[from] ExportError),
-    /// An export of ours cannot be imported.
-    #[error("{}: {source}", path.display())]
-    Exchange {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        #[source]
-        source: Box<exchange::ImportError>,
-    },
     /// What another agent left cannot be imported.
     #[error(transparent)]
     Import(#[from] SourceImportError),
@@ -367,7 +358,6 @@ impl CliError {
             | Self::Play(_)
             | Self::Record(_)
             | Self::Export(_)
-            | Self::Exchange { .. }
             | Self::Import(_)
             | Self::Read(_)
             | Self::Append(_)
@@ -388,8 +378,7 @@ impl CliError {
     /// Whether only one source of an import is to blame: the others can be imported.
     pub fn is_of_source(&self) -> bool {
         match self {
-            Self::Exchange { source, .. } => !matches!(**source, exchange::ImportError::Append { .. }),
-            Self::Import(error) => matches!(error, SourceImportError::Source(_)),
+            Self::Import(error) => error.is_of_source(),
             Self::Recognise(_) => true,
             _ => false,
         }

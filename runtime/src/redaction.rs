@@ -16,6 +16,7 @@
 mod assigned;
 pub(crate) mod batch;
 mod contents;
+mod counting;
 mod doors;
 mod environment;
 mod formats;
@@ -24,6 +25,7 @@ mod imports;
 mod json;
 mod pattern;
 
+pub use counting::CountingLog;
 pub use environment::is_secret_name;
 pub use imports::RedactingLog;
 pub use pattern::PatternError;

@@ -1,4 +1,4 @@
-//! Actions: what a script is made of.
+//! Actions, the elements of a script.
 
 mod argument;
 mod nested;
@@ -6,142 +6,142 @@ mod provider;
 mod source;
 mod tool;
 
-pub use argument::{Aside, CrashPoint, Input, Revert, Skill};
-pub use provider::{Answer, Attempt, Call, Failing};
-pub use source::{Codec, Source};
-pub use tool::{Given, Reply, Tool};
+pub use argument::{CrashPoint, DeclaredSkill, InputScript, RevertAction, SettleTarget};
+pub use provider::{AnswerScript, AttemptScript, CallScript, FailureScript};
+pub use source::{DeclaredCodec, DeclaredSource};
+pub use tool::{CallResult, DeclaredTool, ReplyScript};
 
-use super::reader::{At, unknown};
-use super::{Invalid, Pattern};
+use super::reader::{JsonAt, unknown};
+use super::{Invalid, ViewPattern};
 use crate::names::model_name;
 use annals_core::{AgentName, InputId, Key, ModelName};
-use nested::Within;
+use nested::Nesting;
 use serde_json::Value;
 
-/// One thing that happens.
+/// One action.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
-    /// Declares a Context Source, or redefines the one with that key.
-    Source(Box<Source>),
+    /// Declares a context source, or redefines the one with that key.
+    Source(Box<DeclaredSource>),
     /// The source now loads this value.
     Set {
-        /// Which source.
+        /// The key of the source.
         key: Key,
-        /// What it loads.
+        /// The new value.
         value: Value,
     },
     /// The source now loads as unavailable.
     Unavailable(Key),
-    /// The contribution's scope closes.
+    /// Closes the scope of a contribution.
     Unregister(Key),
-    /// A skill of the Location, new or changed.
-    Skill(Skill),
-    /// A skill goes.
+    /// Adds or changes a skill of the location.
+    Skill(DeclaredSkill),
+    /// Removes a skill.
     Unskill(String),
-    /// A file of the scenario's own tree, new or changed.
+    /// Adds or changes a file of the scenario's file tree.
     File {
         /// Absolute path.
         path: String,
-        /// All of it.
+        /// Its full content.
         content: String,
     },
-    /// A file goes.
+    /// Removes a file.
     Unfile(String),
-    /// The clock moves on.
+    /// Advances the clock.
     Advance {
-        /// By so many milliseconds.
+        /// Milliseconds.
         ms: u64,
     },
-    /// Another agent is selected.
+    /// Selects another agent.
     Agent(AgentName),
-    /// Another model is selected.
+    /// Selects another model.
     Model(ModelName),
-    /// The Session moves to another directory.
+    /// Moves the session to another directory.
     Move(String),
-    /// An input is admitted; nothing runs.
-    Admit(Input),
-    /// A pending input is withdrawn.
+    /// Admits an input; nothing runs.
+    Admit(InputScript),
+    /// Withdraws a pending input.
     Cancel(InputId),
-    /// What the provider answers next, after what it already has to answer.
-    Provider(Vec<Attempt>),
-    /// A tool is declared, or replaced.
-    Tool(Box<Tool>),
-    /// A tool's registration closes.
+    /// Queues answers of the provider.
+    Provider(Vec<AttemptScript>),
+    /// Declares or replaces a tool.
+    Tool(Box<DeclaredTool>),
+    /// Closes the registration of a tool.
     Untool(String),
-    /// What the user answers to the next permission questions.
-    Replies(Vec<Reply>),
-    /// The Session is resumed and runs until it is idle.
+    /// Sets the user's answers to the next permission questions.
+    Replies(Vec<ReplyScript>),
+    /// Resumes the session and runs it until it is idle.
     Run,
-    /// An input is admitted, then the Session runs until it is idle.
-    Prompt(Input),
-    /// Compaction is asked for and run.
+    /// Admits an input, then runs the session until it is idle.
+    Prompt(InputScript),
+    /// Requests and runs a compaction.
     Compact,
-    /// A revert is staged, cleared or committed.
-    Revert(Revert),
-    /// A user message is pinned, or its pin ends.
+    /// Stages, clears or commits a revert.
+    Revert(RevertAction),
+    /// Pins or unpins a user message.
     Pin {
-        /// The n-th one.
+        /// The n-th user message, from 1.
         user: u64,
-        /// Whether it is pinned.
+        /// Whether to pin it.
         pinned: bool,
     },
-    /// A fork begins; later actions go to it.
+    /// Creates a fork; later actions apply to it.
     Fork {
-        /// Before the n-th user message; at the end without.
+        /// The fork starts before the n-th user message; `None` for the end.
         at: Option<u64>,
-        /// The name by which `session` finds it.
+        /// Its name for `session`.
         name: String,
     },
-    /// Later actions go to a child of the Session; an addition to `fixtures/scenarios/FORMAT.md`.
+    /// Later actions apply to a child of the session; an addition to `fixtures/scenarios/FORMAT.md`.
     Child {
-        /// The n-th one that it began, from 1.
+        /// The n-th child, from 1.
         number: u64,
-        /// The name by which `session` finds it.
+        /// Its name for `session`.
         name: String,
     },
-    /// Later actions go to this Session.
+    /// Later actions apply to this session.
     Session(String),
-    /// Work beside the turns begins, and comes to its end; an addition to `fixtures/scenarios/FORMAT.md`.
-    Settle(Aside),
-    /// What runs is interrupted.
+    /// Starts background work and waits for its end; an addition to `fixtures/scenarios/FORMAT.md`.
+    Settle(SettleTarget),
+    /// Interrupts what is running.
     Interrupt,
-    /// Every process-local object is dropped, and the store opened again.
+    /// Drops all objects of the process and opens the store again.
     Restart,
-    /// One crash is armed.
+    /// Arms one crash.
     Crash(CrashPoint),
-    /// All views are copied into the report.
+    /// Copies all views into the report.
     Capture(String),
-    /// Views are checked.
+    /// Checks views.
     Expect {
-        /// The index in the script of the action that holds it.
+        /// The index of this action in the script.
         action: usize,
-        /// What is asked of each view, by the name of the view.
-        views: Vec<(View, Pattern)>,
+        /// The expected pattern of each view.
+        views: Vec<(ViewName, ViewPattern)>,
     },
 }
 
 /// A view that `expect` can name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum View {
-    /// Agent, model, Location, title, status, revert.
+pub enum ViewName {
+    /// Agent, model, location, title, status, revert.
     Session,
-    /// What the model would see next.
+    /// The messages of the next request.
     History,
     /// Every message ever shown to a person.
     Transcript,
-    /// The Baseline System Context of the epoch.
+    /// The baseline of the epoch.
     Baseline,
-    /// The Context Snapshot of the epoch.
+    /// The context snapshot of the epoch.
     Snapshot,
-    /// Inputs that were admitted and not promoted.
+    /// Inputs that are admitted and not promoted.
     Pending,
-    /// The Context Epochs.
+    /// The context epochs.
     Epochs,
-    /// Every attempt that reached the provider, of the whole scenario.
+    /// Every request to the provider in the whole scenario.
     Requests,
     /// Token totals.
     Usage,
-    /// What became of each action that can fail, of the whole scenario.
+    /// The outcome of each action that can fail, in the whole scenario.
     Runs,
     /// The log.
     Events,
@@ -149,24 +149,24 @@ pub enum View {
     Files,
 }
 
-impl View {
+impl ViewName {
     /// Every view, in the order of `fixtures/scenarios/FORMAT.md`.
-    pub const ALL: &'static [(&'static str, View)] = &[
-        ("session", View::Session),
-        ("history", View::History),
-        ("transcript", View::Transcript),
-        ("baseline", View::Baseline),
-        ("snapshot", View::Snapshot),
-        ("pending", View::Pending),
-        ("epochs", View::Epochs),
-        ("requests", View::Requests),
-        ("usage", View::Usage),
-        ("runs", View::Runs),
-        ("events", View::Events),
-        ("files", View::Files),
+    pub const ALL: &'static [(&'static str, ViewName)] = &[
+        ("session", ViewName::Session),
+        ("history", ViewName::History),
+        ("transcript", ViewName::Transcript),
+        ("baseline", ViewName::Baseline),
+        ("snapshot", ViewName::Snapshot),
+        ("pending", ViewName::Pending),
+        ("epochs", ViewName::Epochs),
+        ("requests", ViewName::Requests),
+        ("usage", ViewName::Usage),
+        ("runs", ViewName::Runs),
+        ("events", ViewName::Events),
+        ("files", ViewName::Files),
     ];
 
-    /// Its name.
+    /// Its name in scenario files.
     pub fn name(self) -> &'static str {
         Self::ALL.iter().find_map(|(name, view)| (*view == self).then_some(*name)).unwrap_or("?")
     }
@@ -210,12 +210,12 @@ pub const ACTIONS: &[&str] = &[
 ];
 
 /// Reads the script.
-pub(super) fn list(at: &At<'_>) -> Result<Vec<Action>, Invalid> {
-    at.items()?.iter().enumerate().map(|(index, at)| Action::read(at, Within::script(index))).collect()
+pub(super) fn list(at: &JsonAt<'_>) -> Result<Vec<Action>, Invalid> {
+    at.items()?.iter().enumerate().map(|(index, at)| Action::read(at, Nesting::script(index))).collect()
 }
 
 impl Action {
-    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+    fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.object()?;
         let (name, argument) = match fields.iter().collect::<Vec<_>>().as_slice() {
             [(name, value)] => (name.as_str(), at.child(name, value)),
@@ -232,17 +232,17 @@ impl Action {
         Self::argument(name, &argument, within)
     }
 
-    fn argument(name: &str, at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+    fn argument(name: &str, at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let text = |what: &str| at.name(what).map(str::to_owned);
         Ok(match name {
-            "source" => Self::Source(Box::new(Source::read(at, within)?)),
+            "source" => Self::Source(Box::new(DeclaredSource::read(at, within)?)),
             "set" => {
                 let fields = at.fields(&["key", "value"])?;
                 Self::Set { key: fields.need("key")?.parsed()?, value: fields.need("value")?.value.clone() }
             }
             "unavailable" => Self::Unavailable(at.parsed()?),
             "unregister" => Self::Unregister(at.parsed()?),
-            "skill" => Self::Skill(Skill::read(at)?),
+            "skill" => Self::Skill(DeclaredSkill::read(at)?),
             "unskill" => Self::Unskill(text("the name of a skill")?),
             "file" => {
                 let fields = at.fields(&["path", "content"])?;
@@ -254,18 +254,18 @@ impl Action {
             "agent" => Self::Agent(AgentName(text("an agent")?)),
             "model" => Self::Model(model_name(at.text()?).map_err(|reason| at.invalid(reason))?),
             "move" => Self::Move(at.absolute()?),
-            "admit" => Self::Admit(Input::read(at)?),
+            "admit" => Self::Admit(InputScript::read(at)?),
             "cancel" => Self::Cancel(InputId(text("an input id")?)),
             "provider" => {
-                Self::Provider(at.items()?.iter().map(|at| Attempt::read(at, within)).collect::<Result<_, _>>()?)
+                Self::Provider(at.items()?.iter().map(|at| AttemptScript::read(at, within)).collect::<Result<_, _>>()?)
             }
-            "tool" => Self::Tool(Box::new(Tool::read(at, within)?)),
+            "tool" => Self::Tool(Box::new(DeclaredTool::read(at, within)?)),
             "untool" => Self::Untool(text("the name of a tool")?),
-            "replies" => Self::Replies(at.items()?.iter().map(Reply::read).collect::<Result<_, _>>()?),
+            "replies" => Self::Replies(at.items()?.iter().map(ReplyScript::read).collect::<Result<_, _>>()?),
             "run" => at.word(&[("idle", Self::Run)].map(|(word, _)| (word, ()))).map(|()| Self::Run)?,
-            "prompt" => Self::Prompt(Input::read(at)?),
+            "prompt" => Self::Prompt(InputScript::read(at)?),
             "compact" => at.nothing().map(|()| Self::Compact)?,
-            "revert" => Self::Revert(Revert::read(at)?),
+            "revert" => Self::Revert(RevertAction::read(at)?),
             "pin" | "unpin" => Self::Pin { user: argument::user(at)?, pinned: name == "pin" },
             "fork" => {
                 let fields = at.fields(&["at", "as"])?;
@@ -278,7 +278,7 @@ impl Action {
                 Self::Child { number, name: fields.need("as")?.name("the name of a Session")?.to_owned() }
             }
             "session" => Self::Session(text("the name of a Session")?),
-            "settle" => Self::Settle(Aside::read(at)?),
+            "settle" => Self::Settle(SettleTarget::read(at)?),
             "interrupt" => at.nothing().map(|()| Self::Interrupt)?,
             "restart" => at.nothing().map(|()| Self::Restart)?,
             "crash" => Self::Crash(at.fields(&["at"])?.need("at")?.word(CrashPoint::WORDS)?),

@@ -1,13 +1,13 @@
-//! What only the whole file shows: names that nothing declares.
+//! Checks of the whole file: names that nothing declares.
 
 use super::action::Action;
 use super::reader::unknown;
 use super::{Invalid, Scenario};
 
-/// Every `set` and `unavailable` names a source that the file declares, every `session` one that it begins.
+/// Checks that every `set` and `unavailable` names a declared source, and every `session` a session that the script creates.
 ///
 /// # Errors
-/// When a name stands for nothing, wherever in the script it would be met.
+/// The first name that is not declared.
 pub(super) fn names(scenario: &Scenario) -> Result<(), Invalid> {
     let mut sources = Vec::new();
     visit(&scenario.script, "$.script", &mut |_, action| {
@@ -47,7 +47,7 @@ fn visit(
     path: &str,
     see: &mut dyn FnMut(&str, &Action) -> Result<(), Invalid>,
 ) -> Result<(), Invalid> {
-    use super::action::Attempt;
+    use super::action::AttemptScript;
     for (index, action) in actions.iter().enumerate() {
         let path = format!("{path}[{index}]");
         see(&path, action)?;
@@ -56,7 +56,7 @@ fn visit(
             Action::Tool(tool) => visit(&tool.during, &format!("{path}.tool.during"), see)?,
             Action::Provider(attempts) => {
                 for (at, attempt) in attempts.iter().enumerate() {
-                    if let Attempt::Answer(answer) = attempt {
+                    if let AttemptScript::Answer(answer) = attempt {
                         visit(&answer.during, &format!("{path}.provider[{at}].during"), see)?;
                     }
                 }

@@ -1,4 +1,4 @@
-//! The file: what stands around the script.
+//! The scenario file.
 
 use super::action::Action;
 use annals_core::event::{Policy, Rule, SystemMessages};
@@ -10,35 +10,35 @@ use std::collections::{BTreeMap, BTreeSet};
 /// A scenario file, read and checked.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
-    /// A sentence: what it shows.
+    /// A sentence that describes it.
     pub name: String,
-    /// Where the first Session begins, and with whom.
-    pub session: Start,
-    /// What switches do to the Context Epoch.
+    /// Location, agent and model of the first session.
+    pub session: InitialSession,
+    /// The effect of switches on the context epoch.
     pub policy: Policy,
     /// The declared agents; any other one exists without system text, rules and step limit.
-    pub agents: BTreeMap<AgentName, Agent>,
-    /// The declared models; any other one has [`Model::default`].
-    pub models: BTreeMap<ModelName, Model>,
+    pub agents: BTreeMap<AgentName, DeclaredAgent>,
+    /// The declared models; any other one has [`DeclaredModel::default`].
+    pub models: BTreeMap<ModelName, DeclaredModel>,
     /// The settings of compaction.
-    pub compaction: Compaction,
-    /// The built-in Context Sources that are on.
+    pub compaction: CompactionSpec,
+    /// The enabled built-in context sources.
     pub builtins: BTreeSet<Builtin>,
-    /// Whether the files of steps are captured, so that a revert can put them back; an addition to
+    /// Whether files are captured at steps, so that a revert can restore them; an addition to
     /// `fixtures/scenarios/FORMAT.md`.
     pub worktree: bool,
-    /// Who is asked for titles, if anybody is; an addition to `fixtures/scenarios/FORMAT.md`.
+    /// The model that generates titles, if any; an addition to `fixtures/scenarios/FORMAT.md`.
     pub titles: Option<TitleSettings>,
     /// The agents that take tasks, if the tool `task` is offered; an addition to `fixtures/scenarios/FORMAT.md`.
     pub subagents: Option<Subagents>,
-    /// What happens, in order. Never empty.
+    /// The actions in order, at least one.
     pub script: Vec<Action>,
 }
 
-/// How the first Session begins.
+/// Location, agent and model of the first session.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Start {
-    /// Absolute path of its Location.
+pub struct InitialSession {
+    /// Absolute path of its directory.
     pub location: String,
     /// The selected agent.
     pub agent: AgentName,
@@ -48,10 +48,10 @@ pub struct Start {
 
 /// A declared agent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Agent {
+pub struct DeclaredAgent {
     /// Its own system text.
     pub system: Option<String>,
-    /// How many steps one activity may take.
+    /// The most steps of one activity.
     pub steps: Option<u32>,
     /// Its permission rules; the last one that matches counts.
     pub permissions: Vec<Rule>,
@@ -59,18 +59,18 @@ pub struct Agent {
 
 /// A declared model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Model {
+pub struct DeclaredModel {
     /// Context limit in tokens.
     pub context: u64,
     /// Output limit in tokens.
     pub output: u64,
-    /// How it takes a Mid-Conversation System Message.
+    /// How context updates are encoded for it.
     pub system_messages: SystemMessages,
 }
 
 /// The settings of compaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Compaction {
+pub struct CompactionSpec {
     /// Whether a request that is too large is compacted.
     pub auto: bool,
     /// Whether old tool outputs are cleared before a summary is made.
@@ -81,7 +81,7 @@ pub struct Compaction {
     pub keep_tokens: u64,
 }
 
-/// A built-in Context Source.
+/// A built-in context source.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Builtin {
     /// `core/environment`.
@@ -94,7 +94,7 @@ pub enum Builtin {
     Skills,
 }
 
-/// Words of `builtins`, in the order in which the sources stand in a baseline.
+/// Words of `builtins`, in the order of the sources in a baseline.
 pub const BUILTINS: &[(&str, Builtin)] = &[
     ("environment", Builtin::Environment),
     ("date", Builtin::Date),
@@ -102,19 +102,19 @@ pub const BUILTINS: &[(&str, Builtin)] = &[
     ("skills", Builtin::Skills),
 ];
 
-impl Default for Start {
+impl Default for InitialSession {
     fn default() -> Self {
         Self { location: "/project".to_owned(), agent: "build".into(), model: "test/alpha".into() }
     }
 }
 
-impl Default for Model {
+impl Default for DeclaredModel {
     fn default() -> Self {
         Self { context: 200_000, output: 32_000, system_messages: SystemMessages::Native }
     }
 }
 
-impl Default for Compaction {
+impl Default for CompactionSpec {
     fn default() -> Self {
         Self { auto: true, prune: true, buffer: 20_000, keep_tokens: 8_000 }
     }

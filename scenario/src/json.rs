@@ -8,7 +8,7 @@ use std::fmt;
 /// line otherwise, since no string spans lines).
 ///
 /// # Errors
-/// When it is not JSON, or an object has one field twice; the error tells line and column.
+/// When it is not JSON, or an object has a field twice; the error has line and column.
 pub(super) fn read(text: &str) -> Result<Value, serde_json::Error> {
     let text = without_comments(text);
     let mut reader = serde_json::Deserializer::from_str(&text);
@@ -30,7 +30,7 @@ fn without_comments(text: &str) -> String {
     kept
 }
 
-/// A [`Value`] in which no field stands twice: `serde_json` alone would keep the last one and say nothing.
+/// A [`Value`] without repeated fields: `serde_json` alone would silently keep the last one.
 struct Strict;
 
 impl<'de> DeserializeSeed<'de> for Strict {

@@ -1,13 +1,30 @@
-//! Scenarios: a whole Session told as data, and played through the real runtime (`docs/scenarios.md`).
+//! Scenarios: sessions described as data and played by the real runtime (`docs/scenarios.md`).
 //!
-//! A scenario file says what the world looks like, what the user, the model and the tools do, and what must then be
-//! true. [`Scenario::load`] reads one, strictly: whatever it does not know is an error that names file, JSON path and
-//! reason, and nothing is run.
+//! ```text
+//!  FILE.json   load, check     Scenario { session, agents, models, script: [Action] }
+//!                                   |
+//!  player.rs   for each action      |     `restart` and `crash` end the process and start another one
+//!                                   v
+//!  +- Process -----------------+   +- ScriptedWorld -----------------------------+
+//!  | annals-runtime over a     |   | clock, ids, files, captures                 |
+//!  | CrashingLog over          |<->| declared sources, tools, skills             |
+//!  | MemoryLog or DiskLog      |   | queued answers of the provider and the user |
+//!  +---------------------------+   +---------------------------------------------+
+//!                | fold                      | requests, runs, files
+//!                +-----------+   +-----------+
+//!                            v   v
+//!  views.rs    every view by name ---> ViewPattern (`expect`), captures ---> ScenarioReport
+//!
+//!  record/     a recorded log ---> script and expectation of a new FILE.json
+//! ```
+//!
+//! A file describes the world, what the user, the model and the tools do, and what must then be true. [`Scenario::load`] reads
+//! it strictly: anything unknown is an error with file, JSON path and reason, and nothing is run.
 
 pub mod action;
 mod check;
-mod death;
-mod dying;
+mod crash;
+mod crashing_log;
 pub mod file;
 mod json;
 mod load;
@@ -25,23 +42,23 @@ mod world;
 
 pub use action::Action;
 pub use file::Scenario;
-pub use pattern::{Captures, Mismatch, Pattern, judge};
+pub use pattern::{CapturedViews, Mismatch, ViewPattern, judge};
 pub use player::{Backend, PlayError, play};
 pub use record::{RecordError, record};
-pub use report::{Failure, Outcome, Report};
-pub use start::START;
+pub use report::{FailedExpectation, ScenarioOutcome, ScenarioReport};
+pub use start::STARTER;
 pub use template::Template;
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// What is wrong inside a scenario, and where.
+/// An error in a scenario file.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{path}: {reason}")]
 pub struct Invalid {
     /// JSON path, such as `$.script[3].prompt.text`.
     pub path: String,
-    /// What is wrong there, and what would be right.
+    /// What is wrong, and what is expected.
     pub reason: String,
 }
 
@@ -51,27 +68,27 @@ pub enum LoadError {
     /// The file cannot be read: check its name and permissions.
     #[error("{}: {source}", file.display())]
     Read {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: Arc<std::io::Error>,
     },
     /// The file is not JSON: correct it at the line and column named.
     #[error("{}: $: not JSON: {source}", file.display())]
     Json {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What the parser found.
+        /// The error of the parser.
         #[source]
         source: Arc<serde_json::Error>,
     },
     /// The JSON is not a scenario: correct what the path names.
     #[error("{}: {source}", file.display())]
     Invalid {
-        /// Which file.
+        /// The file.
         file: PathBuf,
-        /// What is wrong, and where.
+        /// The error and its path.
         #[source]
         source: Invalid,
     },

@@ -1,9 +1,9 @@
 //! Reads a scenario file, strictly: whatever it does not know is an error.
 
 use super::action::list;
-use super::file::{Agent, BUILTINS, Builtin, Compaction, Model, Scenario, Start};
+use super::file::{BUILTINS, Builtin, CompactionSpec, DeclaredAgent, DeclaredModel, InitialSession, Scenario};
 use super::names::model_name;
-use super::reader::{At, Fields};
+use super::reader::{JsonAt, KnownFields};
 use super::{Invalid, LoadError, check, json};
 use annals_core::AgentName;
 use annals_core::event::{Effect, Policy, Rule, Switch, SystemMessages};
@@ -31,10 +31,10 @@ impl Scenario {
     pub fn parse(text: &str, file: &Path) -> Result<Self, LoadError> {
         let value =
             json::read(text).map_err(|source| LoadError::Json { file: file.to_owned(), source: Arc::new(source) })?;
-        Self::read(&At::root(&value)).map_err(|source| LoadError::Invalid { file: file.to_owned(), source })
+        Self::read(&JsonAt::root(&value)).map_err(|source| LoadError::Invalid { file: file.to_owned(), source })
     }
 
-    fn read(at: &At<'_>) -> Result<Self, Invalid> {
+    fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let fields = at.fields(&[
             "scenario",
             "name",
@@ -78,7 +78,7 @@ impl Scenario {
     }
 }
 
-fn titles(at: &At<'_>) -> Result<TitleSettings, Invalid> {
+fn titles(at: &JsonAt<'_>) -> Result<TitleSettings, Invalid> {
     let fields = at.fields(&["agent", "model"])?;
     Ok(TitleSettings {
         agent: fields.read("agent", |at| at.name("an agent").map(AgentName::from))?,
@@ -86,15 +86,15 @@ fn titles(at: &At<'_>) -> Result<TitleSettings, Invalid> {
     })
 }
 
-fn subagents(fields: &Fields<'_>) -> Result<Option<Subagents>, Invalid> {
+fn subagents(fields: &KnownFields<'_>) -> Result<Option<Subagents>, Invalid> {
     let depth = fields.read("subagent_depth", |at| at.whole::<u32>())?;
     let Some(at) = fields.get("subagents") else {
         return match fields.get("subagent_depth") {
-            Some(at) => Err(at.invalid("a depth without `subagents` says nothing")),
+            Some(at) => Err(at.invalid("`depth` has no effect without `subagents`")),
             None => Ok(None),
         };
     };
-    let one = |(name, at): (&str, At<'_>)| {
+    let one = |(name, at): (&str, JsonAt<'_>)| {
         let fields = at.fields(&["description", "model"])?;
         Ok(Subagent {
             agent: AgentName::from(name),
@@ -106,10 +106,10 @@ fn subagents(fields: &Fields<'_>) -> Result<Option<Subagents>, Invalid> {
     Ok(Some(Subagents { depth: depth.map_or(all.depth, |depth| depth as usize), ..all }))
 }
 
-fn start(at: &At<'_>) -> Result<Start, Invalid> {
+fn start(at: &JsonAt<'_>) -> Result<InitialSession, Invalid> {
     let fields = at.fields(&["location", "agent", "model"])?;
-    let default = Start::default();
-    Ok(Start {
+    let default = InitialSession::default();
+    Ok(InitialSession {
         location: fields.read("location", |at| at.absolute())?.unwrap_or(default.location),
         agent: fields.read("agent", |at| at.name("an agent").map(AgentName::from))?.unwrap_or(default.agent),
         model: fields
@@ -118,7 +118,7 @@ fn start(at: &At<'_>) -> Result<Start, Invalid> {
     })
 }
 
-fn policy(at: &At<'_>) -> Result<Policy, Invalid> {
+fn policy(at: &JsonAt<'_>) -> Result<Policy, Invalid> {
     let words = &[("keep", Switch::Keep), ("replace", Switch::Replace)];
     let fields = at.fields(&["agent_switch", "model_switch"])?;
     Ok(Policy {
@@ -128,24 +128,24 @@ fn policy(at: &At<'_>) -> Result<Policy, Invalid> {
 }
 
 fn named<'a, K: Ord, V>(
-    fields: &Fields<'a>,
+    fields: &KnownFields<'a>,
     name: &str,
-    read: impl Fn(&str, &At<'a>) -> Result<(K, V), Invalid>,
+    read: impl Fn(&str, &JsonAt<'a>) -> Result<(K, V), Invalid>,
 ) -> Result<BTreeMap<K, V>, Invalid> {
     let Some(at) = fields.get(name) else { return Ok(BTreeMap::new()) };
     at.entries()?.into_iter().map(|(name, at)| read(name, &at)).collect()
 }
 
-fn agent(at: &At<'_>) -> Result<Agent, Invalid> {
+fn agent(at: &JsonAt<'_>) -> Result<DeclaredAgent, Invalid> {
     let fields = at.fields(&["system", "steps", "permissions"])?;
-    Ok(Agent {
+    Ok(DeclaredAgent {
         system: fields.read("system", |at| at.text().map(str::to_owned))?,
         steps: fields.read("steps", |at| at.whole())?,
         permissions: fields.read("permissions", |at| at.items()?.iter().map(rule).collect())?.unwrap_or_default(),
     })
 }
 
-fn rule(at: &At<'_>) -> Result<Rule, Invalid> {
+fn rule(at: &JsonAt<'_>) -> Result<Rule, Invalid> {
     let items = at.items()?;
     let [action, resource, effect] = items.as_slice() else {
         return Err(at.invalid("a permission rule is `[action, resource, effect]`"));
@@ -154,22 +154,22 @@ fn rule(at: &At<'_>) -> Result<Rule, Invalid> {
     Ok(Rule { action: action.text()?.to_owned(), resource: resource.text()?.to_owned(), effect: effect.word(effects)? })
 }
 
-fn model(at: &At<'_>) -> Result<Model, Invalid> {
+fn model(at: &JsonAt<'_>) -> Result<DeclaredModel, Invalid> {
     let words = &[("native", SystemMessages::Native), ("wrapped", SystemMessages::Wrapped)];
     let fields = at.fields(&["context", "output", "system_messages"])?;
-    let default = Model::default();
-    Ok(Model {
+    let default = DeclaredModel::default();
+    Ok(DeclaredModel {
         context: fields.read("context", |at| at.whole())?.unwrap_or(default.context),
         output: fields.read("output", |at| at.whole())?.unwrap_or(default.output),
         system_messages: fields.read("system_messages", |at| at.word(words))?.unwrap_or(default.system_messages),
     })
 }
 
-fn config(at: &At<'_>) -> Result<Compaction, Invalid> {
-    let Some(at) = at.fields(&["compaction"])?.get("compaction") else { return Ok(Compaction::default()) };
+fn config(at: &JsonAt<'_>) -> Result<CompactionSpec, Invalid> {
+    let Some(at) = at.fields(&["compaction"])?.get("compaction") else { return Ok(CompactionSpec::default()) };
     let fields = at.fields(&["auto", "prune", "buffer", "keep_tokens"])?;
-    let default = Compaction::default();
-    Ok(Compaction {
+    let default = CompactionSpec::default();
+    Ok(CompactionSpec {
         auto: fields.read("auto", |at| at.boolean())?.unwrap_or(default.auto),
         prune: fields.read("prune", |at| at.boolean())?.unwrap_or(default.prune),
         buffer: fields.read("buffer", |at| at.whole())?.unwrap_or(default.buffer),
@@ -177,6 +177,6 @@ fn config(at: &At<'_>) -> Result<Compaction, Invalid> {
     })
 }
 
-fn builtins(at: &At<'_>) -> Result<BTreeSet<Builtin>, Invalid> {
+fn builtins(at: &JsonAt<'_>) -> Result<BTreeSet<Builtin>, Invalid> {
     at.items()?.iter().map(|item| item.word(BUILTINS)).collect()
 }

@@ -1,4 +1,4 @@
-//! Names that scenario files give.
+//! Names in scenario files.
 
 use annals_core::ModelName;
 
@@ -6,6 +6,6 @@ use annals_core::ModelName;
 pub(crate) fn model_name(name: &str) -> Result<ModelName, String> {
     match name.split_once('/') {
         Some((provider, id)) if !provider.is_empty() && !id.is_empty() => Ok(ModelName::from(name)),
-        _ => Err(format!("{name:?} is no model: expected `provider/id`")),
+        _ => Err(format!("{name:?} is not a model: expected `provider/id`")),
     }
 }

@@ -1,4 +1,4 @@
-//! Patterns: what an `expect` asks of a view, and where a view differs from it.
+//! Patterns: what an `expect` requires of a view, and where a view differs.
 
 mod judge;
 mod same;
@@ -6,74 +6,74 @@ mod same;
 mod tests;
 
 use super::Invalid;
-use super::reader::{At, unknown};
+use super::reader::{JsonAt, unknown};
 use annals_core::canonical;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeMap;
 
 pub use judge::judge;
-pub use same::Same;
+pub use same::SameAs;
 
-/// What was captured so far: all views, by label.
-pub type Captures = BTreeMap<String, Value>;
+/// The captured views, by label.
+pub type CapturedViews = BTreeMap<String, Value>;
 
 /// A pattern as `fixtures/scenarios/FORMAT.md` defines it: a partial object, a list item by item, a value, or one of
 /// the special objects.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Pattern {
+pub enum ViewPattern {
     /// `{"$any": true}`: any value.
     Any,
-    /// `{"$contains": p}`: a text that holds the text `p`, or a list with an item that matches `p`.
-    Contains(Box<Pattern>),
-    /// `{"$length": n}`: so many items, fields or characters.
+    /// `{"$contains": p}`: a text that contains the text `p`, or a list with an item that matches `p`.
+    Contains(Box<ViewPattern>),
+    /// `{"$length": n}`: `n` items, fields or characters.
     Length(u64),
     /// `{"$absent": true}`: the field must not exist.
     Absent,
     /// `{"$not": p}`: does not match `p`, or does not exist.
-    Not(Box<Pattern>),
-    /// `{"$same": "label.path"}`: equal to what was captured.
-    Same(Same),
+    Not(Box<ViewPattern>),
+    /// `{"$same": "label.path"}`: equal to the captured value.
+    Same(SameAs),
     /// `{"$only": [p, ...]}`: of a list, the items with the `type` of one of these patterns are exactly these, in order.
-    Only(Vec<Pattern>),
+    Only(Vec<ViewPattern>),
     /// An object with at least these fields.
-    Fields(BTreeMap<String, Pattern>),
+    Fields(BTreeMap<String, ViewPattern>),
     /// A list of exactly these items.
-    Items(Vec<Pattern>),
+    Items(Vec<ViewPattern>),
     /// Exactly this text, number, boolean or `null`; numbers by value.
     Value(Value),
 }
 
-/// Where a view is not what a pattern says.
+/// A place where a view does not match a pattern.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Mismatch {
-    /// Fields and indices joined by dots, from the view on: the deepest place that differs.
+    /// Fields and indices from the view to the deepest difference, joined by dots.
     pub path: String,
-    /// What the pattern says there.
+    /// The pattern at this place.
     pub expected: Value,
-    /// What is there; `{"$absent": true}` when nothing is.
+    /// The value at this place; `{"$absent": true}` if there is none.
     pub found: Value,
 }
 
 const OPERATORS: &[&str] = &["$any", "$contains", "$length", "$absent", "$not", "$same", "$only"];
 
-impl Pattern {
-    /// Reads a pattern that stands alone, as strictly as in a scenario file.
+impl ViewPattern {
+    /// Reads a pattern outside of a scenario file, by the same rules.
     ///
     /// # Errors
-    /// What is wrong in it, and where.
+    /// The first error in it, with its path.
     pub fn parse(value: &Value) -> Result<Self, Invalid> {
-        Self::read(&At::root(value))
+        Self::read(&JsonAt::root(value))
     }
 
-    /// Reads a pattern, strictly: an unknown operator, or one with further fields beside it, is an error.
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+    /// Reads a pattern. Unknown operators, and operators with further fields, are errors.
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         match at.value {
             Value::Array(_) => at.items()?.iter().map(Self::read).collect::<Result<_, _>>().map(Self::Items),
             Value::Object(fields) => match fields.keys().find(|name| name.starts_with('$')) {
                 Some(operator) => Self::operator(at, operator, fields),
                 None => {
                     let fields = at.entries()?.into_iter();
-                    let read = |(name, at): (&str, At<'_>)| Ok((name.to_owned(), Self::read(&at)?));
+                    let read = |(name, at): (&str, JsonAt<'_>)| Ok((name.to_owned(), Self::read(&at)?));
                     fields.map(read).collect::<Result<_, _>>().map(Self::Fields)
                 }
             },
@@ -81,14 +81,14 @@ impl Pattern {
         }
     }
 
-    fn operator(at: &At<'_>, name: &str, fields: &Map<String, Value>) -> Result<Self, Invalid> {
+    fn operator(at: &JsonAt<'_>, name: &str, fields: &Map<String, Value>) -> Result<Self, Invalid> {
         if !OPERATORS.contains(&name) {
             return Err(at.invalid(unknown("pattern", name, OPERATORS)));
         }
         if fields.len() != 1 {
             let others: Vec<&str> = fields.keys().map(String::as_str).filter(|other| *other != name).collect();
             return Err(at.invalid(format!(
-                "`{name}` must be alone in its object, but there is also `{}`",
+                "`{name}` must be the only field of its object, but found also `{}`",
                 others.join("`, `")
             )));
         }
@@ -104,11 +104,11 @@ impl Pattern {
             "$not" => Ok(Self::Not(Box::new(Self::read(&argument)?))),
             "$only" => Self::only(&argument),
             "$length" => argument.whole().map(Self::Length),
-            _ => argument.name("what `$same` names").map(|path| Self::Same(Same::new(path))),
+            _ => argument.name("what `$same` names").map(|path| Self::Same(SameAs::new(path))),
         }
     }
 
-    fn only(at: &At<'_>) -> Result<Self, Invalid> {
+    fn only(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let items: Vec<Self> = at.items()?.iter().map(Self::read).collect::<Result<_, _>>()?;
         match items.iter().all(|item| item.type_of().is_some()) && !items.is_empty() {
             true => Ok(Self::Only(items)),
@@ -143,10 +143,10 @@ impl Pattern {
         }
     }
 
-    /// Every place where `found` is not what the pattern says; empty when it matches. `path` is where `found` stands.
-    pub fn check(&self, path: &str, found: Option<&Value>, captures: &Captures) -> Vec<Mismatch> {
+    /// Every place where `found` does not match; empty if it matches. `path` is the path of `found`.
+    pub fn check(&self, path: &str, found: Option<&Value>, captures: &CapturedViews) -> Vec<Mismatch> {
         let mut mismatches = Vec::new();
-        // A `$same` that names nothing would turn a `$not` around it true: it is a failure wherever it stands.
+        // A `$same` without a captured value would make a `$not` around it true: it always fails.
         self.unresolved(path, captures, &mut mismatches);
         if mismatches.is_empty() {
             self.compare(path, found, captures, &mut mismatches);
@@ -154,7 +154,7 @@ impl Pattern {
         mismatches
     }
 
-    fn compare(&self, path: &str, found: Option<&Value>, captures: &Captures, out: &mut Vec<Mismatch>) {
+    fn compare(&self, path: &str, found: Option<&Value>, captures: &CapturedViews, out: &mut Vec<Mismatch>) {
         let mismatch = || Mismatch {
             path: path.to_owned(),
             expected: self.to_json(),
@@ -188,14 +188,14 @@ impl Pattern {
         }
     }
 
-    fn matches(&self, found: Option<&Value>, captures: &Captures) -> bool {
+    fn matches(&self, found: Option<&Value>, captures: &CapturedViews) -> bool {
         let mut mismatches = Vec::new();
         self.compare("", found, captures, &mut mismatches);
         mismatches.is_empty()
     }
 
-    /// Whether a pattern without places of its own holds.
-    fn holds(&self, value: &Value, captures: &Captures) -> bool {
+    /// Whether a pattern matches that has no nested fields or items.
+    fn holds(&self, value: &Value, captures: &CapturedViews) -> bool {
         match self {
             Self::Any => true,
             Self::Contains(pattern) => match (value, &**pattern) {
@@ -224,10 +224,10 @@ impl Pattern {
         }
     }
 
-    fn unresolved(&self, path: &str, captures: &Captures, out: &mut Vec<Mismatch>) {
+    fn unresolved(&self, path: &str, captures: &CapturedViews, out: &mut Vec<Mismatch>) {
         match self {
             Self::Same(same) if same.resolve(captures).is_none() => {
-                out.push(Mismatch { path: path.to_owned(), expected: self.to_json(), found: same.lacking(captures) });
+                out.push(Mismatch { path: path.to_owned(), expected: self.to_json(), found: same.missing(captures) });
             }
             Self::Contains(pattern) | Self::Not(pattern) => pattern.unresolved(path, captures, out),
             Self::Fields(fields) => {

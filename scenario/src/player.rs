@@ -1,33 +1,33 @@
-//! The player: one scenario from its first action to its report.
+//! Plays a scenario from its first action to its report.
 
 use super::action::Action;
 use super::file::Scenario;
 use super::process::Process;
-use super::report::Outcome;
-use super::world::World;
+use super::report::ScenarioOutcome;
+use super::world::ScriptedWorld;
 use annals_runtime::{LogError, Refusal};
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenError, OpenMode};
 use serde_json::{Value, json};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-/// Where the log of a scenario lies.
+/// Where a scenario stores its log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Backend {
-    /// In memory; it belongs to the scripted world and survives a restart.
+    /// In memory; it survives a restart.
     Memory,
     /// On disk, in this folder: journal and sled.
     Sled(PathBuf),
 }
 
-/// A scenario could not be played to its end. This is no failed expectation: something outside of it is wrong.
+/// A scenario could not be played to its end. Failed expectations are not errors but part of the outcome.
 #[derive(Debug, thiserror::Error)]
 pub enum PlayError {
     /// The store could not be opened: see its folder.
     #[error("the store could not be opened: {0}")]
     Open(#[from] OpenError),
-    /// Every file gets a fresh store: name a folder that is empty or not there yet.
-    #[error("{}: the folder is not empty; a scenario begins with a fresh store", .0.display())]
+    /// Every scenario needs a new store: name a folder that is empty or does not exist.
+    #[error("{}: the folder is not empty; a scenario needs a new store", .0.display())]
     NotFresh(PathBuf),
     /// The log refused.
     #[error(transparent)]
@@ -35,22 +35,21 @@ pub enum PlayError {
     /// The last views could not be read.
     #[error("the last views could not be read: {0}")]
     Views(#[from] Refusal),
-    /// The system gave no thread or event loop.
-    #[error("the player could not begin: {0}")]
+    /// A thread or an event loop could not be created.
+    #[error("the player could not start: {0}")]
     Begin(#[from] std::io::Error),
-    /// The runtime panicked: a mistake in it.
+    /// The runtime panicked, which is a bug.
     #[error("the runtime panicked")]
     Panicked,
 }
 
-/// Plays a scenario through the real runtime over a fresh store, and gives what came of it. `file` is what the report
-/// names it by.
+/// Plays a scenario with the real runtime and a new store. `file` is its name in the report.
 ///
-/// It blocks, and may be called from anywhere: what it needs of an event loop it makes itself.
+/// Blocks; callable with or without an async runtime, since it creates its own.
 ///
 /// # Errors
-/// When the store or the system refuses. A failed `expect` is no error but a part of the outcome.
-pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<Outcome, PlayError> {
+/// When the store or the system fails. A failed `expect` is part of the outcome.
+pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<ScenarioOutcome, PlayError> {
     if let Backend::Sled(folder) = backend
         && std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
     {
@@ -64,46 +63,50 @@ pub fn play(file: &str, scenario: &Scenario, backend: &Backend) -> Result<Outcom
 }
 
 struct Player {
-    world: Arc<World>,
+    world: Arc<ScriptedWorld>,
     backend: Backend,
     memory: MemoryLog,
 }
 
-/// A process, and what ends after it.
-struct Life {
+/// A process with its event loop.
+struct RunningProcess {
     process: Arc<Process>,
     events: tokio::runtime::Runtime,
 }
 
 impl Player {
     fn new(scenario: &Scenario, backend: &Backend) -> Self {
-        Self { world: Arc::new(World::new(scenario.clone())), backend: backend.clone(), memory: MemoryLog::new() }
+        Self {
+            world: Arc::new(ScriptedWorld::new(scenario.clone())),
+            backend: backend.clone(),
+            memory: MemoryLog::new(),
+        }
     }
 
-    fn play(self, file: &str) -> Result<Outcome, PlayError> {
-        let mut life = Some(self.begin()?);
+    fn play(self, file: &str) -> Result<ScenarioOutcome, PlayError> {
+        let mut idle = Some(self.begin()?);
         for action in &self.world.scenario.script {
-            let mut living = match life.take() {
-                Some(living) => living,
+            let mut running = match idle.take() {
+                Some(running) => running,
                 None => self.begin()?,
             };
             match action {
-                Action::Restart => living.end(),
-                _ if living.perform(action) => life = Some(living),
+                Action::Restart => running.end(),
+                _ if running.perform(action) => idle = Some(running),
                 _ => {
                     self.world.state().runs.push(json!({ "outcome": "crashed" }));
-                    living.end();
+                    running.end();
                 }
             }
         }
-        let living = match life.take() {
-            Some(living) => living,
+        let running = match idle.take() {
+            Some(running) => running,
             None => self.begin()?,
         };
-        let last = living.last_views()?;
-        living.end();
+        let last = running.last_views()?;
+        running.end();
         let mut state = self.world.state();
-        Ok(Outcome {
+        Ok(ScenarioOutcome {
             file: file.to_owned(),
             name: self.world.scenario.name.clone(),
             failures: std::mem::take(&mut state.failures),
@@ -112,8 +115,8 @@ impl Player {
         })
     }
 
-    /// Opens the store, and the first time creates the first Session.
-    fn begin(&self) -> Result<Life, PlayError> {
+    /// Opens the store; the first time, also creates the first session.
+    fn begin(&self) -> Result<RunningProcess, PlayError> {
         let log: Arc<dyn EventLog> = match &self.backend {
             Backend::Memory => Arc::new(self.memory.clone()),
             Backend::Sled(folder) => Arc::new(DiskLog::open(folder, OpenMode::Create)?.0),
@@ -124,18 +127,18 @@ impl Player {
             let session = events.block_on(process.create())?;
             self.world.state().sessions.insert("main".to_owned(), session);
         }
-        Ok(Life { process, events })
+        Ok(RunningProcess { process, events })
     }
 }
 
-impl Life {
-    /// Performs an action; false when the process died of it.
+impl RunningProcess {
+    /// Performs an action; false if the process crashed.
     fn perform(&mut self, action: &Action) -> bool {
-        let (process, death) = (self.process.clone(), self.process.death());
+        let (process, crash) = (self.process.clone(), self.process.crash());
         self.events.block_on(async {
             tokio::select! {
                 biased;
-                () = death.wait() => false,
+                () = crash.wait() => false,
                 () = process.act(action) => true,
             }
         })
@@ -145,7 +148,7 @@ impl Life {
         self.events.block_on(self.process.last_views())
     }
 
-    /// The end of a process: its tasks are dropped where they stand, then the store is closed with its last owner.
+    /// Ends the process: drops its tasks, then closes the store with its last owner.
     fn end(self) {
         let Self { process, events } = self;
         drop(events);

@@ -1,14 +1,14 @@
-//! One process of a scenario: the real runtime over the scripted world, from an opening of the store to its end.
+//! One process of a scenario: the real runtime in the scripted world, from opening the store to its end.
 
 mod act;
 mod pace;
 mod ports;
 
 use super::action::Action;
-use super::death::Death;
-use super::dying::DyingLog;
-use super::views::Folded;
-use super::world::{Answering, Declared, Perform, ScriptedTool, World};
+use super::crash::CrashSwitch;
+use super::crashing_log::CrashingLog;
+use super::views::FoldedSession;
+use super::world::{PerformActions, ScenarioProvider, ScenarioSource, ScenarioTool, ScriptedWorld};
 use annals_core::Key;
 use annals_runtime::Session;
 use annals_runtime::context::instructions::InstructionFiles;
@@ -20,37 +20,37 @@ use annals_runtime::settings::{CallOrder, CompactionSettings, LoadOrder, Locatio
 use annals_runtime::subagents::TaskTool;
 use annals_runtime::tools::{Layer, RegistrationError, ToolRegistry};
 use annals_store::{EventLog, ReadError};
-use pace::Held;
+use pace::WaitingWork;
 use serde_json::Value;
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// The runtime, and everything else that ends with the process.
+/// The runtime, and everything else that belongs to one process.
 pub(super) struct Process {
-    world: Arc<World>,
-    /// The store as it is, for looking.
+    world: Arc<ScriptedWorld>,
+    /// The store without the crash layer, for reading views.
     log: Arc<dyn EventLog>,
-    death: Death,
+    crash: CrashSwitch,
     runtime: annals_runtime::Runtime,
     registry: Registry,
     tools: ToolRegistry,
-    scopes: Mutex<Scopes>,
-    perform: Perform,
-    pace: Arc<Held>,
+    scopes: Mutex<Registrations>,
+    perform: PerformActions,
+    pace: Arc<WaitingWork>,
 }
 
-/// What is registered in this process.
+/// The registrations of this process.
 #[derive(Default)]
-struct Scopes {
+struct Registrations {
     contributions: BTreeMap<Key, Registration>,
     tools: BTreeMap<String, (u64, Layer)>,
     task: Option<Layer>,
 }
 
-/// What the world declares cannot be registered.
+/// A declaration cannot be registered.
 #[derive(Debug, thiserror::Error)]
-enum Unfit {
+enum RegisterError {
     #[error(transparent)]
     Contribution(#[from] DuplicateContribution),
     #[error(transparent)]
@@ -58,15 +58,15 @@ enum Unfit {
 }
 
 impl Process {
-    /// A process over the store `log`, with everything registered that the world declares.
-    pub fn begin(world: &Arc<World>, log: Arc<dyn EventLog>) -> Arc<Self> {
+    /// Starts a process over the store `log` and registers all declarations of the world.
+    pub fn begin(world: &Arc<ScriptedWorld>, log: Arc<dyn EventLog>) -> Arc<Self> {
         Arc::new_cyclic(|this: &Weak<Self>| {
-            let death = Death::new();
+            let crash = CrashSwitch::new();
             let perform = Self::performing(this.clone());
-            let dying = DyingLog::new(log.clone(), world.clone(), death.clone());
+            let crashing_log = CrashingLog::new(log.clone(), world.clone(), crash.clone());
             let registry = Registry::default();
             let tools = ToolRegistry::default();
-            let pace = Arc::new(Held::default());
+            let pace = Arc::new(WaitingWork::default());
             let services = LocationServices {
                 registry: registry.clone(),
                 skills: ports::skills(world),
@@ -76,8 +76,8 @@ impl Process {
                 files: world.captures.clone().map(|files| files as Arc<dyn annals_runtime::worktree::Files>),
             };
             let ports = Ports {
-                log: Arc::new(dying),
-                provider: Arc::new(Answering::new(world.clone(), death.clone(), perform.clone())),
+                log: Arc::new(crashing_log),
+                provider: Arc::new(ScenarioProvider::new(world.clone(), crash.clone(), perform.clone())),
                 clock: world.clock.clone(),
                 ids: world.ids.clone(),
                 outputs: world.outputs.clone(),
@@ -88,7 +88,7 @@ impl Process {
             let process = Self {
                 world: world.clone(),
                 log,
-                death,
+                crash,
                 runtime: annals_runtime::Runtime::new(ports, settings(world, pace.clone())),
                 registry,
                 tools,
@@ -96,7 +96,7 @@ impl Process {
                 perform,
                 pace,
             };
-            // What the world holds was accepted when it was declared.
+            // The declarations were accepted when they were made.
             if let Err(unfit) = process.register() {
                 tracing::error!(%unfit, "a declaration of the scenario was refused after a restart");
             }
@@ -104,12 +104,12 @@ impl Process {
         })
     }
 
-    /// How this process dies.
-    pub fn death(&self) -> Death {
-        self.death.clone()
+    /// The switch that ends this process.
+    pub fn crash(&self) -> CrashSwitch {
+        self.crash.clone()
     }
 
-    /// The Session that actions go to.
+    /// The session that actions apply to.
     #[cfg(test)]
     pub fn session(&self) -> Option<annals_core::SessionId> {
         self.world.session()
@@ -120,7 +120,7 @@ impl Process {
     /// # Errors
     /// When the log cannot be read.
     async fn views(&self, session: &Session) -> Result<Value, ReadError> {
-        let folded = Folded::read(self.log.as_ref(), session.id()).await?;
+        let folded = FoldedSession::read(self.log.as_ref(), session.id()).await?;
         let (requests, runs) = {
             let state = self.world.state();
             (state.requests.clone(), state.runs.clone())
@@ -130,7 +130,7 @@ impl Process {
         Ok(views)
     }
 
-    /// Every view of the Session that actions go to.
+    /// Every view of the session that actions apply to.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -141,13 +141,13 @@ impl Process {
         }
     }
 
-    fn performing(this: Weak<Self>) -> Perform {
+    fn performing(this: Weak<Self>) -> PerformActions {
         Arc::new(move |actions| {
             let this = this.clone();
             Box::pin(async move {
-                // A process that is gone performs nothing.
+                // A process that has ended performs nothing.
                 let Some(process) = this.upgrade() else { return };
-                // An interrupt comes into force after the whole list: what it interrupts is what performs the list.
+                // Interrupts last: they interrupt what performs the list.
                 let (interrupts, others): (Vec<_>, Vec<_>) =
                     actions.iter().partition(|action| matches!(action, Action::Interrupt));
                 for action in others.into_iter().chain(interrupts) {
@@ -157,16 +157,16 @@ impl Process {
         })
     }
 
-    /// Registers what the world declares and is not registered, and closes what it declares no more.
-    fn register(&self) -> Result<(), Unfit> {
+    /// Registers new declarations of the world, and closes the registrations of removed ones.
+    fn register(&self) -> Result<(), RegisterError> {
         self.register_contributions()?;
         self.register_tools()?;
         self.register_task()
     }
 
-    fn register_contributions(&self) -> Result<(), Unfit> {
+    fn register_contributions(&self) -> Result<(), RegisterError> {
         let (builtins, declared) = (self.world.builtins(), self.world.contributions());
-        // Declared sources that share a built-in contribution stand right after what is built in.
+        // Declared sources of a built-in contribution follow directly after the built-in sources.
         let place = |key: &Key| match builtins.contains(key) {
             true => format!("{key}-").parse().unwrap_or_else(|_| key.clone()),
             false => key.clone(),
@@ -206,7 +206,7 @@ impl Process {
         self.registry.register(key.clone(), builtins)
     }
 
-    /// Produces the declared sources of a contribution, as they are declared at each boundary.
+    /// Produces the sources of a contribution as they are declared at each boundary.
     fn producer(
         &self,
         contribution: Key,
@@ -217,14 +217,14 @@ impl Process {
             let state = world.state();
             let declared = state.sources.iter().filter(|source| source.contribution == contribution);
             let sources = declared.map(|source| -> Arc<dyn ContextSource> {
-                Arc::new(Declared::new(source, world.clone(), perform.clone()))
+                Arc::new(ScenarioSource::new(source, world.clone(), perform.clone()))
             });
             let context = SystemContext::new(sources.collect::<Vec<_>>());
             std::future::ready(context.map_err(|error| annals_runtime::context::Fault::Failed(error.to_string())))
         }
     }
 
-    fn register_tools(&self) -> Result<(), Unfit> {
+    fn register_tools(&self) -> Result<(), RegisterError> {
         let declared = self.world.state().tools.clone();
         let mut scopes = self.scopes();
         scopes.tools.retain(|name, (number, _)| declared.get(name).is_some_and(|(declared, _)| declared == number));
@@ -232,8 +232,8 @@ impl Process {
             if scopes.tools.contains_key(&name) {
                 continue;
             }
-            let (world, death) = (self.world.clone(), self.death.clone());
-            let scripted = ScriptedTool::new((number, tool), world, death, self.perform.clone());
+            let (world, crash) = (self.world.clone(), self.crash.clone());
+            let scripted = ScenarioTool::new((number, tool), world, crash, self.perform.clone());
             match self.tools.register([Arc::new(scripted) as Arc<dyn annals_runtime::tools::Tool>]) {
                 Ok(layer) => {
                     scopes.tools.insert(name, (number, layer));
@@ -248,7 +248,7 @@ impl Process {
     }
 
     /// The tool `task`, where the file has subagents.
-    fn register_task(&self) -> Result<(), Unfit> {
+    fn register_task(&self) -> Result<(), RegisterError> {
         let Some(subagents) = &self.world.scenario.subagents else { return Ok(()) };
         let mut scopes = self.scopes();
         if scopes.task.is_none() {
@@ -258,12 +258,12 @@ impl Process {
         Ok(())
     }
 
-    fn scopes(&self) -> MutexGuard<'_, Scopes> {
+    fn scopes(&self) -> MutexGuard<'_, Registrations> {
         self.scopes.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-fn settings(world: &World, pace: Arc<Held>) -> Settings {
+fn settings(world: &ScriptedWorld, pace: Arc<WaitingWork>) -> Settings {
     let compaction = world.scenario.compaction;
     Settings {
         compaction: CompactionSettings {
@@ -273,12 +273,12 @@ fn settings(world: &World, pace: Arc<Held>) -> Settings {
             keep_tokens: compaction.keep_tokens,
             ..CompactionSettings::default()
         },
-        // Settlements stand in the order of the calls, however long an append takes.
+        // Settlements are in the order of the calls, however long an append takes.
         calls: CallOrder::InOrder,
         sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
         pace: Some(pace),
-        // Scenarios say themselves what is replaced and what ends.
+        // Scenarios test redaction and repeat limits nowhere: neither may change a run.
         redactor: None,
         repeat_limit: 0,
         ..Settings::default()

@@ -1,23 +1,23 @@
-//! Strict reading of one JSON value after another, each with the path that an error names.
+//! Strict reading of JSON values; errors name the path of the value.
 
 use super::Invalid;
 use serde_json::{Map, Value};
 use std::str::FromStr;
 
-/// A value and where it stands, as a JSON path such as `$.script[3].prompt.text`.
+/// A value and its JSON path, such as `$.script[3].prompt.text`.
 #[derive(Clone, Debug)]
-pub(super) struct At<'a> {
+pub(super) struct JsonAt<'a> {
     pub value: &'a Value,
     pub path: String,
 }
 
 /// An object whose fields are all known.
-pub(super) struct Fields<'a> {
-    at: At<'a>,
+pub(super) struct KnownFields<'a> {
+    at: JsonAt<'a>,
     map: &'a Map<String, Value>,
 }
 
-impl<'a> At<'a> {
+impl<'a> JsonAt<'a> {
     pub fn root(value: &'a Value) -> Self {
         Self { value, path: "$".to_owned() }
     }
@@ -30,42 +30,42 @@ impl<'a> At<'a> {
         self.invalid(format!("expected {what}, found {}", kind(self.value)))
     }
 
-    pub fn child(&self, name: &str, value: &'a Value) -> At<'a> {
+    pub fn child(&self, name: &str, value: &'a Value) -> JsonAt<'a> {
         let plain = !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'$');
         let path = if plain { format!("{}.{name}", self.path) } else { format!("{}[{name:?}]", self.path) };
-        At { value, path }
+        JsonAt { value, path }
     }
 
     /// The fields of an object, every one of them among `known`.
-    pub fn fields(&self, known: &[&str]) -> Result<Fields<'a>, Invalid> {
+    pub fn fields(&self, known: &[&str]) -> Result<KnownFields<'a>, Invalid> {
         let map = self.object()?;
         for (name, value) in map {
             if !known.contains(&name.as_str()) {
                 return Err(self.child(name, value).invalid(unknown("field", name, known)));
             }
         }
-        Ok(Fields { at: self.clone(), map })
+        Ok(KnownFields { at: self.clone(), map })
     }
 
     pub fn object(&self) -> Result<&'a Map<String, Value>, Invalid> {
         self.value.as_object().ok_or_else(|| self.expected("an object"))
     }
 
-    /// The named values of an object whose names are free.
-    pub fn entries(&self) -> Result<Vec<(&'a str, At<'a>)>, Invalid> {
+    /// The fields of an object with any names.
+    pub fn entries(&self) -> Result<Vec<(&'a str, JsonAt<'a>)>, Invalid> {
         Ok(self.object()?.iter().map(|(name, value)| (name.as_str(), self.child(name, value))).collect())
     }
 
-    pub fn items(&self) -> Result<Vec<At<'a>>, Invalid> {
+    pub fn items(&self) -> Result<Vec<JsonAt<'a>>, Invalid> {
         let items = self.value.as_array().ok_or_else(|| self.expected("a list"))?;
-        Ok(items.iter().enumerate().map(|(n, value)| At { value, path: format!("{}[{n}]", self.path) }).collect())
+        Ok(items.iter().enumerate().map(|(n, value)| JsonAt { value, path: format!("{}[{n}]", self.path) }).collect())
     }
 
     pub fn text(&self) -> Result<&'a str, Invalid> {
         self.value.as_str().ok_or_else(|| self.expected("text"))
     }
 
-    /// A text of at least one character; `what` says what it names.
+    /// A text of at least one character; `what` describes it in the error.
     pub fn name(&self, what: &str) -> Result<&'a str, Invalid> {
         match self.text()? {
             "" => Err(self.invalid(format!("{what} must not be empty"))),
@@ -77,7 +77,7 @@ impl<'a> At<'a> {
         self.value.as_bool().ok_or_else(|| self.expected("true or false"))
     }
 
-    /// A whole number from 0 that fits `T`. `2.0` is one: numbers count by value.
+    /// A whole number from 0 in the range of `T`. `2.0` is one.
     pub fn whole<T: TryFrom<u64>>(&self) -> Result<T, Invalid> {
         let number = self.value.as_u64().or_else(|| {
             let float = self.value.as_f64()?;
@@ -98,7 +98,7 @@ impl<'a> At<'a> {
             .ok_or_else(|| self.invalid(unknown("word", text, &names)))
     }
 
-    /// A text with a form of its own, such as a key.
+    /// A text that `FromStr` parses, such as a key.
     pub fn parsed<T: FromStr<Err: std::fmt::Display>>(&self) -> Result<T, Invalid> {
         self.text()?.parse().map_err(|error| self.invalid(format!("{error}")))
     }
@@ -107,7 +107,7 @@ impl<'a> At<'a> {
     pub fn absolute(&self) -> Result<String, Invalid> {
         let text = self.text()?;
         if !text.starts_with('/') {
-            return Err(self.invalid(format!("{text:?} is no absolute path: start it with `/`")));
+            return Err(self.invalid(format!("{text:?} is not an absolute path: start it with `/`")));
         }
         if text.split('/').any(|part| part == "." || part == "..") {
             return Err(self.invalid(format!("{text:?}: write the path without `.` and `..`")));
@@ -122,26 +122,30 @@ impl<'a> At<'a> {
     }
 }
 
-impl<'a> Fields<'a> {
-    pub fn get(&self, name: &str) -> Option<At<'a>> {
+impl<'a> KnownFields<'a> {
+    pub fn get(&self, name: &str) -> Option<JsonAt<'a>> {
         self.map.get(name).map(|value| self.at.child(name, value))
     }
 
-    pub fn need(&self, name: &str) -> Result<At<'a>, Invalid> {
+    pub fn need(&self, name: &str) -> Result<JsonAt<'a>, Invalid> {
         self.get(name).ok_or_else(|| self.at.invalid(format!("the field `{name}` is missing")))
     }
 
     /// Reads a field if it is there.
-    pub fn read<T>(&self, name: &str, read: impl FnOnce(At<'a>) -> Result<T, Invalid>) -> Result<Option<T>, Invalid> {
+    pub fn read<T>(
+        &self,
+        name: &str,
+        read: impl FnOnce(JsonAt<'a>) -> Result<T, Invalid>,
+    ) -> Result<Option<T>, Invalid> {
         self.get(name).map(read).transpose()
     }
 
-    pub fn at(&self) -> &At<'a> {
+    pub fn at(&self) -> &JsonAt<'a> {
         &self.at
     }
 }
 
-/// What a value is, for people.
+/// The kind of a value, for error messages.
 fn kind(value: &Value) -> String {
     match value {
         Value::Null => "null".to_owned(),

@@ -23,20 +23,20 @@ pub enum RecordError {
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// The Session holds something that no scenario can make happen: record one without it.
+    /// The session contains something that a scenario cannot express: record another session.
     #[error("session {session}, event {seq}: a scenario cannot express {what}")]
     Untold {
-        /// Whose.
+        /// The session.
         session: SessionId,
         /// Where.
         seq: Seq,
-        /// What.
+        /// The event or behaviour.
         what: String,
     },
 }
 
 /// A fact with its place, its texts resolved.
-struct Fact {
+struct RecordedEvent {
     seq: Seq,
     at: Time,
     event: Event,
@@ -45,37 +45,37 @@ struct Fact {
 /// The text of a scenario that plays a Session of `log` again and expects its present views.
 ///
 /// # Errors
-/// When the log cannot be read, or holds what a scenario cannot tell.
+/// When the log cannot be read, or contains something that a scenario cannot express.
 pub async fn record(log: &dyn EventLog, session: SessionId) -> Result<String, RecordError> {
     let blobs = log.blobs();
     let mut facts = Vec::new();
     each(log, session, |record| {
-        facts.push(Fact { seq: record.seq, at: record.at, event: record.event.clone() });
+        facts.push(RecordedEvent { seq: record.seq, at: record.at, event: record.event.clone() });
     })
     .await?;
-    let document = Recording { session, blobs }.document(&facts)?;
+    let document = RecordedSession { session, blobs }.document(&facts)?;
     Ok(text::write(&document))
 }
 
-struct Recording {
+struct RecordedSession {
     session: SessionId,
     blobs: Arc<dyn Blobs + Send + Sync>,
 }
 
-impl Recording {
-    fn untold(&self, seq: Seq, what: impl Into<String>) -> RecordError {
+impl RecordedSession {
+    fn inexpressible(&self, seq: Seq, what: impl Into<String>) -> RecordError {
         RecordError::Untold { session: self.session, seq, what: what.into() }
     }
 
-    fn document(&self, facts: &[Fact]) -> Result<Vec<(&'static str, Value)>, RecordError> {
-        let Some(Fact { event: Event::Session(SessionEvent::Created(created)), .. }) = facts.first() else {
-            return Err(self.untold(Seq::ZERO, "a Session that does not begin with its creation"));
+    fn document(&self, facts: &[RecordedEvent]) -> Result<Vec<(&'static str, Value)>, RecordError> {
+        let Some(RecordedEvent { event: Event::Session(SessionEvent::Created(created)), .. }) = facts.first() else {
+            return Err(self.inexpressible(Seq::ZERO, "a Session that does not begin with its creation"));
         };
-        let mut walk = walk::Walk::new(self, facts);
+        let mut walk = walk::ScriptBuilder::new(self, facts);
         facts.iter().try_for_each(|fact| walk.take(fact))?;
         let told = walk.finish()?;
         let mut script = told.script;
-        script.push(json!({ "expect": expectation::of(self, facts, &told.loose) }));
+        script.push(json!({ "expect": expectation::of(self, facts, &told.tolerances) }));
 
         let word = |switch: Switch| switch.as_str();
         let name = format!("the Session {} plays again", self.session);
@@ -102,7 +102,7 @@ impl Recording {
 
     /// Agents and models as they were first recorded. What was ever asked is asked again, the rest is allowed: who was
     /// asked what stands in the log, why does not.
-    fn profiles(&self, facts: &[Fact], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
+    fn profiles(&self, facts: &[RecordedEvent], asked: &[String]) -> (Map<String, Value>, Map<String, Value>) {
         let (mut agents, mut models) = (Map::new(), Map::new());
         let mut rules = vec![json!(["*", "*", "allow"])];
         rules.extend(asked.iter().map(|action| json!([action, "*", "ask"])));
@@ -134,14 +134,14 @@ impl Recording {
         (agents, models)
     }
 
-    fn view(&self, facts: &[Fact]) -> SessionView {
+    fn view(&self, facts: &[RecordedEvent]) -> SessionView {
         let mut view = SessionView::default();
         facts.iter().for_each(|fact| view.apply(&fact.record(self.session)));
         view
     }
 }
 
-impl Fact {
+impl RecordedEvent {
     fn record(&self, session: SessionId) -> annals_core::Record<'_> {
         annals_core::Record { session, seq: self.seq, at: self.at, event: &self.event }
     }

@@ -1,61 +1,61 @@
-//! The report: what held, what did not, and every view that the file asked to keep.
+//! The report of scenarios: failed expectations, captures and final views.
 
-use super::{Captures, Mismatch};
+use super::{CapturedViews, Mismatch};
 use serde_json::{Value, json};
 use std::fmt;
 
-/// What came of playing some scenario files. Two runs of one file give the same bytes, on every backend.
+/// The outcomes of scenario files. Reports of one file are equal byte for byte on every backend.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Report {
-    /// In the order in which the files were named.
-    pub scenarios: Vec<Outcome>,
+pub struct ScenarioReport {
+    /// In the order of the command line.
+    pub scenarios: Vec<ScenarioOutcome>,
 }
 
-/// What came of one scenario file.
+/// The outcome of one scenario file.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Outcome {
-    /// The file, as it was named.
+pub struct ScenarioOutcome {
+    /// The file, as named on the command line.
     pub file: String,
-    /// What it shows.
+    /// The name of the scenario.
     pub name: String,
-    /// Every `expect` that did not hold, in order.
-    pub failures: Vec<Failure>,
+    /// Failed expectations, in order.
+    pub failures: Vec<FailedExpectation>,
     /// All views, by label.
-    pub captures: Captures,
+    pub captures: CapturedViews,
     /// All views at the end.
     pub last: Value,
 }
 
-/// One place where a view was not what an `expect` says.
+/// A place where a view does not match an `expect`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Failure {
+pub struct FailedExpectation {
     /// The index of the action in the script.
     pub action: usize,
-    /// Where, and what.
+    /// The difference.
     pub mismatch: Mismatch,
 }
 
-impl Report {
-    /// Whether every `expect` of every file held.
+impl ScenarioReport {
+    /// Whether every expectation of every file holds.
     pub fn passed(&self) -> bool {
-        self.scenarios.iter().all(Outcome::passed)
+        self.scenarios.iter().all(ScenarioOutcome::passed)
     }
 
     /// The document of `fixtures/scenarios/FORMAT.md`:
     /// `{scenarios: [{file, name, passed, failures, captures, final}]}`.
     pub fn to_json(&self) -> Value {
-        json!({ "scenarios": self.scenarios.iter().map(Outcome::to_json).collect::<Vec<_>>() })
+        json!({ "scenarios": self.scenarios.iter().map(ScenarioOutcome::to_json).collect::<Vec<_>>() })
     }
 }
 
-impl Outcome {
-    /// Whether every `expect` held.
+impl ScenarioOutcome {
+    /// Whether every expectation holds.
     pub fn passed(&self) -> bool {
         self.failures.is_empty()
     }
 
     fn to_json(&self) -> Value {
-        let failures: Vec<Value> = self.failures.iter().map(Failure::to_json).collect();
+        let failures: Vec<Value> = self.failures.iter().map(FailedExpectation::to_json).collect();
         json!({
             "file": self.file,
             "name": self.name,
@@ -67,7 +67,7 @@ impl Outcome {
     }
 }
 
-impl Failure {
+impl FailedExpectation {
     fn to_json(&self) -> Value {
         let Mismatch { path, expected, found } = &self.mismatch;
         json!({ "action": self.action, "path": path, "expected": expected, "found": found })
@@ -75,7 +75,7 @@ impl Failure {
 }
 
 /// `action 4, history.1.text: expected "Thu", found "Wed"`; long values are cut.
-impl fmt::Display for Failure {
+impl fmt::Display for FailedExpectation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Mismatch { path, expected, found } = &self.mismatch;
         write!(f, "action {}, {path}: expected {}, found {}", self.action, brief(expected), brief(found))

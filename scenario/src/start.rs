@@ -1,18 +1,18 @@
-//! A scenario to start from.
+//! The starter scenario.
 
-/// The text of a commented scenario that holds: what `annals scenario new` writes.
-pub const START: &str = include_str!("start.jsonc");
+/// A commented scenario that passes; `annals scenario new` writes it.
+pub const STARTER: &str = include_str!("start.jsonc");
 
 #[cfg(test)]
 mod tests {
-    use super::START;
+    use super::STARTER;
     use crate::Scenario;
     use std::path::Path;
 
     #[test]
     fn the_start_is_a_valid_scenario_with_comments() {
-        let scenario = Scenario::parse(START, Path::new("start")).unwrap_or_else(|error| panic!("{error}"));
+        let scenario = Scenario::parse(STARTER, Path::new("start")).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!(scenario.script.len(), 7);
-        assert!(START.lines().filter(|line| line.trim_start().starts_with("//")).count() >= 8);
+        assert!(STARTER.lines().filter(|line| line.trim_start().starts_with("//")).count() >= 8);
     }
 }

@@ -1,53 +1,53 @@
-//! The templates by which a declared Context Source renders its value.
+//! The templates with which a declared context source renders its value.
 
 use annals_core::canonical;
 use serde_json::Value;
 
-/// Text with `{value}` and `{previous}` in it. Any other brace stands for itself.
+/// A text with the placeholders `{value}` and `{previous}`. Other braces are literal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Template {
-    pieces: Vec<Piece>,
+    pieces: Vec<TemplatePart>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Piece {
+enum TemplatePart {
     Text(String),
     Value,
     Previous,
 }
 
 impl Template {
-    /// Reads a template; every text is one.
+    /// Parses a template; every text is valid.
     pub fn new(text: &str) -> Self {
         let mut pieces = Vec::new();
         let mut rest = text;
         loop {
-            let value = rest.find("{value}").map(|at| (at, Piece::Value, "{value}".len()));
-            let previous = rest.find("{previous}").map(|at| (at, Piece::Previous, "{previous}".len()));
+            let value = rest.find("{value}").map(|at| (at, TemplatePart::Value, "{value}".len()));
+            let previous = rest.find("{previous}").map(|at| (at, TemplatePart::Previous, "{previous}".len()));
             let Some((at, piece, length)) = value.into_iter().chain(previous).min_by_key(|(at, ..)| *at) else { break };
             let (before, after) = rest.split_at(at);
             if !before.is_empty() {
-                pieces.push(Piece::Text(before.to_owned()));
+                pieces.push(TemplatePart::Text(before.to_owned()));
             }
             pieces.push(piece);
             rest = after.get(length..).unwrap_or_default();
         }
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest.to_owned()));
+            pieces.push(TemplatePart::Text(rest.to_owned()));
         }
         Self { pieces }
     }
 
-    /// The text for a value. Without a previous one (a baseline, a removal) `{previous}` renders nothing.
+    /// The text for a value. Without a previous one (a baseline, a removal) `{previous}` is empty.
     ///
-    /// A JSON string stands bare, anything else as canonical JSON. What a value renders to is not searched again.
+    /// Strings are inserted without quotes, other values as canonical JSON. Inserted text is not searched for placeholders.
     pub fn render(&self, value: &Value, previous: Option<&Value>) -> String {
         self.pieces
             .iter()
             .map(|piece| match piece {
-                Piece::Text(text) => text.clone(),
-                Piece::Value => shown(value),
-                Piece::Previous => previous.map(shown).unwrap_or_default(),
+                TemplatePart::Text(text) => text.clone(),
+                TemplatePart::Value => shown(value),
+                TemplatePart::Previous => previous.map(shown).unwrap_or_default(),
             })
             .collect()
     }
@@ -56,7 +56,7 @@ impl Template {
 impl Default for Template {
     /// `{value}`.
     fn default() -> Self {
-        Self { pieces: vec![Piece::Value] }
+        Self { pieces: vec![TemplatePart::Value] }
     }
 }
 

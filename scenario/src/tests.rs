@@ -1,4 +1,6 @@
-use super::action::{Action, Aside, Attempt, Codec, CrashPoint, Reply, Revert, View};
+use super::action::{
+    Action, AttemptScript, CrashPoint, DeclaredCodec, ReplyScript, RevertAction, SettleTarget, ViewName,
+};
 use super::file::Builtin;
 use super::{LoadError, Scenario};
 use annals_core::event::{Delivery, Finish, Switch};
@@ -81,15 +83,15 @@ fn every_form_of_an_argument_is_read() {
     assert_eq!((input.id, input.delivery), (Some("a b".into()), Delivery::Queue));
     assert_eq!(
         action(json!({ "revert": { "to": { "user": 2 } } })),
-        Action::Revert(Revert::To { user: 2, files: false })
+        Action::Revert(RevertAction::To { user: 2, files: false })
     );
     let with_files = action(json!({ "revert": { "to": { "user": 2 }, "files": true } }));
-    assert_eq!(with_files, Action::Revert(Revert::To { user: 2, files: true }));
+    assert_eq!(with_files, Action::Revert(RevertAction::To { user: 2, files: true }));
     let child = Action::Child { number: 1, name: "kid".to_owned() };
     assert_eq!(action(json!({ "child": { "number": 1, "as": "kid" } })), child);
-    assert_eq!(action(json!({ "settle": "title" })), Action::Settle(Aside::Title));
-    assert_eq!(action(json!({ "settle": { "child": 2 } })), Action::Settle(Aside::Child(2)));
-    assert_eq!(action(json!({ "revert": "commit" })), Action::Revert(Revert::Commit));
+    assert_eq!(action(json!({ "settle": "title" })), Action::Settle(SettleTarget::Title));
+    assert_eq!(action(json!({ "settle": { "child": 2 } })), Action::Settle(SettleTarget::Child(2)));
+    assert_eq!(action(json!({ "revert": "commit" })), Action::Revert(RevertAction::Commit));
     assert_eq!(action(json!({ "fork": { "as": "x" } })), Action::Fork { at: None, name: "x".into() });
     assert_eq!(
         action(json!({ "fork": { "at": { "user": 1 }, "as": "x" } })),
@@ -98,7 +100,12 @@ fn every_form_of_an_argument_is_read() {
     for (word, point) in CrashPoint::WORDS {
         assert_eq!(action(json!({ "crash": { "at": word } })), Action::Crash(*point));
     }
-    let replies = vec![Reply::Once, Reply::Always, Reply::Reject(None), Reply::Reject(Some("why".into()))];
+    let replies = vec![
+        ReplyScript::Once,
+        ReplyScript::Always,
+        ReplyScript::Reject(None),
+        ReplyScript::Reject(Some("why".into())),
+    ];
     assert_eq!(
         action(json!({ "replies": ["once", "always", "reject", { "reject": "why" }] })),
         Action::Replies(replies)
@@ -111,7 +118,7 @@ fn every_form_of_an_argument_is_read() {
 fn a_source_keeps_what_it_says_and_takes_defaults_for_the_rest() {
     let Action::Source(source) = action(json!({ "source": { "key": "test/a", "value": null } })) else { panic!() };
     assert_eq!(source.contribution.as_str(), "test/a");
-    assert_eq!((source.codec, source.value), (Codec::Json, Some(Value::Null)));
+    assert_eq!((source.codec, source.value), (DeclaredCodec::Json, Some(Value::Null)));
     assert_eq!(source.baseline.render(&json!("x"), None), "x");
     assert_eq!(source.removed, None);
     let Action::Source(source) =
@@ -131,7 +138,9 @@ fn an_attempt_answers_or_fails() {
     ] })) else {
         panic!()
     };
-    let [Attempt::Answer(answer), Attempt::Answer(empty), Attempt::Failing(failing)] = attempts.as_slice() else {
+    let [AttemptScript::Answer(answer), AttemptScript::Answer(empty), AttemptScript::Failing(failing)] =
+        attempts.as_slice()
+    else {
         panic!()
     };
     assert_eq!((answer.finish, answer.usage.map(|usage| usage.input)), (Some(Finish::Length), Some(1)));
@@ -202,7 +211,7 @@ fn whatever_is_unknown_is_an_error_with_its_path() {
 #[test]
 fn a_wrong_type_is_an_error_with_its_path() {
     invalid(json!([{ "advance": 90 }]), "$.script[0].advance", "expected text, found the number 90");
-    invalid(json!([{ "advance": "90" }]), "$.script[0].advance", "no duration");
+    invalid(json!([{ "advance": "90" }]), "$.script[0].advance", "not a duration");
     invalid(json!([{ "advance": "s" }]), "$.script[0].advance", "the number is missing");
     invalid(json!([{ "advance": "9999999999999999d" }]), "$.script[0].advance", "too long");
     invalid(json!([{ "source": { "key": "Test/A" } }]), "$.script[0].source.key", "invalid system context key");
@@ -337,7 +346,7 @@ fn an_expect_inside_an_action_knows_its_place_in_the_script() {
     let [_, Action::Tool(tool)] = scenario.script.as_slice() else { panic!() };
     let [Action::Expect { action, views }] = tool.during.as_slice() else { panic!() };
     assert_eq!(*action, 1);
-    assert_eq!(views.iter().map(|(view, _)| *view).collect::<Vec<_>>(), [View::History, View::Runs]);
+    assert_eq!(views.iter().map(|(view, _)| *view).collect::<Vec<_>>(), [ViewName::History, ViewName::Runs]);
 }
 
 #[test]

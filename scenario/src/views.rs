@@ -1,24 +1,24 @@
-//! The views of a Session, folded from its log: what `expect`, `capture` and the report show.
+//! The views of a session, folded from its log, for `expect`, `capture` and the report.
 
-use super::action::View;
+use super::action::ViewName;
 use annals_core::{Blobs, Record, Seq, SessionId};
 use annals_projections::{Messages, Projection, SessionView, ToJson, Transcript};
 use annals_store::{EventLog, ReadError};
 use serde_json::{Map, Value};
 
-/// How many Batches are read at a time.
+/// Batches per read.
 const PAGE: usize = 256;
 
-/// A Session as its log tells it.
-pub(super) struct Folded {
+/// The folded views of a session.
+pub(super) struct FoldedSession {
     /// All folds.
     pub view: SessionView,
     messages: Messages,
     events: Vec<Value>,
 }
 
-impl Folded {
-    /// Reads and folds a whole log, inherited facts included.
+impl FoldedSession {
+    /// Reads and folds a log, including inherited events.
     ///
     /// # Errors
     /// When the log cannot be read.
@@ -34,25 +34,25 @@ impl Folded {
         Ok(folded)
     }
 
-    /// Every view by name. `requests` and `runs` are of the whole scenario, so they come from the player.
+    /// Every view by name. `requests` and `runs` are those of the whole scenario.
     pub fn json(&self, running: bool, requests: &[Value], runs: &[Value], blobs: &dyn Blobs) -> Value {
         let view = &self.view;
-        let one = |name: View| match name {
-            View::Session => only(SESSION, view.session.to_json(Some(running), blobs)),
-            View::History => view.history.to_json(blobs),
-            View::Transcript => self.transcript(&view.transcript, blobs),
-            View::Baseline => only(BASELINE, view.epochs.baseline_json(blobs)),
-            View::Snapshot => view.epochs.snapshot_json(blobs),
-            View::Pending => view.inbox.to_json(blobs),
-            View::Epochs => view.epochs.marks_json(),
-            View::Requests => Value::Array(requests.to_vec()),
-            View::Usage => view.usage.to_json(blobs),
-            View::Runs => Value::Array(runs.to_vec()),
-            View::Events => Value::Array(self.events.clone()),
-            View::Files => Value::Null,
+        let one = |name: ViewName| match name {
+            ViewName::Session => only(SESSION, view.session.to_json(Some(running), blobs)),
+            ViewName::History => view.history.to_json(blobs),
+            ViewName::Transcript => self.transcript(&view.transcript, blobs),
+            ViewName::Baseline => only(BASELINE, view.epochs.baseline_json(blobs)),
+            ViewName::Snapshot => view.epochs.snapshot_json(blobs),
+            ViewName::Pending => view.inbox.to_json(blobs),
+            ViewName::Epochs => view.epochs.marks_json(),
+            ViewName::Requests => Value::Array(requests.to_vec()),
+            ViewName::Usage => view.usage.to_json(blobs),
+            ViewName::Runs => Value::Array(runs.to_vec()),
+            ViewName::Events => Value::Array(self.events.clone()),
+            ViewName::Files => Value::Null,
         };
-        // The world adds its files, where they are captured.
-        let views = View::ALL.iter().filter(|(_, view)| *view != View::Files);
+        // The world adds the files if they are captured.
+        let views = ViewName::ALL.iter().filter(|(_, view)| *view != ViewName::Files);
         let named: Map<String, Value> = views.map(|(name, view)| ((*name).to_owned(), one(*view))).collect();
         Value::Object(named)
     }
@@ -65,15 +65,15 @@ impl Folded {
 const SESSION: &[&str] = &["agent", "model", "location", "title", "status", "revert"];
 const BASELINE: &[&str] = &["epoch", "seq", "cause", "agent", "location", "text", "parts"];
 
-/// The fields that `fixtures/scenarios/FORMAT.md` lists. What else is known (where the log ends, what blocks a
-/// replacement) changes by itself, so that a `$same` would not hold when nothing that it asks for has changed.
+/// Selects the fields that `fixtures/scenarios/FORMAT.md` lists. Others (the end of the log, what blocks a replacement) change
+/// at every event, so that a `$same` over the view would fail.
 fn only(listed: &[&str], known: Value) -> Value {
     let Value::Object(mut fields) = known else { return known };
     fields.retain(|name, _| listed.contains(&name.as_str()));
     Value::Object(fields)
 }
 
-/// Shows every record of a Session to `see`, oldest first.
+/// Calls `see` for every record of a session, oldest first.
 ///
 /// # Errors
 /// When the log cannot be read.

@@ -1,19 +1,19 @@
-//! The scripted world: everything outside the process, which a restart and a crash leave as it is.
+//! The scripted world: everything outside of the process. Restarts and crashes do not change it.
 
 mod captures;
 mod declared;
 mod provider;
 mod tool;
 
-pub(super) use captures::Captured;
-pub(super) use declared::{Declared, Perform};
-pub(super) use provider::Answering;
-pub(super) use tool::ScriptedTool;
+pub(super) use captures::MemoryCaptures;
+pub(super) use declared::{PerformActions, ScenarioSource};
+pub(super) use provider::ScenarioProvider;
+pub(super) use tool::ScenarioTool;
 
-use super::action::{Action, Attempt, CrashPoint, Reply, Skill, Source, Tool};
-use super::death::Death;
+use super::action::{Action, AttemptScript, CrashPoint, DeclaredSkill, DeclaredSource, DeclaredTool, ReplyScript};
+use super::crash::CrashSwitch;
 use super::file::{Builtin, Scenario};
-use super::{Captures, report::Failure};
+use super::{CapturedViews, report::FailedExpectation};
 use annals_core::{Key, SessionId};
 use annals_projections::SessionView;
 use annals_runtime::context::{Builtins, Instructions};
@@ -22,112 +22,112 @@ use serde_json::{Value, json};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// What stands outside the process.
-pub(super) struct World {
-    /// What the file says around its script.
+/// Everything outside of the process.
+pub(super) struct ScriptedWorld {
+    /// The scenario file.
     pub scenario: Scenario,
-    /// Starts at noon of 2026-06-03, UTC, and moves only when the script or a wait moves it.
+    /// Starts at noon of 2026-06-03, UTC; only the script and waits advance it.
     pub clock: Arc<ManualClock>,
-    /// The same for every run.
+    /// The same ids in every run.
     pub ids: Arc<SeededIds>,
     /// The scenario's own file tree.
     pub files: Arc<MemoryFilesystem>,
     /// The captures of its worktree, if steps are captured.
-    pub captures: Option<Arc<Captured>>,
+    pub captures: Option<Arc<MemoryCaptures>>,
     /// Managed Tool Output Files, under `/outputs`.
     pub outputs: Arc<MemoryOutputs>,
-    state: Mutex<State>,
+    state: Mutex<WorldState>,
 }
 
-/// What changes while the script runs.
+/// The state that the script changes.
 #[derive(Default)]
-pub(super) struct State {
+pub(super) struct WorldState {
     /// Declared sources, in order of declaration.
-    pub sources: Vec<Source>,
-    /// Built-in contributions whose scope closed.
+    pub sources: Vec<DeclaredSource>,
+    /// Built-in contributions whose scope is closed.
     pub closed: BTreeSet<Key>,
-    /// The skills of the Location.
-    pub skills: BTreeMap<String, Skill>,
-    /// Declared tools, each with a number that tells a later declaration of its name from an earlier one.
-    pub tools: BTreeMap<String, (u64, Arc<Tool>)>,
-    /// How often a declared tool was called, by the number of its declaration.
+    /// The skills of the location.
+    pub skills: BTreeMap<String, DeclaredSkill>,
+    /// Declared tools, each with the number of its declaration.
+    pub tools: BTreeMap<String, (u64, Arc<DeclaredTool>)>,
+    /// The number of calls, by declaration.
     called: BTreeMap<u64, usize>,
-    /// What the provider answers next.
-    pub attempts: VecDeque<Attempt>,
-    /// What the user answers next.
-    pub replies: VecDeque<Reply>,
-    /// Every attempt that reached the provider.
+    /// The next answers of the provider.
+    pub attempts: VecDeque<AttemptScript>,
+    /// The next answers of the user.
+    pub replies: VecDeque<ReplyScript>,
+    /// Every request to the provider.
     pub requests: Vec<Value>,
-    /// What became of each action that can fail.
+    /// The outcome of each action that can fail.
     pub runs: Vec<Value>,
-    /// What was captured.
-    pub captures: Captures,
-    /// Where an `expect` did not hold.
-    pub failures: Vec<Failure>,
-    /// The Sessions by the names that the script gave them.
+    /// Captured views, by label.
+    pub captures: CapturedViews,
+    /// Failed expectations.
+    pub failures: Vec<FailedExpectation>,
+    /// Sessions by their names in the script.
     pub sessions: BTreeMap<String, SessionId>,
-    /// The Session that actions go to.
+    /// The session that actions apply to.
     pub current: String,
-    /// A crash that is armed, and how often its point passes before.
+    /// The armed crash, and how often its point is passed before.
     crash: Option<(CrashPoint, u64)>,
     /// The calls that tools ran for, in order.
     #[cfg(test)]
     pub ran: Vec<annals_core::CallId>,
     /// The attempt that the provider answered with last.
     #[cfg(test)]
-    pub answering: Option<Attempt>,
+    pub answering: Option<AttemptScript>,
     declared: u64,
 }
 
-/// What a change of the world names does not exist.
+/// An action names something that does not exist.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("there is no {what} {name}")]
-pub(super) struct Missing {
+pub(super) struct UnknownName {
     /// Such as `skill`.
     pub what: &'static str,
     /// The name.
     pub name: String,
 }
 
-impl World {
-    /// The world as a scenario finds it.
+impl ScriptedWorld {
+    /// The world at the start of a scenario.
     pub fn new(scenario: Scenario) -> Self {
         let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
         let files = Arc::new(MemoryFilesystem::default());
         files.worktree("/project");
         Self {
-            captures: scenario.worktree.then(|| Arc::new(Captured::new(files.clone(), "/project"))),
+            captures: scenario.worktree.then(|| Arc::new(MemoryCaptures::new(files.clone(), "/project"))),
             scenario,
             ids: Arc::new(SeededIds::scripted(0)),
             files,
             outputs: Arc::new(MemoryOutputs::new(clock.clone())),
             clock,
-            state: Mutex::new(State { current: "main".to_owned(), ..State::default() }),
+            state: Mutex::new(WorldState { current: "main".to_owned(), ..WorldState::default() }),
         }
     }
 
     /// The state; never held across an await.
-    pub fn state(&self) -> MutexGuard<'_, State> {
-        // Every change is made whole in one step, so a panic elsewhere leaves nothing half done.
+    pub fn state(&self) -> MutexGuard<'_, WorldState> {
+        // Every change is one step, so a panic elsewhere leaves a consistent state.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The Session that actions go to.
+    /// The session that actions apply to.
     pub fn session(&self) -> Option<SessionId> {
         let state = self.state();
         state.sessions.get(&state.current).copied()
     }
 
-    /// Arms one crash at a point that passes `times` times before.
+    /// Arms one crash at a point that is passed `times` times before.
     #[cfg(test)]
     pub fn arm(&self, point: CrashPoint, times: u64) {
         self.state().crash = Some((point, times));
     }
 
     /// Ends the process if a crash is armed for this point.
-    pub async fn crash_at(&self, point: CrashPoint, death: &Death) {
+    pub async fn crash_at(&self, point: CrashPoint, crash: &CrashSwitch) {
         if self.take_crash(point) {
-            death.die::<()>().await;
+            crash.trigger::<()>().await;
         }
     }
 
@@ -147,7 +147,7 @@ impl World {
         }
     }
 
-    /// Counts a call of a declared tool, and gives how many there were before.
+    /// Counts a call of a declared tool; returns the number of calls before it.
     pub fn called(&self, number: u64) -> usize {
         let mut state = self.state();
         let calls = state.called.entry(number).or_default();
@@ -164,7 +164,7 @@ impl World {
         own.into_iter().chain(instructions).filter(|key| !state.closed.contains(key)).collect()
     }
 
-    /// Adds to the views what the file asks for beyond `fixtures/scenarios/FORMAT.md`: the file tree, where it is
+    /// Adds the views that are an addition to `fixtures/scenarios/FORMAT.md`: the file tree, where it is
     /// captured, and what Sessions are to each other, where there are subagents.
     pub fn add_to(&self, view: &SessionView, views: &mut Value) {
         let session = &view.session;
@@ -184,9 +184,9 @@ impl World {
         self.state().sources.iter().map(|source| source.contribution.clone()).collect()
     }
 
-    /// Makes a change that concerns nothing but the world; `None` when the action is of another kind.
-    pub fn change(&self, action: &Action) -> Option<Result<(), Missing>> {
-        let lost = |what, name: &str| Err(Missing { what, name: name.to_owned() });
+    /// Performs an action that only changes the world; `None` for other actions.
+    pub fn change(&self, action: &Action) -> Option<Result<(), UnknownName>> {
+        let lost = |what, name: &str| Err(UnknownName { what, name: name.to_owned() });
         let done = |found: bool, what, name: &str| if found { Ok(()) } else { lost(what, name) };
         let mut state = self.state();
         Some(match action {
@@ -249,7 +249,7 @@ impl World {
     ///
     /// # Errors
     /// When there is no such contribution.
-    pub fn unregister(&self, key: &Key) -> Result<(), Missing> {
+    pub fn unregister(&self, key: &Key) -> Result<(), UnknownName> {
         let builtin = self.builtins().contains(key);
         let mut state = self.state();
         if builtin {
@@ -258,22 +258,22 @@ impl World {
         let before = state.sources.len();
         state.sources.retain(|source| source.contribution != *key);
         match !builtin && state.sources.len() == before {
-            true => Err(Missing { what: "contribution", name: key.as_str().to_owned() }),
+            true => Err(UnknownName { what: "contribution", name: key.as_str().to_owned() }),
             false => Ok(()),
         }
     }
 }
 
-impl State {
-    /// A redefined source keeps its place and none of its former fields.
-    fn declare(&mut self, source: Source) {
+impl WorldState {
+    /// Adds a source, or replaces the one with its key in its position.
+    fn declare(&mut self, source: DeclaredSource) {
         match self.source(&source.key) {
             Some(former) => *former = source,
             None => self.sources.push(source),
         }
     }
 
-    fn source(&mut self, key: &Key) -> Option<&mut Source> {
+    fn source(&mut self, key: &Key) -> Option<&mut DeclaredSource> {
         self.sources.iter_mut().find(|source| source.key == *key)
     }
 }

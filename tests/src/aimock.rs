@@ -15,7 +15,7 @@
 //! # Ok(()) }
 //! ```
 
-use crate::needed::in_ci;
+use crate::needed::{in_ci, skipped};
 use serde_json::{Value, json};
 use std::env;
 use std::fs;
@@ -115,7 +115,7 @@ impl Aimock {
             Err(error)
                 if error.kind() == io::ErrorKind::NotFound && env::var_os("ANNALS_AIMOCK").is_none() && !in_ci() =>
             {
-                eprintln!("skipped: there is no Node on this machine");
+                skipped("Node is missing");
                 return Ok(None);
             }
             spawned => spawned?,
@@ -195,7 +195,7 @@ fn script() -> Result<Option<PathBuf>, AimockError> {
     if given.is_some() || in_ci() {
         return Err(AimockError::Missing(script));
     }
-    eprintln!("skipped: aimock is not installed (tests/aimock/install puts it there)");
+    skipped("aimock is not installed (tests/aimock/install installs it)");
     Ok(None)
 }
 

@@ -1,9 +1,11 @@
-//! Programs that a test needs and a developer's machine may lack: there the test is skipped with a remark. Where `CI` is set, it
-//! fails instead, so that a green run has skipped nothing.
+//! Optional programs of tests (Node, Python): without them a test is skipped with a remark on stderr, which the test harness does
+//! not capture. Where `CI` is set it fails instead, so that a green run has skipped nothing. Tests that need git, which every
+//! machine needs, do not ask: they fail without it.
 
+use std::io::{self, Write};
 use std::process::{Command, Stdio};
 
-/// Whether a program can be started; a remark on stderr if not.
+/// Whether a program can be started; prints a remark if not.
 ///
 /// # Panics
 /// When it is missing and `CI` is set.
@@ -24,9 +26,16 @@ fn is_ci(value: Option<&str>) -> bool {
 fn may_run(program: &str, here: bool, in_ci: bool) -> bool {
     assert!(here || !in_ci, "the program {program} is missing, and CI is set: no test may be skipped");
     if !here {
-        eprintln!("skipped: the program {program} is missing");
+        skipped(&format!("the program {program} is missing"));
     }
     here
+}
+
+/// Prints why a test is skipped. `eprintln!` would be captured, and a test that passes shows nothing of it.
+pub fn skipped(reason: &str) {
+    let thread = std::thread::current();
+    // Without a stderr nobody could read it.
+    drop(writeln!(io::stderr(), "skipped {}: {reason}", thread.name().unwrap_or("a test")));
 }
 
 #[cfg(test)]

@@ -22,10 +22,6 @@ use std::sync::Arc;
 
 type Tested = Result<(), Box<dyn std::error::Error>>;
 
-fn git_is_here() -> bool {
-    annals_tests::needed::is_here("git")
-}
-
 fn writes(root: PathBuf) -> impl Tool {
     FunctionTool::new("write", "Writes a file.", &json!({"type": "object"}), move |input: serde_json::Value, _| {
         let (path, text) =
@@ -107,9 +103,6 @@ fn files(root: &Path) -> std::io::Result<Vec<String>> {
 
 #[test]
 fn a_revert_shows_the_diff_and_puts_files_back_and_a_clear_brings_them_again() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (annals, root) = hosted()?;
     let after = files(&root)?;
     let staged = annals.show(&["revert", "@last", "--to", "turn:2"]);
@@ -124,9 +117,6 @@ fn a_revert_shows_the_diff_and_puts_files_back_and_a_clear_brings_them_again() -
 
 #[test]
 fn a_committed_revert_keeps_the_restored_files_and_what_the_user_changed_is_left_alone() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (annals, root) = hosted()?;
     fs::write(root.join("bell.txt"), "silver\n")?;
     let staged = annals.show(&["revert", "@last", "--to", "turn:1"]);
@@ -139,9 +129,6 @@ fn a_committed_revert_keeps_the_restored_files_and_what_the_user_changed_is_left
 
 #[test]
 fn the_talk_alone_is_undone_by_choice_and_where_no_files_are_kept() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (annals, root) = hosted()?;
     let after = files(&root)?;
     let chosen = annals.show(&["revert", "@last", "--to", "turn:2", "--talk"]);
@@ -154,9 +141,6 @@ fn the_talk_alone_is_undone_by_choice_and_where_no_files_are_kept() -> Tested {
 
 #[test]
 fn files_that_cannot_be_put_back_here_keep_the_revert_staged() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (annals, root) = hosted()?;
     assert_eq!(annals.run(&["revert", "@last", "--to", "turn:2"]).status, 0);
     fs::remove_dir_all(shadow_folder(annals.store(), &root)?.shown())?;
@@ -168,9 +152,6 @@ fn files_that_cannot_be_put_back_here_keep_the_revert_staged() -> Tested {
 
 #[test]
 fn a_tree_tells_what_sessions_changed_and_a_fork_begins_with_nothing() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (annals, _root) = hosted()?;
     let forked = annals.run(&["fork", "@last"]);
     let id = forked.out.split_whitespace().next().unwrap_or_default().to_owned();

@@ -353,7 +353,7 @@ async fn files_are_recognised_by_their_content() {
 }
 
 #[tokio::test]
-async fn our_own_export_is_recognised() {
+async fn an_export_of_annals_is_recognised_verified_and_appended() {
     let log = memory();
     let session = run(&log, &fixture("codex/one-turn.rollout.jsonl")).await.sessions[0].session;
     let mut out = Vec::new();
@@ -362,8 +362,20 @@ async fn our_own_export_is_recognised() {
     let path = write(&folder, "ours.jsonl", &String::from_utf8(out).unwrap());
     let source = recognise(&path).unwrap();
     assert_eq!(source.form, SourceForm::Annals);
-    let error = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap_err();
-    assert!(matches!(error, SourceImportError::Own { .. }), "{error}");
+    let report = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
+    assert_eq!((report.new_batches(), report.known_batches() > 0), (0, true));
+    let other = memory();
+    let report = import(&other, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
+    assert_eq!(report.sessions[0].session, session);
+    assert_eq!(other.head(session).await.unwrap(), log.head(session).await.unwrap());
+
+    let text = std::fs::read_to_string(&path).unwrap();
+    let damaged = write(&folder, "damaged.jsonl", &text.replacen("\"codex\"", "\"codey\"", 1));
+    let empty = memory();
+    let error =
+        import(&empty, &recognise(&damaged).unwrap(), &ImportOptions::default(), &mut |_| {}).await.unwrap_err();
+    assert!(matches!(error, SourceImportError::Export { .. }) && error.is_of_source(), "{error}");
+    assert!(empty.sessions().await.unwrap().is_empty());
 }
 
 #[tokio::test]

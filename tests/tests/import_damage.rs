@@ -46,8 +46,8 @@ async fn a_torn_export_gives_the_messages_before_the_tear() {
     let session = &report.sessions[0];
     assert_eq!(session.outcome, ImportOutcome::Imported);
     assert!(session.new > 10, "{report:#?}");
-    assert_eq!(session.damage["the export ends or breaks here"].count, 1);
-    assert!(session.damage["the export ends or breaks here"].lines[0] > 100);
+    assert_eq!(session.damage["the export is truncated or invalid from here"].count, 1);
+    assert!(session.damage["the export is truncated or invalid from here"].lines[0] > 100);
 }
 
 #[tokio::test]
@@ -80,7 +80,7 @@ async fn a_line_beyond_all_bounds_is_passed_over() {
     let session = &report.sessions[0];
     assert_eq!(session.outcome, ImportOutcome::Imported);
     let (what, loss) = session.damage.iter().next().unwrap();
-    assert!(what.contains("longer than is read"), "{what}");
+    assert!(what.contains("longer than the limit"), "{what}");
     assert_eq!(loss.lines, [9]);
     // All else is there.
     let plain = memory();
@@ -99,7 +99,7 @@ async fn rows_that_repeat_or_are_missing_are_told_with_their_lines() {
     let report = run(&log, &write(&folder, "it.jsonl", &damaged.concat())).await;
     let session = &report.sessions[0];
     assert_eq!(session.outcome, ImportOutcome::Imported);
-    assert_eq!(session.damage["a row whose seq was there before"].lines, [6]);
+    assert_eq!(session.damage["a row with a repeated seq"].lines, [6]);
     assert_eq!(session.damage["rows before this one are missing"].lines, [21]);
     let elsewhere: Vec<_> = report.damage.iter().map(|((_, what), loss)| (what.as_str(), loss.lines.clone())).collect();
     assert_eq!(elsewhere, [("a line that is no event row", vec![31])]);
@@ -126,7 +126,7 @@ async fn missing_parents_and_repeated_lines_of_a_transcript_are_told() {
     let session = &report.sessions[0];
     assert_eq!(session.outcome, ImportOutcome::Imported);
     assert_eq!(session.damage["a parent that is missing"].lines, [13]);
-    assert_eq!(session.damage["a uuid that was there before"].lines, [21]);
+    assert_eq!(session.damage["a repeated uuid"].lines, [21]);
     assert_eq!(report.sessions.len(), 1, "no branch comes of it: {report:#?}");
 }
 
@@ -172,7 +172,7 @@ async fn a_step_that_changed_more_files_than_an_event_holds_loses_names_and_says
     let report = run(&log, &write(&folder, "it.jsonl", &text)).await;
     assert!(!report.has_bad_news(), "{report:#?}");
     let session = &report.sessions[0];
-    assert_eq!(session.losses["session.next.step.ended: files: more than one event holds"].count, 1);
+    assert_eq!(session.losses["session.next.step.ended: files: more than one event can store"].count, 1);
     let kept = events(&log, session.session).await.iter().find_map(|(_, event)| match event {
         Event::Step(StepEvent::Ended(ended)) if !ended.changed.is_empty() => Some(ended.changed.len()),
         _ => None,

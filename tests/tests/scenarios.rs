@@ -3,7 +3,7 @@
 use annals_core::event::StepEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView, rebuild};
-use annals_scenario::{Backend, Outcome, Report, START, Scenario, play};
+use annals_scenario::{Backend, STARTER, Scenario, ScenarioOutcome, ScenarioReport, play};
 use annals_store::{DiskLog, EventLog, OpenMode};
 use annals_tests::scenarios::files;
 use std::collections::BTreeSet;
@@ -14,18 +14,18 @@ fn fixtures() -> Vec<(String, Scenario)> {
     files().into_iter().map(|(name, file)| (name, load(file))).collect()
 }
 
-fn in_memory(name: &str, scenario: &Scenario) -> Outcome {
+fn in_memory(name: &str, scenario: &Scenario) -> ScenarioOutcome {
     play(name, scenario, &Backend::Memory).unwrap_or_else(|error| panic!("{name}: {error}"))
 }
 
 /// What did not hold, for people: one line for each place.
-fn told(outcome: &Outcome) -> String {
+fn told(outcome: &ScenarioOutcome) -> String {
     let lines: Vec<String> = outcome.failures.iter().map(|failure| format!("    {failure}")).collect();
     format!("  {}\n{}", outcome.file, lines.join("\n"))
 }
 
-fn bytes(outcome: Outcome) -> String {
-    Report { scenarios: vec![outcome] }.to_json().to_string()
+fn bytes(outcome: ScenarioOutcome) -> String {
+    ScenarioReport { scenarios: vec![outcome] }.to_json().to_string()
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn every_scenario_gives_the_same_report_on_disk_and_proves_every_request() {
 
 #[test]
 fn the_start_that_is_written_for_people_holds() {
-    let scenario = Scenario::parse(START, Path::new("start")).unwrap_or_else(|error| panic!("{error}"));
+    let scenario = Scenario::parse(STARTER, Path::new("start")).unwrap_or_else(|error| panic!("{error}"));
     let outcome = in_memory("start", &scenario);
     assert!(outcome.passed(), "{}", told(&outcome));
 }

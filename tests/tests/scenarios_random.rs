@@ -4,7 +4,7 @@
 #[path = "scenarios_random/script.rs"]
 mod script;
 
-use annals_scenario::{Backend, Outcome, Report, Scenario, play};
+use annals_scenario::{Backend, Scenario, ScenarioOutcome, ScenarioReport, play};
 use script::{Crashes, scenario};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -18,7 +18,7 @@ fn seeds(usual: Range<u64>) -> Range<u64> {
     parsed.unwrap_or_else(|| panic!("SEEDS={chosen}: FIRST..LAST is expected"))
 }
 
-fn played(seed: u64, document: &Value, backend: &Backend) -> Outcome {
+fn played(seed: u64, document: &Value, backend: &Backend) -> ScenarioOutcome {
     let scenario = Scenario::parse(&document.to_string(), Path::new("random"))
         .unwrap_or_else(|error| panic!("seed {seed}: {error}\n{document:#}"));
     play("random", &scenario, backend).unwrap_or_else(|error| panic!("seed {seed}: {error}\n{document:#}"))
@@ -90,7 +90,7 @@ fn a_session_comes_to_rest_with_everything_settled_once() {
 
 #[test]
 fn both_backends_give_the_same_report() {
-    let bytes = |outcome: Outcome| Report { scenarios: vec![outcome] }.to_json().to_string();
+    let bytes = |outcome: ScenarioOutcome| ScenarioReport { scenarios: vec![outcome] }.to_json().to_string();
     let mut differing = Vec::new();
     for seed in seeds(1_000..1_020) {
         let document = scenario(seed, Crashes::Some);

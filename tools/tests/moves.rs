@@ -15,7 +15,7 @@ use annals_providers::provider::Attempt;
 use annals_runtime::settings::LocationServices;
 use annals_runtime::{NewInput, NewSession, Ports, Refusal, Runtime, Session};
 use annals_tools::worktree::files_at;
-use place::{Place, git, git_is_here};
+use place::{Place, git};
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::PathBuf;
@@ -51,9 +51,6 @@ async fn begin() -> Result<(World, Place, PathBuf, Place, Session), Box<dyn std:
 
 #[tokio::test]
 async fn a_move_takes_the_uncommitted_changes_of_its_directory_along() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, other, _stranger, session) = begin().await?;
     let plan = session.plan_move(at(&other.join("app"))).await?;
     assert_eq!(fs::read_to_string(other.join("app/a"))?, "1\n", "planning changes nothing");
@@ -70,9 +67,6 @@ async fn a_move_takes_the_uncommitted_changes_of_its_directory_along() -> Tested
 
 #[tokio::test]
 async fn changes_that_do_not_fit_stop_the_move_before_anything_changes() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, other, _stranger, session) = begin().await?;
     fs::write(other.join("app/a"), "something else\n")?;
     let (before, log) = (place.world()?, events(&world, &session).await?);
@@ -83,9 +77,6 @@ async fn changes_that_do_not_fit_stop_the_move_before_anything_changes() -> Test
 
 #[tokio::test]
 async fn a_session_stays_in_its_project() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, _other, stranger, session) = begin().await?;
     let log = events(&world, &session).await?;
     let there = at(&stranger.root.join("app"));

@@ -19,7 +19,7 @@ use annals_runtime::worktree::{FilesError, WhyLeft};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Refusal, RevertFiles, Session};
 use annals_store::Boxed;
 use annals_tools::worktree::files_at;
-use place::{Place, brief, git_is_here};
+use place::{Place, brief};
 use serde_json::json;
 use std::fs;
 use std::path::PathBuf;
@@ -80,9 +80,6 @@ async fn worked() -> Result<(World, Place, Session), Box<dyn std::error::Error>>
 
 #[tokio::test]
 async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_its_inverse() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, session) = worked().await?;
     let (after, talk) = (place.world()?, history(&session).await?);
     let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
@@ -112,9 +109,6 @@ async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_i
 
 #[tokio::test]
 async fn a_committed_undo_keeps_the_restored_files_and_a_prompt_commits_it() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, session) = worked().await?;
     session.stage(&session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?).await?;
     let restored = place.world()?;
@@ -128,9 +122,6 @@ async fn a_committed_undo_keeps_the_restored_files_and_a_prompt_commits_it() -> 
 
 #[tokio::test]
 async fn the_talk_alone_is_undone_by_choice_and_puts_back_what_an_earlier_stage_restored() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, session) = worked().await?;
     let after = place.world()?;
     let plan = session.plan_revert(MessagePlace::User(1), Extent::Talk).await?;
@@ -147,9 +138,6 @@ async fn the_talk_alone_is_undone_by_choice_and_puts_back_what_an_earlier_stage_
 
 #[tokio::test]
 async fn what_the_user_changed_since_is_left_alone_and_named() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, session) = worked().await?;
     place.write("b", "the user's own\n")?;
     place.write("mine", "changed\n")?;
@@ -164,9 +152,6 @@ async fn what_the_user_changed_since_is_left_alone_and_named() -> Tested {
 
 #[tokio::test]
 async fn a_restore_that_fails_changes_nothing_and_says_why() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, session) = worked().await?;
     let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
     place.write("a", "changed just now\n")?;
@@ -182,9 +167,6 @@ async fn a_restore_that_fails_changes_nothing_and_says_why() -> Tested {
 
 #[tokio::test]
 async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, session) = worked().await?;
     let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
     session.admit(NewInput::steer("meanwhile")).await?;
@@ -196,9 +178,6 @@ async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() 
 
 #[tokio::test]
 async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_the_plan_depends_on() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, session) = worked().await?;
     let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
     session.entitle("Meanwhile").await?;
@@ -217,9 +196,6 @@ async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_th
 
 #[tokio::test]
 async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (mut world, place, session) = worked().await?;
     let before = place.world()?;
     // Somebody prompts while the files are restored.
@@ -252,9 +228,6 @@ impl Watch for Overtaking {
 
 #[tokio::test]
 async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "one\n")])?;
     let root = place.root.clone();
     let running = Arc::new(tokio::sync::Notify::new());
@@ -307,9 +280,6 @@ async fn outside_git_only_the_talk_is_undone_and_that_is_said() -> Tested {
 
 #[tokio::test]
 async fn captures_of_another_location_restore_nothing_here() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (_world, place, session) = worked().await?;
     let after = place.world()?;
     let elsewhere = Location { directory: place.root.join("sub").to_string_lossy().into_owned(), workspace: None };
@@ -325,9 +295,6 @@ async fn captures_of_another_location_restore_nothing_here() -> Tested {
 
 #[tokio::test]
 async fn a_session_tells_what_it_changed_so_far_and_an_undo_takes_its_part_back() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, session) = worked().await?;
     let totals = |files, additions, deletions| Some(FileTotals { files, additions, deletions });
     // `a` was changed twice, `b` added, `gone` deleted: three files in all, against those before the first step.

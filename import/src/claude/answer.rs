@@ -21,7 +21,7 @@ pub(super) struct TranscriptStep {
 }
 
 impl TranscriptBranch {
-    /// The running answer is over.
+    /// Ends the open answer.
     pub fn settle(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
         match self.over() {
             Some((line, at, ended)) => self.append(sink, line, at, vec![ended]).map(|_| ()),
@@ -44,13 +44,13 @@ impl TranscriptBranch {
         Some((step.line, step.at, ended.into()))
     }
 
-    /// Nothing follows: an answer that says that it is whole is over.
+    /// The end of the source: ends an answer that is marked as complete.
     pub fn end(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
         let over = |step: &TranscriptStep| step.text && step.stop.as_deref().is_some_and(|stop| stop != "tool_use");
         if self.step.as_ref().is_some_and(over) { self.settle(sink) } else { Ok(()) }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what one line says")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of one line")]
     pub(super) fn answer(
         &mut self,
         sink: &mut ImportSink<'_>,

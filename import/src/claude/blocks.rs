@@ -4,7 +4,7 @@ use super::super::foreign::{JsonObject, string};
 use annals_core::Json;
 use annals_core::event::{Attachment, Todo, TodoUpdated, Usage};
 
-/// What stands in a user's content.
+/// The content of a user's message.
 #[derive(Debug, Default)]
 pub struct UserContent {
     /// Its texts.
@@ -19,7 +19,7 @@ impl UserContent {
         self.texts.join("\n\n")
     }
 
-    /// Takes a block that is no tool result.
+    /// Adds a block that is not a tool result.
     pub fn block(&mut self, block: &JsonObject<'_>) {
         block.skip(&["cache_control", "citations"]);
         match block.text("type").as_deref() {
@@ -56,7 +56,7 @@ fn media(block: &JsonObject<'_>) -> Option<Attachment> {
     Some(Attachment { mime, name: block.text("title"), uri: uri.into() })
 }
 
-/// Tokens: theirs count input without what a cache gave or took; reasoning is within output.
+/// Token counts. Input excludes cached tokens; output includes reasoning.
 pub fn usage(usage: &JsonObject<'_>) -> Usage {
     let count = |name| usage.number(name).unwrap_or(0);
     usage.skip_all();
@@ -75,7 +75,7 @@ pub fn signature(block: &JsonObject<'_>) -> Option<Json> {
     Some(Json::received(format!("{{\"signature\":{}}}", raw.get())))
 }
 
-/// The whole of a block whose content is hidden.
+/// The data of a `redacted_thinking` block, as received.
 pub fn hidden(block: &JsonObject<'_>) -> Option<Json> {
     let raw = block.raw("data")?;
     Some(Json::received(format!("{{\"redacted_thinking\":{}}}", raw.get())))
@@ -86,7 +86,7 @@ pub fn hosted(block: &JsonObject<'_>) -> Option<Json> {
     block.json("content")
 }
 
-/// The todo list that a `TodoWrite` call left, if every line of it is sound.
+/// The todo list after a `TodoWrite` call, if every item is valid.
 pub fn todos(result: &JsonObject<'_>) -> Option<TodoUpdated> {
     if !result.has("newTodos") {
         return None;
@@ -98,7 +98,7 @@ pub fn todos(result: &JsonObject<'_>) -> Option<TodoUpdated> {
     result.objects("newTodos").into_iter().map(item).collect::<Option<Vec<_>>>().map(|items| TodoUpdated { items })
 }
 
-/// What a local shell command showed: the text between `<NAME>` and `</NAME>`.
+/// The text between `<NAME>` and `</NAME>`.
 pub fn tagged(text: &str, name: &str) -> Option<String> {
     let (_, rest) = text.split_once(&format!("<{name}>"))?;
     let (inner, _) = rest.rsplit_once(&format!("</{name}>"))?;
@@ -110,7 +110,7 @@ pub fn queued(attachment: &JsonObject<'_>) -> UserContent {
     UserContent::read(attachment, "prompt")
 }
 
-/// A structured result that only repeats the error's text.
+/// Whether a structured result is only a text, which repeats the error.
 pub fn repeats(raw: &str) -> bool {
     string(raw).is_some()
 }

@@ -1,6 +1,6 @@
-//! What each line of a Claude Code transcript means here.
+//! The mapping of Claude Code transcripts, line by line.
 //!
-//! | theirs | ours |
+//! | Claude Code | Annals |
 //! |---|---|
 //! | the first line, the first answer's model | `session.created`; the agent is `claude-code`, or the subagent's kind |
 //! | a user line | `input.admitted` with `input.promoted`; with `isMeta`, or a local command's echo, `synthetic.added` |
@@ -25,18 +25,18 @@ use annals_core::event::*;
 use annals_core::{CallId, Event, InputId, Seq, SessionId, Text, Time};
 use std::collections::HashMap;
 
-/// What a line is, as far as its place in the tree matters.
+/// How a line relates to its parent in the tree.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LineKind {
-    /// A user's words, or what the product says in the user's place: it follows its parent.
+    /// A text of the user, or of the program in the user's name: it follows its parent.
     Prompt,
     /// A block of an answer, with the answer's id: a new answer follows its parent.
     Answer(String),
-    /// Results, attachments, notes: they belong where they stand.
+    /// Results, attachments, notes: they stay in the order of the file.
     Other,
 }
 
-/// What a line is.
+/// The kind of a line.
 pub fn kind_of(object: &JsonObject<'_>) -> LineKind {
     let message = object.object("message");
     match object.text("type").as_deref() {
@@ -59,7 +59,7 @@ pub fn kind_of(object: &JsonObject<'_>) -> LineKind {
     }
 }
 
-/// One branch of a transcript: a Session here.
+/// One branch of a transcript: a session of its own.
 pub struct TranscriptBranch {
     pub(super) writer: BatchWriter,
     pub(super) foreign: String,
@@ -68,7 +68,7 @@ pub struct TranscriptBranch {
     pub(super) step: Option<TranscriptStep>,
     pub(super) calls: HashMap<String, (CallId, String)>,
     pub(super) unique: UniqueIds,
-    /// Messages that stand, with the uuid of their line.
+    /// Messages that were not reverted, with the uuid of their line.
     pub(super) messages: Vec<(Seq, String)>,
     pub(super) boundary: Option<(CompactionReason, u64)>,
     pub(super) shell: Option<String>,
@@ -77,7 +77,7 @@ pub struct TranscriptBranch {
 }
 
 impl TranscriptBranch {
-    /// A Session.
+    /// An empty branch.
     pub fn new(writer: BatchWriter, foreign: String, agent: String, model: String, editions: &Editions) -> Self {
         Self {
             editions: editions.clone(),
@@ -95,7 +95,7 @@ impl TranscriptBranch {
         }
     }
 
-    /// The Session that goes on where this one is left.
+    /// The fork that continues an abandoned part of this branch.
     pub fn fork(&self, writer: BatchWriter) -> Self {
         Self {
             editions: self.editions.clone(),
@@ -114,17 +114,17 @@ impl TranscriptBranch {
         }
     }
 
-    /// Its id here.
+    /// Its session id.
     pub fn session(&self) -> SessionId {
         self.writer.session
     }
 
-    /// The Seq that its next event gets.
+    /// The sequence number of its next event.
     pub fn next(&self) -> Seq {
         self.writer.next()
     }
 
-    /// Appends the facts of one line.
+    /// Appends the events of one line.
     pub fn append(
         &mut self,
         sink: &mut ImportSink<'_>,
@@ -135,12 +135,12 @@ impl TranscriptBranch {
         self.writer.batch(sink, line, at, events)
     }
 
-    /// The first message at or after a place.
+    /// The first message at or after a position.
     pub fn first_after(&self, position: Seq) -> Option<(Seq, String)> {
         self.messages.iter().find(|(seq, _)| *seq >= position).cloned()
     }
 
-    /// Whether a line of this kind under a parent at `position` leaves later messages behind.
+    /// Whether a line of this kind under a parent at `position` abandons later messages.
     pub fn rewinds(&self, kind: &LineKind, position: Seq) -> bool {
         let follows = match kind {
             LineKind::Prompt => true,
@@ -150,14 +150,14 @@ impl TranscriptBranch {
         follows && self.messages.last().is_some_and(|(seq, _)| *seq >= position)
     }
 
-    /// Messages from here on are gone.
+    /// Removes the messages from here on.
     pub fn forget_from(&mut self, first_removed: Seq) {
         self.messages.retain(|(seq, _)| *seq < first_removed);
         self.calls.clear();
     }
 
-    /// A line that stands in no tree.
-    pub fn untied(
+    /// Maps a line without a parent and an id.
+    pub fn unlinked(
         &mut self,
         sink: &mut ImportSink<'_>,
         line: u64,
@@ -177,7 +177,7 @@ impl TranscriptBranch {
             | "pr-link" => object.skip_all(),
             _ => {
                 object.skip_all();
-                object.note("not understood");
+                object.note("not recognised");
             }
         }
         match title.filter(|title| self.title.as_ref() != Some(title)) {
@@ -189,9 +189,9 @@ impl TranscriptBranch {
         }
     }
 
-    /// A line of the tree; `reverted` is what it leaves behind.
-    #[expect(clippy::too_many_arguments, reason = "what one line says")]
-    pub fn tied(
+    /// Maps a line of the tree; `reverted` is the revert before it.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one line")]
+    pub fn linked(
         &mut self,
         sink: &mut ImportSink<'_>,
         related: &mut RelatedTranscripts,
@@ -218,7 +218,7 @@ impl TranscriptBranch {
                     self.settle(sink)?;
                     self.input(uuid, content, &mut events);
                 } else {
-                    // What the model was told of it is rendered elsewhere and not recorded.
+                    // The text that the model was sent is not recorded.
                     attachment.skip_all();
                     object.note(&kind);
                 }
@@ -226,7 +226,7 @@ impl TranscriptBranch {
             Some("system") => self.system(at, object, &mut events),
             _ => {
                 object.skip_all();
-                object.note("not understood");
+                object.note("not recognised");
             }
         }
         self.append(sink, line, at, events).map(|_| ())
@@ -241,7 +241,7 @@ impl TranscriptBranch {
         events.push(InputPromoted { input }.into());
     }
 
-    /// The next event is a message.
+    /// Registers the next event as a message.
     pub(super) fn message(&mut self, uuid: &str, events: &[Event]) {
         self.messages.push((self.next().plus(events.len() as u64), uuid.to_owned()));
     }
@@ -255,12 +255,12 @@ impl TranscriptBranch {
                 let after = metadata.as_ref().and_then(|metadata| metadata.number("postTokens")).unwrap_or(0);
                 if let Some(metadata) = &metadata {
                     metadata.skip_all();
-                    // They stand before the summary in the transcript; that the model goes on seeing them has no event.
+                    // They precede the summary in the transcript; no event says that the model still sees them.
                     if metadata.object("preservedMessages").is_some_and(|kept| {
                         kept.skip_all();
                         !kept.list("uuids").is_empty()
                     }) {
-                        object.note("messages kept beside the summary");
+                        object.note("messages kept with the summary");
                     }
                 }
                 object.skip_all();
@@ -294,7 +294,7 @@ impl TranscriptBranch {
         }
     }
 
-    #[expect(clippy::too_many_arguments, reason = "what one line says")]
+    #[expect(clippy::too_many_arguments, reason = "the fields of one line")]
     fn user(
         &mut self,
         sink: &mut ImportSink<'_>,
@@ -348,7 +348,7 @@ impl TranscriptBranch {
         if events.is_empty() {
             self.settle(sink)?;
         } else {
-            // Results of the answer stand on the same line, before its end.
+            // Results of the answer are on the same line, before its end.
             events.extend(self.over().map(|(_, _, ended)| ended));
         }
         if summary {

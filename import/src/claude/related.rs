@@ -1,10 +1,10 @@
-//! Which transcripts belong together: a Session's subagents lie in `SESSION/subagents/`, or beside it.
+//! Finds the transcripts of parents and subagents: in `SESSION/subagents/`, or in the same folder.
 
 use super::{TranscriptHeader, header};
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
-/// The kin of one transcript. Folders are looked at when they are first asked for.
+/// The parent and subagents of one transcript. Folders are read on first use.
 pub struct RelatedTranscripts {
     path: PathBuf,
     seen: HashMap<PathBuf, Vec<TranscriptHeader>>,
@@ -16,7 +16,7 @@ impl RelatedTranscripts {
         Self { path: path.to_owned(), seen: HashMap::new() }
     }
 
-    /// Headers of the transcripts in a folder. One that cannot be read is no kin.
+    /// Headers of the transcripts in a folder, except those that cannot be read.
     fn folder(&mut self, folder: &Path) -> &[TranscriptHeader] {
         self.seen.entry(folder.to_owned()).or_insert_with(|| {
             let mut paths: Vec<PathBuf> = std::fs::read_dir(folder)
@@ -28,7 +28,7 @@ impl RelatedTranscripts {
         })
     }
 
-    /// When the Session that began this subagent was created (ms).
+    /// The creation time (ms) of the session that started this subagent.
     pub fn parent(&mut self, session: &str) -> Option<u64> {
         let folder = self.path.parent()?.to_owned();
         let mut folders = vec![folder.clone()];
@@ -50,7 +50,7 @@ impl RelatedTranscripts {
         None
     }
 
-    /// When a subagent of this Session was created (ms), and its kind.
+    /// The creation time (ms) and kind of a subagent of this session.
     pub fn child(&mut self, session: &str, agent: &str) -> Option<(u64, Option<String>)> {
         let folder = self.path.parent()?.to_owned();
         let own = folder.join(self.path.file_stem()?).join("subagents");

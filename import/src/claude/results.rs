@@ -1,4 +1,4 @@
-//! Results of a transcript: `tool_result` blocks and the structure beside them; todo lists and subagents within. See the
+//! Tool results of a transcript: `tool_result` blocks with their structured values, todo lists and subagents. See the
 //! table in `mapping.rs`.
 
 use super::blocks::{self, UserContent};
@@ -32,13 +32,13 @@ impl TranscriptBranch {
             (step.line, step.at) = (line, at);
         }
         let output = Text::from(content.texts.join("\n"));
-        let told = object.object("toolUseResult");
-        let child = told.as_ref().and_then(|result| {
+        let result = object.object("toolUseResult");
+        let child = result.as_ref().and_then(|result| {
             let agent = result.text("agentId")?;
             Some((agent, result.text("agentType"), result.text("status").unwrap_or_default()))
         });
-        let todo = told.as_ref().and_then(blocks::todos);
-        told.iter().for_each(JsonObject::skip_all);
+        let todo = result.as_ref().and_then(blocks::todos);
+        result.iter().for_each(JsonObject::skip_all);
         let child = child.and_then(|(agent, kind, status)| match related.child(&self.foreign, &agent) {
             Some((created, seen)) => Some((agent, kind.or(seen).unwrap_or_default(), status, created)),
             None => {
@@ -69,7 +69,7 @@ impl TranscriptBranch {
         events.extend(todo.map(Event::from));
     }
 
-    /// The id here of a subagent that was created at a time (ms).
+    /// The session id of a subagent, from its creation time (ms).
     fn child(&self, agent: &str, created: u64) -> SessionId {
         self.editions.session(AGENT, &format!("{}/{agent}", self.foreign), created)
     }

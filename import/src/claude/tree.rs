@@ -1,7 +1,7 @@
-//! A transcript is a tree; our logs are lists. Lines are taken in the order of the file, so that a longer file only
-//! adds. A prompt or answer whose parent lies further back is a rewind: what followed that parent is reverted, and the
-//! branch that was left lives on as a fork, cut just before the revert. So the Session's history is always the branch
-//! of the newest leaf, and a line that continues an older branch continues its fork.
+//! A transcript is a tree, a log is a list. Lines are mapped in the order of the file, so that a longer file only
+//! appends. A prompt or answer whose parent is not the last line is a rewind: what followed that parent is reverted, and the
+//! abandoned branch continues as a fork, which starts just before the revert. So the history of the session is always the
+//! branch of the newest leaf, and a line that continues an older branch continues its fork.
 
 use super::mapping::{TranscriptBranch, kind_of};
 use super::related::RelatedTranscripts;
@@ -22,21 +22,21 @@ fn node(uuid: &str) -> LineId {
     node
 }
 
-/// What a rewind cut off from a branch, and where it lives on.
+/// The part of a branch that a rewind abandoned, and the fork that continues it.
 struct AbandonedBranch {
     first_removed: Seq,
     cut: Seq,
     fork: usize,
 }
 
-/// Fields that stand on every line and that no event holds. They are counted as lost where their value changes.
+/// Fields of every line that no event contains. They are counted as lost where their value changes.
 #[derive(Default)]
 struct LineSettings([Option<Digest>; SETTINGS.len()]);
 
 const SETTINGS: [&str; 3] = ["gitBranch", "permissionMode", "thinkingMetadata"];
 
 impl LineSettings {
-    /// Notes the fields of a line whose value is not the one of an earlier line.
+    /// Notes the fields whose value differs from that of the line before.
     fn count_changes(&mut self, object: &JsonObject<'_>) {
         for (name, last) in SETTINGS.into_iter().zip(&mut self.0) {
             let value = object.raw(name).map(|raw| Digest::of(raw.get().as_bytes()));
@@ -54,13 +54,13 @@ pub struct TranscriptTree {
     settings: LineSettings,
     branches: Vec<TranscriptBranch>,
     left: Vec<Vec<AbandonedBranch>>,
-    /// Where each line stands: its branch, and the Seq after its events.
+    /// The branch of each line, and the sequence number after its events.
     nodes: HashMap<LineId, (usize, Seq)>,
     last: usize,
 }
 
 impl TranscriptTree {
-    /// The Session begins.
+    /// Starts the session.
     pub fn begin(
         sink: &mut ImportSink<'_>,
         session: SessionId,
@@ -102,12 +102,12 @@ impl TranscriptTree {
         })
     }
 
-    /// The Session that the last line belonged to.
+    /// The session of the last line.
     pub fn last_session(&self) -> SessionId {
         self.branches.get(self.last).map_or(SessionId([0; 16]), TranscriptBranch::session)
     }
 
-    /// One line.
+    /// Maps one line.
     pub fn line(
         &mut self,
         sink: &mut ImportSink<'_>,
@@ -142,12 +142,12 @@ impl TranscriptTree {
         let Some(uuid) = object.text("uuid") else {
             self.last = 0;
             let Some(main) = self.branches.first_mut() else { return Ok(()) };
-            return main.untied(sink, line, at, object);
+            return main.unlinked(sink, line, at, object);
         };
         let id = node(&uuid);
         if self.nodes.contains_key(&id) {
             object.skip_all();
-            return sink.damaged(Some(self.last_session()), line, "a uuid that was there before");
+            return sink.damaged(Some(self.last_session()), line, "a repeated uuid");
         }
         let kind = kind_of(object);
         let parent = object.text("parentUuid").or_else(|| object.text("logicalParentUuid"));
@@ -163,7 +163,7 @@ impl TranscriptTree {
             None if object.flag("isSidechain") && !self.header.sidechain => {
                 Some((self.sidechain(sink, line, at, &uuid)?, Seq::ZERO))
             }
-            // A second root is a rewind to the very start.
+            // A second root is a rewind to the start.
             None => Some((0, Seq::ZERO)),
         };
         let place = place.or_else(|| self.branches.get(self.last).map(|branch| (self.last, branch.next())));
@@ -174,12 +174,12 @@ impl TranscriptTree {
         }
         self.last = index;
         let Some(branch) = self.branches.get_mut(index) else { return Ok(()) };
-        branch.tied(sink, related, line, at, &uuid, kind, object, reverted)?;
+        branch.linked(sink, related, line, at, &uuid, kind, object, reverted)?;
         self.nodes.insert(id, (index, branch.next()));
         Ok(())
     }
 
-    /// Where a line stands now: on the fork, if a rewind left it behind.
+    /// The branch that contains a line now: the fork, if a rewind abandoned it.
     fn living(&self, place: (usize, Seq)) -> (usize, Seq) {
         let (mut branch, position) = place;
         loop {
@@ -194,7 +194,7 @@ impl TranscriptTree {
         }
     }
 
-    /// Leaves what follows `position` on a branch to a fork; gives the revert that the branch goes on with.
+    /// Moves what follows `position` on a branch to a fork; returns the revert with which the branch continues.
     fn rewind(
         &mut self,
         sink: &mut ImportSink<'_>,
@@ -222,7 +222,7 @@ impl TranscriptTree {
         let event = SessionForked {
             parent: from.parent,
             cut,
-            // The log knows it; the driver fills it in.
+            // The driver sets it from the log.
             parent_digest: Digest([0; 32]),
             title: None,
             origin: Some(origin.clone()),
@@ -238,7 +238,7 @@ impl TranscriptTree {
         Ok(Some(RevertCommitted { first_removed }.into()))
     }
 
-    /// A subagent whose lines stand in its parent's transcript, as older versions wrote them.
+    /// A subagent whose lines are in its parent's transcript, as older versions wrote them.
     fn sidechain(&mut self, sink: &mut ImportSink<'_>, line: u64, at: Time, uuid: &str) -> Result<usize, ReceiverGone> {
         let foreign = format!("{}/{uuid}", self.header.session);
         let session = sink.editions.session(AGENT, &foreign, at.millis());
@@ -274,7 +274,7 @@ impl TranscriptTree {
         Ok(self.branches.len() - 1)
     }
 
-    /// Nothing follows: answers that are whole are over.
+    /// The end of the source: ends answers that are complete.
     pub fn end(&mut self, sink: &mut ImportSink<'_>) -> Result<(), ReceiverGone> {
         self.branches.iter_mut().try_for_each(|branch| branch.end(sink))
     }

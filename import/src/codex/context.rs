@@ -1,4 +1,4 @@
-//! What Codex tells the model as context: the baseline of an epoch, messages after it, and compaction, which begins a new
+//! Context of Codex: the baseline of an epoch, the context updates after it, and compaction, which starts a new
 //! one. See the table in `mapping.rs`.
 
 use super::super::foreign::JsonObject;
@@ -10,7 +10,7 @@ use annals_core::{AgentName, Entry, Json, Key, ModelName, Time};
 use std::collections::{BTreeMap, HashMap};
 
 impl RolloutMapper {
-    /// Context that the model is told: a piece of the baseline before the epoch begins, a message after.
+    /// Context for the model: part of the baseline before the epoch starts, a context update afterwards.
     pub(super) fn context(&mut self, line: u64, at: Time, pieces: Vec<(String, String)>) {
         if self.cause.is_some() {
             self.pieces.extend(pieces);
@@ -26,7 +26,7 @@ impl RolloutMapper {
         self.push(line, at, vec![ContextAdmitted { keys, text }.into(), advance.into()]);
     }
 
-    /// The epoch begins, if one is due: what was told to the model before this is its baseline.
+    /// Starts the epoch if one is due: the context up to here is its baseline.
     pub(super) fn epoch(&mut self) {
         let Some(cause) = self.cause.take() else { return };
         let (parts, entries) = keyed(&std::mem::take(&mut self.pieces));
@@ -48,7 +48,7 @@ impl RolloutMapper {
                 for piece in items(&item) {
                     match piece.kind {
                         PieceKind::Context(name) => context.push((name, piece.text)),
-                        // The summary itself closes the history that replaces the old one.
+                        // The summary itself is the last item of the replacement.
                         _ if !summary.is_empty() && piece.text.contains(&summary) => {}
                         _ => kept.push(piece.text),
                     }
@@ -59,7 +59,7 @@ impl RolloutMapper {
             item.skip_all();
         }
         payload.skip(&["window_number", "window_id", "first_window_id", "previous_window_id"]);
-        // A rollout does not say who asked.
+        // A rollout does not record who requested it.
         let reason = CompactionReason::Auto;
         let ended = CompactionEnded {
             reason,

@@ -1,6 +1,6 @@
-//! What each line of a Codex rollout means here.
+//! The mapping of Codex rollouts, line by line.
 //!
-//! | theirs | ours |
+//! | Codex | Annals |
 //! |---|---|
 //! | `session_meta`, the first `turn_context` | `session.created`; the agent is `codex` |
 //! | developer and context messages before the first prompt | `epoch.started`, one part per piece |
@@ -12,7 +12,7 @@
 //! | a changed model in `turn_context` | `model.switched` |
 //! | `compacted` | `compaction.started`, `compaction.ended`, and a new epoch |
 //! | `thread_rolled_back`, `turn_aborted`, `error` | `revert.committed`, `step.failed` |
-//! | other `event_msg`, `world_state` | nothing: they repeat it for the display |
+//! | other `event_msg`, `world_state` | nothing: they repeat other lines for display |
 
 use super::super::foreign::{JsonObject, compact, quote};
 use super::super::identity::{Editions, UniqueIds};
@@ -27,7 +27,7 @@ use std::collections::HashMap;
 
 /// One Session.
 pub struct RolloutMapper {
-    /// What is ready to be appended.
+    /// Batches that are ready to be appended.
     pub out: Vec<MappedBatch>,
     pub(super) meta: RolloutHeader,
     pub(super) model: String,
@@ -35,7 +35,7 @@ pub struct RolloutMapper {
     pub(super) origin: Origin,
     pub(super) next: Seq,
     pub(super) begun: bool,
-    /// Pieces of the baseline of an epoch that has not begun yet, with line and time of the last.
+    /// The baseline of the next epoch so far, by piece; `gathered` is the line and time of the last piece.
     pub(super) pieces: Vec<(String, String)>,
     pub(super) gathered: (u64, Time),
     pub(super) cause: Option<EpochCause>,
@@ -48,7 +48,7 @@ pub struct RolloutMapper {
 }
 
 impl RolloutMapper {
-    /// A Session with its header and first model.
+    /// A session with its header and first model.
     pub fn new(meta: RolloutHeader, model: &str, editions: &Editions, origin: Origin) -> Self {
         let model = format!("{}/{model}", meta.provider);
         let pieces = meta.instructions.clone().map(|text| ("base.instructions".into(), text)).into_iter().collect();
@@ -81,7 +81,7 @@ impl RolloutMapper {
         first
     }
 
-    /// One line; `next` is the Seq that the log has come to.
+    /// Maps one line; `next` is the next sequence number of the log.
     pub fn line(&mut self, next: Seq, line: u64, at: Time, kind: &str, payload: &JsonObject<'_>) {
         self.next = next;
         match kind {
@@ -98,7 +98,7 @@ impl RolloutMapper {
             "world_state" => payload.skip_all(),
             _ => {
                 payload.skip_all();
-                payload.note("not understood");
+                payload.note("not recognised");
             }
         }
     }
@@ -140,7 +140,7 @@ impl RolloutMapper {
             payload.note("another working directory");
         }
         let model = payload.text("model").map(|model| format!("{}/{model}", self.meta.provider));
-        // Policies of the sandbox and of approval shape no event: counted as lost where they change.
+        // Sandbox and approval policies are in no event: counted as lost where they change.
         for (name, last) in ["approval_policy", "sandbox_policy"].into_iter().zip(&mut self.policies) {
             let value = payload.raw(name).map(|raw| Digest::of(raw.get().as_bytes()));
             if value.is_some() && value != *last {
@@ -274,7 +274,7 @@ impl RolloutMapper {
             }
             "task_complete" | "turn_complete" => self.close(),
             "item_completed" => {
-                // A command's exit status and whole output, or a file's changes: the structure of the result to come.
+                // Exit status and full output of a command, or the changes of a file: the structured value of the next result.
                 let item = payload.object("item");
                 let known = item.as_ref().and_then(|item| item.text("id")).filter(|id| self.calls.contains_key(id));
                 if let (Some(id), Some(json)) = (known, payload.json("item")) {
@@ -305,7 +305,7 @@ impl RolloutMapper {
         payload.skip_all();
     }
 
-    /// Nothing follows: an answer that is whole is over.
+    /// The end of the source: ends an answer that is complete.
     pub fn end(&mut self, next: Seq) {
         self.next = next;
         if self.step.as_ref().is_some_and(|step| step.open == 0 && step.usage.is_some()) {

@@ -1,16 +1,16 @@
-//! Messages of a rollout: who speaks in each piece of content.
+//! Messages of a rollout: the author of each piece of content.
 
 use super::super::foreign::JsonObject;
 use annals_core::event::Attachment;
 
-/// What a piece of content is.
+/// The author of a piece of content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PieceKind {
     /// The user's words.
     Input,
-    /// Context that Codex tells the model, under a name such as `agents_md.instructions`.
+    /// Context that Codex sends to the model, with its name, such as `agents_md.instructions`.
     Context(String),
-    /// Something that Codex says in the user's place.
+    /// Text that Codex writes in the user's name.
     Synthetic,
     /// The model's words.
     Answer,
@@ -19,7 +19,7 @@ pub enum PieceKind {
 /// A piece of content.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessagePiece {
-    /// What it is.
+    /// Its author.
     pub kind: PieceKind,
     /// Its text.
     pub text: String,
@@ -27,7 +27,7 @@ pub struct MessagePiece {
     pub attachment: Option<Attachment>,
 }
 
-/// How context begins in versions that do not name its kind.
+/// Prefixes of context in versions that do not name its kind.
 const STARTS: [(&str, &str); 7] = [
     ("# AGENTS.md instructions", "agents_md.instructions"),
     ("<user_instructions>", "agents_md.instructions"),
@@ -38,7 +38,7 @@ const STARTS: [(&str, &str); 7] = [
     ("<personality_spec>", "personality.instructions"),
 ];
 
-/// How texts begin that Codex writes in the user's place.
+/// Prefixes of texts that Codex writes in the user's name.
 const SYNTHETIC: [&str; 4] = ["<turn_aborted>", "<user_shell_command>", "<subagent_notification>", "<skill>"];
 
 /// The pieces of a message.
@@ -70,14 +70,14 @@ pub fn items(payload: &JsonObject<'_>) -> Vec<MessagePiece> {
 
 fn kind(role: &str, named: Option<&str>, text: &str) -> PieceKind {
     let begins = |start: &&str| text.trim_start().starts_with(start);
-    let told = STARTS.iter().find(|(start, _)| begins(start)).map(|(_, name)| (*name).to_owned());
+    let context = STARTS.iter().find(|(start, _)| begins(start)).map(|(_, name)| (*name).to_owned());
     match (role, named) {
         ("assistant", _) => PieceKind::Answer,
         (_, Some(named)) if named.starts_with("user.") => PieceKind::Input,
         _ if SYNTHETIC.iter().any(begins) => PieceKind::Synthetic,
         (_, Some(named)) if named != "unknown" => PieceKind::Context(named.to_owned()),
-        ("user", _) => told.map_or(PieceKind::Input, PieceKind::Context),
-        _ => PieceKind::Context(told.unwrap_or_else(|| format!("{role}.instructions"))),
+        ("user", _) => context.map_or(PieceKind::Input, PieceKind::Context),
+        _ => PieceKind::Context(context.unwrap_or_else(|| format!("{role}.instructions"))),
     }
 }
 

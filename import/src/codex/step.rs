@@ -1,4 +1,4 @@
-//! Answers of a rollout: where one begins and ends, its calls and their results. See the table in `mapping.rs`.
+//! Answers of a rollout: their start and end, calls and results. See the table in `mapping.rs`.
 
 use super::super::foreign::{JsonObject, Notes, string};
 use super::mapping::RolloutMapper;
@@ -12,14 +12,14 @@ pub(super) struct RolloutStep {
     pub(super) calls: bool,
     pub(super) open: u32,
     pub(super) usage: Option<Usage>,
-    /// Whether what follows belongs to another answer: usage or an output came.
+    /// Whether usage or an output was read: the next content belongs to another answer.
     pub(super) sealed: bool,
     pub(super) line: u64,
     pub(super) at: Time,
 }
 
 impl RolloutMapper {
-    /// The place of the next content of an answer; a new answer begins if what came before was sealed.
+    /// The index of the next content of the answer; a new answer starts if the current one is sealed.
     pub(super) fn content(&mut self, line: u64, at: Time) -> u32 {
         if self.step.as_ref().is_some_and(|step| step.sealed) {
             self.close();
@@ -48,7 +48,7 @@ impl RolloutMapper {
         }
     }
 
-    /// The answer is over.
+    /// Ends the answer.
     pub(super) fn close(&mut self) {
         let Some(step) = self.step.take() else { return };
         let finish = if step.calls { Finish::ToolCalls } else { Finish::Stop };
@@ -116,14 +116,14 @@ impl RolloutMapper {
     }
 }
 
-/// The thread that `spawn_agent` says it began.
+/// The thread that `spawn_agent` started, from its output.
 pub(super) fn spawned(output: &str) -> Option<String> {
     let notes = Notes::default();
     let object = JsonObject::parse(output, "", &notes).ok()?;
     object.raw("agent_id").or_else(|| object.raw("new_thread_id")).and_then(|raw| string(raw.get()))
 }
 
-/// Tokens: theirs count cached input within input, and reasoning within output.
+/// Token counts. Codex includes cached input in input, and reasoning in output.
 pub(super) fn tokens(usage: &JsonObject<'_>) -> Usage {
     let count = |name| usage.number(name).unwrap_or(0);
     let (cached, written, reasoning) =

@@ -1,4 +1,4 @@
-//! Pieces of answers that both generations of OpenCode share: content places, calls, results, usage, files.
+//! Parts of answers that both generations of OpenCode share: content indexes, calls, results, usage, files.
 
 use super::super::foreign::JsonObject;
 use super::super::identity::UniqueIds;
@@ -6,18 +6,18 @@ use annals_core::event::{Attachment, FileChange, Finish, Todo, TodoUpdated, Usag
 use annals_core::{CallId, Json, Text};
 use std::collections::HashMap;
 
-/// The running step: which message it is, and the places in its content.
+/// The open step: its message, and the indexes of its content.
 #[derive(Debug, Default)]
 pub struct StepSlots {
     message: Option<String>,
     slots: HashMap<String, u32>,
     next: u32,
-    /// Metadata that came when a fragment began, by slot.
+    /// Metadata from the start of a fragment, by slot.
     pub metadata: HashMap<String, Json>,
 }
 
 impl StepSlots {
-    /// A step that begins.
+    /// A new step.
     pub fn of(message: String) -> Self {
         Self { message: Some(message), ..Self::default() }
     }
@@ -30,12 +30,12 @@ impl StepSlots {
         here
     }
 
-    /// The next place, for a fragment or call that begins.
+    /// The next index, for a new fragment or call of this step.
     pub fn open(&mut self, data: &JsonObject<'_>, slot: &str) -> Option<u32> {
         self.is_of(data).then(|| self.take(slot))
     }
 
-    /// The next place, under a name.
+    /// The next index; `slot` names it.
     pub fn take(&mut self, slot: &str) -> u32 {
         let index = self.next;
         self.next = self.next.saturating_add(1);
@@ -43,7 +43,7 @@ impl StepSlots {
         index
     }
 
-    /// The place of a fragment; the next one if its beginning is missing.
+    /// The index of a fragment; the next one if its start is missing.
     pub fn slot(&mut self, data: &JsonObject<'_>, slot: &str) -> Option<u32> {
         self.is_of(data).then(|| self.slots.get(slot).copied().unwrap_or_else(|| self.take(slot)))
     }
@@ -51,35 +51,35 @@ impl StepSlots {
 
 /// A call that is not settled.
 #[derive(Clone, Debug)]
-pub struct OpenCall {
-    /// Unique within our Session.
+pub struct PendingToolCall {
+    /// Its id, unique within the session.
     pub id: CallId,
-    /// Its place in its step.
+    /// Its index in the step.
     pub index: u32,
-    /// The tool.
+    /// The name of the tool.
     pub name: String,
     /// Its input as it arrived.
     pub raw: Option<String>,
     /// Whether `tool.called` was recorded.
     pub called: bool,
-    /// What it showed last.
+    /// The last output that was shown.
     pub output: Option<Text>,
-    /// What it showed last.
+    /// The last structured value that was shown.
     pub structured: Option<Json>,
 }
 
 /// Open calls. A foreign call id is unique only within its assistant message.
 #[derive(Debug, Default)]
 pub struct OpenCalls {
-    open: HashMap<(String, String), OpenCall>,
+    open: HashMap<(String, String), PendingToolCall>,
     unique: UniqueIds,
 }
 
 impl OpenCalls {
-    /// A call begins.
+    /// Adds a call.
     pub fn started(&mut self, message: String, foreign: String, name: String, index: u32) {
         let id = CallId(self.unique.next(&foreign));
-        let call = OpenCall { id, index, name, raw: None, called: false, output: None, structured: None };
+        let call = PendingToolCall { id, index, name, raw: None, called: false, output: None, structured: None };
         self.open.insert((message, foreign), call);
     }
 
@@ -87,18 +87,18 @@ impl OpenCalls {
         Some((data.text("assistantMessageID")?, data.text("callID")?))
     }
 
-    /// The open call that a record speaks of.
-    pub fn of(&mut self, data: &JsonObject<'_>) -> Option<&mut OpenCall> {
+    /// The open call that a record names.
+    pub fn of(&mut self, data: &JsonObject<'_>) -> Option<&mut PendingToolCall> {
         self.open.get_mut(&Self::key(data)?)
     }
 
-    /// The open call that a record settles; it is open no more.
-    pub fn settled(&mut self, data: &JsonObject<'_>) -> Option<OpenCall> {
+    /// Removes the open call that a record settles.
+    pub fn settled(&mut self, data: &JsonObject<'_>) -> Option<PendingToolCall> {
         self.open.remove(&Self::key(data)?)
     }
 }
 
-/// What a tool gave.
+/// The result of a tool.
 #[derive(Debug, Default)]
 pub struct ToolRecordOutput {
     /// Its texts, joined without anything between them; `None` without any.
@@ -151,7 +151,7 @@ pub fn file_part(part: &JsonObject<'_>) -> Option<Attachment> {
     attachment(part)
 }
 
-/// How an answer ended. A word that is none of ours is noted.
+/// How an answer ended. An unknown word is noted.
 pub fn finish(word: &str, data: &JsonObject<'_>) -> Finish {
     match word {
         "stop" => Finish::Stop,
@@ -166,7 +166,7 @@ pub fn finish(word: &str, data: &JsonObject<'_>) -> Finish {
     }
 }
 
-/// Tokens.
+/// Token counts.
 pub fn usage(tokens: &JsonObject<'_>) -> Usage {
     let cache = tokens.object("cache");
     let cached = |name| cache.as_ref().and_then(|cache| cache.number(name)).unwrap_or(0);
@@ -180,11 +180,10 @@ pub fn usage(tokens: &JsonObject<'_>) -> Usage {
     }
 }
 
-/// How much of a list of names one event may hold, in bytes: a Batch must fit into its record, and names cannot move to
-/// blobs.
+/// The most bytes of a list of names in one event: a batch has to fit into one record, and names are not moved to blobs.
 const NAMES_MAX: usize = 24 * 1024;
 
-/// The first items of a list, as many as one event may hold; what is left out is noted.
+/// The first items of a list, as many as fit into one event; the omission is noted.
 pub fn bounded<T>(list: Vec<T>, name: impl Fn(&T) -> usize, data: &JsonObject<'_>, what: &str) -> Vec<T> {
     let mut sum = 0;
     let fits = list.iter().take_while(|item| {
@@ -193,12 +192,12 @@ pub fn bounded<T>(list: Vec<T>, name: impl Fn(&T) -> usize, data: &JsonObject<'_
     });
     let count = fits.count();
     if count < list.len() {
-        data.note(&format!("{what}: more than one event holds"));
+        data.note(&format!("{what}: more than one event can store"));
     }
     list.into_iter().take(count).collect()
 }
 
-/// Names of files, as many as one event may hold.
+/// Names of files, as many as fit into one event.
 pub fn names(data: &JsonObject<'_>, field: &str) -> Vec<String> {
     bounded(data.texts(field), String::len, data, field)
 }
@@ -206,7 +205,7 @@ pub fn names(data: &JsonObject<'_>, field: &str) -> Vec<String> {
 /// The files that a revert changes.
 pub fn files(revert: &JsonObject<'_>) -> Vec<FileChange> {
     let change = |file: JsonObject<'_>| {
-        file.skip(&["patch", "before", "after"]); // The diff of the whole revert holds them.
+        file.skip(&["patch", "before", "after"]); // The diff of the whole revert contains them.
         Some(FileChange {
             path: file.text("file").or_else(|| file.text("path"))?,
             status: file.text("status").unwrap_or_else(|| "modified".into()),
@@ -218,7 +217,7 @@ pub fn files(revert: &JsonObject<'_>) -> Vec<FileChange> {
     bounded(found, |change| change.path.len() + change.status.len(), revert, "files")
 }
 
-/// The todo list that a `todowrite` call accepted: `structured.todos`, if every line of it is sound.
+/// The todo list after a `todowrite` call: `structured.todos`, if every item is valid.
 pub fn todos(data: &JsonObject<'_>) -> Option<TodoUpdated> {
     let structured = data.object("structured");
     let list = structured.as_ref()?;
@@ -227,7 +226,7 @@ pub fn todos(data: &JsonObject<'_>) -> Option<TodoUpdated> {
     items
 }
 
-/// The field `todos` of an object as a todo list, if every line of it is sound.
+/// The field `todos` of an object, if every item is valid.
 pub fn todo_items(object: &JsonObject<'_>) -> Option<TodoUpdated> {
     if !object.has("todos") {
         return None;

@@ -1,9 +1,9 @@
-//! OpenCode's own database, read-only, also while OpenCode runs: its Sessions of both generations.
+//! OpenCode's database with the sessions of both generations. Opened read-only; OpenCode may be running.
 
 use super::super::foreign::Notes;
 use super::super::sink::{ImportSink, ReadSourceError, SourceItem};
 use super::epochs::EpochRow;
-use super::info::SessionInfo;
+use super::info::OpenCodeSession;
 use super::projection::ProjectionRows;
 use super::rows::{EventRow, RowMapper, Survey};
 use super::v1_export::FinalStateReader;
@@ -15,23 +15,24 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// The form in `origin` of a Session that only the tables `message` and `part` hold.
+/// The form in `origin` of a session that is only in the tables `message` and `part`.
 const FORM_ROWS: &str = "v1-rows";
 
-/// A Session as the table `session` lists it.
+/// A row of the table `session`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SessionRow {
-    /// What it is.
-    pub info: SessionInfo,
-    /// When it changed last (ms).
+    /// Its description.
+    pub info: OpenCodeSession,
+    /// The time of its last change (ms).
     pub updated: u64,
     /// How many event rows it has, if it has any.
     pub rows: Option<u64>,
     revert: Option<String>,
 }
 
-/// Opens a database without writing to it or beside it. While OpenCode runs there is a write-ahead log, which is read
-/// with it; otherwise the file is taken as it stands, so that SQLite leaves no files of its own behind.
+/// Opens a database without writing to its folder. While OpenCode runs there is a write-ahead log, which is read as well;
+/// otherwise the file is opened as immutable, so that SQLite creates no further files. The flag says that the write-ahead log
+/// could not be read.
 fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     let projection = |suffix: &str| {
         let mut name = path.as_os_str().to_owned();
@@ -64,10 +65,10 @@ fn open(path: &Path) -> rusqlite::Result<(Connection, bool)> {
     Connection::open_with_flags(uri, flags).map(|connection| (connection, refused))
 }
 
-/// The Sessions of a database, oldest first.
+/// Lists the sessions of a database, oldest first.
 ///
 /// # Errors
-/// When it cannot be read, or is none of OpenCode's.
+/// When it cannot be read, or is not OpenCode's.
 pub fn list(path: &Path) -> Result<Vec<SessionRow>, ReadSourceError> {
     let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
     let (connection, _) = open(path).map_err(failed)?;
@@ -99,7 +100,7 @@ fn sessions(connection: &Connection) -> rusqlite::Result<Vec<SessionRow>> {
             super::info::model(&object)
         });
         Ok(SessionRow {
-            info: SessionInfo {
+            info: OpenCodeSession {
                 id: text(0)?.unwrap_or_default(),
                 directory: text(1)?.unwrap_or_default(),
                 workspace: text(2)?,
@@ -132,10 +133,10 @@ fn number(value: ValueRef<'_>) -> u64 {
     }
 }
 
-/// Reads the Sessions of a database; `only` those with these foreign ids, if given. All reads see one state of it.
+/// Reads the sessions of a database; `only` those with these foreign ids, if given. All reads see the same state.
 ///
 /// # Errors
-/// When it cannot be read, or is none of OpenCode's.
+/// When it cannot be read, or is not OpenCode's.
 pub fn read(path: &Path, only: Option<&BTreeSet<String>>, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let failed = |source| ReadSourceError::Database { path: path.to_owned(), source };
     let (connection, refused) = open(path).map_err(failed)?;
@@ -190,7 +191,7 @@ impl DatabaseSession<'_> {
         self.tables(sink)
     }
 
-    /// What the rows hold, and whether they are the whole log of a V1 Session.
+    /// The kinds of rows, and whether they are the complete log of a V1 session.
     fn survey(&self, id: &str) -> rusqlite::Result<(Survey, bool)> {
         let mut survey = Survey::default();
         let mut messages = false;
@@ -227,13 +228,13 @@ impl DatabaseSession<'_> {
         if let Some((Some(baseline), Some(snapshot), seq)) = found.optional().map_err(|error| self.failed(error))? {
             projection.epoch = EpochRow::read(baseline, &snapshot, seq, &Notes::default());
             if projection.epoch.is_none() {
-                projection.unsound.push("session_context_epoch: not understood".into());
+                projection.unsound.push("session_context_epoch: not recognised".into());
             }
         }
         Ok(projection)
     }
 
-    /// From event rows. A row's line is its place, from 1, as in a file of them.
+    /// Reads event rows. The line of a row is its position from 1, as in a file of rows.
     fn rows(&self, sink: &mut ImportSink<'_>, mut reading: RowMapper) -> Result<(), ReadSourceError> {
         let failed = |error| self.failed(error);
         let notes = Notes::default();
@@ -250,7 +251,7 @@ impl DatabaseSession<'_> {
         Ok(())
     }
 
-    /// From the tables `message` and `part`, which older versions wrote alone.
+    /// Reads the tables `message` and `part`, the only ones of older versions.
     fn tables(&self, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
         let failed = |error| self.failed(error);
         let notes = Notes::default();

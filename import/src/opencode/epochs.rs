@@ -1,7 +1,7 @@
-//! Context Epochs of OpenCode V2: they stand beside its log, in one row that each new epoch replaces.
+//! Context epochs of OpenCode V2. They are not in its event log, but in one row that each new epoch replaces.
 //!
-//! The log shows where epochs begin (before the first promotion, after a compaction); the row gives the text and the
-//! snapshot of the last one. What our log says of an epoch already is never unlearned, since the row forgets.
+//! The event log shows where epochs start (before the first promotion, after a compaction); the row has the text and the
+//! snapshot of the last one. An epoch that an earlier import recorded is kept, since the row no longer contains it.
 
 use super::super::foreign::{JsonObject, Notes};
 use super::super::sink::KnownContext;
@@ -14,9 +14,9 @@ use std::collections::BTreeMap;
 pub struct EpochRow {
     /// The exact text.
     pub baseline: String,
-    /// The Context Snapshot as it is now, in the order of composition.
+    /// The current context snapshot, in the order of composition.
     pub entries: Vec<(Key, Entry)>,
-    /// The foreign seq after which the epoch began.
+    /// The foreign seq after which the epoch started.
     pub baseline_seq: u64,
 }
 
@@ -40,8 +40,8 @@ impl EpochRow {
         self.entries.iter().cloned().collect()
     }
 
-    /// The baseline in keyed parts. Each source's text begins as OpenCode's renderers begin it; a baseline that does
-    /// not divide so is one part under `opencode/baseline`.
+    /// The baseline in keyed parts, divided where the texts of OpenCode's renderers start. A baseline that cannot be divided
+    /// is one part, `opencode/baseline`.
     fn parts(&self) -> Vec<Part> {
         const STARTS: [(&str, &str); 4] = [
             ("core/environment", "Here is some useful information about the environment you are running in:\n"),
@@ -51,12 +51,12 @@ impl EpochRow {
         ];
         let mut parts = Vec::new();
         let mut rest = self.baseline.as_str();
-        let told = |key: &str| self.entries.iter().any(|(told, _)| told.as_str() == key);
+        let known = |key: &str| self.entries.iter().any(|(entry, _)| entry.as_str() == key);
         for (at, (key, start)) in STARTS.iter().enumerate() {
-            if !rest.starts_with(start) || !told(key) {
+            if !rest.starts_with(start) || !known(key) {
                 continue;
             }
-            let later = || STARTS.iter().skip(at + 1).filter(|(key, _)| told(key));
+            let later = || STARTS.iter().skip(at + 1).filter(|(key, _)| known(key));
             // A text may quote a later start; guidance on skills comes last, so its last occurrence counts.
             let cut = later().filter_map(|(_, next)| {
                 let needle = format!("\n\n{next}");
@@ -82,7 +82,7 @@ impl EpochRow {
     }
 }
 
-/// An epoch that is due and not yet recorded.
+/// An epoch that is due and not recorded yet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct DueEpoch {
     cause: EpochCause,
@@ -90,7 +90,7 @@ struct DueEpoch {
     after: u64,
 }
 
-/// Decides where epochs begin while the log is read.
+/// Decides where epochs start while the log is read.
 #[derive(Debug, Default)]
 pub struct EpochTracker {
     row: Option<EpochRow>,
@@ -102,7 +102,7 @@ pub struct EpochTracker {
 }
 
 impl EpochTracker {
-    /// With what stands beside the log, if anything.
+    /// With the row of the last epoch, if there is one.
     pub fn new(row: Option<EpochRow>, last_update: Option<u64>) -> Self {
         Self { row, last_update, ..Self::default() }
     }
@@ -132,7 +132,7 @@ impl EpochTracker {
         notes: &Notes,
     ) -> Option<(Time, EpochStarted)> {
         if let Some((at, epoch)) = recalled.epochs.get(&next) {
-            // What was recorded stands, known or not; the row is spent if it tells of this epoch.
+            // A recorded epoch is kept, known or not; the row is used if it describes this epoch.
             let due = self.due.take();
             self.row_used |= self.row.as_ref().is_some_and(|row| match due {
                 Some(DueEpoch { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
@@ -142,13 +142,13 @@ impl EpochTracker {
             return Some((*at, epoch.clone()));
         }
         if next < recalled.head {
-            // The log goes on here without an epoch; one that is due is recorded where the log ends.
+            // The earlier import recorded no epoch here; one that is due is recorded at the end of the log.
             return None;
         }
         let row = self.row.as_ref().filter(|_| !self.row_used);
         let begins_here = row.is_some_and(|row| row.baseline_seq <= previous.0);
         if self.due.is_none() && self.begun && begins_here {
-            // No promotion or compaction explains it: a stored value was incompatible.
+            // Neither a promotion nor a compaction: a stored value was incompatible.
             self.due = Some(DueEpoch { cause: EpochCause::Incompatible, after: previous.0 });
         }
         let due = self.due?;
@@ -157,7 +157,7 @@ impl EpochTracker {
             return None; // OpenCode has not replaced its baseline since that compaction.
         }
         self.due = None;
-        // The row is of a later epoch unless this one is where it begins.
+        // The row describes this epoch only if it starts here.
         let known = row.filter(|row| match due.cause {
             EpochCause::Compaction => row.baseline_seq == due.after,
             _ => row.baseline_seq <= previous.0,
@@ -168,7 +168,7 @@ impl EpochTracker {
         Some((previous.1, epoch))
     }
 
-    /// What the row did not tell of an epoch.
+    /// Notes what the row did not contain.
     fn note(epoch: &EpochStarted, notes: &Notes) {
         if !epoch.known {
             notes.add("session_context_epoch: baseline of an earlier epoch");
@@ -189,7 +189,7 @@ impl EpochTracker {
         }
     }
 
-    /// The snapshot after the update at foreign seq `at`, if the row still holds it.
+    /// The snapshot after the update at foreign seq `at`, if the row still contains it.
     pub fn snapshot_after(&self, at: u64) -> Option<BTreeMap<Key, Entry>> {
         self.row.as_ref().filter(|_| self.last_update == Some(at)).map(EpochRow::snapshot)
     }

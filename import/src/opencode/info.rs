@@ -1,4 +1,4 @@
-//! What OpenCode says of a Session as a whole: the `info` record of both generations, and the `session` row.
+//! The description of a session in OpenCode: the `info` record of both generations, and the `session` row.
 
 use super::super::foreign::JsonObject;
 use super::super::identity::{Editions, IMPORTER, opencode_created};
@@ -6,14 +6,14 @@ use super::AGENT;
 use annals_core::event::{Location, Origin, Parent, Policy, SessionCreated};
 use annals_core::{AgentName, ModelName, SessionId};
 
-/// A Session as OpenCode describes it.
+/// A session as OpenCode describes it.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct SessionInfo {
+pub struct OpenCodeSession {
     /// `ses_...`.
     pub id: String,
-    /// Where it works.
+    /// Its working directory.
     pub directory: String,
-    /// The workspace there, if any.
+    /// Its workspace, if any.
     pub workspace: Option<String>,
     /// Its title.
     pub title: Option<String>,
@@ -23,13 +23,13 @@ pub struct SessionInfo {
     pub model: Option<String>,
     /// OpenCode's version.
     pub version: Option<String>,
-    /// The Session that began it as a child.
+    /// The parent session, of a child.
     pub parent: Option<String>,
-    /// When it was created (ms).
+    /// Its creation time (ms).
     pub created: u64,
 }
 
-/// A model reference as `provider/id`. The variant `default` is none; any other has no place and is noted.
+/// A model reference as `provider/id`. The variant `default` means none; any other is noted.
 pub fn model(object: &JsonObject<'_>) -> Option<String> {
     let provider = object.text("providerID")?;
     let id = object.text("modelID").or_else(|| object.text("id"))?;
@@ -39,7 +39,7 @@ pub fn model(object: &JsonObject<'_>) -> Option<String> {
     Some(format!("{provider}/{id}"))
 }
 
-/// Whether a title is what OpenCode calls a Session that nobody gave a title yet: `New session - 2026-11-21T20:11:17.493Z`.
+/// Whether a title is the placeholder of OpenCode: `New session - 2026-11-21T20:11:17.493Z`.
 fn is_placeholder(title: &str) -> bool {
     let began = ["New session - ", "Child session - "].iter().find_map(|words| title.strip_prefix(words));
     began.is_some_and(|time| {
@@ -47,10 +47,10 @@ fn is_placeholder(title: &str) -> bool {
     })
 }
 
-impl SessionInfo {
+impl OpenCodeSession {
     /// Reads an `info` record. The revert in it is read by its user.
     pub fn read(info: &JsonObject<'_>) -> Self {
-        // Totals and display data that the log gives by itself.
+        // Totals and display data that follow from the log.
         info.skip(&["slug", "projectID", "path", "cost", "tokens", "summary", "share", "revert", "metadata"]);
         let time = info.object("time");
         if let Some(time) = &time {
@@ -84,17 +84,17 @@ impl SessionInfo {
         }
     }
 
-    /// The id of the Session here.
+    /// Its session id in the log.
     pub fn session(&self, editions: &Editions) -> SessionId {
         session_id(editions, &self.id, self.created)
     }
 
-    /// Where it works.
+    /// Its location.
     pub fn location(&self) -> Location {
         Location { directory: self.directory.clone(), workspace: self.workspace.clone() }
     }
 
-    /// Where it comes from.
+    /// The origin that its log records.
     pub fn origin(&self, form: &str) -> Origin {
         Origin {
             agent: AGENT.into(),
@@ -105,7 +105,7 @@ impl SessionInfo {
         }
     }
 
-    /// The first event of its log. The policy is that of OpenCode: a switch keeps the Context Epoch.
+    /// The first event of its log. The policy is that of OpenCode: a switch keeps the context epoch.
     pub fn creation(&self, editions: &Editions, form: &str) -> SessionCreated {
         SessionCreated {
             location: self.location(),
@@ -122,7 +122,7 @@ impl SessionInfo {
     }
 }
 
-/// The id here of an OpenCode Session that existed around a time (ms).
+/// The session id of an OpenCode session that existed around a time (ms).
 pub fn session_id(editions: &Editions, foreign: &str, near: u64) -> SessionId {
     editions.session(AGENT, foreign, opencode_created(foreign, near).unwrap_or(near))
 }

@@ -1,9 +1,9 @@
-//! What stands beside an OpenCode V2 log: `NAME.projection.json` next to `NAME.events.jsonl`, or the database's rows.
+//! Tables that complete an OpenCode V2 event log: in `NAME.projection.json` next to `NAME.events.jsonl`, or in the database.
 
 use super::super::foreign::{JsonObject, Notes, string};
 use super::super::text::TextFile;
 use super::epochs::EpochRow;
-use super::info::SessionInfo;
+use super::info::OpenCodeSession;
 use std::fs;
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,35 +11,35 @@ use std::path::{Path, PathBuf};
 /// The largest projection that is read, in bytes.
 const PROJECTION_MAX: u64 = 256 * 1024 * 1024;
 
-/// Rows beside a log.
+/// Rows of those tables, for one session.
 #[derive(Clone, Debug, Default)]
 pub struct ProjectionRows {
-    /// The Session, for a log whose beginning is lost.
-    pub info: Option<SessionInfo>,
-    /// Its last Context Epoch.
+    /// The session, for an event log whose start is missing.
+    pub info: Option<OpenCodeSession>,
+    /// Its last context epoch.
     pub epoch: Option<EpochRow>,
-    /// What could not be understood.
+    /// Names of damage: values that were not recognised.
     pub unsound: Vec<String>,
 }
 
-/// Where the projection of a file of event rows would stand.
+/// The path of the projection that belongs to a file of event rows.
 pub fn path_of(events: &Path) -> Option<PathBuf> {
     let name = events.file_name()?.to_str()?;
     let stem = name.strip_suffix(".events.jsonl").or_else(|| name.strip_suffix(".jsonl"))?;
     Some(events.with_file_name(format!("{stem}.projection.json")))
 }
 
-/// Whether a file is a projection by its name: it is read with the log beside it.
+/// Whether a file is a projection, by its name.
 pub fn is_projection(path: &Path) -> bool {
     path.file_name().and_then(|name| name.to_str()).is_some_and(|name| name.ends_with(".projection.json"))
 }
 
-/// Reads the projection beside a file of event rows, for one Session. Without one there is nothing beside the log.
+/// Reads the projection of a file of event rows, for one session. Empty if there is none.
 pub fn read(events: &Path, session: &str) -> ProjectionRows {
     let mut projection = ProjectionRows::default();
     let Some(path) = path_of(events) else { return projection };
     let Ok(meta) = fs::metadata(&path) else { return projection };
-    let unsound = |projection: &mut ProjectionRows| projection.unsound.push("projection: not understood".into());
+    let unsound = |projection: &mut ProjectionRows| projection.unsound.push("projection: not recognised".into());
     if meta.len() > PROJECTION_MAX {
         unsound(&mut projection);
         return projection;
@@ -57,7 +57,7 @@ pub fn read(events: &Path, session: &str) -> ProjectionRows {
     let row = object.object("session").or_else(|| object.objects("session").into_iter().next());
     projection.info = row.map(|row| {
         row.skip_all();
-        SessionInfo::of_row(&row)
+        OpenCodeSession::of_row(&row)
     });
     for row in object.objects("session_context_epoch") {
         if row.text("session_id").as_deref() != Some(session) {
@@ -65,7 +65,7 @@ pub fn read(events: &Path, session: &str) -> ProjectionRows {
         }
         match epoch(&row, &notes) {
             Some(epoch) => projection.epoch = Some(epoch),
-            None => projection.unsound.push("session_context_epoch: not understood".into()),
+            None => projection.unsound.push("session_context_epoch: not recognised".into()),
         }
     }
     projection
@@ -73,7 +73,7 @@ pub fn read(events: &Path, session: &str) -> ProjectionRows {
 
 fn epoch(row: &JsonObject<'_>, notes: &Notes) -> Option<EpochRow> {
     let raw = row.raw("snapshot")?.get();
-    // The column is text; a projection may hold it as text or as the JSON in it.
+    // The column is text; a projection contains it as text or as the JSON in it.
     let decoded = string(raw);
     EpochRow::read(row.text("baseline")?, decoded.as_deref().unwrap_or(raw), row.number("baseline_seq")?, notes)
 }

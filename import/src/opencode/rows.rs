@@ -12,7 +12,7 @@ use std::path::Path;
 /// One row.
 #[derive(Deserialize)]
 pub struct EventRowJson<'a> {
-    /// Whose.
+    /// The session.
     pub aggregate_id: String,
     /// Its place, from 0.
     pub seq: u64,
@@ -24,7 +24,7 @@ pub struct EventRowJson<'a> {
     pub data: &'a RawValue,
 }
 
-/// What a first look over all rows of a Session shows.
+/// A summary of all rows of a session.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Survey {
     /// Whether a record of the V2 core is among them.
@@ -34,7 +34,7 @@ pub struct Survey {
 }
 
 impl Survey {
-    /// Takes note of a row.
+    /// Adds a row.
     pub fn row(&mut self, kind: &str, seq: u64) {
         let kind = v2::bare(kind);
         self.v2 |= kind.starts_with("session.next.");
@@ -74,7 +74,7 @@ impl RowMapper {
     }
 }
 
-/// Reads a file of rows. Rows of several Sessions may stand in one file.
+/// Reads a file of rows, which may belong to several sessions.
 ///
 /// # Errors
 /// When the file cannot be read.
@@ -99,12 +99,12 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     while let Some(line) = lines.next().map_err(io)? {
         let (number, text) = match line {
             SourceLine::TooLong { number, bytes } => {
-                sink.damaged(None, number, format!("a line of {bytes} bytes, longer than is read"))?;
+                sink.damaged(None, number, format!("a line of {bytes} bytes, longer than the limit"))?;
                 continue;
             }
             SourceLine::Text { number, text, lossy, last } => {
                 if lossy {
-                    sink.damaged(None, number, "bytes that are no UTF-8, replaced")?;
+                    sink.damaged(None, number, "invalid UTF-8, replaced")?;
                 }
                 let torn = last && serde_json::from_str::<EventRowJson<'_>>(&text).is_err();
                 if torn {

@@ -1,10 +1,10 @@
-//! What OpenCode's V1 messages and parts mean here. V1 keeps states, not facts: each record carries a whole new value,
-//! and what changed is the fact.
+//! The mapping of OpenCode's V1 messages and parts. V1 stores states: each record contains a complete new value, and the
+//! event is the change.
 //!
-//! | theirs | ours |
+//! | OpenCode | Annals |
 //! |---|---|
-//! | `info` | `session.created`; a changed title, agent, model or place is its own fact; `revert` as `revert.*` |
-//! | user message and its parts | `input.admitted` with `input.promoted`, once the next record shows it whole |
+//! | `info` | `session.created`; a changed title, agent, model or directory is a separate event; `revert` as `revert.*` |
+//! | user message and its parts | `input.admitted` with `input.promoted`, once the next record shows that it is complete |
 //! | a `synthetic` text part | `synthetic.added` |
 //! | a `compaction` part, the `summary` answer | `compaction.started`, `compaction.ended` |
 //! | `step-start`, `step-finish` with `patch` | `step.started`, `step.ended` |
@@ -17,7 +17,7 @@ use super::super::foreign::JsonObject;
 use super::super::identity::{Editions, UniqueIds};
 use super::super::sink::MappedBatch;
 use super::content::{file_part, files, finish, usage};
-use super::info::{SessionInfo, model};
+use super::info::{OpenCodeSession, model};
 use super::v1_answer::V1Answer;
 use annals_core::event::*;
 use annals_core::{AgentName, CallId, Event, InputId, ModelName, Seq, Text, Time};
@@ -36,21 +36,21 @@ struct OpenUserMessage {
     compaction: Option<CompactionReason>,
 }
 
-/// One Session.
+/// Maps one session.
 pub struct V1Mapper {
-    /// As of now.
-    pub info: SessionInfo,
-    /// What is ready to be appended.
+    /// The current description of the session.
+    pub info: OpenCodeSession,
+    /// Batches that are ready to be appended.
     pub out: Vec<MappedBatch>,
     pub(super) editions: Editions,
     pub(super) next: Seq,
     pub(super) unique: UniqueIds,
-    /// Calls that ended, by part: for outputs that are pruned later.
+    /// Settled calls by part id, for outputs that are pruned later.
     pub(super) settled: HashMap<String, CallId>,
     pub(super) children: HashSet<String>,
     pub(super) reason: CompactionReason,
     /// The line of the record that created it.
-    pub born: u64,
+    pub created_at_line: u64,
     form: &'static str,
     begun: bool,
     user: Option<OpenUserMessage>,
@@ -61,8 +61,8 @@ pub struct V1Mapper {
 }
 
 impl V1Mapper {
-    /// A Session as its first record describes it.
-    pub fn new(info: SessionInfo, form: &'static str, editions: &Editions) -> Self {
+    /// A session with its first description.
+    pub fn new(info: OpenCodeSession, form: &'static str, editions: &Editions) -> Self {
         Self {
             info,
             out: Vec::new(),
@@ -72,7 +72,7 @@ impl V1Mapper {
             settled: HashMap::new(),
             children: HashSet::new(),
             reason: CompactionReason::Auto,
-            born: 1,
+            created_at_line: 1,
             form,
             begun: false,
             user: None,
@@ -83,7 +83,7 @@ impl V1Mapper {
         }
     }
 
-    /// Takes down facts; gives the Seq of the first.
+    /// Adds a batch; returns the sequence number of its first event.
     pub(super) fn push(&mut self, line: u64, at: Time, events: Vec<Event>) -> Seq {
         let first = self.next;
         if !events.is_empty() {
@@ -97,7 +97,7 @@ impl V1Mapper {
         self.messages.push((message.to_owned(), seq));
     }
 
-    /// The Session begins with the agent and model of its first message, if its own record names none yet.
+    /// Creates the session, with the agent and model of its first message if its own record has none.
     fn begin(&mut self, agent: Option<&String>, model: Option<&String>) {
         if self.begun {
             return;
@@ -106,18 +106,18 @@ impl V1Mapper {
         self.info.agent = agent.cloned().or(self.info.agent.take());
         self.info.model = model.cloned().or(self.info.model.take());
         let created = self.info.creation(&self.editions, self.form);
-        self.push(self.born, Time(self.info.created), vec![created.into()]);
+        self.push(self.created_at_line, Time(self.info.created), vec![created.into()]);
     }
 
-    /// A new value of the Session's record.
+    /// Maps a new value of the session's record.
     pub fn session(&mut self, line: u64, object: &JsonObject<'_>, at: Time) {
         self.flush_user();
         object.skip(&["permission"]);
         let revert = object.object("revert");
-        let info = SessionInfo::read(object);
+        let info = OpenCodeSession::read(object);
         if !self.begun {
             let created = self.info.created;
-            self.info = SessionInfo { created, ..info };
+            self.info = OpenCodeSession { created, ..info };
             if self.info.agent.is_some() && self.info.model.is_some() {
                 self.begin(None, None);
             }
@@ -139,7 +139,7 @@ impl V1Mapper {
         self.revert(line, revert.as_ref(), at);
     }
 
-    /// The staged revert as the Session's record has it now. V1 removes the boundary message, too.
+    /// Maps the staged revert of the session's record. V1 removes the boundary message as well.
     pub fn revert(&mut self, line: u64, revert: Option<&JsonObject<'_>>, at: Time) {
         let Some(revert) = revert else {
             if self.staged.take().is_some() {
@@ -161,11 +161,11 @@ impl V1Mapper {
                 self.push(line, at, vec![staged.into()]);
             }
             Some(_) => {}
-            None => revert.note("a boundary that is no known message"),
+            None => revert.note("a boundary message that is unknown"),
         }
     }
 
-    /// A message was removed: the first one under a staged revert commits it.
+    /// Maps the removal of a message: the first one commits a staged revert.
     pub fn removed(&mut self, line: u64, at: Time, data: &JsonObject<'_>) {
         self.flush_user();
         self.settle_answer();
@@ -181,7 +181,7 @@ impl V1Mapper {
         self.messages.remove(at_message);
     }
 
-    /// From which Seq on a committed revert removed everything.
+    /// The first sequence number that the last committed revert removed.
     fn removed_from(&self) -> Seq {
         let committed = |(_, _, events): &MappedBatch| {
             events.iter().find_map(|event| match event {
@@ -205,7 +205,7 @@ impl V1Mapper {
         events
     }
 
-    /// A new value of a message. `last` when no later record can change it (an export's messages, but the last).
+    /// Maps a new value of a message.
     pub fn message(&mut self, line: u64, id: &str, info: &JsonObject<'_>) {
         info.skip(&["id", "sessionID", "parentID", "summary", "path", "mode", "system", "tools", "format"]);
         let user = info.text("role").as_deref() == Some("user");
@@ -261,7 +261,7 @@ impl V1Mapper {
         }
     }
 
-    /// A new value of a part. `whole` when no later record can change it.
+    /// Maps a new value of a part. `whole`: no later record changes it.
     pub fn part(&mut self, line: u64, id: &str, message: &str, part: &JsonObject<'_>, at: Option<Time>, whole: bool) {
         part.skip(&["id", "messageID", "sessionID"]);
         if let Some(user) = self.user.as_mut().filter(|user| user.id == message) {
@@ -281,7 +281,7 @@ impl V1Mapper {
         }
     }
 
-    /// A part of an earlier message changed: only an output that was pruned is a fact.
+    /// Maps a changed part of an earlier message: only a pruned output is an event.
     fn late(&mut self, line: u64, id: &str, part: &JsonObject<'_>, at: Option<Time>) {
         let compacted = part.object("state").and_then(|state| {
             let time = state.object("time").and_then(|time| time.number("compacted"));
@@ -300,7 +300,7 @@ impl V1Mapper {
         }
     }
 
-    /// The user message whose parts were read is whole.
+    /// Appends the open user message, whose parts are complete.
     pub fn flush_user(&mut self) {
         let Some(user) = self.user.take() else { return };
         self.begin(user.agent.as_ref(), user.model.as_ref());
@@ -329,7 +329,7 @@ impl V1Mapper {
         self.push(user.line, user.at, events);
     }
 
-    /// What the running answer still holds back is appended.
+    /// Appends the rest of the open answer.
     pub fn settle_answer(&mut self) {
         if let Some(mut answer) = self.answer.take() {
             answer.settle(self);
@@ -337,14 +337,14 @@ impl V1Mapper {
         }
     }
 
-    /// The running answer is not whole: the rest of it waits.
+    /// Stops the open answer, which is incomplete: a later import continues it.
     pub fn hold_answer(&mut self) {
         if let Some(answer) = &mut self.answer {
             answer.hold();
         }
     }
 
-    /// Nothing follows: everything that is whole is appended.
+    /// The end of the source: appends everything that is complete.
     pub fn end(&mut self) {
         self.flush_user();
         self.settle_answer();
@@ -360,7 +360,7 @@ impl OpenUserMessage {
                 let (synthetic, ignored) = (part.flag("synthetic"), part.flag("ignored"));
                 let text = part.text("text").unwrap_or_default();
                 match (synthetic, ignored) {
-                    (_, true) => part.note("text that the model is not told"),
+                    (_, true) => part.note("text that is not sent to the model"),
                     (true, false) => self.synthetic.push(text),
                     (false, false) => self.texts.push(text),
                 }

@@ -29,13 +29,13 @@ pub struct V1Answer {
     summarised: String,
     started: bool,
     ended: bool,
-    /// A step's end, held back until the record after it: the files that it changed come in a part of their own.
+    /// The end of a step, which waits for the next record: the changed files are in a separate part.
     finishing: Option<(u64, Time, StepEnded)>,
     step: StepSlots,
     fragments: HashMap<String, u32>,
-    told: std::collections::HashSet<String>,
+    recorded: std::collections::HashSet<String>,
     calls: HashMap<String, AnswerCall>,
-    /// Set when a part is not whole and more follow: the rest waits for a later import.
+    /// Set at an incomplete part that others follow: a later import continues from there.
     held: bool,
 }
 
@@ -54,7 +54,7 @@ impl V1Answer {
             finishing: None,
             step: StepSlots::default(),
             fragments: HashMap::new(),
-            told: Default::default(),
+            recorded: Default::default(),
             calls: HashMap::new(),
             held: false,
         }
@@ -72,14 +72,14 @@ impl V1Answer {
         self.step = StepSlots::default();
     }
 
-    /// Appends a step's end that was held back.
+    /// Appends the end of a step that waited.
     pub fn settle(&mut self, mapper: &mut V1Mapper) {
         if let Some((line, at, ended)) = self.finishing.take() {
             mapper.push(line, at, vec![ended.into()]);
         }
     }
 
-    /// A new value of one of its parts.
+    /// Maps a new value of one of its parts.
     pub fn part(
         &mut self,
         mapper: &mut V1Mapper,
@@ -123,7 +123,7 @@ impl V1Answer {
                 if done.is_none() && !whole {
                     return;
                 }
-                if !self.told.insert(id.to_owned()) {
+                if !self.recorded.insert(id.to_owned()) {
                     return;
                 }
                 let text = Text::from(text);
@@ -183,7 +183,7 @@ impl V1Answer {
         }
         let (foreign, name) = (part.text("callID").unwrap_or_default(), part.text("tool").unwrap_or_default());
         let status = state.text("status").unwrap_or_default();
-        state.skip(&["title", "time", "raw"]); // Titles are for display, times stand in the Batches.
+        state.skip(&["title", "time", "raw"]); // Titles are for display; the times of the batches suffice.
         let (metadata, input) = (state.object("metadata"), state.json("input"));
         let shown = metadata.as_ref().and_then(|metadata| metadata.text("output"));
         let structured = state.json("metadata").filter(|json| json.0.inline() != Some("{}"));
@@ -264,8 +264,8 @@ impl V1Answer {
         mapper.push(line, at, events);
     }
 
-    /// Its record says that it is complete, or failed.
-    #[expect(clippy::too_many_arguments, reason = "what one record says")]
+    /// The record is complete or failed.
+    #[expect(clippy::too_many_arguments, reason = "the fields of one record")]
     pub fn complete(
         &mut self,
         mapper: &mut V1Mapper,
@@ -308,7 +308,7 @@ impl V1Answer {
         }
     }
 
-    /// The rest of it waits for a later import.
+    /// Stops: a later import continues from here.
     pub fn hold(&mut self) {
         self.held = true;
     }
@@ -318,7 +318,7 @@ fn unknown() -> Failure {
     Failure { kind: "unknown".into(), message: Text::default(), status: None }
 }
 
-/// An error of theirs: `{name, data: {message, statusCode}}`.
+/// An error of OpenCode: `{name, data: {message, statusCode}}`.
 fn failure(error: &JsonObject<'_>) -> Failure {
     let data = error.object("data");
     let status = data.as_ref().and_then(|data| data.number("statusCode"));

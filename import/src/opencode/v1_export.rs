@@ -1,10 +1,10 @@
-//! What `opencode export` writes: `{info, messages: [{info, parts}]}`, read one message at a time (`v1.rs`).
+//! The output of `opencode export`: `{info, messages: [{info, parts}]}`, read one message at a time (mapping: `v1.rs`).
 
 use super::super::foreign::{JsonObject, Notes};
 use super::super::sink::{BatchWriter, ImportSink, ReadSourceError, ReceiverGone, SourceItem};
 use super::super::text::TextFile;
 use super::super::utf8::Utf8;
-use super::info::SessionInfo;
+use super::info::OpenCodeSession;
 use super::v1::V1Mapper;
 use annals_core::{SessionId, Time};
 use serde::de::{DeserializeSeed, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -16,7 +16,7 @@ use std::path::Path;
 /// The form in `origin`.
 pub const FORM: &str = "v1-export";
 
-/// One Session from its final state: an export, or the tables `message` and `part`.
+/// Maps a session from its final state: an export, or the tables `message` and `part`.
 pub struct FinalStateReader {
     writer: BatchWriter,
     mapper: V1Mapper,
@@ -24,19 +24,19 @@ pub struct FinalStateReader {
 }
 
 impl FinalStateReader {
-    /// A Session begins.
-    pub fn begin(sink: &mut ImportSink<'_>, info: SessionInfo, form: &'static str) -> Result<Self, ReceiverGone> {
+    /// Starts a session.
+    pub fn begin(sink: &mut ImportSink<'_>, info: OpenCodeSession, form: &'static str) -> Result<Self, ReceiverGone> {
         let session = info.session(sink.editions);
         (sink.send)(SourceItem::Started { session, title: info.title.clone(), origin: info.origin(form) })?;
         Ok(Self { writer: BatchWriter::new(session), mapper: V1Mapper::new(info, form, sink.editions), number: 0 })
     }
 
-    /// Its id here.
+    /// Its session id.
     pub fn session(&self) -> SessionId {
         self.writer.session
     }
 
-    /// A message with its parts (id, JSON), in order; `last` when it is the last one so far.
+    /// Maps a message with its parts (id, JSON), in order; `last` for the last message of the source.
     pub fn message(
         &mut self,
         sink: &mut ImportSink<'_>,
@@ -49,7 +49,7 @@ impl FinalStateReader {
         self.number += 1;
         let line = self.number;
         let Ok(object) = JsonObject::parse(info, "message", notes) else {
-            return sink.damaged(Some(self.session()), line, "a message that is no object");
+            return sink.damaged(Some(self.session()), line, "a message that is not an object");
         };
         let answered = object.text("role").as_deref() == Some("assistant");
         let completed = object.object("time").is_some_and(|time| {
@@ -57,7 +57,7 @@ impl FinalStateReader {
             time.number("completed").is_some()
         });
         let whole = !last || completed || object.has("error");
-        // An answer is announced without its end, so that its parts come first.
+        // An answer is first mapped without its end, so that its parts precede the end.
         let announced = if answered { without_end(info) } else { info.to_owned() };
         if let Ok(object) = JsonObject::parse(&announced, "message", &Notes::default()) {
             self.mapper.message(line, id, &object);
@@ -65,7 +65,7 @@ impl FinalStateReader {
         }
         for (part_id, part) in parts {
             let Ok(part) = JsonObject::parse(part, "part", notes) else {
-                sink.damaged(Some(self.session()), line, "a part that is no object")?;
+                sink.damaged(Some(self.session()), line, "a part that is not an object")?;
                 continue;
             };
             if answered && !whole && !is_whole(&part) {
@@ -93,7 +93,7 @@ impl FinalStateReader {
         Ok(())
     }
 
-    /// The end: `revert` as the Session's record has it.
+    /// The end of the source. `revert` is the field of the session's record.
     pub fn end(
         mut self,
         sink: &mut ImportSink<'_>,
@@ -121,7 +121,7 @@ fn is_whole(part: &JsonObject<'_>) -> bool {
     }
 }
 
-/// An answer's record as it was when the answer began.
+/// The record of an answer as it was when the answer started.
 fn without_end(info: &str) -> String {
     let Ok(serde_json::Value::Object(mut fields)) = serde_json::from_str(info) else { return info.to_owned() };
     for name in ["error", "finish"] {
@@ -133,11 +133,11 @@ fn without_end(info: &str) -> String {
     serde_json::Value::Object(fields).to_string()
 }
 
-/// The `info` of an export, and where it updated last (ms).
+/// The `info` of an export, its revert, and the time of its last change.
 ///
 /// # Errors
-/// When the file is no export.
-pub fn header(path: &Path) -> Result<(SessionInfo, Option<String>, Time), serde_json::Error> {
+/// When the file is not an export.
+pub fn header(path: &Path) -> Result<(OpenCodeSession, Option<String>, Time), serde_json::Error> {
     let file = TextFile::open(path).map_err(serde_json::Error::io)?;
     let mut found = None;
     let mut reading = serde_json::Deserializer::from_reader(BufReader::new(Utf8::new(file)));
@@ -152,7 +152,7 @@ pub fn header(path: &Path) -> Result<(SessionInfo, Option<String>, Time), serde_
 /// Reads an export.
 ///
 /// # Errors
-/// When the file cannot be read, or is no export at all. A torn one is read as far as it goes.
+/// When the file cannot be read, or is not an export. A truncated one is read as far as possible.
 pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceError> {
     let io = |source| ReadSourceError::Io { path: path.to_owned(), source };
     let (info, revert, at) = header(path).map_err(|error| io(error.into()))?;
@@ -161,7 +161,7 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let reader = Utf8::new(TextFile::open(path).map_err(io)?);
     let replaced = reader.replaced();
     let mut stopped = None;
-    // The last message is known as such only when the next one, or the end, is seen.
+    // Which message is the last one shows only at the end.
     let mut held: Option<ExportedMessage> = None;
     let mut each = |message: ExportedMessage| {
         let Some(before) = held.replace(message) else { return true };
@@ -184,10 +184,10 @@ pub fn read(path: &Path, sink: &mut ImportSink<'_>) -> Result<(), ReadSourceErro
     let id = session.session();
     session.end(sink, revert.as_deref().filter(|_| walked.is_ok()), at, &notes)?;
     for _ in 0..replaced.get() {
-        sink.damaged(Some(id), 0, "bytes that are no UTF-8, replaced")?;
+        sink.damaged(Some(id), 0, "invalid UTF-8, replaced")?;
     }
     if let Err(error) = walked {
-        sink.damaged(Some(id), error.line() as u64, "the export ends or breaks here")?;
+        sink.damaged(Some(id), error.line() as u64, "the export is truncated or invalid from here")?;
     }
     Ok(())
 }
@@ -213,12 +213,12 @@ impl ExportedMessage {
     }
 }
 
-type ExportHeader = (SessionInfo, Option<String>, Time);
+type ExportHeader = (OpenCodeSession, Option<String>, Time);
 
-/// Walks through an export without holding it.
+/// Parses an export message by message.
 struct ExportSeed<'a> {
     info: &'a mut Option<ExportHeader>,
-    /// Receives each message; says whether to go on. Without it, reading stops at `info`.
+    /// Receives each message; returns false to stop. If `None`, only `info` is read.
     each: Option<&'a mut dyn FnMut(ExportedMessage) -> bool>,
 }
 
@@ -246,7 +246,7 @@ impl<'de> Visitor<'de> for ExportSeed<'_> {
                     let info = JsonObject::parse(raw.get(), "info", &quiet).map_err(serde::de::Error::custom)?;
                     let updated = info.object("time").and_then(|time| time.number("updated")).unwrap_or_default();
                     let revert = info.raw("revert").map(|raw| raw.get().to_owned());
-                    *self.info = Some((SessionInfo::read(&info), revert, Time(updated)));
+                    *self.info = Some((OpenCodeSession::read(&info), revert, Time(updated)));
                 }
                 ("messages", Some(each)) => map.next_value_seed(MessageListSeed(*each))?,
                 _ => {

@@ -1,8 +1,8 @@
-//! One Session of OpenCode V1 from its event rows; each carries the whole new value of something (`v1.rs`).
+//! A session of OpenCode V1 from its event rows. Each row contains a complete new value (mapping: `v1.rs`).
 
 use super::super::foreign::{JsonObject, Notes};
 use super::super::sink::{BatchWriter, ImportSink, ReceiverGone, SourceItem};
-use super::info::SessionInfo;
+use super::info::OpenCodeSession;
 use super::rows::EventRow;
 use super::v1::V1Mapper;
 use super::v2::timestamp;
@@ -33,10 +33,10 @@ impl V1RowReader {
     pub fn row(&mut self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
         let expected = self.previous.map_or(0, |seq| seq + 1);
         if row.seq < expected {
-            return sink.damaged(self.session(), row.line, "a row whose seq was there before");
+            return sink.damaged(self.session(), row.line, "a row with a repeated seq");
         }
         let Ok(data) = JsonObject::parse(row.data, row.kind, notes) else {
-            return sink.damaged(self.session(), row.line, "a row whose data is no object");
+            return sink.damaged(self.session(), row.line, "a row whose data is not an object");
         };
         data.skip(&["sessionID"]);
         let info = data.object("info");
@@ -44,7 +44,7 @@ impl V1RowReader {
         self.previous = Some(row.seq);
         if self.begun.is_none() {
             let created = row.kind == "session.created";
-            let mut read = info.as_ref().filter(|_| created).map(SessionInfo::read).unwrap_or_default();
+            let mut read = info.as_ref().filter(|_| created).map(OpenCodeSession::read).unwrap_or_default();
             read.id.clone_from(&self.foreign);
             if read.created == 0 {
                 let time = info.as_ref().and_then(|info| info.object("time")).and_then(|time| time.number("created"));
@@ -54,7 +54,7 @@ impl V1RowReader {
             let session = read.session(sink.editions);
             (sink.send)(SourceItem::Started { session, title: read.title.clone(), origin: read.origin(FORM) })?;
             let mut mapper = V1Mapper::new(read, FORM, sink.editions);
-            mapper.born = row.line;
+            mapper.created_at_line = row.line;
             self.begun = Some((BatchWriter::new(session), mapper));
             if created {
                 info.iter().for_each(JsonObject::skip_all);
@@ -93,7 +93,7 @@ impl V1RowReader {
             "message.removed" => mapper.removed(row.line, self.at, &data),
             _ => {
                 data.skip_all();
-                notes.add(format!("{}: not understood", row.kind));
+                notes.add(format!("{}: not recognised", row.kind));
             }
         }
         for (line, at, events) in mapper.out.drain(..) {

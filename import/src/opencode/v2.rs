@@ -1,31 +1,31 @@
-//! What each record of OpenCode's V2 event log means here (`session.next.*`; session-runtime, sections 3 to 5, 9, 11).
+//! The mapping of OpenCode's V2 event log (`session.next.*`), record by record.
 //!
-//! | theirs | ours |
+//! | OpenCode | Annals |
 //! |---|---|
-//! | `session.created`, `.updated` | `session.created`; a changed title, agent, model or place is its own fact |
+//! | `session.created`, `.updated` | `session.created`; a changed title, agent, model or directory is a separate event |
 //! | `prompt.admitted`, `prompted` | `input.admitted`, `input.promoted` |
-//! | `context.updated` | `context.admitted` with `snapshot.advanced`; keys and values stand beside their log |
+//! | `context.updated` | `context.admitted` with `snapshot.advanced`; keys and values are not in the event log |
 //! | `synthetic`, `shell.ended` | `synthetic.added`, `shell.ran` |
 //! | `agent.switched`, `model.switched`, `moved` | the same |
 //! | `step.started`, `.ended`, `.failed` | the same |
-//! | `text.started`, `reasoning.started`, `tool.input.*` | nothing: they give the place in the content |
+//! | `text.started`, `reasoning.started`, `tool.input.*` | nothing: they determine the index in the content |
 //! | `text.ended`, `reasoning.ended` | the same |
 //! | `tool.called`, `.progress`, `.success`, `.failed` | `tool.called`, `.progressed`, `.settled` (`todo.updated` with it) |
 //! | `compaction.started`, `.ended`, `revert.*`, `retried` | the same; a revert here keeps the boundary message |
 
 use super::super::foreign::JsonObject;
 use super::content::{OpenCalls, StepSlots, files, finish, names, output, usage};
-use super::info::{SessionInfo, model};
+use super::info::{OpenCodeSession, model};
 use annals_core::event::*;
 use annals_core::{AgentName, Event, InputId, ModelName, Seq, Text, Time};
 use std::collections::HashSet;
 
-/// What one Session's records have said so far, as far as later records refer to it.
+/// State from earlier records of a session that later records refer to.
 #[derive(Debug, Default)]
 pub struct V2Mapper {
-    /// As of now.
-    pub info: SessionInfo,
-    /// Seqs of messages here, by foreign id, in order.
+    /// The current description of the session.
+    pub info: OpenCodeSession,
+    /// Foreign id and sequence number of each message, in order.
     messages: Vec<(String, Seq)>,
     inputs: HashSet<String>,
     promoted: HashSet<String>,
@@ -34,9 +34,9 @@ pub struct V2Mapper {
     shells: Vec<(String, Text)>,
 }
 
-/// What a record needs beside its own fields.
+/// The position of a record in the log.
 pub struct RecordPosition {
-    /// The Seq that the record's first event gets.
+    /// The sequence number of the record's first event.
     pub next: Seq,
     /// The record's time.
     pub at: Time,
@@ -45,7 +45,7 @@ pub struct RecordPosition {
 }
 
 impl V2Mapper {
-    /// The events of one record. `kind` is its type without version; `None` for a type that is not known.
+    /// The events of one record. `kind` is its type without version; `None` for an unknown type.
     pub fn map(&mut self, kind: &str, data: &JsonObject<'_>, place: RecordPosition) -> Option<Vec<Event>> {
         let next = place.next;
         data.skip(&["sessionID", "timestamp"]);
@@ -57,7 +57,7 @@ impl V2Mapper {
             "context.updated" => {
                 self.message(data, "messageID", next);
                 let text = data.text("text")?.into();
-                data.note("which sources it speaks of");
+                data.note("the sources of the update");
                 vec![ContextAdmitted { keys: Vec::new(), text }.into(), place.advance.into()]
             }
             "synthetic" => {
@@ -206,14 +206,14 @@ impl V2Mapper {
         self.messages.extend(data.text(field).map(|id| (id, seq)));
     }
 
-    /// The message after a boundary message, which a revert of theirs keeps; where the log goes on if none follows.
+    /// The message after the boundary message (a revert in OpenCode keeps that one); the end of the log if none follows.
     fn after(&self, boundary: &str, next: Seq) -> Option<Seq> {
         let at = self.messages.iter().rposition(|(id, _)| id == boundary)?;
         Some(self.messages.get(at + 1).map_or(next, |(_, seq)| *seq))
     }
 
     fn updated(&mut self, data: &JsonObject<'_>) -> Vec<Event> {
-        let Some(info) = data.object("info").map(|object| SessionInfo::read(&object)) else { return Vec::new() };
+        let Some(info) = data.object("info").map(|object| OpenCodeSession::read(&object)) else { return Vec::new() };
         let mut events = Vec::new();
         if info.directory != self.info.directory || info.workspace != self.info.workspace {
             self.info.directory.clone_from(&info.directory);
@@ -270,7 +270,7 @@ impl V2Mapper {
         if self.inputs.contains(&id) {
             data.skip(&["prompt", "delivery"]); // The same as in its admission.
         } else {
-            // A promotion without an admission is both.
+            // A promotion without an admission stands for both.
             events = self.admitted(data);
         }
         if !self.promoted.insert(id.clone()) {
@@ -303,7 +303,7 @@ fn reason(data: &JsonObject<'_>) -> CompactionReason {
     }
 }
 
-/// An error of theirs. `type` is their word, `statusCode` the HTTP status.
+/// An error of OpenCode: `type` is its kind, `statusCode` the HTTP status.
 fn failure(error: &JsonObject<'_>) -> Failure {
     Failure {
         kind: error.text("type").unwrap_or_else(|| "unknown".into()),
@@ -320,7 +320,7 @@ pub fn bare(kind: &str) -> &str {
     }
 }
 
-/// The time of a record (ms), if it says one.
+/// The time of a record (ms), if it has one.
 pub fn timestamp(data: &JsonObject<'_>) -> Option<Time> {
     data.number("timestamp").or_else(|| data.number("time")).map(Time)
 }

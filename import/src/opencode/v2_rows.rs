@@ -1,9 +1,9 @@
-//! One Session of OpenCode's V2 core: rows in, Batches out. What a row means is said in `v2.rs`.
+//! A session of OpenCode's V2 core: reads rows and sends batches (mapping: `v2.rs`).
 
 use super::super::foreign::{JsonObject, Notes};
 use super::super::sink::{BatchWriter, ImportSink, KnownContext, ReceiverGone, SourceItem};
 use super::epochs::EpochTracker;
-use super::info::SessionInfo;
+use super::info::OpenCodeSession;
 use super::projection::ProjectionRows;
 use super::rows::EventRow;
 use super::v2::{RecordPosition, V2Mapper, timestamp};
@@ -13,7 +13,7 @@ use annals_core::{AgentName, Time};
 /// The form in `origin`.
 pub const FORM: &str = "v2-events";
 
-/// A Session that is being read.
+/// A session that is being read.
 pub struct V2RowReader {
     foreign: String,
     projection: ProjectionRows,
@@ -30,7 +30,7 @@ struct StartedSession {
 }
 
 impl V2RowReader {
-    /// A Session, what stands beside its log, and the seq of its last `context.updated`.
+    /// A session with the rows of its projection, and the seq of its last `context.updated`.
     pub fn new(foreign: &str, mut projection: ProjectionRows, last_update: Option<u64>) -> Self {
         let epochs = EpochTracker::new(projection.epoch.take(), last_update);
         Self {
@@ -48,16 +48,16 @@ impl V2RowReader {
         let expected = self.previous.map_or(0, |(seq, _)| seq + 1);
         let session = self.begun.as_ref().map(|begun| begun.writer.session);
         if row.seq < expected {
-            return sink.damaged(session, row.line, "a row whose seq was there before");
+            return sink.damaged(session, row.line, "a row with a repeated seq");
         }
         let Ok(data) = JsonObject::parse(row.data, row.kind, notes) else {
-            return sink.damaged(session, row.line, "a row whose data is no object");
+            return sink.damaged(session, row.line, "a row whose data is not an object");
         };
         let at = timestamp(&data);
         if self.begun.is_none() {
             let created = row.kind == "session.created";
             let info = if created {
-                data.object("info").map(|info| SessionInfo::read(&info))
+                data.object("info").map(|info| OpenCodeSession::read(&info))
             } else {
                 self.projection.info.clone()
             };
@@ -71,7 +71,7 @@ impl V2RowReader {
                 data.skip(&["sessionID"]);
                 drop(data);
                 self.previous = Some((row.seq, Time(self.state.info.created)));
-                return self.tell(sink, row, notes);
+                return self.send_losses(sink, row, notes);
             }
             sink.damaged(self.session(), row.line, "the beginning of the log is missing")?;
         } else if row.seq > expected {
@@ -102,17 +102,17 @@ impl V2RowReader {
             None => {
                 drop(data);
                 notes.take();
-                notes.add(format!("{}: not understood", row.kind));
+                notes.add(format!("{}: not recognised", row.kind));
             }
         }
         if row.kind == "session.next.compaction.ended" {
             self.epochs.compacted(row.seq);
         }
         self.previous = Some((row.seq, at));
-        self.tell(sink, row, notes)
+        self.send_losses(sink, row, notes)
     }
 
-    fn begin(&mut self, sink: &mut ImportSink<'_>, line: u64, info: SessionInfo) -> Result<(), ReceiverGone> {
+    fn begin(&mut self, sink: &mut ImportSink<'_>, line: u64, info: OpenCodeSession) -> Result<(), ReceiverGone> {
         let session = info.session(sink.editions);
         let (title, origin) = (info.title.clone(), info.origin(FORM));
         (sink.send)(SourceItem::Started { session, title, origin })?;
@@ -131,7 +131,7 @@ impl V2RowReader {
         self.begun.as_ref().map(|begun| begun.writer.session)
     }
 
-    fn tell(&self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
+    fn send_losses(&self, sink: &mut ImportSink<'_>, row: &EventRow<'_>, notes: &Notes) -> Result<(), ReceiverGone> {
         match self.session() {
             Some(session) => sink.lost(session, row.line, notes, row.data),
             None => Ok(()),

@@ -32,12 +32,12 @@ impl V2Mapper {
         let metadata = provider.as_ref().and_then(|provider| provider.json("metadata"));
         let todo = self.calls.of(data).filter(|call| call.name == "todowrite").and_then(|_| todos(data));
         let call = self.calls.settled(data)?;
-        // A result with structure alone is told to the model as that JSON.
-        let told = shown.text.or_else(|| shown.structured.as_ref().map(|json| json.0.clone())).unwrap_or_default();
+        // Without a text the model is sent the structured value as JSON.
+        let text = shown.text.or_else(|| shown.structured.as_ref().map(|json| json.0.clone())).unwrap_or_default();
         let settled = ToolSettled {
             call: call.id,
             outcome: ToolOutcome::Completed,
-            output: told,
+            output: text,
             error: None,
             structured: shown.structured,
             attachments: shown.attachments,
@@ -68,7 +68,7 @@ impl V2Mapper {
         let call = self.calls.settled(data)?;
         let mut events = Vec::new();
         if !call.called {
-            // It failed before its input was whole: what had arrived of the input is kept as it is.
+            // It failed before its input was complete: what had arrived of it is kept.
             let raw = call.raw.clone().unwrap_or_default();
             let input = annals_core::Json::received(if raw.is_empty() { "{}".into() } else { compact_or_raw(&raw) });
             let name = call.name.clone();

@@ -2,7 +2,7 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::import_into::{bring, sources};
+use crate::import_into::{import_into, sources};
 use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, Style, counted};
@@ -43,7 +43,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         for source in sources(path, |remark| cli.remark(remark))? {
             // Each file is an archive of its own: one Session may lie in two of them, in two forms.
             let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-            bring(&log, &source, &ImportOptions::default(), &bar).await?;
+            import_into(&log, &source, &ImportOptions::default(), &bar).await?;
             sessions.extend(certify::certify(&log, &named(&source.path)).await?);
         }
     }

@@ -6,7 +6,7 @@ mod wanted;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::Signals;
-use crate::import_into::bring;
+use crate::import_into::import_into;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
@@ -190,7 +190,7 @@ async fn import_all(
 ) -> Result<(), CliError> {
     let mut empty = Vec::new();
     for source in sources {
-        match bring(log, source, options, bar).await {
+        match import_into(log, source, options, bar).await {
             Ok(imported) if imported.sessions.is_empty() && imported.damage.is_empty() => empty.push(&source.path),
             Ok(imported) => report.extend(imported),
             Err(error) if error.is_of_source() => {

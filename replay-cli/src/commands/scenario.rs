@@ -5,7 +5,7 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
-use annals_scenario::{Backend, Outcome, Report, START, Scenario, play, record};
+use annals_scenario::{Backend, STARTER, Scenario, ScenarioOutcome, ScenarioReport, play, record};
 use clap::{Subcommand, ValueEnum};
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -83,7 +83,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             }
             Ok(Verdict::bad_if(!played.passed()))
         }
-        ScenarioCommand::New { file } => give(START, file.as_deref(), cli, out),
+        ScenarioCommand::New { file } => give(STARTER, file.as_deref(), cli, out),
         ScenarioCommand::Record { session, file } => {
             let (reader, session) = cli.find(session).await?;
             let text = record(&**reader.log(), session).await?;
@@ -116,11 +116,11 @@ fn run_all(
     keep: bool,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
-) -> Result<Report, CliError> {
+) -> Result<ScenarioReport, CliError> {
     // All of them first: when one is no scenario, nothing is run.
     let scenarios = files.iter().map(|file| Scenario::load(file)).collect::<Result<Vec<_>, _>>()?;
     let temporary = tempfile::Builder::new().prefix("annals-scenario-").tempdir()?;
-    let mut report = Report::default();
+    let mut report = ScenarioReport::default();
     for (at, (file, scenario)) in files.iter().zip(&scenarios).enumerate() {
         let name = file.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         let folder = match &cli.named {
@@ -150,7 +150,7 @@ fn run_all(
     Ok(report)
 }
 
-fn draw(outcome: &Outcome, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(outcome: &ScenarioOutcome, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
     let style = &cli.style;
     let mark = if outcome.passed() { style.paint(Emphasis::Good, "✓") } else { style.paint(Emphasis::Bad, "✗") };
     writeln!(out, "{mark} {}", plain(&outcome.name))?;

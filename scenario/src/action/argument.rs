@@ -1,24 +1,24 @@
 //! Small arguments of actions.
 
-use super::View;
-use crate::reader::{At, unknown};
-use crate::{Invalid, Pattern};
+use super::ViewName;
+use crate::reader::{JsonAt, unknown};
+use crate::{Invalid, ViewPattern};
 use annals_core::InputId;
 use annals_core::event::Delivery;
 
-/// An input that the user gives.
+/// An input of the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Input {
-    /// Its id; without one the id port chooses.
+pub struct InputScript {
+    /// Its id; generated if missing.
     pub id: Option<InputId>,
-    /// What the user writes.
+    /// The text of the user.
     pub text: String,
-    /// When it joins.
+    /// When it is promoted.
     pub delivery: Delivery,
 }
 
-impl Input {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl InputScript {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if let Some(text) = at.value.as_str() {
             return Ok(Self { id: None, text: text.to_owned(), delivery: Delivery::Steer });
         }
@@ -35,19 +35,19 @@ impl Input {
     }
 }
 
-/// A skill of the Location.
+/// A skill of the location.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Skill {
+pub struct DeclaredSkill {
     /// Its name.
     pub name: String,
-    /// What it is for; without one it is not listed.
+    /// Its description; without one it is not listed.
     pub description: Option<String>,
     /// Its text; never shown as guidance.
     pub body: Option<String>,
 }
 
-impl Skill {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl DeclaredSkill {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let fields = at.fields(&["name", "description", "body"])?;
         Ok(Self {
             name: fields.need("name")?.name("the name of a skill")?.to_owned(),
@@ -57,17 +57,17 @@ impl Skill {
     }
 }
 
-/// Work beside the turns that a script lets begin.
+/// Background work that a script starts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Aside {
-    /// The request for the Session's title.
+pub enum SettleTarget {
+    /// The request for the session's title.
     Title,
-    /// The n-th child that the Session began, from 1: its task in the background.
+    /// The background task of the n-th child, from 1.
     Child(u64),
 }
 
-impl Aside {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl SettleTarget {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
             return ordinal(&at.fields(&["child"])?.need("child")?, "children").map(Self::Child);
         }
@@ -75,24 +75,24 @@ impl Aside {
     }
 }
 
-/// What is done with a revert.
+/// An action on a revert.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Revert {
-    /// Staged, so that a message and what follows is undone.
+pub enum RevertAction {
+    /// Stage the undo of a message and of everything after it.
     To {
         /// The n-th user message, from 1.
         user: u64,
-        /// Whether the files go with it; an addition to `fixtures/scenarios/FORMAT.md`.
+        /// Whether files are restored too; an addition to `fixtures/scenarios/FORMAT.md`.
         files: bool,
     },
-    /// The staged one is dropped.
+    /// Clear the staged revert.
     Clear,
-    /// The staged one is carried out.
+    /// Commit the staged revert.
     Commit,
 }
 
-impl Revert {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl RevertAction {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
             let fields = at.fields(&["to", "files"])?;
             let files = fields.read("files", |at| at.boolean())?.unwrap_or(false);
@@ -102,12 +102,12 @@ impl Revert {
     }
 }
 
-/// A place where the process dies.
+/// A point where the process crashes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CrashPoint {
-    /// Before the next Batch is appended.
+    /// Before the next batch is appended.
     BeforeAppend,
-    /// After the next Batch was appended, before anybody knows.
+    /// After the next batch was appended, before the caller knows.
     AfterAppend,
     /// While the next tool runs.
     DuringTool,
@@ -126,12 +126,12 @@ impl CrashPoint {
 }
 
 /// `{user: N}`, counted from 1.
-pub(super) fn user(at: &At<'_>) -> Result<u64, Invalid> {
+pub(super) fn user(at: &JsonAt<'_>) -> Result<u64, Invalid> {
     ordinal(&at.fields(&["user"])?.need("user")?, "user messages")
 }
 
 /// A number counted from 1.
-pub(super) fn ordinal(at: &At<'_>, what: &str) -> Result<u64, Invalid> {
+pub(super) fn ordinal(at: &JsonAt<'_>, what: &str) -> Result<u64, Invalid> {
     match at.whole()? {
         0 => Err(at.invalid(format!("{what} are counted from 1"))),
         n => Ok(n),
@@ -139,7 +139,7 @@ pub(super) fn ordinal(at: &At<'_>, what: &str) -> Result<u64, Invalid> {
 }
 
 /// A duration such as `90s`, in milliseconds.
-pub(super) fn duration(at: &At<'_>) -> Result<u64, Invalid> {
+pub(super) fn duration(at: &JsonAt<'_>) -> Result<u64, Invalid> {
     let text = at.text()?;
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let (number, unit) = text.split_at(digits);
@@ -149,33 +149,35 @@ pub(super) fn duration(at: &At<'_>) -> Result<u64, Invalid> {
         "m" => 60_000,
         "h" => 3_600_000,
         "d" => 86_400_000,
-        _ => return Err(at.invalid(format!("{text:?} is no duration: expected a whole number and ms, s, m, h or d"))),
+        _ => {
+            return Err(at.invalid(format!("{text:?} is not a duration: expected a whole number and ms, s, m, h or d")));
+        }
     };
     if number.is_empty() {
-        return Err(at.invalid(format!("{text:?} is no duration: the number is missing")));
+        return Err(at.invalid(format!("{text:?} is not a duration: the number is missing")));
     }
-    // Times stay below 2^53 (`docs/reference/events.md#forms`): a hundred thousand years are enough to move on by.
+    // Times stay below 2^53 (`docs/reference/events.md#forms`): a hundred thousand years are enough for any scenario.
     let ms = number.parse::<u64>().ok().and_then(|number| number.checked_mul(factor));
     ms.filter(|ms| *ms < 1 << 51).ok_or_else(|| at.invalid(format!("{text} is too long")))
 }
 
-/// The label of a capture: `$same` ends it at its first dot.
-pub(super) fn label(at: &At<'_>) -> Result<String, Invalid> {
+/// The label of a capture, without a dot: `$same` ends labels at the first dot.
+pub(super) fn label(at: &JsonAt<'_>) -> Result<String, Invalid> {
     let label = at.name("a label")?;
     if label.contains('.') {
-        return Err(at.invalid(format!("the label {label:?} has a dot, which would end it in `$same`")));
+        return Err(at.invalid(format!("the label {label:?} contains a dot, which ends a label in `$same`")));
     }
     Ok(label.to_owned())
 }
 
-/// What an `expect` asks, by view.
-pub(super) fn views(at: &At<'_>) -> Result<Vec<(View, Pattern)>, Invalid> {
-    let names: Vec<&str> = View::ALL.iter().map(|(name, _)| *name).collect();
+/// The patterns of an `expect`, by view.
+pub(super) fn views(at: &JsonAt<'_>) -> Result<Vec<(ViewName, ViewPattern)>, Invalid> {
+    let names: Vec<&str> = ViewName::ALL.iter().map(|(name, _)| *name).collect();
     let entries = at.entries()?;
-    let read = |(name, pattern): &(&str, At<'_>)| {
-        let view = View::ALL.iter().find_map(|(known, view)| (known == name).then_some(*view));
+    let read = |(name, pattern): &(&str, JsonAt<'_>)| {
+        let view = ViewName::ALL.iter().find_map(|(known, view)| (known == name).then_some(*view));
         let view = view.ok_or_else(|| pattern.invalid(unknown("view", name, &names)))?;
-        Ok((view, Pattern::read(pattern)?))
+        Ok((view, ViewPattern::read(pattern)?))
     };
     let mut views = entries.iter().map(read).collect::<Result<Vec<_>, Invalid>>()?;
     views.sort_by_key(|(view, _)| *view);

@@ -1,30 +1,30 @@
-//! Where an action stands, and what may stand there.
+//! Actions inside other actions: which ones are allowed.
 
 use super::Action;
 use crate::Invalid;
-use crate::reader::At;
+use crate::reader::JsonAt;
 
-/// Where an action stands.
+/// The position of an action.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Within {
+pub(super) struct Nesting {
     /// The index in the script of the outermost action.
     index: usize,
-    place: Place,
+    place: NestedIn,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Place {
+enum NestedIn {
     Script,
     During,
     OnLoad,
 }
 
-/// What a list inside an action may not hold: each of these needs the Session to itself.
+/// Actions that are not allowed inside others: each needs an idle session.
 const ALONE: &[&str] = &["run", "prompt", "compact", "restart", "revert", "fork", "child", "session"];
 
-impl Within {
+impl Nesting {
     pub fn script(index: usize) -> Self {
-        Self { index, place: Place::Script }
+        Self { index, place: NestedIn::Script }
     }
 
     pub fn index(self) -> usize {
@@ -32,27 +32,27 @@ impl Within {
     }
 
     pub fn allows(self, name: &str) -> Result<(), String> {
-        if self.place != Place::Script && ALONE.contains(&name) {
-            let place = if self.place == Place::During { "during" } else { "on_load" };
-            return Err(format!("`{name}` is not allowed inside `{place}`; neither is {}", ALONE.join(", ")));
+        if self.place != NestedIn::Script && ALONE.contains(&name) {
+            let place = if self.place == NestedIn::During { "during" } else { "on_load" };
+            return Err(format!("`{name}` is not allowed inside `{place}`; nor are {}", ALONE.join(", ")));
         }
-        if name == "interrupt" && self.place != Place::During {
-            return Err("`interrupt` is allowed only inside `during`: elsewhere nothing runs".to_owned());
+        if name == "interrupt" && self.place != NestedIn::During {
+            return Err("`interrupt` is only allowed inside `during`: elsewhere nothing runs".to_owned());
         }
         Ok(())
     }
 
     /// The actions of a `during`.
-    pub fn during(self, at: &At<'_>) -> Result<Vec<Action>, Invalid> {
-        self.list(at, Place::During)
+    pub fn during(self, at: &JsonAt<'_>) -> Result<Vec<Action>, Invalid> {
+        self.list(at, NestedIn::During)
     }
 
     /// The actions of an `on_load`.
-    pub fn on_load(self, at: &At<'_>) -> Result<Vec<Action>, Invalid> {
-        self.list(at, Place::OnLoad)
+    pub fn on_load(self, at: &JsonAt<'_>) -> Result<Vec<Action>, Invalid> {
+        self.list(at, NestedIn::OnLoad)
     }
 
-    fn list(self, at: &At<'_>, place: Place) -> Result<Vec<Action>, Invalid> {
+    fn list(self, at: &JsonAt<'_>, place: NestedIn) -> Result<Vec<Action>, Invalid> {
         at.items()?.iter().map(|at| Action::read(at, Self { place, ..self })).collect()
     }
 }

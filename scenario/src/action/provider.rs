@@ -1,9 +1,9 @@
-//! What the scripted provider answers.
+//! Scripted answers of the provider.
 
 use super::Action;
-use super::nested::Within;
+use super::nested::Nesting;
 use crate::Invalid;
-use crate::reader::At;
+use crate::reader::JsonAt;
 use annals_core::CallId;
 use annals_core::event::{Finish, Usage};
 use annals_runtime::ports::ProviderErrorKind;
@@ -11,23 +11,23 @@ use serde_json::Value;
 
 /// One attempt.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Attempt {
+pub enum AttemptScript {
     /// The provider answers.
-    Answer(Box<Answer>),
+    Answer(Box<AnswerScript>),
     /// The provider fails.
-    Failing(Failing),
+    Failing(FailureScript),
 }
 
 /// An answer.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Answer {
+pub struct AnswerScript {
     /// Its text.
     pub text: Option<String>,
-    /// Its reasoning, which comes before the text.
+    /// Its reasoning, which precedes the text.
     pub reasoning: Option<String>,
-    /// Its tool calls, which come last.
-    pub calls: Vec<Call>,
-    /// What it reports to have used.
+    /// Its tool calls, which are last.
+    pub calls: Vec<CallScript>,
+    /// The reported usage.
     pub usage: Option<Usage>,
     /// How it ends; default `stop`, with calls `tool-calls`.
     pub finish: Option<Finish>,
@@ -37,7 +37,7 @@ pub struct Answer {
 
 /// A tool call of an answer.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Call {
+pub struct CallScript {
     /// Its id.
     pub id: CallId,
     /// The tool's name.
@@ -48,16 +48,16 @@ pub struct Call {
 
 /// A failure of the provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Failing {
-    /// What kind.
+pub struct FailureScript {
+    /// The kind of error.
     pub kind: ProviderErrorKind,
     /// HTTP status.
     pub status: Option<u16>,
-    /// How long the provider asks to wait, in milliseconds.
+    /// The wait that the provider asks for, in milliseconds.
     pub retry_after_ms: Option<u64>,
     /// Text that arrives before it fails.
     pub after_text: Option<String>,
-    /// What it reports to have used before it fails; an addition to `fixtures/scenarios/FORMAT.md`.
+    /// The reported usage before it fails; an addition to `fixtures/scenarios/FORMAT.md`.
     pub usage: Option<Usage>,
 }
 
@@ -70,19 +70,19 @@ const FINISHES: &[(&str, Finish)] = &[
     ("error", Finish::Error),
 ];
 
-impl Attempt {
-    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl AttemptScript {
+    pub(super) fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fails = at.object()?.contains_key("error") || at.object()?.contains_key("after_text");
         if fails {
-            Failing::read(at).map(Self::Failing)
+            FailureScript::read(at).map(Self::Failing)
         } else {
-            Answer::read(at, within).map(|a| Self::Answer(Box::new(a)))
+            AnswerScript::read(at, within).map(|a| Self::Answer(Box::new(a)))
         }
     }
 }
 
-impl Failing {
-    fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl FailureScript {
+    fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let of_answers = |name: &str| name != "usage" && ANSWER.contains(&name);
         if let Some((name, value)) = at.object()?.iter().find(|(name, _)| of_answers(name)) {
             let reason = "an attempt that fails has only `error`, `after_text` and `usage`";
@@ -100,14 +100,14 @@ impl Failing {
     }
 }
 
-impl Answer {
-    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl AnswerScript {
+    fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&[ANSWER, &["error", "after_text"]].concat())?;
         let text = |name: &str| fields.read(name, |at| at.text().map(str::to_owned));
         Ok(Self {
             text: text("text")?,
             reasoning: text("reasoning")?,
-            calls: fields.read("calls", |at| at.items()?.iter().map(Call::read).collect())?.unwrap_or_default(),
+            calls: fields.read("calls", |at| at.items()?.iter().map(CallScript::read).collect())?.unwrap_or_default(),
             usage: fields.read("usage", |at| usage(&at))?,
             finish: fields.read("finish", |at| at.word(FINISHES))?,
             during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
@@ -115,8 +115,8 @@ impl Answer {
     }
 }
 
-impl Call {
-    fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl CallScript {
+    fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         let fields = at.fields(&["id", "tool", "input"])?;
         Ok(Self {
             id: CallId::from(fields.need("id")?.name("a call id")?),
@@ -126,7 +126,7 @@ impl Call {
     }
 }
 
-fn usage(at: &At<'_>) -> Result<Usage, Invalid> {
+fn usage(at: &JsonAt<'_>) -> Result<Usage, Invalid> {
     let fields = at.fields(&["input", "output", "reasoning", "cache_read", "cache_write"])?;
     let tokens = |name: &str| fields.read(name, |at| at.whole()).map(Option::unwrap_or_default);
     Ok(Usage {

@@ -1,36 +1,36 @@
-//! Declared Context Sources.
+//! Declared context sources.
 
 use super::Action;
-use super::nested::Within;
-use crate::reader::At;
+use super::nested::Nesting;
+use crate::reader::JsonAt;
 use crate::{Invalid, Template};
 use annals_core::Key;
 use serde_json::Value;
 
-/// A declared Context Source.
+/// A declared context source.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Source {
+pub struct DeclaredSource {
     /// Its key.
     pub key: Key,
-    /// The registry's contribution that it belongs to.
+    /// The contribution that it belongs to.
     pub contribution: Key,
-    /// Which values it understands.
-    pub codec: Codec,
-    /// What it loads; `None` while it is unavailable.
+    /// The type of its values.
+    pub codec: DeclaredCodec,
+    /// Its value; `None` while it is unavailable.
     pub value: Option<Value>,
-    /// The text that opens an epoch.
+    /// The template of its text in the baseline.
     pub baseline: Template,
-    /// The text that tells a changed value.
+    /// The template of the context update for a changed value.
     pub update: Template,
-    /// The text that tells that it is gone; `None` when it may not go.
+    /// The template of the context update for its removal; `None` if it cannot be removed.
     pub removed: Option<Template>,
-    /// Runs once, while it is next being observed.
+    /// Actions that run once, during its next observation.
     pub on_load: Vec<Action>,
 }
 
-/// The typed values of a declared source.
+/// The type of the values of a declared source.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Codec {
+pub enum DeclaredCodec {
     /// Any JSON.
     #[default]
     Json,
@@ -40,11 +40,11 @@ pub enum Codec {
     Number,
 }
 
-impl Codec {
-    const WORDS: &'static [(&'static str, Codec)] =
-        &[("json", Codec::Json), ("string", Codec::String), ("number", Codec::Number)];
+impl DeclaredCodec {
+    const WORDS: &'static [(&'static str, DeclaredCodec)] =
+        &[("json", DeclaredCodec::Json), ("string", DeclaredCodec::String), ("number", DeclaredCodec::Number)];
 
-    /// Whether a value is one of this codec.
+    /// Whether a value has this type.
     pub fn holds(self, value: &Value) -> bool {
         match self {
             Self::Json => true,
@@ -53,14 +53,14 @@ impl Codec {
         }
     }
 
-    /// Its word.
+    /// Its name in scenario files.
     pub fn name(self) -> &'static str {
         Self::WORDS.iter().find_map(|(name, codec)| (*codec == self).then_some(*name)).unwrap_or("json")
     }
 }
 
-impl Source {
-    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl DeclaredSource {
+    pub(super) fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&[
             "key",
             "contribution",
@@ -73,7 +73,7 @@ impl Source {
             "on_load",
         ])?;
         let key: Key = fields.need("key")?.parsed()?;
-        let codec = fields.read("codec", |at| at.word(Codec::WORDS))?.unwrap_or_default();
+        let codec = fields.read("codec", |at| at.word(DeclaredCodec::WORDS))?.unwrap_or_default();
         let unavailable = fields.read("unavailable", |at| at.boolean())?.unwrap_or(false);
         let value = fields.read("value", |at| match codec.holds(at.value) {
             true => Ok(at.value.clone()),

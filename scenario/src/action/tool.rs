@@ -1,55 +1,55 @@
-//! Declared tools, and what the user answers to their permission questions.
+//! Declared tools, and the user's answers to their permission questions.
 
 use super::Action;
-use super::nested::Within;
+use super::nested::Nesting;
 use crate::Invalid;
-use crate::reader::At;
+use crate::reader::JsonAt;
 use serde_json::Value;
 
-/// The most lines that a declared tool makes: far above what is ever shown, far below what fills a memory.
+/// The most lines of a declared tool: far more than is ever shown, far less than fills the memory.
 const LINES_MAX: u32 = 1_000_000;
 
 /// A declared tool.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Tool {
+pub struct DeclaredTool {
     /// Its name.
     pub name: String,
-    /// Its text; `None` when it gives only a structured value.
+    /// Its text; `None` if it only returns a structured value.
     pub output: Option<String>,
     /// Its structured value.
     pub structured: Option<Value>,
-    /// Makes it fail, with this message.
+    /// The message with which it fails.
     pub error: Option<String>,
     /// Output files that it manages itself.
     pub paths: Vec<String>,
     /// The fields that a valid input has.
     pub required: Vec<String>,
-    /// The action that its calls are authorised as, on resource `*`; default: its name.
+    /// The permission action of its calls, on resource `*`; default: its name.
     pub permission: Option<String>,
-    /// Runs while the tool runs.
+    /// Actions while it runs.
     pub during: Vec<Action>,
-    /// What its first calls give, one after the other, in the place of all that; an addition to
+    /// The results of its first calls, in order, which replace the fields above; an addition to
     /// `fixtures/scenarios/FORMAT.md` for recordings.
-    pub results: Vec<Given>,
+    pub results: Vec<CallResult>,
 }
 
-/// What one call of a tool gives.
+/// The result of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct Given {
+pub struct CallResult {
     /// Its text.
     pub output: Option<String>,
     /// Its structured value.
     pub structured: Option<Value>,
-    /// Makes it fail, with this message.
+    /// The message with which it fails.
     pub error: Option<String>,
     /// Output files that the tool manages itself.
     pub paths: Vec<String>,
-    /// Runs while the call runs.
+    /// Actions while the call runs.
     pub during: Vec<Action>,
 }
 
-impl Tool {
-    pub(super) fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl DeclaredTool {
+    pub(super) fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&[
             "name",
             "output",
@@ -62,7 +62,7 @@ impl Tool {
             "during",
             "results",
         ])?;
-        let texts = |at: At<'_>| -> Result<Vec<String>, Invalid> {
+        let texts = |at: JsonAt<'_>| -> Result<Vec<String>, Invalid> {
             at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect()
         };
         let lines = fields.read("lines", |at| match at.whole::<u32>()? {
@@ -71,7 +71,7 @@ impl Tool {
         })?;
         let output = fields.read("output", |at| at.text().map(str::to_owned))?;
         if lines.is_some() && output.is_some() {
-            return Err(fields.at().invalid("`output` and `lines` both say what the text is: keep one"));
+            return Err(fields.at().invalid("`output` and `lines` both define the text: keep one"));
         }
         Ok(Self {
             name: fields.need("name")?.name("the name of a tool")?.to_owned(),
@@ -83,14 +83,14 @@ impl Tool {
             permission: fields.read("permission", |at| at.name("a permission").map(str::to_owned))?,
             during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
             results: fields
-                .read("results", |at| at.items()?.iter().map(|at| Given::read(at, within)).collect())?
+                .read("results", |at| at.items()?.iter().map(|at| CallResult::read(at, within)).collect())?
                 .unwrap_or_default(),
         })
     }
 
-    /// What the call after `calls` others gives.
-    pub fn given(&self, calls: usize) -> Given {
-        self.results.get(calls).cloned().unwrap_or_else(|| Given {
+    /// The result of the call after `calls` others.
+    pub fn given(&self, calls: usize) -> CallResult {
+        self.results.get(calls).cloned().unwrap_or_else(|| CallResult {
             output: self.output.clone(),
             structured: self.structured.clone(),
             error: self.error.clone(),
@@ -100,11 +100,11 @@ impl Tool {
     }
 }
 
-impl Given {
-    fn read(at: &At<'_>, within: Within) -> Result<Self, Invalid> {
+impl CallResult {
+    fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&["output", "structured", "error", "paths", "during"])?;
         let text = |name: &str| fields.read(name, |at| at.text().map(str::to_owned));
-        let texts = |at: At<'_>| at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect();
+        let texts = |at: JsonAt<'_>| at.items()?.iter().map(|at| at.text().map(str::to_owned)).collect();
         Ok(Self {
             output: text("output")?,
             structured: fields.get("structured").map(|at| at.value.clone()),
@@ -120,19 +120,19 @@ fn numbered(lines: u32) -> String {
     (1..=lines).map(|n| format!("line {n}")).collect::<Vec<_>>().join("\n")
 }
 
-/// What the user answers to a permission question.
+/// An answer to a permission question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Reply {
-    /// This time.
+pub enum ReplyScript {
+    /// Allow this call.
     Once,
-    /// For the rest of the Session.
+    /// Allow for the rest of the session.
     Always,
-    /// No, and why, if the model is to know.
+    /// Reject, optionally with feedback for the model.
     Reject(Option<String>),
 }
 
-impl Reply {
-    pub(super) fn read(at: &At<'_>) -> Result<Self, Invalid> {
+impl ReplyScript {
+    pub(super) fn read(at: &JsonAt<'_>) -> Result<Self, Invalid> {
         if at.value.is_object() {
             let feedback = at.fields(&["reject"])?.need("reject")?;
             return feedback.text().map(|text| Self::Reject(Some(text.to_owned())));

@@ -1,15 +1,15 @@
 //! A pattern as the predicate of a bisection.
 
-use super::{Captures, Pattern};
+use super::{CapturedViews, ViewPattern};
 use annals_inspect::AskError;
 use annals_inspect::bisect::Judge;
 use annals_inspect::views;
 use serde_json::Value;
 
-/// A judge by a pattern over views, by their names: `{"history": {"$length": 3}}`.
+/// A predicate from a pattern over named views: `{"history": {"$length": 3}}`.
 ///
 /// # Errors
-/// When it is not JSON, not a pattern, or names what is no view.
+/// When it is not JSON, not a pattern, or names an unknown view.
 pub fn judge(text: &str) -> Result<Judge, AskError> {
     let value: Value = serde_json::from_str(text)?;
     let views = match &value {
@@ -22,11 +22,11 @@ pub fn judge(text: &str) -> Result<Judge, AskError> {
         }
     };
     if names_same(&value) {
-        let what = "`$same` compares with what a scenario captured; in a log nothing was captured".to_owned();
+        let what = "`$same` compares with a capture of a scenario; a log has no captures".to_owned();
         return Err(AskError::Ends { what });
     }
-    let pattern = Pattern::parse(&value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
-    let holds = move |views: &Value| pattern.check("", Some(views), &Captures::new()).is_empty();
+    let pattern = ViewPattern::parse(&value).map_err(|invalid| AskError::Pattern(invalid.to_string()))?;
+    let holds = move |views: &Value| pattern.check("", Some(views), &CapturedViews::new()).is_empty();
     Ok(Judge::Where { holds: Box::new(holds), views })
 }
 

@@ -1,18 +1,18 @@
-//! `$same`: a captured value, and how another one differs from it.
+//! `$same`: a captured value, and the differences of another one.
 
-use super::{Captures, Mismatch, absent, join};
+use super::{CapturedViews, Mismatch, absent, join};
 use annals_core::canonical;
 use serde_json::{Value, json};
 use std::fmt;
 
-/// A captured value's name: a label, then fields and indices, joined by dots.
+/// The name of a captured value: a label, then fields and indices, joined by dots.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Same {
+pub struct SameAs {
     path: String,
 }
 
-impl Same {
-    /// A name; whether it was captured shows when it is used.
+impl SameAs {
+    /// A name, which is resolved when it is used.
     pub fn new(path: &str) -> Self {
         Self { path: path.to_owned() }
     }
@@ -22,13 +22,13 @@ impl Same {
     }
 
     /// The captured value, if there is one.
-    pub fn resolve<'a>(&self, captures: &'a Captures) -> Option<&'a Value> {
+    pub fn resolve<'a>(&self, captures: &'a CapturedViews) -> Option<&'a Value> {
         let (label, rest) = self.label();
         descend(captures.get(label)?, rest)
     }
 
-    /// What there is instead of the value that it names.
-    pub(super) fn lacking(&self, captures: &Captures) -> Value {
+    /// What to report when the value does not exist.
+    pub(super) fn missing(&self, captures: &CapturedViews) -> Value {
         let (label, _) = self.label();
         if captures.contains_key(label) {
             json!({ "captured": label, "at this path": absent() })
@@ -38,13 +38,13 @@ impl Same {
     }
 }
 
-impl fmt::Display for Same {
+impl fmt::Display for SameAs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(&self.path)
     }
 }
 
-/// Follows a path. A field may itself hold dots (the key of a source does), so every way to cut the path is tried,
+/// Follows a path. A field may contain dots (keys of sources do), so every way to split the path is tried,
 /// shortest field first.
 fn descend<'a>(value: &'a Value, path: &str) -> Option<&'a Value> {
     if path.is_empty() {

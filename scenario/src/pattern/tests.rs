@@ -1,17 +1,17 @@
-use super::{Captures, Pattern};
-use crate::reader::At;
+use super::{CapturedViews, ViewPattern};
+use crate::reader::JsonAt;
 use serde_json::{Value, json};
 
-fn pattern(json: &Value) -> Pattern {
-    Pattern::read(&At::root(json)).unwrap_or_else(|error| panic!("{json}: {} at {}", error.reason, error.path))
+fn pattern(json: &Value) -> ViewPattern {
+    ViewPattern::read(&JsonAt::root(json)).unwrap_or_else(|error| panic!("{json}: {} at {}", error.reason, error.path))
 }
 
 fn holds(json: Value, found: Value) -> bool {
-    pattern(&json).check("v", Some(&found), &Captures::new()).is_empty()
+    pattern(&json).check("v", Some(&found), &CapturedViews::new()).is_empty()
 }
 
 fn places(json: Value, found: Value) -> Vec<String> {
-    let mismatches = pattern(&json).check("v", Some(&found), &Captures::new());
+    let mismatches = pattern(&json).check("v", Some(&found), &CapturedViews::new());
     mismatches.into_iter().map(|m| format!("{}: {} is {}", m.path, m.expected, m.found)).collect()
 }
 
@@ -81,7 +81,7 @@ fn a_mismatch_names_the_deepest_place_that_differs() {
 
 #[test]
 fn same_compares_with_what_was_captured_exactly() {
-    let captures = Captures::from([(
+    let captures = CapturedViews::from([(
         "first".to_owned(),
         json!({ "requests": [{ "system": ["a"] }], "snapshot": { "test/a.b": { "value": 1 } } }),
     )]);
@@ -105,14 +105,14 @@ fn same_compares_with_what_was_captured_exactly() {
 #[test]
 fn not_does_not_hide_a_same_that_names_nothing() {
     let negated = pattern(&json!({ "a": { "$not": { "$same": "nowhere.history" } } }));
-    let mismatches = negated.check("v", Some(&json!({ "a": 1 })), &Captures::new());
+    let mismatches = negated.check("v", Some(&json!({ "a": 1 })), &CapturedViews::new());
     assert_eq!(mismatches.iter().map(|m| m.path.as_str()).collect::<Vec<_>>(), ["v.a"]);
 }
 
 #[test]
 fn a_pattern_that_cannot_be_meant_is_an_error() {
     for (json, path, reason) in [
-        (json!({ "$any": true, "a": 1 }), "$", "`$any` stands alone"),
+        (json!({ "$any": true, "a": 1 }), "$", "`$any` must be the only field"),
         (json!({ "$contain": "a" }), "$", "did you mean `$contains`?"),
         (json!({ "$any": false }), "$.$any", "only `true`"),
         (json!({ "$length": -1 }), "$.$length", "a whole number from 0"),
@@ -120,7 +120,7 @@ fn a_pattern_that_cannot_be_meant_is_an_error() {
         (json!({ "$same": 1 }), "$.$same", "expected text"),
         (json!([{ "a": { "$not": { "$absent": 1 } } }]), "$[0].a.$not.$absent", "true or false"),
     ] {
-        let error = Pattern::read(&At::root(&json)).expect_err(&json.to_string());
+        let error = ViewPattern::read(&JsonAt::root(&json)).expect_err(&json.to_string());
         assert_eq!(error.path, path, "{json}");
         assert!(error.reason.contains(reason), "{json}: {}", error.reason);
     }

@@ -1,10 +1,10 @@
 //! A process may die before and after any append: whatever it was doing is taken up again, nothing is lost, nothing is
 //! done twice (`docs/reference/turn.md#crash-recovery`).
 
-use super::{Backend, Life, Player};
+use super::{Backend, Player, RunningProcess};
 use crate::Scenario;
 use crate::action::{Action, CrashPoint};
-use crate::views::Folded;
+use crate::views::FoldedSession;
 use annals_core::{CallId, InputId};
 use annals_projections::{Body, Content, INTERRUPTED, SessionView, Status};
 use annals_store::{EventLog, MemoryLog};
@@ -46,39 +46,39 @@ fn story(name: &str) -> Scenario {
 }
 
 /// What came of a story.
-struct Told {
+struct Played {
     history: Vec<Value>,
     ran: Vec<CallId>,
     /// Whether the armed death came.
     died: bool,
 }
 
-/// Plays a story; `death` is the append around which the process dies.
-fn tell(scenario: &Scenario, death: Option<(CrashPoint, u64)>) -> Told {
+/// Plays a story; `crash` is the append around which the process dies.
+fn tell(scenario: &Scenario, crash: Option<(CrashPoint, u64)>) -> Played {
     let player = Player::new(scenario, &Backend::Memory);
-    let mut life = player.begin().unwrap_or_else(|error| panic!("{error}"));
-    if let Some((point, times)) = death {
+    let mut running = player.begin().unwrap_or_else(|error| panic!("{error}"));
+    if let Some((point, times)) = crash {
         player.world.arm(point, times);
     }
     let mut died = false;
     for action in &scenario.script {
-        if life.perform(action) {
+        if running.perform(action) {
             continue;
         }
         died = true;
-        life.end();
-        life = player.begin().unwrap_or_else(|error| panic!("{error}"));
-        let view = look(&life, &player.memory);
+        running.end();
+        running = player.begin().unwrap_or_else(|error| panic!("{error}"));
+        let view = look(&running, &player.memory);
         give_back(&player, &view);
-        again(&mut life, &player.memory, action);
+        again(&mut running, &player.memory, action);
     }
-    let view = look(&life, &player.memory);
+    let view = look(&running, &player.memory);
     assert!(view.anomalies().is_empty(), "{:?}", view.anomalies());
     assert!(view.calls.open.is_empty() && !view.session.running, "something is still open");
     let history = view.history.selected().filter_map(|message| shown(message, &player.memory)).collect();
-    life.end();
+    running.end();
     let ran = player.world.state().ran.clone();
-    Told { history, ran, died }
+    Played { history, ran, died }
 }
 
 /// An answer of which no call was recorded is given again, as a model would.
@@ -100,28 +100,28 @@ fn called(view: &SessionView) -> bool {
 }
 
 /// The person does again what the process died of, if anything is left to do.
-fn again(life: &mut Life, memory: &MemoryLog, action: &Action) {
+fn again(running: &mut RunningProcess, memory: &MemoryLog, action: &Action) {
     let redo = match action {
         Action::Prompt(input) => {
-            assert!(life.perform(&Action::Admit(input.clone())));
+            assert!(running.perform(&Action::Admit(input.clone())));
             &Action::Run
         }
         other => other,
     };
-    let view = look(life, memory);
+    let view = look(running, memory);
     let last = view.history.selected().last().map(|message| &message.body);
     let said = |content: &[Content]| !content.iter().any(|content| matches!(content, Content::Tool(_)));
     let done = view.inbox.pending.is_empty()
         && !view.session.running
         && matches!(last, Some(Body::Assistant(last)) if last.finish.is_some() && said(&last.content));
     if !(matches!(redo, Action::Run) && done) {
-        assert!(life.perform(redo), "a process dies once");
+        assert!(running.perform(redo), "a process dies once");
     }
 }
 
-fn look(life: &Life, memory: &MemoryLog) -> SessionView {
-    let session = life.process.session().expect("the first Session");
-    life.events.block_on(Folded::read(memory, session)).unwrap_or_else(|error| panic!("{error}")).view
+fn look(running: &RunningProcess, memory: &MemoryLog) -> SessionView {
+    let session = running.process.session().expect("the first Session");
+    running.events.block_on(FoldedSession::read(memory, session)).unwrap_or_else(|error| panic!("{error}")).view
 }
 
 /// A message as far as a death leaves it alone: of calls, what they gave or that they were interrupted. An answer that

@@ -1,9 +1,9 @@
-//! What a process does for each action.
+//! Performs actions in a process.
 
 use super::Process;
-use crate::action::{Action, Aside, Input, Revert};
-use crate::report::Failure;
-use crate::world::Missing;
+use crate::action::{Action, InputScript, RevertAction, SettleTarget};
+use crate::report::FailedExpectation;
+use crate::world::UnknownName;
 use annals_core::SessionId;
 use annals_core::event::Location;
 use annals_runtime::outcome::{Outcome, Refusal, RunError};
@@ -12,14 +12,14 @@ use annals_runtime::{Boxed, LogError};
 use annals_runtime::{Extent, MessagePlace, NewInput, Session};
 use serde_json::{Value, json};
 
-/// Why an action did not happen: what `runs` says of it.
-struct Refused {
+/// Why an action failed: its entry in the view `runs`.
+struct ActionRefused {
     kind: &'static str,
     message: String,
 }
 
 impl Process {
-    /// Does what an action says; what comes of it stands in the world.
+    /// Performs an action and records its outcome in the world.
     pub fn act<'a>(&'a self, action: &'a Action) -> Boxed<'a, ()> {
         Box::pin(async move {
             let Some(id) = self.world.session() else { return };
@@ -33,7 +33,7 @@ impl Process {
         })
     }
 
-    async fn perform_on(&self, session: &Session, action: &Action) -> Result<(), Refused> {
+    async fn perform_on(&self, session: &Session, action: &Action) -> Result<(), ActionRefused> {
         match action {
             Action::Agent(agent) => session.switch_agent(agent.clone()).await?,
             Action::Model(model) => session.switch_model(model.clone()).await?,
@@ -44,18 +44,18 @@ impl Process {
             Action::Cancel(input) => session.withdraw(input).await?,
             Action::Run => self.ended(session.run().await),
             Action::Prompt(input) => {
-                // Both, whatever became of the first: a prompt gives two outcomes.
+                // Both, whether the first one failed or not: a prompt has two outcomes.
                 self.admit(session, input).await;
                 self.ended(session.run().await);
             }
             Action::Compact => self.ended(session.compact().await),
-            Action::Revert(Revert::To { user, files }) => {
+            Action::Revert(RevertAction::To { user, files }) => {
                 let extent = if *files { Extent::TalkAndFiles } else { Extent::Talk };
                 let plan = session.plan_revert(MessagePlace::User(*user), extent).await?;
                 session.stage(&plan).await?;
             }
-            Action::Revert(Revert::Clear) => drop(session.clear_revert().await?),
-            Action::Revert(Revert::Commit) => drop(session.commit_revert().await?),
+            Action::Revert(RevertAction::Clear) => drop(session.clear_revert().await?),
+            Action::Revert(RevertAction::Commit) => drop(session.commit_revert().await?),
             Action::Pin { user, pinned } => drop(session.pin(MessagePlace::User(*user), *pinned).await?),
             Action::Fork { at, name } => self.fork(session, *at, name).await?,
             Action::Child { number, name } => self.child(session, *number, name).await?,
@@ -71,7 +71,8 @@ impl Process {
                 let mut state = self.world.state();
                 for (view, pattern) in views {
                     let mismatches = pattern.check(view.name(), found.get(view.name()), &state.captures);
-                    let failures = mismatches.into_iter().map(|mismatch| Failure { action: *action, mismatch });
+                    let failures =
+                        mismatches.into_iter().map(|mismatch| FailedExpectation { action: *action, mismatch });
                     state.failures.extend(failures);
                 }
             }
@@ -79,24 +80,24 @@ impl Process {
                 self.world.unregister(key)?;
                 self.register()?;
             }
-            // The player ends this process and begins another one.
+            // The player ends this process and starts another one.
             Action::Restart => {}
             _ => self.changed(action)?,
         }
         Ok(())
     }
 
-    /// Makes a change that concerns nothing but the world, and registers what it declares.
-    fn changed(&self, action: &Action) -> Result<(), Refused> {
+    /// Changes the world, and registers what the action declares.
+    fn changed(&self, action: &Action) -> Result<(), ActionRefused> {
         match self.world.change(action) {
             Some(changed) => changed?,
             None => return Ok(()),
         }
-        self.register().map_err(Refused::from)
+        self.register().map_err(ActionRefused::from)
     }
 
-    async fn admit(&self, session: &Session, input: &Input) {
-        let Input { id, text, delivery } = input.clone();
+    async fn admit(&self, session: &Session, input: &InputScript) {
+        let InputScript { id, text, delivery } = input.clone();
         let new = NewInput { id, text, attachments: Vec::new(), delivery };
         match session.admit(new).await {
             Ok(admitted) => self.note(json!({ "outcome": admitted.as_str() })),
@@ -104,54 +105,56 @@ impl Process {
         }
     }
 
-    async fn fork(&self, session: &Session, at: Option<u64>, name: &str) -> Result<(), Refused> {
+    async fn fork(&self, session: &Session, at: Option<u64>, name: &str) -> Result<(), ActionRefused> {
         self.is_free(name)?;
         let fork = session.fork(at.map(MessagePlace::User)).await?;
         self.name(fork.id(), name);
         Ok(())
     }
 
-    async fn child(&self, session: &Session, number: u64, name: &str) -> Result<(), Refused> {
+    async fn child(&self, session: &Session, number: u64, name: &str) -> Result<(), ActionRefused> {
         self.is_free(name)?;
         let child = child_of(session, number).await?;
         self.name(child, name);
         Ok(())
     }
 
-    /// Lets work beside the turns of a Session begin, and waits until it ended with all that it led to.
-    async fn settle(&self, session: &Session, aside: Aside) -> Result<(), Refused> {
+    /// Starts background work of a session and waits until it has ended, with everything that it started.
+    async fn settle(&self, session: &Session, aside: SettleTarget) -> Result<(), ActionRefused> {
         let work = match aside {
-            Aside::Title => Beside::Title(session.id()),
-            Aside::Child(number) => Beside::Task { parent: session.id(), child: child_of(session, number).await? },
+            SettleTarget::Title => Beside::Title(session.id()),
+            SettleTarget::Child(number) => {
+                Beside::Task { parent: session.id(), child: child_of(session, number).await? }
+            }
         };
-        // Inside a turn, whoever waited for the Session would wait for itself.
+        // Inside a turn, waiting for the session would be waiting for itself.
         let within = session.is_running();
-        let nothing = || Refused { kind: "not-found", message: "no such work waits to begin".to_owned() };
-        self.pace.lets_begin(work).ok_or_else(nothing)?.await;
+        let nothing = || ActionRefused { kind: "not-found", message: "no such work waits to begin".to_owned() };
+        self.pace.start(work).ok_or_else(nothing)?.await;
         if !within {
             session.idle().await;
         }
         Ok(())
     }
 
-    fn is_free(&self, name: &str) -> Result<(), Refused> {
+    fn is_free(&self, name: &str) -> Result<(), ActionRefused> {
         match self.world.state().sessions.contains_key(name) {
-            true => Err(Refused { kind: "conflict", message: format!("there is a Session {name} already") }),
+            true => Err(ActionRefused { kind: "conflict", message: format!("there is a Session {name} already") }),
             false => Ok(()),
         }
     }
 
-    /// Later actions go to a Session, under this name.
+    /// Names a session and applies later actions to it.
     fn name(&self, session: SessionId, name: &str) {
         let mut state = self.world.state();
         state.sessions.insert(name.to_owned(), session);
         state.current = name.to_owned();
     }
 
-    fn choose(&self, name: &str) -> Result<(), Refused> {
+    fn choose(&self, name: &str) -> Result<(), ActionRefused> {
         let mut state = self.world.state();
         if !state.sessions.contains_key(name) {
-            return Err(Missing { what: "Session", name: name.to_owned() }.into());
+            return Err(UnknownName { what: "Session", name: name.to_owned() }.into());
         }
         state.current = name.to_owned();
         Ok(())
@@ -171,7 +174,7 @@ impl Process {
         });
     }
 
-    fn refused(&self, Refused { kind, message }: Refused) {
+    fn refused(&self, ActionRefused { kind, message }: ActionRefused) {
         self.note(json!({ "outcome": "failed", "error": { "kind": kind, "message": message } }));
     }
 
@@ -179,21 +182,21 @@ impl Process {
         self.world.state().runs.push(entry);
     }
 
-    /// The first Session of the scenario.
+    /// Creates the first session of the scenario.
     ///
     /// # Errors
     /// When the log refuses.
     pub async fn create(&self) -> Result<SessionId, LogError> {
-        let crate::file::Start { location, agent, model } = self.world.scenario.session.clone();
+        let crate::file::InitialSession { location, agent, model } = self.world.scenario.session.clone();
         let policy = self.world.scenario.policy;
         let new = annals_runtime::NewSession { policy, ..annals_runtime::NewSession::at(location, agent, model) };
         Ok(self.runtime.create(new).await?.id())
     }
 }
 
-/// The n-th child that a Session began.
-async fn child_of(session: &Session, number: u64) -> Result<SessionId, Refused> {
-    // One that was resumed stands in the list again.
+/// The n-th child of a session.
+async fn child_of(session: &Session, number: u64) -> Result<SessionId, ActionRefused> {
+    // A resumed child is in the list twice.
     let mut children: Vec<SessionId> = Vec::new();
     for child in &session.view().await?.session.children {
         if !children.contains(&child.child) {
@@ -202,25 +205,25 @@ async fn child_of(session: &Session, number: u64) -> Result<SessionId, Refused> 
     }
     let place = usize::try_from(number).ok().and_then(|number| number.checked_sub(1));
     let child = place.and_then(|place| children.get(place)).copied();
-    Ok(child.ok_or_else(|| Missing { what: "child", name: number.to_string() })?)
+    Ok(child.ok_or_else(|| UnknownName { what: "child", name: number.to_string() })?)
 }
 
-impl From<Refusal> for Refused {
+impl From<Refusal> for ActionRefused {
     fn from(refusal: Refusal) -> Self {
         Self { kind: refusal.kind(), message: refusal.to_string() }
     }
 }
 
-impl From<Missing> for Refused {
-    fn from(missing: Missing) -> Self {
+impl From<UnknownName> for ActionRefused {
+    fn from(missing: UnknownName) -> Self {
         Self { kind: "not-found", message: missing.to_string() }
     }
 }
 
-/// What is wrong with the log, with a name, or with a registration.
+/// Conversions of errors of the log and of registrations.
 macro_rules! refused {
     ($($error:ty => $kind:literal),*) => {$(
-        impl From<$error> for Refused {
+        impl From<$error> for ActionRefused {
             fn from(error: $error) -> Self {
                 Self { kind: $kind, message: error.to_string() }
             }
@@ -231,5 +234,5 @@ macro_rules! refused {
 refused!(
     LogError => "log",
     annals_store::ReadError => "log",
-    super::Unfit => "refused"
+    super::RegisterError => "refused"
 );

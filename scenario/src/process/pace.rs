@@ -1,25 +1,25 @@
-//! Work beside the turns: it begins when the script says so, so that its facts stand in one place on every backend.
+//! Background work starts when the script says so, so that its events are in the same place of the log on every backend.
 
 use annals_runtime::Boxed;
 use annals_runtime::settings::{Beside, Pace, Pass};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot::{self, Sender};
 
-/// The work of one process that waits for its script.
+/// Background work that waits for the script to start it.
 #[derive(Default)]
-pub(super) struct Held(Mutex<Vec<(Beside, Sender<Sender<()>>)>>);
+pub(super) struct WaitingWork(Mutex<Vec<(Beside, Sender<Sender<()>>)>>);
 
-impl Held {
-    /// Lets work begin, and gives what resolves when it has ended; `None` when none such waits.
-    pub fn lets_begin(&self, work: Beside) -> Option<impl Future<Output = ()> + Send + use<>> {
+impl WaitingWork {
+    /// Starts work; the future resolves when it has ended. `None` if no such work waits.
+    pub fn start(&self, work: Beside) -> Option<impl Future<Output = ()> + Send + use<>> {
         let mut waiting = self.waiting();
         let at = waiting.iter().position(|(held, _)| *held == work)?;
         let (_, go) = waiting.remove(at);
         let (pass, ended) = oneshot::channel();
-        // Work that is gone has dropped its place, and the pass with it.
+        // Work that was dropped has closed its channel; the guard is dropped with it.
         drop(go.send(pass));
         Some(async move {
-            // A pass tells nothing but that it was dropped.
+            // Nothing is sent: the work has ended when the guard is dropped.
             let _dropped = ended.await;
         })
     }
@@ -29,14 +29,14 @@ impl Held {
     }
 }
 
-impl Pace for Held {
+impl Pace for WaitingWork {
     fn begins(&self, work: Beside) -> Boxed<'static, Pass> {
         let (go, evict) = oneshot::channel();
         self.waiting().push((work, go));
         Box::pin(async move {
             match evict.await {
                 Ok(pass) => Box::new(pass) as Pass,
-                // The process is gone.
+                // The process has ended.
                 Err(_) => std::future::pending().await,
             }
         })

@@ -1,8 +1,8 @@
-//! Ports of the runtime that only look at the world.
+//! Ports of the runtime that read from the world.
 
-use crate::action::Reply;
+use crate::action::ReplyScript;
 use crate::file::Builtin;
-use crate::world::World;
+use crate::world::ScriptedWorld;
 use annals_core::event::{AgentProfile, ModelProfile};
 use annals_core::{AgentName, ModelName};
 use annals_runtime::Boxed;
@@ -11,27 +11,27 @@ use annals_runtime::permission::{Answered, Approver, PermissionAnswer, Permissio
 use annals_runtime::settings::{Definitions, bare_agent, scripted_model};
 use std::sync::Arc;
 
-/// The skills of the Location, when the file has them on.
-pub(super) fn skills(world: &Arc<World>) -> Option<Arc<dyn SkillCatalogue>> {
+/// The skills of the location, if the file enables them.
+pub(super) fn skills(world: &Arc<ScriptedWorld>) -> Option<Arc<dyn SkillCatalogue>> {
     let on = world.scenario.builtins.contains(&Builtin::Skills);
-    on.then(|| Arc::new(Seen(world.clone())) as Arc<dyn SkillCatalogue>)
+    on.then(|| Arc::new(WorldPorts(world.clone())) as Arc<dyn SkillCatalogue>)
 }
 
 /// The user who answers permission questions.
-pub(super) fn approver(world: &Arc<World>) -> Arc<dyn Approver> {
-    Arc::new(Seen(world.clone()))
+pub(super) fn approver(world: &Arc<ScriptedWorld>) -> Arc<dyn Approver> {
+    Arc::new(WorldPorts(world.clone()))
 }
 
-/// The agents and models of the file; any other one exists all the same.
-pub(super) fn definitions(world: &Arc<World>) -> Arc<dyn Definitions> {
-    Arc::new(Seen(world.clone()))
+/// The agents and models of the file; others exist with default settings.
+pub(super) fn definitions(world: &Arc<ScriptedWorld>) -> Arc<dyn Definitions> {
+    Arc::new(WorldPorts(world.clone()))
 }
 
-struct Seen(Arc<World>);
+struct WorldPorts(Arc<ScriptedWorld>);
 
-impl SkillCatalogue for Seen {
+impl SkillCatalogue for WorldPorts {
     fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
-        let skill = |skill: &crate::action::Skill| Skill {
+        let skill = |skill: &crate::action::DeclaredSkill| Skill {
             name: skill.name.clone(),
             description: skill.description.clone(),
             body: skill.body.clone().unwrap_or_default(),
@@ -41,18 +41,18 @@ impl SkillCatalogue for Seen {
     }
 }
 
-impl Approver for Seen {
+impl Approver for WorldPorts {
     fn ask(&self, _: PermissionQuestion) -> Boxed<'_, Answered> {
         let answer = match self.0.state().replies.pop_front() {
-            None | Some(Reply::Once) => PermissionAnswer::Once,
-            Some(Reply::Always) => PermissionAnswer::Always,
-            Some(Reply::Reject(feedback)) => PermissionAnswer::Reject { feedback },
+            None | Some(ReplyScript::Once) => PermissionAnswer::Once,
+            Some(ReplyScript::Always) => PermissionAnswer::Always,
+            Some(ReplyScript::Reject(feedback)) => PermissionAnswer::Reject { feedback },
         };
         Box::pin(std::future::ready(Answered::by_user(answer)))
     }
 }
 
-impl Definitions for Seen {
+impl Definitions for WorldPorts {
     fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
         let declared = self.0.scenario.agents.get(agent).cloned().unwrap_or_default();
         Some(AgentProfile {

@@ -1,14 +1,14 @@
 //! Recorded context as declared sources.
 
-use super::{Fact, Recording};
+use super::{RecordedEvent, RecordedSession};
 use annals_core::context::Entry;
 use annals_core::event::{ContextAdmitted, ContextEvent, EpochCause, EpochStarted, SnapshotAdvanced};
 use annals_core::{Event, Key, Snapshot};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Every source that was ever told, in an order that fits every baseline and every message.
-pub(super) fn order(facts: &[Fact]) -> Vec<Key> {
+/// Every source of the session, in an order that agrees with every baseline and context update.
+pub(super) fn order(facts: &[RecordedEvent]) -> Vec<Key> {
     let mut order: Vec<Key> = Vec::new();
     let mut merge = |keys: &mut dyn Iterator<Item = &Key>| {
         let mut after = 0;
@@ -35,25 +35,25 @@ pub(super) fn order(facts: &[Fact]) -> Vec<Key> {
 }
 
 /// The declared sources of the scenario so far.
-pub(super) struct Sources {
+pub(super) struct RecordedSources {
     /// The place of each source, as a contribution of its own.
     contributions: BTreeMap<Key, String>,
     /// Those that are registered now.
     registered: BTreeSet<Key>,
-    /// Sources whose recorded text looks like a template: what they store is not what was stored.
-    pub loose: BTreeSet<Key>,
+    /// Sources whose recorded text looks like a template: their stored value differs.
+    pub tolerances: BTreeSet<Key>,
 }
 
-impl Sources {
+impl RecordedSources {
     pub fn new(order: Vec<Key>) -> Self {
         let contributions = order.into_iter().enumerate().map(|(at, key)| (key, format!("recorded/{at:04}"))).collect();
-        Self { contributions, registered: BTreeSet::new(), loose: BTreeSet::new() }
+        Self { contributions, registered: BTreeSet::new(), tolerances: BTreeSet::new() }
     }
 
-    /// What must be declared so that an epoch begins as it did.
+    /// The declarations that lead to the recorded epoch.
     pub fn epoch(
         &mut self,
-        recording: &Recording,
+        recording: &RecordedSession,
         started: &EpochStarted,
         before: &Snapshot,
     ) -> Result<Vec<Value>, &'static str> {
@@ -63,7 +63,7 @@ impl Sources {
         let mut actions = Vec::new();
         let parts: BTreeSet<&Key> = started.parts.iter().map(|part| &part.key).collect();
         let gone: Vec<Key> = self.registered.iter().filter(|key| !parts.contains(key)).cloned().collect();
-        // What goes without a removal text makes a value incompatible by itself.
+        // Removing a source without a removal text is incompatible by itself.
         let mut incompatible = gone.iter().any(|key| before.0.get(key).is_some_and(|entry| entry.removed.is_none()));
         actions.extend(gone.iter().map(|key| self.close(key)));
         for part in &started.parts {
@@ -80,10 +80,10 @@ impl Sources {
         Ok(actions)
     }
 
-    /// What must be declared so that a message is told as it was.
+    /// The declarations that lead to the recorded context update.
     pub fn message(
         &mut self,
-        recording: &Recording,
+        recording: &RecordedSession,
         admitted: &ContextAdmitted,
         advanced: &SnapshotAdvanced,
         before: &Snapshot,
@@ -118,7 +118,7 @@ impl Sources {
 
     fn declare(
         &mut self,
-        recording: &Recording,
+        recording: &RecordedSession,
         key: &Key,
         entry: Option<&Entry>,
         kind: &str,
@@ -131,7 +131,7 @@ impl Sources {
         source.insert("contribution".to_owned(), json!(self.contributions.get(key)));
         if text.contains("{value}") || text.contains("{previous}") {
             // Rendered, a value is not searched again.
-            self.loose.insert(key.clone());
+            self.tolerances.insert(key.clone());
             source.insert("value".to_owned(), json!(text));
         } else {
             source.insert("value".to_owned(), entry.map_or(Value::Null, |entry| entry.value.value(blobs)));
@@ -149,7 +149,7 @@ impl Sources {
 }
 
 /// A codec that understands the new value and not the old one.
-fn estranged(recording: &Recording, old: &Entry, new: &Entry) -> Option<&'static str> {
+fn estranged(recording: &RecordedSession, old: &Entry, new: &Entry) -> Option<&'static str> {
     let blobs = recording.blobs.as_ref();
     let (old, new) = (old.value.value(blobs), new.value.value(blobs));
     [("string", new.is_string() && !old.is_string()), ("number", new.is_number() && !old.is_number())]

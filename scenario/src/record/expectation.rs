@@ -1,35 +1,35 @@
-//! The present views of a recorded Session as an expectation: what its scenario must lead to.
+//! The current views of a recorded session, as the expectation of its scenario.
 
-use super::{Fact, Recording};
+use super::{RecordedEvent, RecordedSession};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Key, Seq};
 use annals_projections::{Messages, Projection, ToJson, UsageTotals};
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
-/// What a scenario cannot make happen exactly as it did.
+/// What a scenario cannot reproduce exactly.
 #[derive(Default)]
-pub(super) struct Loose {
-    /// Messages whose content came in another order, or in more pieces, than a scripted attempt has.
+pub(super) struct Tolerances {
+    /// Messages whose content has another order, or more parts, than a scripted attempt.
     pub content: BTreeSet<Seq>,
-    /// Sources whose stored value is another one.
+    /// Sources whose stored value differs.
     pub values: BTreeSet<Key>,
 }
 
-/// Fields that tell when and where something happened, not what.
+/// Fields about when and where something happened.
 const INCIDENTAL: &[&str] =
     &["seq", "at", "cost", "truncated", "lossy", "status", "reason", "blocked", "epoch", "known"];
 
-pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value {
+pub(super) fn of(recording: &RecordedSession, facts: &[RecordedEvent], tolerances: &Tolerances) -> Value {
     let view = recording.view(facts);
     let blobs = recording.blobs.as_ref();
     let mut messages = Messages::default();
     for fact in facts {
         messages.apply(&fact.record(recording.session));
     }
-    // A scenario asks for no title.
+    // A scenario requests no title.
     let mut usage = UsageTotals::default();
-    let titles = |fact: &&Fact| {
+    let titles = |fact: &&RecordedEvent| {
         matches!(fact.event, Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)))
     };
     facts.iter().filter(|fact| !titles(fact)).for_each(|fact| usage.apply(&fact.record(recording.session)));
@@ -42,14 +42,14 @@ pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value 
     });
     let mut snapshot = view.epochs.snapshot_json(blobs);
     if let Value::Object(fields) = &mut snapshot {
-        loose.values.iter().for_each(|key| drop(fields.remove(key.as_str())));
+        tolerances.values.iter().for_each(|key| drop(fields.remove(key.as_str())));
     }
     json!({
         "session": session,
-        "history": shown(view.history.to_json(blobs), loose),
-        "transcript": shown(view.transcript.page_json(&messages, blobs), loose),
+        "history": shown(view.history.to_json(blobs), tolerances),
+        "transcript": shown(view.transcript.page_json(&messages, blobs), tolerances),
         "baseline": plain(view.epochs.baseline_json(blobs)),
-        // What the world holds is no view of ours: a value may well have a field named `seq`.
+        // Not filtered: a value of a source may have a field named `seq`.
         "snapshot": snapshot,
         "pending": view.inbox.to_json(blobs),
         "epochs": plain(view.epochs.marks_json()),
@@ -58,12 +58,13 @@ pub(super) fn of(recording: &Recording, facts: &[Fact], loose: &Loose) -> Value 
 }
 
 /// Messages without what is incidental, and without content that cannot be compared.
-fn shown(messages: Value, loose: &Loose) -> Value {
+fn shown(messages: Value, tolerances: &Tolerances) -> Value {
     let Value::Array(messages) = messages else { return messages };
     let message = |message: Value| {
         let seq = message.get("seq").and_then(Value::as_u64).map(Seq);
         let mut message = plain(message);
-        if let (true, Value::Object(fields)) = (seq.is_some_and(|seq| loose.content.contains(&seq)), &mut message) {
+        if let (true, Value::Object(fields)) = (seq.is_some_and(|seq| tolerances.content.contains(&seq)), &mut message)
+        {
             fields.remove("content");
         }
         message
@@ -80,7 +81,7 @@ fn plain(value: Value) -> Value {
             let error = fields.contains_key("kind") && fields.contains_key("message");
             let mut plainer = Map::new();
             for (name, value) in fields.into_iter().filter(|(name, _)| kept(name)) {
-                // What a failure says is the provider's own choice; a tool's input and value are foreign.
+                // Messages of failures are up to the provider; inputs and values of tools are not filtered.
                 if error && name == "message" && value != "Provider turn interrupted" {
                     continue;
                 }

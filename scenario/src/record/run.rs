@@ -1,86 +1,86 @@
-//! One activity of a recorded Session: what the provider answered, and what happened meanwhile.
+//! One activity of a recorded session: the answers of the provider, and the actions of people during it.
 
 use annals_core::event::{Failure, Finish, Usage};
 use annals_core::{Blobs, CallId, Seq};
 use serde_json::{Map, Value, json};
 
-/// From a resumption to the idle moment after it.
+/// From a resumption until the session is idle.
 #[derive(Default)]
-pub(super) struct Run {
-    /// What is declared before it.
+pub(super) struct RecordedActivity {
+    /// Actions before it.
     pub before: Vec<Value>,
-    /// What the provider answered.
-    pub attempts: Vec<Attempt>,
-    /// What the user answered.
+    /// The answers of the provider.
+    pub attempts: Vec<RecordedAttempt>,
+    /// The answers of the user.
     pub replies: Vec<Value>,
-    /// What happened since the last attempt ended.
+    /// Actions since the last attempt ended.
     pub gap: Vec<Value>,
-    /// Whether another turn follows by itself.
+    /// Whether another turn follows automatically.
     pub continues: bool,
-    /// Whether an input joined.
+    /// Whether an input was promoted.
     pub promoted: bool,
-    /// Whether the Session moved meanwhile: then no other turn follows.
+    /// Whether the session moved during it: then no other turn follows.
     pub moved: bool,
 }
 
-/// One attempt as it is put together.
+/// One attempt, while it is assembled.
 #[derive(Default)]
-pub(super) struct Attempt {
+pub(super) struct RecordedAttempt {
     pub text: Option<String>,
     pub reasoning: Option<String>,
-    pub calls: Vec<Made>,
+    pub calls: Vec<RecordedCall>,
     pub usage: Option<Usage>,
     pub finish: Option<Finish>,
     pub error: Option<Map<String, Value>>,
     pub during: Vec<Value>,
-    /// The message that it became.
+    /// Its message.
     pub message: Option<Seq>,
-    /// Whether it goes on.
+    /// Whether it has not ended.
     pub open: bool,
 }
 
 /// A call of an attempt.
-pub(super) struct Made {
+pub(super) struct RecordedCall {
     pub call: CallId,
     pub tool: String,
     pub input: Value,
     /// The declaration of its tool, if there is one.
     pub declared: Option<usize>,
-    pub ending: Ending,
-    /// What happened while it ran.
+    pub ending: CallEnding,
+    /// Actions while it ran.
     pub during: Vec<Value>,
 }
 
 /// How a call ended.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) enum Ending {
-    /// It did not, as far as the log goes.
+pub(super) enum CallEnding {
+    /// It had not ended at the end of the log.
     Open,
     /// Its tool did not run.
     Never,
-    /// The user said no, and not why: the turn ended.
+    /// The user rejected it without feedback: the turn ended.
     Declined,
     /// It was interrupted.
     Interrupted,
-    /// Its tool gave this.
-    Gave(Map<String, Value>),
+    /// Its tool returned this.
+    Returned(Map<String, Value>),
 }
 
-impl Made {
-    /// What the `results` of its tool hold for it; `None` when its tool did not run.
+impl RecordedCall {
+    /// Its entry in the `results` of its tool; `None` if the tool did not run.
     pub fn given(&self) -> Option<Value> {
         let mut during = self.during.clone();
         let mut given = match &self.ending {
-            Ending::Never | Ending::Declined => return None,
-            Ending::Open => {
+            CallEnding::Never | CallEnding::Declined => return None,
+            CallEnding::Open => {
                 during.push(json!({ "crash": { "at": "during-tool" } }));
                 Map::new()
             }
-            Ending::Interrupted => {
+            CallEnding::Interrupted => {
                 during.push(json!({ "interrupt": {} }));
                 Map::new()
             }
-            Ending::Gave(given) => given.clone(),
+            CallEnding::Returned(given) => given.clone(),
         };
         if !during.is_empty() {
             given.insert("during".to_owned(), json!(during));
@@ -88,19 +88,19 @@ impl Made {
         Some(Value::Object(given))
     }
 
-    /// Whether its tool ran to its end.
+    /// Whether its tool returned.
     fn ended(&self) -> bool {
-        matches!(self.ending, Ending::Gave(_))
+        matches!(self.ending, CallEnding::Returned(_))
     }
 }
 
-impl Run {
-    /// The attempt that goes on.
-    pub fn open(&mut self) -> Option<&mut Attempt> {
+impl RecordedActivity {
+    /// The attempt that has not ended.
+    pub fn open(&mut self) -> Option<&mut RecordedAttempt> {
         self.attempts.last_mut().filter(|attempt| attempt.open)
     }
 
-    /// What happens before the next request, as part of this activity: while its last tool runs, or in its stream.
+    /// Adds actions before the next request: while the last tool runs, or during the stream.
     pub fn meanwhile(&mut self, actions: impl IntoIterator<Item = Value>) {
         match self.attempts.last_mut() {
             Some(attempt) => match attempt.calls.iter_mut().rfind(|made| made.ended()) {
@@ -111,10 +111,10 @@ impl Run {
         }
     }
 
-    /// What a person did just now.
+    /// Adds an action of a person.
     pub fn external(&mut self, action: Value) {
         match self.open() {
-            Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == Ending::Open) {
+            Some(attempt) => match attempt.calls.iter_mut().find(|made| made.ending == CallEnding::Open) {
                 Some(made) => made.during.push(action),
                 None => attempt.during.push(action),
             },
@@ -122,11 +122,11 @@ impl Run {
         }
     }
 
-    /// The actions that make it happen again, ended by `last`.
+    /// The actions that reproduce it, ended by `last`.
     pub fn actions(self, last: Value) -> Vec<Value> {
         let mut actions = self.before;
         if !self.attempts.is_empty() {
-            let attempts: Vec<Value> = self.attempts.into_iter().map(Attempt::written).collect();
+            let attempts: Vec<Value> = self.attempts.into_iter().map(RecordedAttempt::written).collect();
             actions.push(json!({ "provider": attempts }));
         }
         if !self.replies.is_empty() {
@@ -138,7 +138,7 @@ impl Run {
     }
 }
 
-impl Attempt {
+impl RecordedAttempt {
     pub fn new() -> Self {
         Self { open: true, ..Self::default() }
     }
@@ -180,18 +180,18 @@ impl Attempt {
 }
 
 /// How a settled call ended.
-pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> Ending {
+pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blobs) -> CallEnding {
     let mut given = Map::new();
     if let Some(error) = &settled.error {
         let error = error.resolve(blobs);
         if error.starts_with("Unknown tool: ") || error == "Tools are disabled after the maximum agent steps" {
-            return Ending::Never;
+            return CallEnding::Never;
         }
         if error == annals_projections::INTERRUPTED {
-            return Ending::Interrupted;
+            return CallEnding::Interrupted;
         }
         given.insert("error".to_owned(), json!(error));
-        return Ending::Gave(given);
+        return CallEnding::Returned(given);
     }
     given.insert("output".to_owned(), json!(settled.output.resolve(blobs)));
     if let Some(structured) = &settled.structured {
@@ -200,5 +200,5 @@ pub(super) fn ending(settled: &annals_core::event::ToolSettled, blobs: &dyn Blob
     if !settled.paths.is_empty() {
         given.insert("paths".to_owned(), json!(settled.paths));
     }
-    Ending::Gave(given)
+    CallEnding::Returned(given)
 }

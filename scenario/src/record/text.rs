@@ -1,4 +1,4 @@
-//! A scenario as people read it: what fits on a line stands on one.
+//! Formats a scenario: values that fit on a line are written on one.
 
 use serde_json::Value;
 

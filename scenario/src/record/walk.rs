@@ -1,12 +1,12 @@
-//! The walk through a recorded log: from facts to the actions that make them happen.
+//! Builds the script of a recorded session: the actions that lead to its events.
 
 mod tools;
 mod turn;
 
-use super::context::{Sources, order};
-use super::expectation::Loose;
-use super::run::{Ending, Run};
-use super::{Fact, RecordError, Recording};
+use super::context::{RecordedSources, order};
+use super::expectation::Tolerances;
+use super::run::{CallEnding, RecordedActivity};
+use super::{RecordError, RecordedEvent, RecordedSession};
 use annals_core::event::{
     ChildEvent, ContextAdmitted, ContextEvent, Event, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
     ProfileEvent, SessionEvent, ToolEvent,
@@ -15,29 +15,29 @@ use annals_core::{CallId, Seq};
 use annals_projections::{Projection, SessionView};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
-use tools::Tools;
+use tools::RecordedTools;
 
-/// Where the walk is.
-pub(super) struct Walk<'a> {
-    recording: &'a Recording,
-    /// Everything before the fact that is taken next.
+/// The script so far.
+pub(super) struct ScriptBuilder<'a> {
+    recording: &'a RecordedSession,
+    /// The views before the next event.
     view: SessionView,
-    sources: Sources,
-    tools: Tools,
+    sources: RecordedSources,
+    tools: RecordedTools,
     script: Vec<Value>,
-    run: Option<Run>,
-    told: Option<ContextAdmitted>,
-    /// Calls that the user rejected.
+    run: Option<RecordedActivity>,
+    update: Option<ContextAdmitted>,
+    /// Rejected calls.
     rejected: BTreeSet<CallId>,
-    loose: Loose,
-    limits: Limits,
-    /// The view before a prune, until the request that made it due is sent.
+    tolerances: Tolerances,
+    limits: CompactionEvidence,
+    /// The view before a prune, until the request that caused it is sent.
     unpruned: Option<SessionView>,
 }
 
-/// What the log shows of the settings of compaction.
+/// What the log reveals about the settings of compaction.
 #[derive(Default)]
-struct Limits {
+struct CompactionEvidence {
     automatic: bool,
     overflow: bool,
     pruned: bool,
@@ -47,41 +47,41 @@ struct Limits {
     due: Option<(u64, u64)>,
 }
 
-/// What the walk found.
-pub(super) struct Told {
+/// The result.
+pub(super) struct BuiltScript {
     pub script: Vec<Value>,
-    pub loose: Loose,
-    /// Permission actions that were ever asked.
+    pub tolerances: Tolerances,
+    /// Permission actions with a question.
     pub asked: Vec<String>,
     /// The settings of compaction that lead to the same compactions.
     pub compaction: Value,
 }
 
-impl<'a> Walk<'a> {
-    pub fn new(recording: &'a Recording, facts: &[Fact]) -> Self {
+impl<'a> ScriptBuilder<'a> {
+    pub fn new(recording: &'a RecordedSession, facts: &[RecordedEvent]) -> Self {
         Self {
             recording,
             view: SessionView::default(),
-            sources: Sources::new(order(facts)),
-            tools: Tools::of(facts),
+            sources: RecordedSources::new(order(facts)),
+            tools: RecordedTools::of(facts),
             script: Vec::new(),
             run: None,
-            told: None,
+            update: None,
             rejected: BTreeSet::new(),
-            loose: Loose::default(),
-            limits: Limits::default(),
+            tolerances: Tolerances::default(),
+            limits: CompactionEvidence::default(),
             unpruned: None,
         }
     }
 
-    /// Takes in the next fact.
-    pub fn take(&mut self, fact: &Fact) -> Result<(), RecordError> {
+    /// Adds the next event.
+    pub fn take(&mut self, fact: &RecordedEvent) -> Result<(), RecordError> {
         self.fact(fact)?;
         self.view.apply(&fact.record(self.recording.session));
         Ok(())
     }
 
-    fn fact(&mut self, fact: &Fact) -> Result<(), RecordError> {
+    fn fact(&mut self, fact: &RecordedEvent) -> Result<(), RecordError> {
         let blobs = self.recording.blobs.clone();
         match &fact.event {
             Event::Input(InputEvent::Admitted(admitted)) if admitted.attachments.is_empty() => {
@@ -114,7 +114,7 @@ impl<'a> Walk<'a> {
                 self.alone(json!({ "revert": "commit" }));
             }
             Event::Session(SessionEvent::Forked(_)) => self.forked(),
-            // They shape no view that is expected, or are told by the facts around them.
+            // They change no expected view, or follow from the events around them.
             Event::Session(SessionEvent::Created(_))
             | Event::Session(SessionEvent::Titled(_))
             | Event::Profile(ProfileEvent::AgentRecorded(_))
@@ -137,18 +137,18 @@ impl<'a> Walk<'a> {
             | Event::Child(ChildEvent::Settled(_)) => {}
             other => {
                 if !self.turn_fact(fact)? {
-                    return Err(self.recording.untold(fact.seq, format!("`{}`", other.kind().name())));
+                    return Err(self.recording.inexpressible(fact.seq, format!("`{}`", other.kind().name())));
                 }
             }
         }
         Ok(())
     }
 
-    /// Something that a person did while a turn ran, or between two.
+    /// An action of a person, during a turn or between two.
     fn external(&mut self, seq: Seq, action: Value) -> Result<(), RecordError> {
         match &mut self.run {
             Some(run) if run.attempts.is_empty() && run.promoted => {
-                return Err(self.recording.untold(seq, "what happened while the sources were observed"));
+                return Err(self.recording.inexpressible(seq, "an action while the sources were observed"));
             }
             Some(run) => run.external(action),
             None => self.script.push(action),
@@ -156,7 +156,7 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// Something that a person does only when nothing runs.
+    /// An action of a person that is only possible while nothing runs.
     fn alone(&mut self, action: Value) {
         self.close();
         self.script.push(action);
@@ -166,10 +166,11 @@ impl<'a> Walk<'a> {
         let items = self.view.transcript.items.iter();
         let users = items.filter(|item| item.user && !self.view.transcript.is_removed(item.seq));
         let at = users.map(|item| item.seq).position(|user| user == message);
-        at.map(|at| at as u64 + 1).ok_or_else(|| self.recording.untold(seq, "a revert to what is no user message"))
+        at.map(|at| at as u64 + 1)
+            .ok_or_else(|| self.recording.inexpressible(seq, "a revert to an event that is not a user message"))
     }
 
-    /// The log goes on as a fork of what was told so far.
+    /// The session continues as a fork of the session so far.
     fn forked(&mut self) {
         let users = self.view.transcript.items.iter().filter(|item| item.user);
         let users = users.filter(|item| !self.view.transcript.is_removed(item.seq)).count();
@@ -186,7 +187,7 @@ impl<'a> Walk<'a> {
     fn close(&mut self) {
         let Some(mut run) = self.run.take() else { return };
         if let Some(attempt) = run.open() {
-            if !attempt.calls.iter().any(|made| made.ending == Ending::Open) {
+            if !attempt.calls.iter().any(|made| made.ending == CallEnding::Open) {
                 attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
             }
             attempt.open = false;
@@ -195,31 +196,31 @@ impl<'a> Walk<'a> {
         self.script.extend(run.actions(json!({ "run": "idle" })));
     }
 
-    /// What the tools gave to the calls of an activity, in the order of the calls.
-    fn results(&mut self, run: &Run) {
+    /// Adds the results of an activity to its tools, in the order of the calls.
+    fn results(&mut self, run: &RecordedActivity) {
         for made in run.attempts.iter().flat_map(|attempt| &attempt.calls) {
             if let (Some(declared), Some(given)) = (made.declared, made.given()) {
                 self.tools.gave(declared, given);
             }
-            if made.ending == Ending::Open {
-                // The process died in it: those after it never ran.
+            if made.ending == CallEnding::Open {
+                // The process crashed in it: later calls never ran.
                 break;
             }
         }
     }
 
-    /// The whole script, and what was found on the way.
-    pub fn finish(mut self) -> Result<Told, RecordError> {
+    /// The complete script.
+    pub fn finish(mut self) -> Result<BuiltScript, RecordError> {
         self.close();
-        self.loose.values.append(&mut self.sources.loose);
+        self.tolerances.values.append(&mut self.sources.tolerances);
         let compaction = self.limits.settings();
         let asked = self.tools.asked();
         let script = self.script.into_iter().map(|action| self.tools.resolve(action)).collect();
-        Ok(Told { script, loose: self.loose, asked, compaction })
+        Ok(BuiltScript { script, tolerances: self.tolerances, asked, compaction })
     }
 }
 
-impl Limits {
+impl CompactionEvidence {
     /// Settings under which the same requests are sent and the same ones compacted.
     fn settings(&self) -> Value {
         let buffer = match self.due {

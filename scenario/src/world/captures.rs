@@ -1,4 +1,4 @@
-//! The files of a scenario's worktree, captured in memory: plans are made by the same code as for a real one.
+//! File captures of a scenario, in memory. Plans are made by the same code as for a real worktree.
 
 use annals_core::event::FileChange;
 use annals_runtime::Boxed;
@@ -10,23 +10,23 @@ use annals_runtime::worktree::{
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Captures of what lies below a directory. They outlive a restart, as those on a disk do.
-pub(crate) struct Captured {
+/// Captures of the files below a directory. Like those on a disk they survive restarts.
+pub(crate) struct MemoryCaptures {
     files: Arc<MemoryFilesystem>,
     root: String,
-    kept: Mutex<Kept>,
+    kept: Mutex<CaptureStore>,
 }
 
 #[derive(Default)]
-struct Kept {
-    /// What each capture holds.
+struct CaptureStore {
+    /// The files of each capture.
     trees: BTreeMap<Tree, Entries>,
     /// Contents by id.
     contents: BTreeMap<String, String>,
 }
 
-impl Captured {
-    /// Of what lies below `root`.
+impl MemoryCaptures {
+    /// Captures of the files below `root`.
     pub fn new(files: Arc<MemoryFilesystem>, root: &str) -> Self {
         Self { files, root: format!("{root}/"), kept: Mutex::default() }
     }
@@ -37,7 +37,7 @@ impl Captured {
         self.files.everything().into_iter().filter_map(below).collect()
     }
 
-    fn kept(&self) -> MutexGuard<'_, Kept> {
+    fn kept(&self) -> MutexGuard<'_, CaptureStore> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -69,7 +69,7 @@ impl Captured {
     }
 }
 
-impl Captures for Captured {
+impl Captures for MemoryCaptures {
     fn now(&self) -> Result<Tree, FilesError> {
         let mut entries = Entries::new();
         for (path, content) in self.tree() {
@@ -130,7 +130,7 @@ impl Captures for Captured {
     }
 }
 
-impl Files for Captured {
+impl Files for MemoryCaptures {
     fn talk_only(&self) -> Option<&str> {
         None
     }
@@ -186,7 +186,7 @@ fn id(entry: &Entry) -> &str {
     }
 }
 
-/// The lines that go and those that come, without what both texts begin and end with.
+/// Removed and added lines, without the common start and end of both texts.
 fn changed<'t>(before: &'t str, after: &'t str) -> (Vec<&'t str>, Vec<&'t str>) {
     let (mut before, mut after): (Vec<&str>, Vec<&str>) = (before.lines().collect(), after.lines().collect());
     while let (Some(a), Some(b)) = (before.last(), after.last())

@@ -1,8 +1,8 @@
-//! A declared source as the runtime sees it.
+//! Declared sources as the runtime sees them.
 
-use super::World;
+use super::ScriptedWorld;
 use crate::Template;
-use crate::action::{Action, Codec as Declaring, Source};
+use crate::action::{Action, DeclaredCodec, DeclaredSource};
 use annals_core::Key;
 use annals_core::canonical;
 use annals_core::context::{Codec, Render, Rendering, Undecodable};
@@ -12,20 +12,20 @@ use serde_json::Value;
 use std::sync::Arc;
 
 /// Performs the actions of an `on_load`, in the process that observes.
-pub(crate) type Perform = Arc<dyn Fn(Vec<Action>) -> Boxed<'static, ()> + Send + Sync>;
+pub(crate) type PerformActions = Arc<dyn Fn(Vec<Action>) -> Boxed<'static, ()> + Send + Sync>;
 
-/// A declared source as it stood when it was composed; it loads what the world has then.
-pub(crate) struct Declared {
+/// A declared source with the texts of its declaration at composition; its value is loaded from the world.
+pub(crate) struct ScenarioSource {
     key: Key,
-    render: Arc<Templates>,
-    world: Arc<World>,
-    perform: Perform,
+    render: Arc<SourceTemplates>,
+    world: Arc<ScriptedWorld>,
+    perform: PerformActions,
 }
 
-impl Declared {
+impl ScenarioSource {
     /// The source `source` of `world`; `perform` runs its `on_load`.
-    pub fn new(source: &Source, world: Arc<World>, perform: Perform) -> Self {
-        let render = Templates {
+    pub fn new(source: &DeclaredSource, world: Arc<ScriptedWorld>, perform: PerformActions) -> Self {
+        let render = SourceTemplates {
             codec: source.codec,
             baseline: source.baseline.clone(),
             update: source.update.clone(),
@@ -35,7 +35,7 @@ impl Declared {
     }
 }
 
-impl ContextSource for Declared {
+impl ContextSource for ScenarioSource {
     fn key(&self) -> &Key {
         &self.key
     }
@@ -56,20 +56,20 @@ impl ContextSource for Declared {
     }
 }
 
-struct Templates {
-    codec: Declaring,
+struct SourceTemplates {
+    codec: DeclaredCodec,
     baseline: Template,
     update: Template,
     removed: Option<Template>,
 }
 
-impl Codec for Templates {
+impl Codec for SourceTemplates {
     fn same(&self, stored: &Value, current: &Value) -> Result<bool, Undecodable> {
         if self.codec.holds(stored) { Ok(canonical::equal(stored, current)) } else { Err(Undecodable) }
     }
 }
 
-impl Rendering for Templates {
+impl Rendering for SourceTemplates {
     fn baseline(&self, current: &Value) -> String {
         self.baseline.render(current, None)
     }

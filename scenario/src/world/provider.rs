@@ -1,62 +1,62 @@
-//! The scripted provider: it answers what the script queued, and keeps what reached it.
+//! The provider of a scenario: returns the queued answers and records the requests.
 
-use super::World;
-use super::declared::Perform;
-use crate::action::{Answer, Attempt, CrashPoint, Failing};
-use crate::death::Death;
+use super::ScriptedWorld;
+use super::declared::PerformActions;
+use crate::action::{AnswerScript, AttemptScript, CrashPoint, FailureScript};
+use crate::crash::CrashSwitch;
 use annals_core::canonical;
-use annals_providers::provider::{Attempt as Scripted, Outcome, ScriptedCall};
+use annals_providers::provider::{Attempt, Outcome, ScriptedCall};
 use annals_runtime::Boxed;
-use annals_runtime::ports::{Answer as Stream, Provider, ProviderError, ProviderRequest, ScriptedProvider};
+use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderRequest, ScriptedProvider};
 use std::sync::Arc;
 
 /// The provider of one process.
-pub(crate) struct Answering {
-    world: Arc<World>,
-    death: Death,
-    perform: Perform,
+pub(crate) struct ScenarioProvider {
+    world: Arc<ScriptedWorld>,
+    crash: CrashSwitch,
+    perform: PerformActions,
 }
 
-impl Answering {
-    /// Answers for `world` in a process that may die; `perform` runs what a `during` says.
-    pub fn new(world: Arc<World>, death: Death, perform: Perform) -> Self {
-        Self { world, death, perform }
+impl ScenarioProvider {
+    /// `crash` ends the process; `perform` runs the actions of a `during`.
+    pub fn new(world: Arc<ScriptedWorld>, crash: CrashSwitch, perform: PerformActions) -> Self {
+        Self { world, crash, perform }
     }
 
-    fn scripted(&self, attempt: Attempt) -> Scripted {
+    fn scripted(&self, attempt: AttemptScript) -> Attempt {
         let (mut scripted, actions) = match attempt {
-            Attempt::Answer(answer) => {
-                let Answer { text, reasoning, calls, usage, finish, during } = *answer;
+            AttemptScript::Answer(answer) => {
+                let AnswerScript { text, reasoning, calls, usage, finish, during } = *answer;
                 let calls = calls.into_iter().map(|call| ScriptedCall {
                     call: call.id,
                     tool: call.tool,
                     input: canonical::value(&call.input),
                 });
                 let outcome = finish.map_or(Outcome::Usual, Outcome::Finish);
-                (Scripted { reasoning, text, calls: calls.collect(), usage, outcome, during: None }, during)
+                (Attempt { reasoning, text, calls: calls.collect(), usage, outcome, during: None }, during)
             }
-            Attempt::Failing(failing) => {
-                let Failing { kind, status, retry_after_ms, after_text, usage } = failing;
+            AttemptScript::Failing(failing) => {
+                let FailureScript { kind, status, retry_after_ms, after_text, usage } = failing;
                 let message = format!("the provider failed: {kind}");
                 let error = ProviderError { kind, status, retry_after_ms, message };
                 let outcome = Outcome::Error(error);
-                (Scripted { text: after_text, usage, outcome, ..Scripted::default() }, Vec::new())
+                (Attempt { text: after_text, usage, outcome, ..Attempt::default() }, Vec::new())
             }
         };
-        let (world, death, perform) = (self.world.clone(), self.death.clone(), self.perform.clone());
+        let (world, crash, perform) = (self.world.clone(), self.crash.clone(), self.perform.clone());
         scripted.during = Some(Arc::new(move || -> Boxed<'static, ()> {
-            let (world, death, perform, actions) = (world.clone(), death.clone(), perform.clone(), actions.clone());
+            let (world, crash, perform, actions) = (world.clone(), crash.clone(), perform.clone(), actions.clone());
             Box::pin(async move {
                 perform(actions).await;
-                world.crash_at(CrashPoint::DuringStream, &death).await;
+                world.crash_at(CrashPoint::DuringStream, &crash).await;
             })
         }));
         scripted
     }
 }
 
-impl Provider for Answering {
-    fn send(&self, request: ProviderRequest) -> Stream {
+impl Provider for ScenarioProvider {
+    fn send(&self, request: ProviderRequest) -> Answer {
         let attempt = {
             let mut state = self.world.state();
             state.requests.push(request.request.to_json());
@@ -65,7 +65,8 @@ impl Provider for Answering {
             state.answering.clone_from(&attempt);
             attempt
         };
-        let ok = || Attempt::Answer(Box::new(Answer { text: Some("ok".to_owned()), ..Answer::default() }));
+        let ok =
+            || AttemptScript::Answer(Box::new(AnswerScript { text: Some("ok".to_owned()), ..AnswerScript::default() }));
         ScriptedProvider::new([self.scripted(attempt.unwrap_or_else(ok))]).send(request)
     }
 }

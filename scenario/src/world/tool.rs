@@ -1,9 +1,9 @@
-//! A declared tool as the runtime sees it.
+//! Declared tools as the runtime sees them.
 
-use super::World;
-use super::declared::Perform;
-use crate::action::{CrashPoint, Tool as Declared};
-use crate::death::Death;
+use super::ScriptedWorld;
+use super::declared::PerformActions;
+use crate::action::{CrashPoint, DeclaredTool};
+use crate::crash::CrashSwitch;
 use annals_core::Json;
 use annals_core::event::ToolDefinition;
 use annals_runtime::Boxed;
@@ -12,22 +12,27 @@ use serde_json::json;
 use std::sync::Arc;
 
 /// A declared tool, registered in one process.
-pub(crate) struct ScriptedTool {
+pub(crate) struct ScenarioTool {
     number: u64,
-    declared: Arc<Declared>,
-    world: Arc<World>,
-    death: Death,
-    perform: Perform,
+    declared: Arc<DeclaredTool>,
+    world: Arc<ScriptedWorld>,
+    crash: CrashSwitch,
+    perform: PerformActions,
 }
 
-impl ScriptedTool {
+impl ScenarioTool {
     /// A tool of `world` with the number of its declaration; `perform` runs its `during`.
-    pub fn new((number, declared): (u64, Arc<Declared>), world: Arc<World>, death: Death, perform: Perform) -> Self {
-        Self { number, declared, world, death, perform }
+    pub fn new(
+        (number, declared): (u64, Arc<DeclaredTool>),
+        world: Arc<ScriptedWorld>,
+        crash: CrashSwitch,
+        perform: PerformActions,
+    ) -> Self {
+        Self { number, declared, world, crash, perform }
     }
 }
 
-impl Tool for ScriptedTool {
+impl Tool for ScenarioTool {
     fn definition(&self) -> ToolDefinition {
         let schema = json!({ "type": "object", "required": self.declared.required });
         ToolDefinition {
@@ -57,14 +62,14 @@ impl Tool for ScriptedTool {
             let given = self.declared.given(calls);
             (self.perform)(given.during).await;
             if context.cancellation.is_cancelled() {
-                // It was interrupted while it ran: it never comes to its end.
+                // Interrupted while it ran: it never ends.
                 return std::future::pending().await;
             }
-            self.world.crash_at(CrashPoint::DuringTool, &self.death).await;
+            self.world.crash_at(CrashPoint::DuringTool, &self.crash).await;
             if let Some(error) = given.error {
                 return Err(ToolError(error));
             }
-            // A tool that declares neither a text nor a value gives an empty text.
+            // A tool with neither a text nor a value returns an empty text.
             let empty = given.structured.is_none().then(String::new);
             Ok(ToolOutput {
                 text: given.output.or(empty),

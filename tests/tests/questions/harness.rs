@@ -1,12 +1,10 @@
 //! What the stories of questions share: imported Sessions, one of our own with recorded requests, and how answers look.
 #![allow(dead_code, reason = "each story file uses its part")]
 
-use annals_cli::import_into::bring;
-use annals_cli::progress::Bar;
 use annals_cli::style::Style;
 use annals_core::event::*;
 use annals_core::{CallId, Digest, Entry, Event, Json, RequestId, Seq, SessionId, Time};
-use annals_import::{ImportOptions, recognise};
+use annals_import::{ImportOptions, import, recognise};
 use annals_inspect::SessionAt;
 use annals_projections::{Projection, SessionView, rebuild};
 use annals_store::{Draft, EventLog, MemoryLog};
@@ -21,7 +19,7 @@ pub fn fixtures() -> PathBuf {
 pub async fn imported(name: &str) -> SessionAt {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
-    let report = bring(&log, &source, &ImportOptions::default(), &Bar::new(false, "")).await.unwrap();
+    let report = import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
     past(&log, report.sessions[0].session).await
 }
 
@@ -29,7 +27,7 @@ pub async fn imported(name: &str) -> SessionAt {
 pub async fn all_of(name: &str) -> Vec<SessionAt> {
     let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
     let source = recognise(&fixtures().join(name)).unwrap();
-    bring(&log, &source, &ImportOptions::default(), &Bar::new(false, "")).await.unwrap();
+    import(&log, &source, &ImportOptions::default(), &mut |_| {}).await.unwrap();
     let heads = log.sessions().await.unwrap();
     heads.iter().map(|head| SessionAt::new(Arc::clone(&log), None, head.session, head.head.next)).collect()
 }

@@ -1,6 +1,6 @@
 //! Moves with uncommitted changes.
 
-use super::place::{Place, git, git_is_here};
+use super::place::{Place, git};
 use super::watched::at;
 use super::world::{Tested, World, events};
 use super::{Death, Point, When, dies, process};
@@ -48,9 +48,6 @@ const POINTS: [Point; 10] = [
 
 #[tokio::test]
 async fn a_move_whose_process_dies_at_any_point_leaves_the_changes_at_one_place() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     for (number, point) in POINTS.into_iter().enumerate() {
         let (world, place, other, id) = moving().await?;
         moves_and_dies(&world, &place, &other, id, point).await?;
@@ -77,9 +74,6 @@ async fn a_move_whose_process_dies_at_any_point_leaves_the_changes_at_one_place(
 
 #[tokio::test]
 async fn a_departure_that_is_finished_later_leaves_what_the_user_changed_since() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, other, id) = moving().await?;
     moves_and_dies(&world, &place, &other, id, Point::Append(1, When::After)).await?;
     place.write("app/new", "the user's own\n")?;
@@ -94,9 +88,6 @@ async fn a_departure_that_is_finished_later_leaves_what_the_user_changed_since()
 
 #[tokio::test]
 async fn a_departure_keeps_nobody_from_working_and_ends_with_what_keeps_the_changes() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, other, id) = moving().await?;
     moves_and_dies(&world, &place, &other, id, Point::Append(1, When::After)).await?;
     // Who knows nothing of the source leaves it to somebody else.
@@ -130,9 +121,6 @@ async fn moves_and_dies(world: &World, place: &Place, other: &Path, id: SessionI
 
 #[tokio::test]
 async fn a_move_whose_departure_fails_has_moved_and_says_what_keeps_the_changes_at_the_source() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, other, id) = moving().await?;
     let runtime = two(&world, &place, &other, &Death::at(Point::Never), false);
     let session = runtime.session(id).await?;
@@ -148,9 +136,6 @@ async fn a_move_whose_departure_fails_has_moved_and_says_what_keeps_the_changes_
 
 #[tokio::test]
 async fn no_move_with_changes_is_planned_while_those_of_an_earlier_one_are_still_to_leave() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, other, id) = moving().await?;
     moves_and_dies(&world, &place, &other, id, Point::Append(1, When::After)).await?;
     let third = place.folder.join("third");
@@ -177,9 +162,6 @@ async fn no_move_with_changes_is_planned_while_those_of_an_earlier_one_are_still
 
 #[tokio::test]
 async fn a_departure_that_a_passing_error_stops_is_tried_again() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, other, id) = moving().await?;
     let runtime = two(&world, &place, &other, &Death::at(Point::Restore(1, When::Instead)), true);
     let session = runtime.session(id).await?;

@@ -1,6 +1,6 @@
 //! Stages and clears of reverts.
 
-use super::place::{Place, git_is_here};
+use super::place::Place;
 use super::world::{Tested, World, events, history};
 use super::{Death, Point, When, dies, process};
 use annals_core::SessionId;
@@ -51,9 +51,6 @@ async fn clear(session: Session) -> Result<(), annals_runtime::Refusal> {
 
 #[tokio::test]
 async fn a_stage_whose_process_dies_at_any_point_is_recorded_with_its_files_or_has_not_happened() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     for point in POINTS {
         let (world, place, id) = worked().await?;
         let (files, before) = (place.world()?, events(&world, &world_session(&world, id).await?).await?);
@@ -90,9 +87,6 @@ async fn world_session(world: &World, id: SessionId) -> Result<Session, annals_r
 
 #[tokio::test]
 async fn a_clear_whose_process_dies_at_any_point_leaves_the_revert_staged_with_its_files_or_gone_with_them() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     for point in POINTS {
         let (world, place, id) = worked().await?;
         let files = place.world()?;
@@ -115,9 +109,6 @@ async fn a_clear_whose_process_dies_at_any_point_leaves_the_revert_staged_with_i
 
 #[tokio::test]
 async fn a_move_takes_a_restore_back_before_it_leaves() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (world, place, id) = worked().await?;
     let files = place.world()?;
     let death = Death::at(Point::Restore(0, When::After));
@@ -133,9 +124,6 @@ async fn a_move_takes_a_restore_back_before_it_leaves() -> Tested {
 
 #[tokio::test]
 async fn a_run_takes_a_restore_back_before_its_first_turn_and_keeps_what_the_user_changed_since() -> Tested {
-    if !git_is_here() {
-        return Ok(());
-    }
     for edited in [false, true] {
         let (world, place, id) = worked().await?;
         let death = Death::at(Point::Restore(0, When::After));

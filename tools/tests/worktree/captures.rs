@@ -1,15 +1,12 @@
 //! What a capture holds, and what runs while it is made.
 
-use super::place::{Failure, Place, brief, git, git_is_here};
+use super::place::{Failure, Place, brief, git};
 use annals_runtime::worktree::{DIFF_LIMIT, Files, FilesError, LARGEST_UNTRACKED, WhySkipped};
 use annals_tools::worktree::{ShadowRepository, files_at};
 use std::fs;
 
 #[tokio::test]
 async fn an_empty_project_is_captured_and_equal_files_are_equal_trees() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::new()?;
     let empty = place.tree().await?;
     assert_eq!(place.tree().await?, empty);
@@ -22,9 +19,6 @@ async fn an_empty_project_is_captured_and_equal_files_are_equal_trees() -> Resul
 
 #[tokio::test]
 async fn changes_are_counted_and_shown_and_binary_files_are_marked() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("kept", "k\n"), ("edited", "1\n2\n"), ("gone", "x\n"), ("old name", "same\n")])?;
     place.write("picture", [0, 159, 146, 150])?;
     let before = place.tree().await?;
@@ -56,9 +50,6 @@ async fn changes_are_counted_and_shown_and_binary_files_are_marked() -> Result<(
 
 #[tokio::test]
 async fn a_long_diff_is_cut_at_a_line_and_the_list_stays_whole() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::new()?;
     let before = place.tree().await?;
     place.write("a", "0123456789abcdef\n".repeat(40_000))?;
@@ -73,9 +64,6 @@ async fn a_long_diff_is_cut_at_a_line_and_the_list_stays_whole() -> Result<(), F
 
 #[tokio::test]
 async fn ignored_files_are_not_captured_from_any_of_the_places_that_git_reads() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[(".gitignore", "*.log\n"), ("deep/.gitignore", "/only-here\n")])?;
     fs::write(place.path(".git/info/exclude"), "private\n")?;
     let before = place.tree().await?;
@@ -90,9 +78,6 @@ async fn ignored_files_are_not_captured_from_any_of_the_places_that_git_reads() 
 
 #[tokio::test]
 async fn a_tracked_file_is_captured_though_it_is_ignored() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[(".gitignore", "*.log\n")])?;
     place.write("kept.log", "1\n")?;
     git(&place.root, &["add", "-f", "kept.log"])?;
@@ -104,9 +89,6 @@ async fn a_tracked_file_is_captured_though_it_is_ignored() -> Result<(), Failure
 
 #[tokio::test]
 async fn large_untracked_files_and_other_repositories_are_skipped_and_named() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::new()?;
     let large = vec![b'x'; usize::try_from(LARGEST_UNTRACKED)? + 1];
     place.write("tracked", &large)?;
@@ -131,9 +113,6 @@ async fn large_untracked_files_and_other_repositories_are_skipped_and_named() ->
 
 #[tokio::test]
 async fn captured_bytes_are_the_bytes_on_disk_whatever_attributes_say() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::new()?;
     let rules = "* text=auto eol=lf ident\n*.big filter=spy\n*.wide working-tree-encoding=UTF-16\n";
     place.write(".gitattributes", rules)?;
@@ -155,9 +134,6 @@ async fn captured_bytes_are_the_bytes_on_disk_whatever_attributes_say() -> Resul
 
 #[tokio::test]
 async fn nothing_that_the_project_configures_is_run() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let spy = place.folder.join("spy");
     let ran = place.folder.join("ran");
@@ -202,9 +178,6 @@ async fn outside_git_only_the_talk_can_be_undone_and_that_is_said() -> Result<()
 
 #[tokio::test]
 async fn the_shadow_folder_must_lie_outside_the_project() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::new()?;
     let inside = place.path("sub/shadow");
     assert!(matches!(ShadowRepository::open(&place.root, &inside), Err(FilesError::FolderInside { .. })));
@@ -214,9 +187,6 @@ async fn the_shadow_folder_must_lie_outside_the_project() -> Result<(), Failure>
 
 #[tokio::test]
 async fn captures_survive_tidying_and_a_new_process() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("sub/a", "1\n")])?;
     let step = place.step(|place| place.write("sub/a", "2\n")).await?;
     place.files.tidy().await?;
@@ -230,9 +200,6 @@ async fn captures_survive_tidying_and_a_new_process() -> Result<(), Failure> {
 
 #[tokio::test]
 async fn many_captures_at_once_take_turns() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let other = ShadowRepository::open(&place.root, &place.folder)?;
     let (first, second, third) = tokio::join!(place.files.capture(), other.capture(), place.files.capture());

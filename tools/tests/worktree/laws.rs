@@ -1,6 +1,6 @@
 //! Over any sequence of edits: what is touched returns byte for byte, what is not touched is not changed.
 
-use super::place::{Failure, Place, Stands, World, git_is_here};
+use super::place::{Failure, Place, Stands, World};
 use annals_runtime::worktree::{Files, FilesError, StagedFiles, StepFiles, Undo};
 use proptest::prelude::*;
 use std::fs;
@@ -168,10 +168,8 @@ proptest! {
         acts in prop::collection::vec(act(), 1..7),
         boundaries in prop::collection::vec(any::<usize>(), 1..4),
     ) {
-        if git_is_here() {
-            let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
-            runtime.block_on(holds(&acts, &boundaries)).map_err(|error| TestCaseError::fail(error.to_string()))?;
-        }
+        let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build()?;
+        runtime.block_on(holds(&acts, &boundaries)).map_err(|error| TestCaseError::fail(error.to_string()))?;
     }
 }
 

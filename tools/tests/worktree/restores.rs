@@ -1,15 +1,12 @@
 //! A restore happens whole or not at all.
 
-use super::place::{Failure, Place, git_is_here};
+use super::place::{Failure, Place};
 use annals_runtime::worktree::{Files, FilesError, Undo};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 
 #[tokio::test]
 async fn a_file_that_changes_after_the_plan_stops_the_restore_and_nothing_changed() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n"), ("b", "1\n"), ("sub/c", "1\n")])?;
     let step = place
         .step(|place| {
@@ -30,9 +27,6 @@ async fn a_file_that_changes_after_the_plan_stops_the_restore_and_nothing_change
 
 #[tokio::test]
 async fn a_file_in_the_way_stops_the_restore_and_nothing_changed() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[(".gitignore", "*.log\n"), ("a", "1\n"), ("x", "file\n")])?;
     let step = place
         .step(|place| {
@@ -62,9 +56,6 @@ async fn a_file_in_the_way_stops_the_restore_and_nothing_changed() -> Result<(),
 
 #[tokio::test]
 async fn a_content_that_is_missing_stops_the_restore_and_nothing_changed() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n"), ("b", "only here\n")])?;
     let step = place
         .step(|place| {
@@ -87,9 +78,6 @@ async fn a_content_that_is_missing_stops_the_restore_and_nothing_changed() -> Re
 
 #[tokio::test]
 async fn nothing_is_written_through_a_link_that_leads_out_of_the_project() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("dir/a", "1\n")])?;
     let outside = place.folder.join("outside");
     fs::create_dir(&outside)?;
@@ -104,9 +92,6 @@ async fn nothing_is_written_through_a_link_that_leads_out_of_the_project() -> Re
 
 #[tokio::test]
 async fn a_path_that_leads_out_of_the_project_is_refused() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let step = place.step(|place| place.write("a", "2\n")).await?;
     let plan = place.files.plan(&Undo { steps: vec![step], staged: None }).await?;
@@ -122,9 +107,6 @@ async fn a_path_that_leads_out_of_the_project_is_refused() -> Result<(), Failure
 
 #[tokio::test]
 async fn a_file_that_only_its_owner_may_read_stays_so() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     fs::set_permissions(place.path("a"), fs::Permissions::from_mode(0o600))?;
     let step = place.step(|place| place.write("a", "2\n")).await?;
@@ -136,9 +118,6 @@ async fn a_file_that_only_its_owner_may_read_stays_so() -> Result<(), Failure> {
 
 #[tokio::test]
 async fn the_directory_of_the_session_stays_when_it_becomes_empty() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     fs::create_dir_all(place.path("work/here"))?;
     let files = annals_tools::worktree::ShadowRepository::open(&place.path("work/here"), &place.folder)?;
@@ -150,9 +129,6 @@ async fn the_directory_of_the_session_stays_when_it_becomes_empty() -> Result<()
 
 #[tokio::test]
 async fn a_restore_that_a_crash_cut_short_is_taken_back_before_anything_else() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     // As a crash leaves it: `edited` was replaced, `gone` moved away, `new/one` placed, `later` not yet reached.
     let place = Place::committed(&[("edited", "before\n"), ("gone", "before\n"), ("later", "before\n")])?;
     let before = place.world()?;

@@ -1,6 +1,6 @@
 //! Uncommitted changes move between two checkouts of one project.
 
-use super::place::{Failure, Place, brief, git, git_is_here};
+use super::place::{Failure, Place, brief, git};
 use annals_runtime::worktree::{Files, FilesError};
 use annals_tools::worktree::ShadowRepository;
 use std::fs;
@@ -16,9 +16,6 @@ fn second(place: &Place) -> Result<(ShadowRepository, PathBuf), Failure> {
 
 #[tokio::test]
 async fn changes_leave_one_checkout_and_arrive_in_another() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place =
         Place::committed(&[(".gitignore", "*.log\n"), ("app/a", "1\n2\n3\n"), ("app/gone", "x\n"), ("out", "1\n")])?;
     let (files, other) = second(&place)?;
@@ -53,9 +50,6 @@ async fn changes_leave_one_checkout_and_arrive_in_another() -> Result<(), Failur
 
 #[tokio::test]
 async fn changes_that_do_not_fit_are_refused_and_nothing_changed() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n"), ("b", "1\n")])?;
     let (files, other) = second(&place)?;
     place.write("a", "2\n")?;
@@ -71,9 +65,6 @@ async fn changes_that_do_not_fit_are_refused_and_nothing_changed() -> Result<(),
 
 #[tokio::test]
 async fn an_ignored_file_at_the_destination_is_not_overwritten() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let (files, other) = second(&place)?;
     place.write("a", "2\n")?;
@@ -91,9 +82,6 @@ async fn an_ignored_file_at_the_destination_is_not_overwritten() -> Result<(), F
 
 #[tokio::test]
 async fn a_file_that_changed_since_is_not_discarded() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     place.write("a", "2\n")?;
     let transfer = place.files.uncommitted("").await?;
@@ -105,9 +93,6 @@ async fn a_file_that_changed_since_is_not_discarded() -> Result<(), Failure> {
 
 #[tokio::test]
 async fn a_project_without_a_commit_brings_all_its_files() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let (from, to) = (Place::new()?, Place::new()?);
     assert!(from.files.uncommitted("").await?.is_empty());
     from.write("a", "1\n")?;

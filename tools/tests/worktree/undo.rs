@@ -1,6 +1,6 @@
 //! What an undo restores, and what it leaves alone.
 
-use super::place::{Failure, Place, brief, git, git_is_here};
+use super::place::{Failure, Place, brief, git};
 use annals_runtime::worktree::{Files, FilesError, LARGEST_UNTRACKED, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
 use std::fs;
 
@@ -15,9 +15,6 @@ fn staged(plan: &Plan, steps: &[StepFiles]) -> StagedFiles {
 
 #[tokio::test]
 async fn a_file_returns_to_what_it_was_before_the_first_step_that_touched_it() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "a1\n"), ("b", "b1\n"), ("c", "c1\n")])?;
     let first = place.step(|place| place.write("a", "a2\n")).await?;
     place.write("b", "b2\n")?;
@@ -38,9 +35,6 @@ async fn a_file_returns_to_what_it_was_before_the_first_step_that_touched_it() -
 
 #[tokio::test]
 async fn a_file_that_the_user_changed_afterwards_stays_and_is_named() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n"), ("b", "1\n"), ("gone", "1\n"), ("back", "1\n")])?;
     let step = place
         .step(|place| {
@@ -66,9 +60,6 @@ async fn a_file_that_the_user_changed_afterwards_stays_and_is_named() -> Result<
 
 #[tokio::test]
 async fn changes_between_two_steps_are_told_when_the_undo_takes_them_too() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let first = place.step(|place| place.write("a", "2\n")).await?;
     place.write("a", "2\nmine\n")?;
@@ -81,9 +72,6 @@ async fn changes_between_two_steps_are_told_when_the_undo_takes_them_too() -> Re
 
 #[tokio::test]
 async fn both_names_of_a_rename_links_and_executable_bits_are_restored() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("src/old.rs", "text\n"), ("run", "#!/bin/sh\n"), ("dir/in", "1\n")])?;
     place.link("link", "src/old.rs")?;
     let before = place.world()?;
@@ -108,9 +96,6 @@ async fn both_names_of_a_rename_links_and_executable_bits_are_restored() -> Resu
 
 #[tokio::test]
 async fn a_clear_brings_the_original_back_byte_for_byte() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\r\n"), ("b", "1")])?;
     let steps = [place
         .step(|place| {
@@ -137,9 +122,6 @@ async fn a_clear_brings_the_original_back_byte_for_byte() -> Result<(), Failure>
 
 #[tokio::test]
 async fn a_clear_leaves_a_restored_file_alone_that_was_edited_since() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n"), ("b", "1\n")])?;
     let steps = [place
         .step(|place| {
@@ -158,9 +140,6 @@ async fn a_clear_leaves_a_restored_file_alone_that_was_edited_since() -> Result<
 
 #[tokio::test]
 async fn moving_the_boundary_forth_and_back_leaves_no_trace() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "a0\n"), ("b", "b0\n")])?;
     let steps = [
         place.step(|place| place.write("a", "a1\n")).await?,
@@ -193,9 +172,6 @@ async fn moving_the_boundary_forth_and_back_leaves_no_trace() -> Result<(), Fail
 
 #[tokio::test]
 async fn a_file_that_was_there_but_ignored_is_never_deleted() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[(".gitignore", ".env\n*.key\nbuild/\n")])?;
     fs::write(place.path(".git/info/exclude"), "notes\n")?;
     for path in [".env", "sub/my.key", "build/out", "notes"] {
@@ -222,9 +198,6 @@ async fn a_file_that_was_there_but_ignored_is_never_deleted() -> Result<(), Fail
 
 #[tokio::test]
 async fn an_ignored_file_that_a_step_began_to_track_is_never_deleted() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[(".gitignore", ".env\n")])?;
     place.write(".env", "secret\n")?;
     let step = place
@@ -240,9 +213,6 @@ async fn an_ignored_file_that_a_step_began_to_track_is_never_deleted() -> Result
 
 #[tokio::test]
 async fn what_a_capture_did_not_hold_is_never_deleted() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     place.write("large", vec![b'x'; usize::try_from(LARGEST_UNTRACKED)? + 1])?;
     place.write("vendor/a", "theirs\n")?;
@@ -263,9 +233,6 @@ async fn what_a_capture_did_not_hold_is_never_deleted() -> Result<(), Failure> {
 
 #[tokio::test]
 async fn a_step_without_captures_is_counted_and_its_files_stay() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let known = place.step(|place| place.write("a", "2\n")).await?;
     place.write("b", "by a step that failed\n")?;
@@ -278,9 +245,6 @@ async fn a_step_without_captures_is_counted_and_its_files_stay() -> Result<(), F
 
 #[tokio::test]
 async fn a_session_from_elsewhere_names_captures_that_are_not_here() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     let here = place.tree().await?;
     let foreign: annals_runtime::worktree::Tree = "0123456789012345678901234567890123456789".parse()?;
@@ -296,9 +260,6 @@ async fn a_session_from_elsewhere_names_captures_that_are_not_here() -> Result<(
 
 #[tokio::test]
 async fn files_that_a_step_changed_in_another_repository_are_named() -> Result<(), Failure> {
-    if !git_is_here() {
-        return Ok(());
-    }
     let place = Place::committed(&[("a", "1\n")])?;
     for repository in ["clone", "module"] {
         place.write(&format!("{repository}/deep/s.txt"), "one\n")?;

@@ -1,20 +1,19 @@
-//! Secrets in what is imported: replaced, or counted.
+//! Secrets in imported sessions: replaced or counted.
 
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::style::{counted, thousands};
-use annals_core::{Seq, SessionId};
-use annals_import::{ImportOutcome, ImportReport, ImportSource, SourceForm};
-use annals_runtime::redaction::{RedactingLog, Redactor};
-use annals_store::{AppendError, Appended, Boxed, Committed, Draft, EventLog, LogLayer};
-use std::collections::{BTreeMap, HashMap};
-use std::sync::{Arc, Mutex, PoisonError};
+use annals_import::{ImportReport, ImportSource, SourceForm};
+use annals_runtime::redaction::{CountingLog, RedactingLog, Redactor};
+use annals_store::EventLog;
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-/// What becomes of secrets.
+/// What happens to secrets.
 pub enum Secrets {
-    /// They are replaced.
+    /// They are replaced by placeholders.
     Replaced(Arc<RedactingLog>, Arc<Redactor>),
-    /// They are imported as they are, and counted.
+    /// They are imported unchanged and counted.
     Counted(Arc<CountingLog>),
 }
 
@@ -22,7 +21,7 @@ impl Secrets {
     /// Replaces or counts what is appended to `log`.
     ///
     /// # Errors
-    /// When the configuration cannot be read, or an export of ours is to be redacted.
+    /// When the configuration cannot be read, or an export of Annals would be redacted.
     pub fn of(
         redact: bool,
         log: &Arc<dyn EventLog>,
@@ -31,19 +30,19 @@ impl Secrets {
     ) -> Result<Self, CliError> {
         let config = cli.environment.config(&cli.environment.directory);
         if !redact {
-            // A broken configuration keeps nobody from importing.
+            // A broken configuration does not prevent an import.
             let redactor = config.ok().and_then(|config| config.redactor()).unwrap_or_default();
             return Ok(Self::Counted(Arc::new(CountingLog::over(log.clone(), redactor))));
         }
         let redactor = config?.redactor().unwrap_or_default();
-        // Its Batches prove each other as they are.
+        // The digests of its batches cover the text as it is.
         if let Some(own) = sources.iter().find(|source| source.form == SourceForm::Annals) {
             return Err(CliError::Unredactable { path: own.path.clone() });
         }
         Ok(Self::Replaced(Arc::new(RedactingLog::over(log.clone(), redactor.clone())), redactor))
     }
 
-    /// Where to append.
+    /// The log to append to.
     pub fn log(&self) -> Arc<dyn EventLog> {
         match self {
             Self::Replaced(log, _) => log.clone(),
@@ -51,7 +50,7 @@ impl Secrets {
         }
     }
 
-    /// A text that is shown or reported, without secrets if they are replaced.
+    /// A text of the source as it is printed or reported: redacted if secrets are replaced.
     pub fn shown(&self, text: &str) -> String {
         match self {
             Self::Replaced(_, redactor) => redactor.redact(text).text.into_owned(),
@@ -64,21 +63,10 @@ impl Secrets {
         if matches!(self, Self::Counted(_)) {
             return;
         }
-        for session in &mut report.sessions {
-            session.title = session.title.as_deref().map(|title| self.shown(title));
-            if let ImportOutcome::Failed { reason, .. } = &mut session.outcome {
-                *reason = self.shown(reason);
-            }
-            for losses in [&mut session.losses, &mut session.damage] {
-                let before = std::mem::take(losses);
-                *losses = before.into_iter().map(|(what, loss)| (self.shown(&what), loss)).collect();
-            }
-        }
-        let damage = std::mem::take(&mut report.damage);
-        report.damage = damage.into_iter().map(|((path, what), loss)| ((path, self.shown(&what)), loss)).collect();
+        report.map_texts(&mut |text| self.shown(text));
     }
 
-    /// What was found, in one line; `None` when there is nothing to say.
+    /// What was found, in one line; `None` without a secret.
     pub fn remark(&self) -> Option<String> {
         let kinds = |counts: &BTreeMap<String, u64>| {
             let kinds: Vec<String> =
@@ -91,7 +79,7 @@ impl Secrets {
                 counts => format!("secrets were replaced: {}", kinds(&counts)),
             }),
             Self::Counted(log) => {
-                let counts = log.counter.counts();
+                let counts = log.counts();
                 let style = |count| if count == 1 { "looks like a key" } else { "look like keys" };
                 match counts.values().sum() {
                     0 => None,
@@ -104,82 +92,5 @@ impl Secrets {
                 }
             }
         }
-    }
-}
-
-/// A log that counts the secrets in what is newly appended, and appends it unchanged.
-pub struct CountingLog {
-    log: Arc<dyn EventLog>,
-    /// Redacts copies that are appended nowhere.
-    counter: RedactingLog,
-    /// Where each session ended when it was first appended to: what is before that is known.
-    ends: Mutex<HashMap<SessionId, Seq>>,
-}
-
-impl CountingLog {
-    fn over(log: Arc<dyn EventLog>, redactor: Arc<Redactor>) -> Self {
-        let nowhere: Arc<dyn EventLog> = Arc::new(Nowhere(log.clone()));
-        Self { log, counter: RedactingLog::over(nowhere, redactor), ends: Mutex::default() }
-    }
-
-    /// Whether the log did not hold it when this began. A session that cannot be read counts as new; appending to it fails.
-    async fn is_new(&self, draft: &Draft) -> bool {
-        let ends = || self.ends.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = ends().get(&draft.session).copied();
-        let end = match known {
-            Some(end) => end,
-            None => {
-                let end = self.log.head(draft.session).await.ok().flatten().map_or(Seq::ZERO, |head| head.next);
-                *ends().entry(draft.session).or_insert(end)
-            }
-        };
-        draft.expected >= end
-    }
-}
-
-impl LogLayer for CountingLog {
-    fn inner(&self) -> &dyn EventLog {
-        &*self.log
-    }
-
-    fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        Box::pin(async move {
-            let new = if self.is_new(&draft).await { vec![draft.clone()] } else { Vec::new() };
-            let committed = self.log.append(draft).await?;
-            LogLayer::append_all(&self.counter, new).await;
-            Ok(committed)
-        })
-    }
-
-    fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
-        Box::pin(async move {
-            let mut new = Vec::new();
-            for (at, draft) in drafts.iter().enumerate() {
-                if self.is_new(draft).await {
-                    new.push((at, draft.clone()));
-                }
-            }
-            let appended = self.log.append_all(drafts).await;
-            new.retain(|(at, _)| *at < appended.committed.len());
-            LogLayer::append_all(&self.counter, new.into_iter().map(|(_, draft)| draft).collect()).await;
-            appended
-        })
-    }
-}
-
-/// A log that keeps nothing.
-struct Nowhere(Arc<dyn EventLog>);
-
-impl LogLayer for Nowhere {
-    fn inner(&self) -> &dyn EventLog {
-        &*self.0
-    }
-
-    fn append(&self, _: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
-        Box::pin(async { Err(AppendError::Unknown) })
-    }
-
-    fn append_all(&self, _: Vec<Draft>) -> Boxed<'_, Appended> {
-        Box::pin(async { Appended { committed: Vec::new(), refused: None } })
     }
 }

@@ -1,38 +1,35 @@
-//! What is to be imported: files that were named, or what agents keep on this machine.
+//! The sources of an import: the named files, or what agents keep on this machine.
 
 use super::Args;
 use crate::command_context::CommandContext;
 use crate::config::Variables;
 use crate::error::CliError;
-use crate::import_into::bring;
+use crate::import_into::shown_by;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
-use annals_core::Time;
-use annals_import::{Homes, ImportOptions, ImportSource, ListedSession, Selection, discover, list, sources};
-use annals_store::{EventLog, MemoryLog};
+use annals_import::{Homes, ImportSource, ListedSession, Selection, discover, list_sessions, sources};
 use serde_json::json;
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::Arc;
 
-/// What is to be imported, and what cannot be.
+/// The sources of an import, and the files that were refused.
 pub struct Wanted {
-    /// What is imported, one after another.
+    /// The sources, in the order in which they are imported.
     pub sources: Vec<ImportSource>,
-    /// What was refused: each error names its file.
+    /// The refused files, each with an error that names it.
     pub refused: Vec<(PathBuf, CliError)>,
-    /// What agents keep here, as far as it is chosen; empty when files were named.
+    /// The selected sessions of the agents on this machine; empty when files were named.
     listed: Vec<ListedSession>,
-    /// Where agents keep their sessions; nowhere when files were named.
+    /// Where the agents keep their sessions; empty when files were named.
     pub homes: Homes,
     /// Whether files were named.
     named: bool,
 }
 
 impl Wanted {
-    /// The files that were named; without any, what agents keep on this machine, as far as it is chosen.
+    /// The named files; without any, the selected sessions of the agents on this machine.
     pub fn of(args: &Args, selection: &Selection, cli: &CommandContext) -> Self {
         if args.files.is_empty() {
             return Self::discovered(selection, cli);
@@ -64,10 +61,10 @@ impl Wanted {
         Self { sources: selection.sources(&listed), refused, listed, homes, named: false }
     }
 
-    /// Shows what was refused, each in one line. When nothing that was named can be imported, the last one is the error.
+    /// Prints the refused files, one line each.
     ///
     /// # Errors
-    /// See above.
+    /// The last of them, when none of the named files can be imported.
     pub fn say_refused(&mut self, cli: &CommandContext) -> Result<(), CliError> {
         let nothing = self.named && self.sources.is_empty() && self.listed.is_empty();
         let last = if nothing { self.refused.pop() } else { None };
@@ -77,7 +74,7 @@ impl Wanted {
         last.map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// How many sessions there are, as far as that is known before they are read: a file holds at least one.
+    /// The number of sessions, as far as it is known before reading: a file counts as one.
     pub fn sessions(&self) -> u64 {
         let of = |source: &ImportSource| source.only.as_ref().map_or(1, |only| only.len() as u64);
         self.sources.iter().map(of).sum()
@@ -91,9 +88,9 @@ impl Wanted {
         if self.named {
             let bar = Bar::new(cli.shows_progress(), "reading");
             for source in std::mem::take(&mut self.sources) {
-                match sessions_of(&source, &bar).await {
+                match list_sessions(&source, &mut shown_by(&bar)).await {
                     Ok(listed) => self.listed.extend(listed),
-                    Err(error) => self.refused.push((source.path, error)),
+                    Err(error) => self.refused.push((source.path, error.into())),
                 }
             }
             bar.clear();
@@ -138,30 +135,5 @@ impl Wanted {
     }
 }
 
-/// Said when agents keep nothing on this machine.
+/// The remark when no agent keeps sessions on this machine.
 pub const NOTHING: &str = "no session of OpenCode, Codex CLI or Claude Code was found; name a file to import it";
-
-/// The sessions of a source; where only reading all of it shows them, they are imported into memory.
-async fn sessions_of(source: &ImportSource, bar: &Bar) -> Result<Vec<ListedSession>, CliError> {
-    let listed = list(source)?;
-    if !listed.is_empty() {
-        return Ok(listed);
-    }
-    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
-    let report = bring(&log, source, &ImportOptions { prompts: true, ..ImportOptions::default() }, bar).await?;
-    let mut found = Vec::new();
-    for session in report.sessions {
-        let head = log.head(session.session).await?;
-        found.push(ListedSession {
-            agent: source.form.agent().unwrap_or("annals"),
-            foreign: session.foreign,
-            title: session.title,
-            created: Time(session.session.millis()),
-            updated: head.map_or_else(Time::default, |head| head.at),
-            bytes: None,
-            rows: head.map(|head| head.next.0),
-            source: source.clone(),
-        });
-    }
-    Ok(found)
-}

@@ -1,23 +1,23 @@
-//! The tools of a recorded Session: which were offered when, what they were judged as, and what they gave.
+//! The tools of a recorded session: when they were offered, their permission actions, and their results.
 
-use super::super::Fact;
+use super::super::RecordedEvent;
 use annals_core::Event;
 use annals_core::event::{PermissionEvent, ToolEvent};
 use serde_json::{Map, Value, json};
 use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Default)]
-pub(super) struct Tools {
-    /// The permission action of each tool that was ever asked about.
+pub(super) struct RecordedTools {
+    /// The permission action of each tool with a question.
     actions: BTreeMap<String, String>,
-    /// The declaration that stands for each tool.
+    /// The current declaration of each tool.
     offered: BTreeMap<String, usize>,
-    /// What the calls of each declaration gave, in order.
+    /// The results of each declaration, in order.
     gave: Vec<Vec<Value>>,
 }
 
-impl Tools {
-    pub fn of(facts: &[Fact]) -> Self {
+impl RecordedTools {
+    pub fn of(facts: &[RecordedEvent]) -> Self {
         let mut names = BTreeMap::new();
         let mut tools = Self::default();
         for fact in facts {
@@ -33,17 +33,17 @@ impl Tools {
         tools
     }
 
-    /// Permission actions that were ever asked.
+    /// Permission actions with a question.
     pub fn asked(&self) -> Vec<String> {
         self.actions.values().collect::<BTreeSet<_>>().into_iter().cloned().collect()
     }
 
-    /// Whether a call of this tool is asked about when the scenario plays.
+    /// Whether a call of this tool asks for permission.
     pub fn is_asked(&self, tool: &str) -> bool {
         self.actions.contains_key(tool)
     }
 
-    /// What must happen so that exactly these tools are offered.
+    /// The actions after which exactly these tools are offered.
     pub fn offer(&mut self, names: &BTreeSet<String>) -> Vec<Value> {
         let gone: Vec<String> = self.offered.keys().filter(|name| !names.contains(*name)).cloned().collect();
         let mut actions: Vec<Value> = gone.iter().map(|name| json!({ "untool": name })).collect();
@@ -60,17 +60,17 @@ impl Tools {
         actions
     }
 
-    /// The declaration that stands for a tool.
+    /// The current declaration of a tool.
     pub fn declared(&self, tool: &str) -> Option<usize> {
         self.offered.get(tool).copied()
     }
 
-    /// A call of a declared tool gave this.
+    /// Adds the result of a call.
     pub fn gave(&mut self, declaration: usize, result: Value) {
         self.gave.get_mut(declaration).into_iter().for_each(|results| results.push(result.clone()));
     }
 
-    /// An action with what the calls of its declarations gave.
+    /// An action with the results of its declarations filled in.
     pub fn resolve(&self, action: Value) -> Value {
         match action {
             Value::Array(items) => items.into_iter().map(|item| self.resolve(item)).collect(),
@@ -85,7 +85,7 @@ impl Tools {
                     }
                     return Value::Object(fields);
                 }
-                // Only lists of actions are looked into: inputs and values are foreign.
+                // Only lists of actions: inputs and values are not ours to change.
                 for name in ["during", "on_load", "provider"] {
                     if let Some(inner) = fields.remove(name) {
                         fields.insert(name.to_owned(), self.resolve(inner));

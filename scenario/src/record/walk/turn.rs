@@ -1,8 +1,8 @@
 //! Facts of turns: boundaries, answers, calls, compactions.
 
-use super::super::run::{Attempt, Ending, Made, Run, ending};
-use super::super::{Fact, RecordError};
-use super::Walk;
+use super::super::run::{CallEnding, RecordedActivity, RecordedAttempt, RecordedCall, ending};
+use super::super::{RecordError, RecordedEvent};
+use super::ScriptBuilder;
 use annals_core::event::{
     CompactionEnded, CompactionEvent, CompactionReason, ContextEvent, EpochCause, Event, Failure, InputEvent,
     MessageEvent, PermissionEvent, Purpose, Reply, RequestSent, StepEvent, ToolEvent, ToolSettled,
@@ -12,22 +12,23 @@ use annals_projections::{SessionView, estimate, plan, rebuild};
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
 
-impl Walk<'_> {
-    /// Takes in a fact of a turn; false when it is none.
-    pub(super) fn turn_fact(&mut self, fact: &Fact) -> Result<bool, RecordError> {
+impl ScriptBuilder<'_> {
+    /// Adds an event of a turn; false for other events.
+    pub(super) fn turn_fact(&mut self, fact: &RecordedEvent) -> Result<bool, RecordError> {
         let recording = self.recording;
-        let untold = |what: &'static str| recording.untold(fact.seq, what);
+        let inexpressible = |what: &'static str| recording.inexpressible(fact.seq, what);
         match &fact.event {
             Event::Context(ContextEvent::EpochStarted(started)) => {
                 let before = self.view.epochs.snapshot();
-                let actions = self.sources.epoch(recording, started, &before).map_err(untold)?;
+                let actions = self.sources.epoch(recording, started, &before).map_err(inexpressible)?;
                 self.boundary(actions);
             }
-            Event::Context(ContextEvent::Admitted(admitted)) => self.told = Some(admitted.clone()),
+            Event::Context(ContextEvent::Admitted(admitted)) => self.update = Some(admitted.clone()),
             Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => {
-                let admitted = self.told.take().ok_or_else(|| untold("a snapshot that advances untold"))?;
+                let admitted =
+                    self.update.take().ok_or_else(|| inexpressible("a snapshot that advances inexpressible"))?;
                 let before = self.view.epochs.snapshot();
-                let actions = self.sources.message(recording, &admitted, advanced, &before).map_err(untold)?;
+                let actions = self.sources.message(recording, &admitted, advanced, &before).map_err(inexpressible)?;
                 self.boundary(actions);
             }
             Event::Context(ContextEvent::EpochReplacementBlocked(blocked))
@@ -36,7 +37,7 @@ impl Walk<'_> {
                 self.boundary(blocked.keys.iter().map(|key| json!({ "unavailable": key })).collect());
             }
             Event::Context(ContextEvent::EpochReplacementBlocked(_)) => {
-                return Err(untold("which incompatible value waits for a source that is unavailable"));
+                return Err(inexpressible("which incompatible value waits for a source that is unavailable"));
             }
             Event::Input(InputEvent::Promoted(_)) => {
                 self.boundary(Vec::new());
@@ -59,7 +60,7 @@ impl Walk<'_> {
                 let input = called.input.value(recording.blobs.as_ref());
                 let (call, tool) = (called.call.clone(), called.name.clone());
                 let declared = self.tools.declared(&tool);
-                let made = Made { call, tool, input, declared, ending: Ending::Open, during: Vec::new() };
+                let made = RecordedCall { call, tool, input, declared, ending: CallEnding::Open, during: Vec::new() };
                 self.attempt(|attempt| attempt.calls.push(made));
             }
             Event::Permission(PermissionEvent::Replied(replied)) => {
@@ -113,10 +114,10 @@ impl Walk<'_> {
             Event::Compaction(CompactionEvent::Failed(failed)) => {
                 let error = Failure { kind: "invalid-request".to_owned(), ..failed.error.clone() };
                 let usage = failed.usage;
-                let died = failed.error.message.inline() == Some("Compaction interrupted");
+                let interrupted = failed.error.message.inline() == Some("Compaction interrupted");
                 self.attempt(|attempt| match usage {
-                    // Its process died, and the next run said so.
-                    None if died && failed.reason == CompactionReason::Manual => {
+                    // Its process crashed; the next run recorded the failure.
+                    None if interrupted && failed.reason == CompactionReason::Manual => {
                         (attempt.text, attempt.open) = (Some("what was lost".to_owned()), false);
                         attempt.during.push(json!({ "crash": { "at": "during-stream" } }));
                     }
@@ -131,7 +132,7 @@ impl Walk<'_> {
         Ok(true)
     }
 
-    /// What happens at a boundary: as part of the activity that goes on, or before a new one.
+    /// Adds actions at a boundary: to the open activity, or before a new one.
     fn boundary(&mut self, actions: Vec<Value>) {
         if self.run.as_ref().is_some_and(|run| !run.attempts.is_empty() && !run.continues) {
             self.close();
@@ -147,7 +148,7 @@ impl Walk<'_> {
         }
         let own = sent.agent == self.view.session.agent && sent.model == self.view.session.model;
         if sent.purpose == Purpose::Turn && !own {
-            return Err(self.recording.untold(seq, "a switch while the sources were observed"));
+            return Err(self.recording.inexpressible(seq, "a switch while the sources were observed"));
         }
         // A request that nothing ended was lost with its process.
         let lost = self.run.as_mut().is_some_and(|run| run.open().is_some());
@@ -166,28 +167,28 @@ impl Walk<'_> {
                 self.due(tokens);
             }
         }
-        self.run.get_or_insert_default().attempts.push(Attempt::new());
+        self.run.get_or_insert_default().attempts.push(RecordedAttempt::new());
         Ok(())
     }
 
-    /// The estimate of a request; 0 when the log does not hold what shaped it.
+    /// The estimate of a request; 0 if the log does not contain its profiles.
     fn tokens(&self, view: &SessionView, sent: &RequestSent) -> u64 {
         rebuild(view, sent, self.recording.blobs.as_ref()).map_or(0, |request| estimate(request.chars()))
     }
 
-    fn attempt(&mut self, change: impl FnOnce(&mut Attempt)) {
-        if let Some(attempt) = self.run.as_mut().and_then(Run::open) {
+    fn attempt(&mut self, change: impl FnOnce(&mut RecordedAttempt)) {
+        if let Some(attempt) = self.run.as_mut().and_then(RecordedActivity::open) {
             change(attempt);
         }
     }
 
     fn fragment(&mut self, text: String, reasoning: bool) {
-        let loose = &mut self.loose.content;
-        let Some(attempt) = self.run.as_mut().and_then(Run::open) else { return };
+        let tolerances = &mut self.tolerances.content;
+        let Some(attempt) = self.run.as_mut().and_then(RecordedActivity::open) else { return };
         let late = reasoning && attempt.text.is_some() || !attempt.calls.is_empty();
         let place = if reasoning { &mut attempt.reasoning } else { &mut attempt.text };
         if late || place.is_some() {
-            loose.extend(attempt.message);
+            tolerances.extend(attempt.message);
         }
         place.get_or_insert_default().push_str(&text);
     }
@@ -196,21 +197,21 @@ impl Walk<'_> {
         let ending = ending(settled, self.recording.blobs.as_ref());
         let run = self.run.iter_mut();
         let made = run.flat_map(|run| &mut run.attempts).flat_map(|attempt| &mut attempt.calls);
-        let Some(made) = made.filter(|made| made.call == settled.call && made.ending == Ending::Open).last() else {
+        let Some(made) = made.filter(|made| made.call == settled.call && made.ending == CallEnding::Open).last() else {
             return;
         };
         made.ending = match (self.rejected.contains(&settled.call), ending) {
-            (true, Ending::Interrupted) => Ending::Declined,
-            (true, _) => Ending::Never,
+            (true, CallEnding::Interrupted) => CallEnding::Declined,
+            (true, _) => CallEnding::Never,
             (false, ending) => ending,
         };
-        let ran = !matches!(made.ending, Ending::Declined | Ending::Never);
+        let ran = !matches!(made.ending, CallEnding::Declined | CallEnding::Never);
         if ran && self.tools.is_asked(&made.tool) {
             self.run.iter_mut().for_each(|run| run.replies.push(json!("once")));
         }
     }
 
-    fn end(&mut self, continues: impl FnOnce(&Run) -> bool) {
+    fn end(&mut self, continues: impl FnOnce(&RecordedActivity) -> bool) {
         let Some(run) = &mut self.run else { return };
         run.attempts.iter_mut().for_each(|attempt| attempt.open = false);
         run.continues = continues(run) && !run.moved;
@@ -229,7 +230,7 @@ impl Walk<'_> {
         if *error.message.resolve(self.recording.blobs.as_ref()) == *"Provider turn interrupted" {
             self.attempt(cut_off);
         } else if annals_runtime::ports::ProviderErrorKind::of(&error.kind).is_none() {
-            return Err(self.recording.untold(seq, format!("a failure of the kind `{}`", error.kind)));
+            return Err(self.recording.inexpressible(seq, format!("a failure of the kind `{}`", error.kind)));
         } else {
             self.attempt(|attempt| attempt.fail(error));
         }
@@ -251,7 +252,7 @@ impl Walk<'_> {
         let blobs = self.recording.blobs.as_ref();
         let recent = ended.recent.resolve(blobs);
         let kept = |tokens| plan(&self.view.history, tokens, blobs).map_or(usize::MAX, |plan| plan.recent.len());
-        // What is kept grows with the tokens that it may take.
+        // More tokens keep more messages.
         let tokens = (0..=64).map(|bits| (1_u64 << bits.min(40)) - 1).find(|tokens| kept(*tokens) >= recent.len());
         let mut high = tokens.unwrap_or(0);
         let mut low = 0;
@@ -261,7 +262,7 @@ impl Walk<'_> {
         }
         self.limits.keep_tokens = self.limits.keep_tokens.max(high);
         if plan(&self.view.history, self.limits.keep_tokens, blobs).map_or(true, |plan| plan.recent != *recent) {
-            return Err(self.recording.untold(seq, "a compaction that kept what ours would not keep"));
+            return Err(self.recording.inexpressible(seq, "a compaction that kept other messages than Annals would"));
         }
         let (text, usage) = (ended.summary.resolve(blobs).into_owned(), ended.usage);
         self.attempt(|attempt| (attempt.text, attempt.usage, attempt.open) = (Some(text), usage, false));
@@ -269,7 +270,7 @@ impl Walk<'_> {
         Ok(())
     }
 
-    /// A summary attempt is over.
+    /// Ends a summary attempt.
     fn summarised(&mut self, reason: CompactionReason, completed: bool) {
         let Some(mut run) = self.run.take() else { return };
         if reason == CompactionReason::Manual {
@@ -282,34 +283,34 @@ impl Walk<'_> {
     }
 }
 
-/// An attempt whose step did not end: it was interrupted, or its process died and the next run said so.
-fn cut_off(attempt: &mut Attempt) {
-    let died = |at: &str| json!({ "crash": { "at": at } });
-    let interrupted = attempt.calls.iter().position(|made| made.ending == Ending::Interrupted);
+/// An attempt whose step did not end: it was interrupted, or its process crashed.
+fn cut_off(attempt: &mut RecordedAttempt) {
+    let crash = |at: &str| json!({ "crash": { "at": at } });
+    let interrupted = attempt.calls.iter().position(|made| made.ending == CallEnding::Interrupted);
     match (interrupted, attempt.calls.last_mut()) {
         (Some(first), _) => {
-            let mut open = Ending::Open;
+            let mut open = CallEnding::Open;
             for made in attempt.calls.iter_mut().skip(first) {
-                made.ending = std::mem::replace(&mut open, Ending::Never);
+                made.ending = std::mem::replace(&mut open, CallEnding::Never);
             }
         }
-        (None, Some(last)) => last.during.push(died("after-append")),
+        (None, Some(last)) => last.during.push(crash("after-append")),
         (None, None) if attempt.text.is_none() && attempt.reasoning.is_none() && attempt.message.is_some() => {
             attempt.text = Some("what was lost".to_owned());
-            attempt.during.push(died("during-stream"));
+            attempt.during.push(crash("during-stream"));
         }
         (None, None) => attempt.during.push(json!({ "interrupt": {} })),
     }
 }
 
 /// Whether the activity ended with its last attempt, whatever was pending.
-fn stopped(run: &Run) -> bool {
+fn stopped(run: &RecordedActivity) -> bool {
     let calls = run.attempts.last().into_iter().flat_map(|attempt| &attempt.calls);
-    calls.into_iter().any(|made| matches!(made.ending, Ending::Declined | Ending::Interrupted))
+    calls.into_iter().any(|made| matches!(made.ending, CallEnding::Declined | CallEnding::Interrupted))
 }
 
-/// Whether the last attempt broke off, so that the runtime tells the model to go on.
-fn broke_off(run: &Run) -> bool {
+/// Whether the stream of the last attempt was incomplete, so that the runtime asks the model to continue.
+fn broke_off(run: &RecordedActivity) -> bool {
     let error = run.attempts.last().and_then(|attempt| attempt.error.as_ref());
     error.is_some_and(|error| error.get("kind").is_some_and(|kind| kind == "incomplete-stream"))
 }

@@ -1,0 +1,40 @@
+//! The sessions of one source, for a list of what would be imported.
+
+use super::discover::{ListedSession, list};
+use super::whole::import;
+use super::{ImportOptions, ImportProgress, ImportSource, SourceImportError, exports};
+use annals_core::Time;
+use annals_store::{EventLog, MemoryLog};
+use std::sync::Arc;
+
+/// Lists the sessions of a source. A form whose sessions only show when all of it is read is imported into memory.
+///
+/// # Errors
+/// When the source cannot be read, or is an export that does not verify.
+pub async fn list_sessions(
+    source: &ImportSource,
+    progress: &mut (dyn FnMut(ImportProgress<'_>) + Send),
+) -> Result<Vec<ListedSession>, SourceImportError> {
+    let listed = list(source)?;
+    if !listed.is_empty() {
+        return Ok(listed);
+    }
+    let log: Arc<dyn EventLog> = Arc::new(MemoryLog::new());
+    let options = ImportOptions { prompts: true, ..ImportOptions::default() };
+    let report = import(&log, source, &options, progress).await?;
+    let mut found = Vec::new();
+    for session in report.sessions {
+        let head = log.head(session.session).await?;
+        found.push(ListedSession {
+            agent: source.form.agent().unwrap_or(exports::AGENT),
+            foreign: session.foreign,
+            title: session.title,
+            created: Time(session.session.millis()),
+            updated: head.map_or_else(Time::default, |head| head.at),
+            bytes: None,
+            rows: head.map(|head| head.next.0),
+            source: source.clone(),
+        });
+    }
+    Ok(found)
+}
