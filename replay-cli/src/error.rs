@@ -1,9 +1,13 @@
 //! How a command ends.
 
+mod lists;
+
+pub use lists::{Candidate, Unpinnable};
+
 use crate::config::ConfigError;
 use crate::host_error::HostError;
 use crate::style::{Style, counted};
-use annals_core::{Seq, SessionId, Time};
+use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
 use annals_projections::BuildError;
@@ -13,6 +17,7 @@ use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
+use lists::{ambiguous, listed, meant_by};
 use std::io;
 use std::path::PathBuf;
 
@@ -34,40 +39,6 @@ impl Verdict {
     /// Bad news if either is.
     pub fn and(self, other: Self) -> Self {
         Self::bad_if(self == Self::BadNews || other == Self::BadNews)
-    }
-}
-
-/// A Session that a name fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// Which.
-    pub session: SessionId,
-    /// Its title.
-    pub title: String,
-    /// Where it works.
-    pub directory: String,
-    /// Time of its last event.
-    pub updated: Time,
-}
-
-/// Why a message cannot be pinned or unpinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unpinnable {
-    /// It is pinned already.
-    Pinned,
-    /// It is not pinned.
-    NotPinned,
-    /// It is neither a prompt nor an answer, or it is not in the history.
-    OfAnotherKind,
-}
-
-impl Unpinnable {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pinned => "is pinned already",
-            Self::NotPinned => "is not pinned",
-            Self::OfAnotherKind => "cannot be pinned: it is not a prompt or an answer in the history",
-        }
     }
 }
 
@@ -402,29 +373,4 @@ impl From<SharedError> for CliError {
             error => Self::Open(Box::new(error)),
         }
     }
-}
-
-/// The Sessions that a name fits: id, age, directory and title of each.
-fn ambiguous(name: &str, count: u64, newest: &[Candidate], style: Option<&Style>) -> String {
-    let when = |at: Time| style.map_or_else(|| at.to_string(), |style| style.short_age(at));
-    let listed = newest.iter().map(|one| {
-        let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
-        format!("\n  {}  {:>10}  {place}  {}", one.session, when(one.updated), one.title)
-    });
-    let more = match count.saturating_sub(newest.len() as u64) {
-        0 => String::new(),
-        more => format!("\n  and {more} older; `annals sessions` lists them"),
-    };
-    format!("{name:?} matches {count} sessions; use more of the id or title:{}{more}", listed.collect::<String>())
-}
-
-fn meant_by(meant: &[String]) -> String {
-    match meant {
-        [] => "; `annals sessions` lists them".to_owned(),
-        meant => format!("; did you mean\n{}", listed(meant)),
-    }
-}
-
-fn listed(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }

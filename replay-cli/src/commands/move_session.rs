@@ -123,7 +123,7 @@ async fn plan(session: &Session, to: &Location, without_changes: bool) -> Result
         return Ok(PlannedMove::Alone("uncommitted changes are not moved (--without-changes)".into()));
     }
     if !Path::new(&from.directory).is_dir() {
-        return Ok(PlannedMove::Alone(format!("{} does not exist here, so no files can be moved", from.directory)));
+        return Ok(PlannedMove::Alone(format!("{} does not exist here", from.directory)));
     }
     match session.plan_move(to.clone()).await {
         Ok(plan) if plan.transfer.is_empty() => Ok(PlannedMove::Alone("there are no uncommitted changes".into())),
