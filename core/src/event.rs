@@ -124,6 +124,12 @@ macro_rules! catalogue {
                 match self { $( $( Kind::$kind => $doc, )* )* }
             }
 
+            /// The JSON Schema of its payload.
+            #[cfg(feature = "schema")]
+            pub(crate) fn payload_schema(self, generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                match self { $( $( Kind::$kind => <$kind as schemars::JsonSchema>::json_schema(generator), )* )* }
+            }
+
             /// The kind of a number.
             pub const fn of_number(number: u16) -> Option<Self> {
                 match number { $( $( $number => Some(Kind::$kind), )* )* _ => None }

@@ -23,6 +23,8 @@ pub mod id;
 pub mod legal;
 mod payload;
 pub mod permission;
+#[cfg(feature = "schema")]
+pub mod schema;
 pub mod seal;
 pub mod seq;
 pub mod text;

@@ -7,6 +7,7 @@ macro_rules! payload {
         #[derive(
             Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize, wincode::SchemaRead, wincode::SchemaWrite,
         )]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(deny_unknown_fields)]
         pub struct $name {
             $( $(#[$field_doc])* pub $field: $type, )*
@@ -37,6 +38,17 @@ macro_rules! words {
             /// The word as JSON has it.
             pub const fn as_str(self) -> &'static str {
                 match self { $( Self::$variant => $text, )* }
+            }
+        }
+
+        #[cfg(feature = "schema")]
+        impl schemars::JsonSchema for $name {
+            fn schema_name() -> alloc::borrow::Cow<'static, str> {
+                stringify!($name).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({"enum": [$($text),*]})
             }
         }
 

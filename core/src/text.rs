@@ -19,6 +19,7 @@ pub const INLINE_MAX: usize = 8 * 1024;
 
 /// A reference to text kept as a content-addressed file beside the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct BlobRef {
     /// Hash of its bytes.
@@ -49,6 +50,7 @@ pub enum Text {
 
 /// JSON as text: as received when it came from outside, canonical when a codec of ours made it. Never re-written.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Json(pub Text);
 

@@ -28,6 +28,7 @@ pub enum Judge {
 
 /// The first Cut where it holds.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Found {
     /// The last Cut where it does not hold: everything before this Seq.
     pub good: Seq,

@@ -9,7 +9,7 @@ mod prefix;
 
 pub use cause::Cause;
 
-use super::{AskError, Fact, Lack, SessionAt, Step, Steps, each_request};
+use super::{AskError, Fact, IndexedRequest, Lack, RequestIndex, SessionAt, each_request};
 use annals_core::event::{Purpose, Usage};
 use annals_core::{Digest, Seq};
 use prefix::{Before, compare};
@@ -18,6 +18,7 @@ use std::collections::BTreeSet;
 
 /// What a provider's cache could keep of a Session's requests.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Cached {
     /// Every turn request, oldest first.
     pub requests: Vec<Shared>,
@@ -33,9 +34,10 @@ pub struct Cached {
 
 /// One request beside the one before.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Shared {
     /// Which request.
-    pub step: Step,
+    pub step: IndexedRequest,
     /// All of its prefix.
     pub whole: Measure,
     /// What it shares with the turn request before it.
@@ -62,6 +64,7 @@ pub struct Shared {
 
 /// How much of a request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Measure {
     /// Bytes of the blocks' canonical JSON.
     pub bytes: u64,
@@ -73,6 +76,7 @@ pub struct Measure {
 
 /// A prefix that could have been kept and was not.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Break {
     /// Why.
     pub cause: Cause,
@@ -101,7 +105,8 @@ pub struct Asking {
 /// When the log cannot be read.
 pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
     let steps = past.steps().await?;
-    let mut turns: Vec<Step> = steps.steps.iter().filter(|step| step.purpose == Purpose::Turn).cloned().collect();
+    let mut turns: Vec<IndexedRequest> =
+        steps.requests.iter().filter(|step| step.purpose == Purpose::Turn).cloned().collect();
     if let Some(last) = asking.last {
         // One more: the first that is shown is compared with it.
         let from = turns.len().saturating_sub(last.saturating_add(1));
@@ -150,7 +155,7 @@ pub async fn ask(past: &SessionAt, asking: Asking) -> Result<Cached, AskError> {
 }
 
 /// Names the events that no look between two requests finds: where what a request was given again had been recorded.
-async fn named(past: &SessionAt, steps: &Steps, answer: &mut Cached) -> Result<(), AskError> {
+async fn named(past: &SessionAt, steps: &RequestIndex, answer: &mut Cached) -> Result<(), AskError> {
     let recorded = |digest: Option<Digest>| digest.and_then(|digest| steps.recorded_at(digest));
     let given = |shared: &Shared| match shared.broken.as_ref().filter(|broken| broken.fact.is_none())?.cause {
         Cause::Tools => recorded(shared.step.tools),
@@ -173,7 +178,7 @@ async fn named(past: &SessionAt, steps: &Steps, answer: &mut Cached) -> Result<(
 
 impl Shared {
     /// A request that a damaged log does not give back, in its place.
-    fn damaged(step: &Step, anomaly: String) -> Self {
+    fn damaged(step: &IndexedRequest, anomaly: String) -> Self {
         Self {
             step: step.clone(),
             whole: Measure::default(),

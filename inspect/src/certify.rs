@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 /// What an archive folds to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Report {
     /// The number of this form.
     pub certificate: u32,
@@ -22,6 +23,7 @@ pub struct Report {
 
 /// One Session of an archive.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Certified {
     /// The file, as it was named.
     pub file: String,
@@ -42,6 +44,7 @@ pub struct Certified {
 
 /// A difference between two reports.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Difference {
     /// The file.
     pub file: String,

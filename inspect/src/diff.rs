@@ -11,6 +11,7 @@ use serde::Serialize;
 
 /// Lines that two texts differ in.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lines {
     /// Only in the second.
     pub added: u64,

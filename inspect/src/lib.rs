@@ -16,16 +16,16 @@ pub mod goldens;
 pub mod prove;
 mod questions;
 mod request;
+#[cfg(feature = "schema")]
+pub mod schema;
 mod session_at;
-pub mod statistics;
-mod steps;
 pub mod timeline;
 pub mod view_diff;
 pub mod views;
 pub mod when;
 pub mod why;
 
+pub use annals_projections::{IndexedRequest, RequestEnd, RequestIndex, Statistics, StatisticsSummary};
 pub use error::AskError;
 pub use request::{Asked, Built, Lack, each_request};
 pub use session_at::{Fact, SessionAt};
-pub use steps::{Answer, Step, Steps};

@@ -5,13 +5,12 @@ use crate::bisect::{self, Judge};
 use crate::cache::{self, Asking, Cached};
 use crate::diff::{self, Requests, Sessions};
 use crate::prove::{self, Proof};
-use crate::statistics::Audit;
-use crate::timeline::{Item, Tale};
 use crate::view_diff::{self, Change};
 use crate::when::{self, When};
 use crate::why::{self, Why};
 use crate::{AskError, views};
 use annals_core::Seq;
+use annals_projections::{Projection, Statistics, Timeline, TimelineEntry};
 use annals_store::ReadError;
 use serde_json::Value;
 
@@ -82,16 +81,16 @@ impl SessionAt {
         prove::prove_all(self, wire).await
     }
 
-    /// The session as a person reads it: `visit` is given the items of the timeline in order, in bounded memory.
+    /// The session as a person reads it: `visit` is given the entries of the timeline in order, in bounded memory.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn timeline(&self, mut visit: impl FnMut(Item)) -> Result<(), ReadError> {
-        let mut timeline = Tale::new();
+    pub async fn timeline(&self, mut visit: impl FnMut(TimelineEntry)) -> Result<(), ReadError> {
+        let mut timeline = Timeline::default();
         self.each(Seq::ZERO, self.until, |record| {
             timeline.apply(record);
-            while let Some(item) = timeline.pop() {
-                visit(item);
+            while let Some(entry) = timeline.pop() {
+                visit(entry);
             }
         })
         .await?;
@@ -99,12 +98,12 @@ impl SessionAt {
         Ok(())
     }
 
-    /// How much there is of everything, and what should not be there.
+    /// Counts of what the session contains, and its anomalies.
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn statistics(&self) -> Result<Audit, ReadError> {
-        let mut statistics = Audit::default();
+    pub async fn statistics(&self) -> Result<Statistics, ReadError> {
+        let mut statistics = Statistics::default();
         self.each(Seq::ZERO, self.until, |record| statistics.apply(record)).await?;
         Ok(statistics)
     }

@@ -1,6 +1,6 @@
 //! Requests as they were sent; where an import did not record one, as the views just before its answer give it.
 
-use super::{AskError, SessionAt, Step};
+use super::{AskError, IndexedRequest, SessionAt};
 use annals_core::event::{
     AgentProfile, ModelProfile, Prices, Purpose, RequestOptions, RequestSent, StepEvent, SystemMessages,
 };
@@ -11,6 +11,7 @@ use std::collections::BTreeSet;
 
 /// A fact that an answer needs and the log does not hold: the agent that it was imported from did not record it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Lack {
     /// The request itself.
@@ -66,7 +67,7 @@ impl Lack {
 /// A request, the view that it was made from, and what the log lacks of it.
 pub struct Asked {
     /// Which.
-    pub step: Step,
+    pub step: IndexedRequest,
     /// What was sent.
     pub request: Request,
     /// All views just before it.
@@ -80,7 +81,7 @@ impl SessionAt {
     ///
     /// # Errors
     /// When the log cannot be read or lacks what shaped a recorded request.
-    pub async fn request(&self, step: &Step) -> Result<Asked, AskError> {
+    pub async fn request(&self, step: &IndexedRequest) -> Result<Asked, AskError> {
         let mut view = self.view(step.seq).await?;
         let mut sent = None;
         self.each(step.seq, step.seq.plus(1), |record| {
@@ -105,8 +106,8 @@ pub type Built = Result<(Request, BTreeSet<Lack>), BuildError>;
 /// When the log cannot be read.
 pub async fn each_request(
     past: &SessionAt,
-    steps: &[Step],
-    mut visit: impl FnMut(&Step, Built, &SessionView),
+    steps: &[IndexedRequest],
+    mut visit: impl FnMut(&IndexedRequest, Built, &SessionView),
 ) -> Result<(), AskError> {
     let (Some(first), Some(last)) = (steps.first(), steps.last()) else { return Ok(()) };
     let mut view = past.view(first.seq).await?;
@@ -128,7 +129,7 @@ pub async fn each_request(
 
 /// The request of a step. Without a recorded one the view lends what the log has, and empty profiles for the rest: they
 /// are never part of what is shown, and `lacks` names them.
-fn build(step: &Step, sent: Option<&RequestSent>, view: &mut SessionView, blobs: &dyn Blobs) -> Built {
+fn build(step: &IndexedRequest, sent: Option<&RequestSent>, view: &mut SessionView, blobs: &dyn Blobs) -> Built {
     let mut lacks = BTreeSet::new();
     let baseline_lacks = view.epochs.current.as_ref().is_none_or(|epoch| !epoch.known);
     if let Some(sent) = sent {

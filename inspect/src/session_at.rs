@@ -1,6 +1,6 @@
 //! The past of one Session up to a Cut: its log, its views, its facts.
 
-use super::{AskError, Steps};
+use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
 use annals_store::cache::{Fold, Saved, ViewCache};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const PAGE: usize = 256;
 /// The index of steps is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
-const STEPS: Fold<'static> = Fold { name: Steps::NAME, version: Steps::VERSION };
+const STEPS: Fold<'static> = Fold { name: RequestIndex::NAME, version: RequestIndex::VERSION };
 
 /// How many records fill a page of an index.
 const LEAF: u64 = 512;
@@ -34,6 +34,7 @@ pub struct SessionAt {
 
 /// Where and when something became a fact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fact {
     /// Its place.
     pub seq: Seq,
@@ -96,7 +97,7 @@ impl SessionAt {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn steps(&self) -> Result<Steps, ReadError> {
+    pub async fn steps(&self) -> Result<RequestIndex, ReadError> {
         let (mut steps, from) = self.saved_steps().await.unwrap_or_default();
         let mut last = None;
         self.each(from, self.until, |record| {
@@ -116,7 +117,7 @@ impl SessionAt {
         Ok(steps)
     }
 
-    async fn saved_steps(&self) -> Option<(Steps, Seq)> {
+    async fn saved_steps(&self) -> Option<(RequestIndex, Seq)> {
         let saved = self.cache.as_ref()?.nearest(self.session, STEPS, self.until)?;
         let slices = self.log.read(self.session, Seq(saved.seq.0.checked_sub(1)?), 1).await.ok()?;
         let batch = &slices.first()?.batch;

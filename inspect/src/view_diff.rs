@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 /// One thing that differs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Change {
     /// The view: `history`, `snapshot`, ...
     pub view: &'static str,

@@ -1,14 +1,36 @@
 //! Every view of a Session by name, in its public JSON form (scenarios/FORMAT.md, "Views").
 
-use super::{AskError, SessionAt, each_request};
+use super::{AskError, Lack, SessionAt, each_request};
+use annals_core::event::Purpose;
 use annals_core::{Blobs, Digest, Seq, canonical};
+use annals_projections::json::RequestJson;
 use annals_projections::{Messages, SessionView, ToJson};
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 use std::collections::BTreeSet;
 
 /// The names of views, in the order of `fixtures/scenarios/FORMAT.md`. `runs` is of a scenario, not of a log.
 pub const NAMES: [&str; 10] =
     ["session", "history", "transcript", "baseline", "snapshot", "pending", "epochs", "requests", "usage", "events"];
+
+/// An item of the view `requests`.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestItem<'a> {
+    /// The request; left out when it cannot be rebuilt.
+    #[serde(flatten)]
+    pub request: Option<RequestJson<'a>>,
+    /// Why it cannot be rebuilt.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// The event that recorded the request, or that began its answer.
+    pub seq: Seq,
+    /// A turn, a summary or a title.
+    pub purpose: Purpose,
+    /// What the log lacks of the request.
+    #[serde(skip_serializing_if = "BTreeSet::is_empty")]
+    pub lacks: BTreeSet<Lack>,
+}
 
 /// The name as a view is known by, or which ones there are.
 ///
@@ -77,21 +99,21 @@ pub(super) async fn list(past: &SessionAt, until: Seq, name: &str) -> Result<Vec
 /// give back stands there with the reason.
 async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, AskError> {
     let steps = past.steps().await?;
-    let before = steps.steps.partition_point(|step| step.seq < until);
+    let before = steps.requests.partition_point(|step| step.seq < until);
     let mut requests = Vec::new();
-    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
-        let (mut json, lacks) = match built {
-            Ok((request, lacks)) => (request.to_json(), lacks),
-            Err(error) => (json!({ "error": error.to_string() }), BTreeSet::new()),
-        };
-        if let Value::Object(fields) = &mut json {
-            fields.insert("seq".to_owned(), json!(step.seq));
-            fields.insert("purpose".to_owned(), json!(step.purpose));
-            if !lacks.is_empty() {
-                fields.insert("lacks".to_owned(), json!(lacks));
+    each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
+        let (seq, purpose) = (step.seq, step.purpose);
+        let item = match &built {
+            Ok((request, lacks)) => {
+                let (request, lacks) = (Some(RequestJson::of(request)), lacks.clone());
+                json!(RequestItem { request, error: None, seq, purpose, lacks })
             }
-        }
-        requests.push((step.seq, json));
+            Err(error) => {
+                let error = Some(error.to_string());
+                json!(RequestItem { request: None, error, seq, purpose, lacks: BTreeSet::new() })
+            }
+        };
+        requests.push((seq, item));
     })
     .await?;
     Ok(requests)
@@ -104,8 +126,8 @@ async fn requests(past: &SessionAt, until: Seq) -> Result<Vec<(Seq, Value)>, Ask
 /// When the log cannot be read.
 pub async fn bodies(past: &SessionAt, until: Seq, mut visit: impl FnMut(&str)) -> Result<(), AskError> {
     let steps = past.steps().await?;
-    let before = steps.steps.partition_point(|step| step.seq < until);
-    each_request(past, steps.steps.get(..before).unwrap_or_default(), |step, built, _| {
+    let before = steps.requests.partition_point(|step| step.seq < until);
+    each_request(past, steps.requests.get(..before).unwrap_or_default(), |step, built, _| {
         let body = match built {
             Ok((request, lacks)) => json!({
                 "seq": step.seq, "purpose": step.purpose, "agent": request.agent, "lacks": lacks,

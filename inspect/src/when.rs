@@ -9,7 +9,7 @@ mod words;
 
 pub use holds::{Missed, Reason, Through};
 
-use super::{AskError, Fact, SessionAt, Step, Steps};
+use super::{AskError, Fact, IndexedRequest, RequestIndex, SessionAt};
 use annals_core::event::{
     CompactionEvent, ContextEvent, EpochCause, FilesEvent, MessageEvent, Purpose, SessionEvent, StepEvent,
 };
@@ -21,6 +21,7 @@ use std::collections::BTreeSet;
 
 /// Where and when a text was in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct When {
     /// The text.
     pub text: String,
@@ -32,6 +33,7 @@ pub struct When {
 
 /// A place that held the text in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sighting {
     /// The event whose text it is.
     pub fact: Fact,
@@ -45,6 +47,7 @@ pub struct Sighting {
 
 /// A time in the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Stay {
     /// The event with which it entered.
     pub entered: Fact,
@@ -58,6 +61,7 @@ pub struct Stay {
 
 /// How something left the model's view.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Left {
     /// The event.
     #[serde(flatten)]
@@ -68,6 +72,7 @@ pub struct Left {
 
 /// What took something out of the model's view.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum LeftBy {
     /// A compaction covered it.
@@ -106,7 +111,7 @@ fn changes(event: &Event) -> Option<LeftBy> {
 
 struct Fold<'a> {
     past: &'a SessionAt,
-    steps: &'a Steps,
+    steps: &'a RequestIndex,
     holds: Holds<'a>,
     history: History,
     epochs: Epochs,
@@ -156,12 +161,12 @@ async fn told(past: &SessionAt, text: &str, wanted: Option<&BTreeSet<Seq>>) -> R
 }
 
 /// Which requests carried it: the turn requests between entering and leaving.
-fn carried(stay: &mut Stay, steps: &Steps, until: Seq) {
+fn carried(stay: &mut Stay, steps: &RequestIndex, until: Seq) {
     let from = stay.entered.seq;
     let until = stay.left.as_ref().map_or(until, |left| left.fact.seq);
-    let within = |step: &&Step| step.seq >= from && step.seq < until;
+    let within = |step: &&IndexedRequest| step.seq >= from && step.seq < until;
     // A configuration enters with the request that names it, so that this one is within.
-    let entering = steps.steps.iter().find(|step| step.seq == from);
+    let entering = steps.requests.iter().find(|step| step.seq == from);
     let first = entering.or(steps.first_after(from)).filter(within);
     stay.first = first.map(|step| step.number);
     stay.last = first.and_then(|_| steps.last_before(until)).filter(within).map(|step| step.number).or(stay.first);

@@ -7,7 +7,7 @@ mod span;
 
 pub use span::{Actor, Sort, Span};
 
-use super::{AskError, Asked, Fact, Lack, SessionAt, Step, Steps};
+use super::{AskError, Asked, Fact, IndexedRequest, Lack, RequestIndex, SessionAt};
 use annals_core::Seq;
 use annals_core::event::Purpose;
 use annals_projections::Request;
@@ -16,9 +16,10 @@ use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 /// The provenance of one request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Why {
     /// Which request.
-    pub step: Step,
+    pub step: IndexedRequest,
     /// How many there are.
     pub steps: u64,
     /// The text that was asked for.
@@ -33,6 +34,7 @@ pub struct Why {
 
 /// A span of a request and where it came from.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Origin {
     /// What is sent.
     #[serde(flatten)]
@@ -54,12 +56,12 @@ pub struct Origin {
 /// When there is no such request, it cannot be rebuilt, or the log cannot be read.
 pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> Result<Why, AskError> {
     let steps = past.steps().await?;
-    let count = steps.steps.len() as u64;
+    let count = steps.requests.len() as u64;
     let missing = |wanted| AskError::NoStep { session: past.session, wanted, count };
     let step = match number {
         Some(number) => steps.get(number).ok_or(missing(number))?,
         None => {
-            let newest = steps.steps.iter().rev().find(|step| step.purpose == Purpose::Turn);
+            let newest = steps.requests.iter().rev().find(|step| step.purpose == Purpose::Turn);
             newest.ok_or(missing(1))?
         }
     };
@@ -97,9 +99,9 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
 
 /// Since which request each span stands there without a break.
 ///
-/// A span joins the model's view at its own event, and may come back to it only at one of [`Steps::returns`]: between
+/// A span joins the model's view at its own event, and may come back to it only at one of [`RequestIndex::returns`]: between
 /// two of those it can only leave. So the request before each of them decides, newest first, until all are decided.
-async fn since(past: &SessionAt, asked: &Asked, steps: &Steps, spans: &[&Span]) -> Result<Vec<u64>, AskError> {
+async fn since(past: &SessionAt, asked: &Asked, steps: &RequestIndex, spans: &[&Span]) -> Result<Vec<u64>, AskError> {
     let now = &asked.step;
     let mut since: Vec<u64> = spans
         .iter()
@@ -137,15 +139,15 @@ async fn since(past: &SessionAt, asked: &Asked, steps: &Steps, spans: &[&Span]) 
     Ok(since)
 }
 
-fn identities(request: &Request, asked: &Asked, steps: &Steps) -> HashSet<(Option<Seq>, String)> {
+fn identities(request: &Request, asked: &Asked, steps: &RequestIndex) -> HashSet<(Option<Seq>, String)> {
     span::spans(request, &asked.view, &asked.step, steps).iter().map(Span::identity).collect()
 }
 
 /// The first of the run of turn requests, ending with this one, that were given the same recorded thing.
-fn run_of_set(past: &SessionAt, asked: &Asked, steps: &Steps, set: &span::Set, text: &str) -> u64 {
+fn run_of_set(past: &SessionAt, asked: &Asked, steps: &RequestIndex, set: &span::Set, text: &str) -> u64 {
     let now = asked.step.number;
-    let earlier = steps.steps.iter().rev().filter(|step| step.number <= now && step.purpose == asked.step.purpose);
-    let same = |step: &&Step| match set {
+    let earlier = steps.requests.iter().rev().filter(|step| step.number <= now && step.purpose == asked.step.purpose);
+    let same = |step: &&IndexedRequest| match set {
         span::Set::Agent(digest) => step.agent_profile == Some(*digest),
         span::Set::Options(digest) => step.options == Some(*digest),
         span::Set::Tools(digest) if step.tools == Some(*digest) => true,

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 /// Something impossible that a log holds all the same: an auditor must see a damaged Session, not a refusal.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Anomaly {
     /// Where it stands.
     pub seq: Seq,

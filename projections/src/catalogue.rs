@@ -1,5 +1,6 @@
 //! The catalogue over all Sessions of a store: what a list of Sessions shows, without opening any.
 
+use crate::Projection;
 use crate::changed::ChangedFiles;
 use crate::session::Fork;
 use crate::usage::Unpriced;
@@ -108,8 +109,24 @@ impl Catalogue {
             Event::Step(StepEvent::RetryScheduled(retry)) => entry.cost = entry.cost.saturating_add(retry.cost),
             Event::Compaction(CompactionEvent::Ended(ended)) => entry.cost = entry.cost.saturating_add(ended.cost),
             Event::Compaction(CompactionEvent::Failed(failed)) => entry.cost = entry.cost.saturating_add(failed.cost),
-            // A list shows nothing of the rest.
-            _ => {}
+            Event::Session(SessionEvent::Forked(_))
+            | Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::Started(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_),
+            )
+            | Event::Compaction(
+                CompactionEvent::Started(_) | CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_),
+            )
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => {}
         }
     }
 }

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 /// Files changed, with lines added and removed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FileTotals {
     /// How many files differ.
     pub files: u64,
@@ -74,8 +75,37 @@ impl ChangedFiles {
                 self.sums.retain(|(seq, _)| *seq < committed.first_removed);
             }
             Event::Session(SessionEvent::Moved(_)) | Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
-            // Nothing else captures files, ends a step's stay, or changes where they lie.
-            _ => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_),
+            )
+            | Event::Files(
+                FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Child(_) => {}
         }
     }
 }

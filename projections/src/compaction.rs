@@ -248,3 +248,6 @@ fn cut<'a>(text: &'a Text, blobs: &dyn Blobs) -> Cow<'a, str> {
         None => text,
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -212,3 +212,6 @@ impl Projection for Epochs {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

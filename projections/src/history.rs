@@ -156,7 +156,7 @@ impl History {
 
 impl Projection for History {
     const NAME: &'static str = "history";
-    const VERSION: u32 = 2;
+    const VERSION: u32 = 3;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.messages.apply(record);
@@ -221,3 +221,6 @@ impl Projection for History {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -166,3 +166,6 @@ impl Projection for Inbox {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 /// How a compaction ended.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "outcome")]
 pub enum LedgerOutcome {
     /// It began and did not end.
@@ -23,20 +24,22 @@ pub enum LedgerOutcome {
         /// Why: the kind of the failure.
         kind: String,
     },
-    /// It was completed and undone, at this Seq.
+    /// It was completed and undone.
     Undone {
-        /// Where.
-        seq: Seq,
+        /// The event that undid it. Its name in JSON differs from that of the compaction's own Seq, beside which it is
+        /// written.
+        by: Seq,
     },
-    /// It was completed, and a committed revert at this Seq removed it.
+    /// It was completed, and a committed revert removed it.
     Reverted {
-        /// Where.
-        seq: Seq,
+        /// The event that committed the revert.
+        by: Seq,
     },
 }
 
 /// One compaction.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct LedgerEntry {
     /// The Seq of its start; of its end when an import recorded no start.
     pub seq: Seq,
@@ -147,7 +150,7 @@ impl Ledger {
 
 impl Projection for Ledger {
     const NAME: &'static str = "ledger";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
@@ -186,7 +189,7 @@ impl Projection for Ledger {
             }
             Event::Compaction(CompactionEvent::Undone(undone)) => {
                 for entry in self.entries.iter_mut().filter(|entry| entry.ended == Some(undone.compaction)) {
-                    entry.outcome = LedgerOutcome::Undone { seq: record.seq };
+                    entry.outcome = LedgerOutcome::Undone { by: record.seq };
                 }
             }
             Event::Files(FilesEvent::RevertCommitted(committed)) => {
@@ -195,11 +198,38 @@ impl Projection for Ledger {
                         && entry.outcome == LedgerOutcome::Completed
                 };
                 for entry in self.entries.iter_mut().filter(gone) {
-                    entry.outcome = LedgerOutcome::Reverted { seq: record.seq };
+                    entry.outcome = LedgerOutcome::Reverted { by: record.seq };
                 }
             }
-            // What else there is changes the history alone, which takes in every record below.
-            _ => {}
+            // The rest changes only the history, which is given every record below.
+            Event::Session(_)
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(
+                StepEvent::RequestSent(_)
+                | StepEvent::Started(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_),
+            )
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(CompactionEvent::ToolOutputsPruned(_))
+            | Event::Message(_)
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
         }
         self.history.apply(record);
     }

@@ -15,17 +15,22 @@ mod catalogue;
 mod changed;
 mod compaction;
 mod epochs;
+#[cfg(test)]
+mod facts;
 mod history;
 mod inbox;
-mod json;
+pub mod json;
 mod ledger;
 mod message;
 mod messages;
 mod permissions;
 mod profiles;
 mod request;
+mod request_index;
 mod requests;
 mod session;
+mod statistics;
+mod timeline;
 mod transcript;
 mod usage;
 mod view;
@@ -48,8 +53,14 @@ pub use request::{
     Block, BuildError, LAST_STEP, PRUNED, Request, RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult,
     rebuild, wrapped,
 };
+pub use request_index::{IndexedRequest, RequestEnd, RequestIndex};
 pub use requests::{RequestMark, Requests};
 pub use session::{Child, Fork, Restoring, Revert, SessionInfo, Titling};
+pub use statistics::{Statistics, StatisticsSummary, ToolCount};
+pub use timeline::{
+    CallQuestion, CallResult, CompactionOutcome, EntryKind, Timeline, TimelineCall, TimelineCompaction, TimelineEntry,
+    TimelineNote, TurnSummary,
+};
 pub use transcript::{Transcript, TranscriptItem};
 pub use usage::{Unpriced, UsageTotals};
 pub use view::SessionView;

@@ -136,6 +136,8 @@ impl Content {
 
 /// Where a call stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
 pub enum Status {
     /// It waits for somebody's permission.
     Pending,

@@ -25,6 +25,7 @@ pub const PRUNED: &str = "[Old tool result content cleared]";
 
 /// Who speaks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Role {
     /// The user, or the runtime in the user's place.
@@ -39,6 +40,7 @@ pub enum Role {
 
 /// Whether the model may call tools.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum ToolChoice {
     /// It decides.
@@ -69,6 +71,7 @@ pub struct SystemText {
 
 /// What a call gave, as the model is told.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolResult {
     /// The call.
     pub id: CallId,

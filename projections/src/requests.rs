@@ -62,8 +62,31 @@ impl Projection for Requests {
                 digest: sent.digest,
             }),
             Event::Session(SessionEvent::Forked(_)) => *self = Self::default(),
-            // Nothing else is a request, and no later kind can be one: there is one kind for all of them.
-            _ => {}
+            Event::Session(
+                SessionEvent::Created(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Step(
+                StepEvent::Started(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_)
+                | StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_),
+            )
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(_)
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => {}
         }
     }
 }

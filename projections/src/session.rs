@@ -14,6 +14,7 @@ use serde::{Deserialize, Serialize};
 
 /// Where a fork continues from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Fork {
     /// The parent.
     pub parent: SessionId,
@@ -62,6 +63,7 @@ pub struct Titling {
 
 /// A child Session and how it went.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Child {
     /// Where it began.
     pub seq: Seq,

@@ -35,7 +35,7 @@ fn is_unpriced(usage: Usage, cost: u64) -> bool {
     cost == 0 && usage != Usage::default()
 }
 
-fn add(total: &mut Usage, usage: Usage) {
+pub(crate) fn add(total: &mut Usage, usage: Usage) {
     total.input = total.input.saturating_add(usage.input);
     total.output = total.output.saturating_add(usage.output);
     total.reasoning = total.reasoning.saturating_add(usage.reasoning);
@@ -74,25 +74,77 @@ impl Unpriced {
             Event::Session(SessionEvent::Titled(_)) | Event::Session(SessionEvent::TitleFailed(_)) => {
                 Some(self.title.as_ref().unwrap_or(&self.turn))
             }
-            _ => None,
+            Event::Session(
+                SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::Created(_)
+                | SessionEvent::Forked(_),
+            )
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(
+                StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_)
+                | StepEvent::RequestSent(_)
+                | StepEvent::Started(_),
+            )
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(
+                CompactionEvent::Undone(_) | CompactionEvent::ToolOutputsPruned(_) | CompactionEvent::Started(_),
+            )
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => None,
         }
     }
+}
 
-    /// Takes in one record.
-    pub fn apply(&mut self, record: &Record<'_>) {
+impl Projection for Unpriced {
+    const NAME: &'static str = "unpriced";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Session(SessionEvent::Created(created)) => self.turn = created.model.clone(),
             Event::Session(SessionEvent::Forked(_)) => self.tokens.clear(),
             Event::Step(StepEvent::Started(started)) => self.turn = started.model.clone(),
-            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Title => {
-                self.title = Some(sent.model.clone());
-            }
-            Event::Step(StepEvent::RequestSent(sent)) if sent.purpose == Purpose::Summary => {
-                self.summary = Some(sent.model.clone());
-            }
-            Event::Step(StepEvent::RequestSent(sent)) => self.turn = sent.model.clone(),
+            Event::Step(StepEvent::RequestSent(sent)) => match sent.purpose {
+                Purpose::Turn => self.turn = sent.model.clone(),
+                Purpose::Summary => self.summary = Some(sent.model.clone()),
+                Purpose::Title => self.title = Some(sent.model.clone()),
+            },
             Event::Compaction(CompactionEvent::Started(started)) => self.summary = started.model.clone(),
-            _ => {}
+            Event::Session(
+                SessionEvent::Moved(_)
+                | SessionEvent::AgentSwitched(_)
+                | SessionEvent::ModelSwitched(_)
+                | SessionEvent::Titled(_)
+                | SessionEvent::TitleFailed(_),
+            )
+            | Event::Input(_)
+            | Event::Context(_)
+            | Event::Profile(_)
+            | Event::Step(
+                StepEvent::TextEnded(_)
+                | StepEvent::ReasoningEnded(_)
+                | StepEvent::Ended(_)
+                | StepEvent::Failed(_)
+                | StepEvent::RetryScheduled(_),
+            )
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Compaction(
+                CompactionEvent::Undone(_)
+                | CompactionEvent::ToolOutputsPruned(_)
+                | CompactionEvent::Ended(_)
+                | CompactionEvent::Failed(_),
+            )
+            | Event::Message(_)
+            | Event::Files(_)
+            | Event::Child(_) => {}
         }
         let mut totals = UsageTotals::default();
         totals.apply(record);

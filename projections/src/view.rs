@@ -76,7 +76,7 @@ impl SessionView {
 
 impl Projection for SessionView {
     const NAME: &'static str = "view";
-    const VERSION: u32 = 4;
+    const VERSION: u32 = 5;
 
     fn apply(&mut self, record: &Record<'_>) {
         self.session.apply(record);

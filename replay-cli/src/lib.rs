@@ -30,6 +30,5 @@ pub mod progress;
 pub mod reader;
 pub mod remarks;
 pub mod salvage;
-pub mod schema;
 pub mod store_choice;
 pub mod style;

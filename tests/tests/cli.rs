@@ -234,25 +234,87 @@ fn of_a_damaged_log_no_request_is_said_to_be_proved_or_missing() {
     assert_eq!((json.status, &value["requests"]), (1, &serde_json::Value::Null));
 }
 
+fn of_its_schema(name: &str, what: &str, value: &serde_json::Value) {
+    let schema = annals_inspect::schema::named(name).expect("a schema");
+    let wrong = validate::wrong(&schema, value);
+    assert!(wrong.is_none(), "{name} of {what}: {}", wrong.unwrap_or_default());
+}
+
+/// Logs of three agents with everything that this program writes in answers.
+const LOGS: [&str; 7] = [
+    "opencode/v2/tools.events.jsonl",
+    "opencode/v2/compaction.events.jsonl",
+    "opencode/v2/revert.events.jsonl",
+    "opencode/v2/errors.events.jsonl",
+    "opencode/v2/switches.events.jsonl",
+    "codex/tools-and-resume.rollout.jsonl",
+    "claude-code/tools-and-compaction.jsonl",
+];
+
 #[test]
 fn views_are_json_of_their_schemas() {
     let annals = Annals::new();
-    let file = fixture("opencode/v2/tools.events.jsonl");
-    for (command, schema) in
-        [("history", "history"), ("transcript", "transcript"), ("usage", "usage"), ("log", "events")]
-    {
-        let value: serde_json::Value =
-            serde_json::from_str(&annals.run(&[command, &file, "--json"]).out).expect(command);
-        let schema = annals_cli::schema::named(schema).expect("a schema");
-        let wrong = validate::wrong(&schema, &value);
-        assert!(wrong.is_none(), "{command}: {}", wrong.unwrap_or_default());
+    for log in LOGS {
+        let file = fixture(log);
+        let json = |arguments: &[&str]| -> serde_json::Value {
+            let answer = annals.run(&[arguments, &["--json"]].concat());
+            serde_json::from_str(&answer.out).unwrap_or_else(|_| panic!("{arguments:?}: {}", answer.remarks))
+        };
+        for (command, schema) in
+            [("history", "history"), ("transcript", "transcript"), ("usage", "usage"), ("log", "events")]
+        {
+            of_its_schema(schema, log, &json(&[command, &file]));
+        }
+        let context = json(&["context", &file]);
+        of_its_schema("baseline", log, &context["baseline"]);
+        of_its_schema("snapshot", log, &context["snapshot"]);
+        let replay = json(&["replay", &file]);
+        of_its_schema("session", log, &replay["session"]);
+        of_its_schema("usage", log, &replay["usage"]);
+        of_its_schema("epochs", log, &replay["epochs"]);
+        of_its_schema("statistics", log, &replay["counts"]);
     }
-    let context: serde_json::Value =
-        serde_json::from_str(&annals.run(&["context", &file, "--json"]).out).expect("context");
-    for view in ["baseline", "snapshot"] {
-        let schema = annals_cli::schema::named(view).expect("a schema");
-        let wrong = validate::wrong(&schema, &context[view]);
-        assert!(wrong.is_none(), "{view}: {}", wrong.unwrap_or_default());
+}
+
+#[test]
+fn answers_are_json_of_their_schemas() {
+    let annals = Annals::new();
+    for log in LOGS {
+        let file = fixture(log);
+        let json = |arguments: &[&str]| -> serde_json::Value {
+            let answer = annals.run(&[arguments, &["--json"]].concat());
+            serde_json::from_str(&answer.out).unwrap_or_else(|_| panic!("{arguments:?}: {}", answer.remarks))
+        };
+        of_its_schema("why", log, &json(&["why", &file]));
+        of_its_schema("when", log, &json(&["when", &file, "the"]));
+        of_its_schema("cache", log, &json(&["cache", &file]));
+        of_its_schema("diff", log, &json(&["diff", &file, &fixture(LOGS[0])]));
+        of_its_schema("diff-requests", log, &json(&["diff", &file, "--steps", "1", "2"]));
+        of_its_schema("diff-views", log, &json(&["diff", &file, "2"]));
+        let grown = r#"{"history": {"$length": {"$gte": 1}}}"#;
+        let last = json(&["log", &file]).as_array().map_or(0, |events| events.len() - 1).to_string();
+        let bisect = annals.run(&["bisect", &file, "--good", "0", "--bad", &last, "--where", grown, "--json"]);
+        if let Ok(found) = serde_json::from_str(&bisect.out) {
+            of_its_schema("bisect", log, &found);
+        }
+    }
+}
+
+#[test]
+fn every_kind_of_event_is_json_of_its_schema() {
+    let events = std::fs::read_to_string(fixture("events.jsonl")).unwrap();
+    for line in events.lines() {
+        let event: serde_json::Value = serde_json::from_str(line).unwrap();
+        of_its_schema(event["type"].as_str().unwrap(), "the sample", &event);
+        let mut fewer = event.clone();
+        if let Some(fields) = fewer.as_object_mut() {
+            let name = fields.keys().find(|name| *name != "type").cloned();
+            if let Some(name) = name {
+                fields.remove(&name);
+                let schema = annals_inspect::schema::named(event["type"].as_str().unwrap()).unwrap();
+                assert!(validate::wrong(&schema, &fewer).is_some(), "{name} may not be left out");
+            }
+        }
     }
 }
 

@@ -36,7 +36,7 @@ async fn pasts() -> Vec<SessionAt> {
 
 async fn every_why(past: &SessionAt) -> Vec<why::Why> {
     let mut answers = Vec::new();
-    for step in past.steps().await.unwrap().steps.iter().filter(|step| step.purpose == Purpose::Turn) {
+    for step in past.steps().await.unwrap().requests.iter().filter(|step| step.purpose == Purpose::Turn) {
         answers.push(why::ask(past, Some(step.number), None).await.unwrap());
     }
     answers
@@ -59,7 +59,7 @@ async fn the_spans_of_a_request_are_all_that_is_sent() {
             assert_eq!(told, blocks);
             assert!(answer.spans.iter().all(|it| it.fact.is_none_or(|fact| fact.seq <= answer.step.seq)));
             assert_eq!(answer.of, answer.spans.len() as u64);
-            assert!(answer.step.number <= steps.steps.len() as u64);
+            assert!(answer.step.number <= steps.requests.len() as u64);
         }
     }
 }
@@ -185,7 +185,7 @@ async fn a_command_judges_views_on_stdin_as_git_does() {
 async fn recorded_requests_are_compared_as_their_digests_say() {
     let past = eventful().await.past().await;
     let steps = past.steps().await.unwrap();
-    for pair in steps.steps.windows(2) {
+    for pair in steps.requests.windows(2) {
         let (one, other) = (past.request(&pair[0]).await.unwrap(), past.request(&pair[1]).await.unwrap());
         let found = diff::requests((&past, pair[0].number), (&past, pair[1].number)).await.unwrap();
         assert_eq!(found.first.is_none(), one.request.digest() == other.request.digest());
@@ -247,7 +247,7 @@ async fn a_golden_that_the_session_no_longer_gives_is_named_with_the_line() {
     goldens::write(&past, dir.path(), false).await.unwrap();
     let requests = dir.path().join("requests.jsonl");
     let bodies = std::fs::read_to_string(&requests).unwrap();
-    assert_eq!(bodies.lines().count() as u64, past.steps().await.unwrap().steps.len() as u64);
+    assert_eq!(bodies.lines().count() as u64, past.steps().await.unwrap().requests.len() as u64);
     std::fs::write(&requests, bodies.replacen("And again?", "And then?", 1)).unwrap();
     std::fs::remove_file(dir.path().join("usage.json")).unwrap();
     let stale = goldens::check(&past, dir.path()).await.unwrap();
@@ -260,7 +260,7 @@ async fn a_certificate_names_the_request_whose_body_differs() {
     let own = eventful().await;
     let log: Arc<dyn EventLog> = own.log.clone();
     let found = Report::new(certify(&log, "own.jsonl").await.unwrap());
-    assert_eq!(found.sessions[0].bodies.len(), own.past().await.steps().await.unwrap().steps.len());
+    assert_eq!(found.sessions[0].bodies.len(), own.past().await.steps().await.unwrap().requests.len());
     let mut other = found.clone();
     other.sessions[0].bodies[2] = found.sessions[0].head;
     let whats = |differences: Vec<annals_inspect::certify::Difference>| -> Vec<String> {
@@ -302,7 +302,7 @@ async fn the_index_of_requests_resumes_from_a_saved_one_and_is_the_same() {
     let until = log.head(session).await.unwrap().unwrap().next;
     let with = |until| SessionAt::new(Arc::clone(&log), Some(cache.clone()), session, until);
     let scratch = SessionAt::new(Arc::clone(&log), None, session, until).steps().await.unwrap();
-    assert_eq!(scratch.steps.len(), 700);
+    assert_eq!(scratch.requests.len(), 700);
     assert_eq!(with(until).steps().await.unwrap(), scratch);
     let saved = cache.nearest(session, Fold { name: "steps", version: 1 }, until);
     assert_eq!(saved.map(|saved| saved.seq), Some(until));

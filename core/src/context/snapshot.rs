@@ -8,6 +8,7 @@ use wincode::{SchemaRead, SchemaWrite};
 
 /// The last admitted value of one Context Source.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     /// Canonical JSON of the value, as its codec wrote it.

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 
 /// Why a request does not begin with all of the one before it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Cause {
     /// Another model: another cache.

@@ -1,7 +1,7 @@
 //! The prefix of a request, piece by piece, and where it is no longer that of the one before.
 
 use super::{Break, Cause, Measure, Shared, cause};
-use crate::{Lack, Step};
+use crate::{IndexedRequest, Lack};
 use annals_core::event::Prices;
 use annals_core::{Digest, Seq, canonical};
 use annals_projections::{Request, SessionView, estimate};
@@ -20,7 +20,7 @@ pub(super) struct Piece {
 
 /// What the next request is compared with.
 pub(super) struct Before {
-    pub(super) step: Step,
+    pub(super) step: IndexedRequest,
     pieces: Vec<Piece>,
     /// Whether its last message is for it alone.
     added: usize,
@@ -30,7 +30,7 @@ pub(super) struct Before {
 }
 
 impl Before {
-    pub(super) fn of(step: &Step, request: &Request, lacks: BTreeSet<Lack>, view: &SessionView) -> Self {
+    pub(super) fn of(step: &IndexedRequest, request: &Request, lacks: BTreeSet<Lack>, view: &SessionView) -> Self {
         let pieces = pieces(request);
         // What the runtime adds for this request alone is no part of what the next one could share.
         let added = pieces.iter().rev().take_while(|it| it.seq.is_none() && it.part.starts_with("message")).count();

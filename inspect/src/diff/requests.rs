@@ -1,7 +1,7 @@
 //! Two requests: the first byte and part in which they differ, then what each part became.
 
 use super::Lines;
-use crate::{AskError, Lack, SessionAt, Step};
+use crate::{AskError, IndexedRequest, Lack, SessionAt};
 use annals_core::{Digest, canonical};
 use annals_projections::{Block, Request, RequestMessage};
 use serde::Serialize;
@@ -10,11 +10,12 @@ use std::collections::BTreeSet;
 
 /// How two requests differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Requests {
     /// The first.
-    pub a: Step,
+    pub a: IndexedRequest,
     /// The second.
-    pub b: Step,
+    pub b: IndexedRequest,
     /// Where they differ first; `None` when they are equal.
     pub first: Option<First>,
     /// How many parts are equal.
@@ -27,6 +28,7 @@ pub struct Requests {
 
 /// The first difference.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct First {
     /// The part of the first request; `None` where it has ended.
     pub a: Option<String>,
@@ -40,6 +42,7 @@ pub struct First {
 
 /// A part that is not the same in both.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Part {
     /// Its name in the first: `system 0`, `message 3`, `tools`; `None` when it is not there.
     pub a: Option<String>,
@@ -71,7 +74,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
     let mut sides = Vec::new();
     for (past, number) in [past, other] {
         let steps = past.steps().await?;
-        let count = steps.steps.len() as u64;
+        let count = steps.requests.len() as u64;
         let missing = AskError::NoStep { session: past.session, wanted: number, count };
         let asked = past.request(steps.get(number).ok_or(missing)?).await?;
         lacks.extend(asked.lacks);

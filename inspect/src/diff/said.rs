@@ -55,7 +55,7 @@ struct Open {
 
 impl Page for Said {
     const NAME: &'static str = "said";
-    const VERSION: u32 = 1;
+    const VERSION: u32 = 2;
 
     fn next(&self) -> Self {
         Self { open: self.open.clone(), ..Self::default() }

@@ -8,6 +8,7 @@ use serde::Serialize;
 
 /// How two Sessions differ.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Sessions {
     /// The first.
     pub a: SessionId,
@@ -25,6 +26,7 @@ pub struct Sessions {
 
 /// A turn in both.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
     /// Its number, from 1; 0 for what stands before the first user message.
     pub turn: u64,
@@ -40,6 +42,7 @@ pub struct Pair {
 
 /// What was said and done from one user message to the next.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turn {
     /// In order.
     pub entries: Vec<Entry>,
@@ -47,6 +50,7 @@ pub struct Turn {
 
 /// One thing that was said or done. Seq, ids and times are no part of what is compared.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Entry {
     /// Its event.
     pub seq: Seq,

@@ -1,6 +1,6 @@
 //! The spans of a request, each with the event that put it there.
 
-use crate::{Step, Steps};
+use crate::{IndexedRequest, RequestIndex};
 use annals_core::event::{Purpose, ToolDefinition};
 use annals_core::{AgentName, Blobs, Digest, ModelName, NoBlobs, Seq, canonical};
 use annals_projections::{Block, Body, Content, PRUNED, Request, Role, SessionView};
@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 /// Who acted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "by")]
 pub enum Actor {
     /// The user.
@@ -33,6 +34,7 @@ pub enum Actor {
 
 /// What kind of thing is sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Sort {
     /// The agent's own system text.
@@ -83,6 +85,7 @@ pub(super) enum Set {
 
 /// A stretch of a request.
 #[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Span {
     /// The part of the request, as its digests name them: `system 0`, `message 3`, `tools`, `options`.
     pub part: String,
@@ -173,7 +176,7 @@ fn makers(view: &SessionView) -> BTreeMap<Seq, Maker> {
 }
 
 /// Every span of a request, in the order in which it is sent.
-pub(super) fn spans(request: &Request, view: &SessionView, step: &Step, steps: &Steps) -> Vec<Span> {
+pub(super) fn spans(request: &Request, view: &SessionView, step: &IndexedRequest, steps: &RequestIndex) -> Vec<Span> {
     let mut spans = system(request, step, steps);
     let makers = makers(view);
     for (number, message) in request.messages.iter().enumerate() {
@@ -214,7 +217,7 @@ pub(super) fn spans(request: &Request, view: &SessionView, step: &Step, steps: &
     spans
 }
 
-fn system(request: &Request, step: &Step, steps: &Steps) -> Vec<Span> {
+fn system(request: &Request, step: &IndexedRequest, steps: &RequestIndex) -> Vec<Span> {
     let mut spans = Vec::new();
     for (number, system) in request.system.iter().enumerate() {
         let mut from = 0;
@@ -251,7 +254,7 @@ fn of_block(
     role: Role,
     makers: &BTreeMap<Seq, Maker>,
     purpose: Purpose,
-    step: &Step,
+    step: &IndexedRequest,
     (number, piece): (usize, usize),
 ) -> Span {
     let seq = block.seq();

@@ -39,6 +39,10 @@ fn the_ledger_tells_what_left_by_each_compaction_and_what_became_of_it() {
         outcomes[..],
         [LedgerOutcome::Completed, LedgerOutcome::Failed { .. }, LedgerOutcome::Undone { .. }]
     ));
+    for entry in &ledger.entries {
+        let json = serde_json::to_value(entry).unwrap();
+        assert_eq!(json["seq"], entry.seq.0, "how it ended does not take the place of where it began");
+    }
 }
 
 #[test]

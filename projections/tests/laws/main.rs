@@ -3,7 +3,9 @@
 
 mod beside;
 mod compactions;
+mod every_fold;
 mod folding;
+mod reading;
 mod reverts;
 #[path = "../story/mod.rs"]
 mod story;

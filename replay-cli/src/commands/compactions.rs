@@ -120,8 +120,8 @@ fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(
         LedgerOutcome::Open => "not finished".to_owned(),
         LedgerOutcome::Completed => format!("completed at event {}", entry.ended.unwrap_or(entry.seq)),
         LedgerOutcome::Failed { kind } => format!("failed: {kind}"),
-        LedgerOutcome::Undone { seq } => format!("undone at event {seq}"),
-        LedgerOutcome::Reverted { seq } => format!("reverted at event {seq}"),
+        LedgerOutcome::Undone { by } => format!("undone at event {by}"),
+        LedgerOutcome::Reverted { by } => format!("reverted at event {by}"),
     });
     if entry.before > 0 || entry.after > 0 {
         facts.push(format!("{} → {} tokens", thousands(entry.before), thousands(entry.after)));

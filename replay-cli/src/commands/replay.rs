@@ -11,9 +11,7 @@ use crate::layout::Sheet;
 use crate::pricing::Pricing;
 use crate::style::Emphasis;
 use annals_core::{Seq, Time};
-use annals_inspect::statistics::Audit;
-use annals_inspect::timeline::{Item, Tale};
-use annals_projections::ToJson;
+use annals_projections::{Projection, Statistics, Timeline, TimelineEntry, ToJson};
 use annals_store::ReadError;
 use annals_store::exchange::{Damage, VerifyReport, verify_session};
 use std::io::Write;
@@ -63,19 +61,19 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let found = cli.target(&args.target).await?;
     let (reader, session) = (&found.reader, found.session);
     let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
-    let mut audit = Audit::default();
+    let mut statistics = Statistics::default();
     let mut walk = reader.walk(session, Seq::ZERO, found.until);
     let hole = loop {
         match walk.next().await {
-            Ok(Some(slice)) => slice.records().for_each(|record| audit.apply(&record)),
+            Ok(Some(slice)) => slice.records().for_each(|record| statistics.apply(&record)),
             Ok(None) => break None,
             Err(error @ ReadError::Damaged { .. }) => break Some(error),
             Err(error) => return Err(error.into()),
         }
     };
-    let verdict = Verdict::bad_if(!report.is_sound() || hole.is_some() || audit.anomaly_count() > 0);
+    let verdict = Verdict::bad_if(!report.is_sound() || hole.is_some() || statistics.anomaly_count() > 0);
     if cli.style.json {
-        json::object(out, &in_json(&audit, &report, reader.blobs()))?;
+        json::object(out, &in_json(&statistics, &report, reader.blobs()))?;
         return Ok(verdict);
     }
     if args.step {
@@ -83,12 +81,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         return Ok(verdict);
     }
     let mut detail = if args.full { Detail::full() } else { Detail::default() };
-    detail.directory = audit.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
-    detail.undone = audit.undone.clone();
-    let names = audit.tools.keys().map(String::as_str).chain(audit.agents.iter().map(|agent| agent.as_str()));
+    detail.directory = statistics.session.location.as_ref().map(|at| at.directory.clone()).unwrap_or_default();
+    detail.undone = statistics.undone.clone();
+    let names = statistics.tools.keys().map(String::as_str).chain(statistics.agents.iter().map(|agent| agent.as_str()));
     let mut sheet = Sheet::for_names(out, &cli.style, names);
-    head::head(&audit, &report, &mut sheet)?;
-    let mut tale = Tale::new();
+    head::head(&statistics, &report, &mut sheet)?;
+    let mut timeline = Timeline::default();
     let mut pace = args.speed.map(|speed| Playback { speed, last: None });
     let mut walk = reader.walk(session, Seq::ZERO, found.until);
     while let Some(slice) = match walk.next().await {
@@ -96,32 +94,32 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         other => other?,
     } {
         for record in slice.records() {
-            for anomaly in audit.anomalies_at(record.seq) {
-                tale.impossible(&record, &anomaly.what);
+            for anomaly in statistics.anomalies_at(record.seq) {
+                timeline.anomaly(&record, &anomaly.what);
             }
             let here = |damage: &&Damage| damage.place.seq == Some(record.seq);
             for damage in report.damage.iter().filter(here) {
-                tale.impossible(&record, &damage.flaw.to_string());
+                timeline.anomaly(&record, &damage.flaw.to_string());
             }
-            tale.apply(&record);
+            timeline.apply(&record);
         }
-        while let Some(item) = tale.pop() {
-            told(&item, &mut pace, &mut sheet, &detail, reader).await?;
+        while let Some(entry) = timeline.pop() {
+            show(&entry, &mut pace, &mut sheet, &detail, reader).await?;
         }
     }
-    for item in tale.finish() {
-        told(&item, &mut pace, &mut sheet, &detail, reader).await?;
+    for entry in timeline.finish() {
+        show(&entry, &mut pace, &mut sheet, &detail, reader).await?;
     }
     if let Some(error) = &hole {
         sheet.row(None, ("damaged", Emphasis::Bad), (&error.to_string(), Emphasis::Bad), ("", Emphasis::Dim))?;
     }
-    let cost = Pricing::of(cli).cost(audit.usage.cost, &audit.unpriced.tokens);
-    head::foot(&audit, &report, cost, &mut sheet)?;
+    let cost = Pricing::of(cli).cost(statistics.usage.cost, &statistics.unpriced.tokens);
+    head::foot(&statistics, &report, cost, &mut sheet)?;
     Ok(verdict)
 }
 
-async fn told(
-    item: &Item,
+async fn show(
+    entry: &TimelineEntry,
     pace: &mut Option<Playback>,
     sheet: &mut Sheet<'_>,
     detail: &Detail,
@@ -129,9 +127,9 @@ async fn told(
 ) -> Result<(), CliError> {
     if let Some(pace) = pace {
         sheet.out.flush()?;
-        pace.wait(item.at).await;
+        pace.wait(entry.at).await;
     }
-    draw(item, sheet, detail, reader.blobs())?;
+    draw(entry, sheet, detail, reader.blobs())?;
     Ok(())
 }
 
@@ -150,10 +148,10 @@ impl Playback {
     }
 }
 
-fn in_json(audit: &Audit, report: &VerifyReport, blobs: &dyn annals_core::Blobs) -> serde_json::Value {
+fn in_json(statistics: &Statistics, report: &VerifyReport, blobs: &dyn annals_core::Blobs) -> serde_json::Value {
     serde_json::json!({
-        "session": audit.session.to_json(None, blobs), "usage": audit.usage.to_json(blobs),
-        "epochs": audit.epochs.marks_json(), "counts": audit.to_json(), "verified": report,
+        "session": statistics.session.to_json(None, blobs), "usage": statistics.usage.to_json(blobs),
+        "epochs": statistics.epochs.marks_json(), "counts": statistics.summary(), "verified": report,
         "sound": report.is_sound(),
     })
 }

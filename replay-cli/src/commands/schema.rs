@@ -3,24 +3,25 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
-use crate::schema::{VIEWS, named};
 use annals_core::Kind;
+use annals_inspect::schema::{ANSWERS, named};
+use annals_inspect::views;
 use std::io::Write;
 
-/// Print the JSON Schema of a view or of a kind of event.
+/// Print the JSON Schema of a view, an answer or a kind of event.
 ///
-/// NAME is a view (`history`), a kind of event (`tool.called`), or `all` for all views. Without NAME, lists the
-/// names.
+/// NAME is a view (`history`), an answer (`why`), a kind of event (`tool.called`), or `all` for all views. Without NAME,
+/// lists the names.
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
-    /// A view, a kind of event, or `all`.
+    /// A view, an answer, a kind of event, or `all`.
     #[arg(value_name = "NAME", value_parser = name)]
     name: Option<String>,
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
     let kinds = Kind::ALL.iter().map(|kind| kind.name());
-    VIEWS.iter().copied().chain(std::iter::once("all")).chain(kinds)
+    views::NAMES.iter().chain(&ANSWERS).copied().chain(std::iter::once("all")).chain(kinds)
 }
 
 fn name(text: &str) -> Result<String, String> {

@@ -2,11 +2,11 @@
 
 use crate::layout::{Sheet, WHOLE, plain};
 use crate::style::{Emphasis, counted, duration, money, thousands};
-use annals_core::event::{Attachment, Delivery, Finish, ToolOutcome};
+use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
-    Activity, Called, Compacted, Item, Settled, Sort, What, failed_exit, input_in_brief, last_lines, one_line,
-    output_in_brief,
+    CallResult, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry, TimelineNote, Topic,
+    TurnSummary, failed_exit, input_in_brief, last_lines, note_line, one_line, output_in_brief, question, reply,
 };
 use std::io;
 
@@ -42,31 +42,34 @@ impl Detail {
     }
 }
 
-/// Draws one item.
+/// Draws one entry.
 ///
 /// # Errors
 /// When the output refuses.
-pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
-    let seq = Some(item.seq);
-    let undone = detail.undone.iter().find(|(from, until)| item.seq >= *from && item.seq < *until);
-    sheet.undone = undone.is_some() && !matches!(item.what, What::Impossible { .. });
-    match &item.what {
-        What::Turn { number } => {
+pub fn draw(entry: &TimelineEntry, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
+    let seq = Some(entry.seq);
+    let undone = detail.undone.iter().find(|(from, until)| entry.seq >= *from && entry.seq < *until);
+    sheet.undone = undone.is_some() && !matches!(entry.kind, EntryKind::Anomaly { .. });
+    match &entry.kind {
+        EntryKind::Turn { number } => {
             writeln!(sheet.out)?;
             let time = match undone {
-                Some((_, until)) => format!("undone at event {until} · {}", sheet.style.clock(item.at)),
-                None => sheet.style.clock(item.at),
+                Some((_, until)) => format!("undone at event {until} · {}", sheet.style.clock(entry.at)),
+                None => sheet.style.clock(entry.at),
             };
             sheet.rule(&number.to_string(), &time, Emphasis::Strong)
         }
-        What::Said { who, model, text, attachments, number } => {
-            let emphasis = if *model { Emphasis::Model } else { Emphasis::User };
+        EntryKind::User { text, attachments, joined } => {
             let text = plain(text.resolve(blobs).trim_end());
-            let joins = number.map(|number| format!("({number})")).unwrap_or_default();
-            sheet.row(seq, (who, emphasis), (&text, Emphasis::Plain), (&joins, Emphasis::Dim))?;
+            let joins = joined.map(|number| format!("({number})")).unwrap_or_default();
+            sheet.row(seq, ("you", Emphasis::User), (&text, Emphasis::Plain), (&joins, Emphasis::Dim))?;
             attachments.iter().try_for_each(|attachment| attached(attachment, sheet))
         }
-        What::Waits { text, delivery, .. } => {
+        EntryKind::Answer { agent, text } => {
+            let text = plain(text.resolve(blobs).trim_end());
+            sheet.row(seq, (agent.as_str(), Emphasis::Model), (&text, Emphasis::Plain), ("", Emphasis::Dim))
+        }
+        EntryKind::Waiting { text, delivery, .. } => {
             let how = match delivery {
                 Delivery::Steer => "sent while the model works (steer)",
                 Delivery::Queue => "queued",
@@ -74,36 +77,46 @@ pub fn draw(item: &Item, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blo
             sheet.row(seq, ("you", Emphasis::User), (how, Emphasis::Dim), ("", Emphasis::Dim))?;
             sheet.quote_brief(&plain(&text.resolve(blobs)), Emphasis::Plain, detail.context)
         }
-        What::Thought { text } => {
+        EntryKind::Reasoning { text } => {
             let text = plain(&text.resolve(blobs));
             sheet.row_brief(seq, ("thought", Emphasis::Dim), (&text, Emphasis::Dim), detail.result)
         }
-        What::Called(called) => call(item, called, sheet, detail, blobs),
-        What::Compacted(compacted) => compaction(item, compacted, sheet, detail, blobs),
-        What::Note { label, sort, line, more } => {
-            let emphasis = match sort {
-                Sort::Session => Emphasis::Strong,
-                Sort::Context => Emphasis::Context,
-                Sort::Warning => Emphasis::Warn,
-                Sort::Failure => Emphasis::Bad,
-            };
-            if let (true, Some(more)) = (line.is_empty(), more) {
-                let text = plain(&more.resolve(blobs));
-                return sheet.row_brief(seq, (label, emphasis), (&text, Emphasis::Plain), detail.context);
-            }
-            sheet.row(seq, (label, emphasis), (&plain(line), Emphasis::Plain), ("", Emphasis::Dim))?;
-            match more {
-                Some(more) if *label == "shell" => {
-                    sheet.quote_lines(&plain(&more.resolve(blobs)), Emphasis::Dim, detail.result)
-                }
-                Some(more) => sheet.quote_brief(&plain(&more.resolve(blobs)), Emphasis::Plain, detail.context),
-                None => Ok(()),
-            }
-        }
-        What::Answered(activity) => answered(activity, sheet),
-        What::Impossible { what } => {
+        EntryKind::Call(call) => self::call(entry, call, sheet, detail, blobs),
+        EntryKind::Compaction(compaction) => self::compaction(entry, compaction, sheet, detail, blobs),
+        EntryKind::Note(note) => self::note(entry, note, sheet, detail, blobs),
+        EntryKind::TurnEnded(turn) => turn_ended(turn, sheet),
+        EntryKind::Anomaly { what } => {
             sheet.row(seq, ("anomaly", Emphasis::Bad), (&plain(what), Emphasis::Bad), ("", Emphasis::Dim))
         }
+    }
+}
+
+fn note(
+    entry: &TimelineEntry,
+    note: &TimelineNote,
+    sheet: &mut Sheet<'_>,
+    detail: &Detail,
+    blobs: &dyn Blobs,
+) -> io::Result<()> {
+    let (seq, words) = (Some(entry.seq), note_line(note, entry.at));
+    let emphasis = match words.topic {
+        Topic::Session => Emphasis::Strong,
+        Topic::Context => Emphasis::Context,
+        Topic::Warning => Emphasis::Warn,
+        Topic::Failure => Emphasis::Bad,
+    };
+    let label = (words.label, emphasis);
+    let more = words.more.map(|more| plain(&more.resolve(blobs)));
+    if let (true, Some(more)) = (words.line.is_empty(), &more) {
+        return sheet.row_brief(seq, label, (more, Emphasis::Plain), detail.context);
+    }
+    sheet.row(seq, label, (&plain(&words.line), Emphasis::Plain), ("", Emphasis::Dim))?;
+    match more {
+        Some(output) if matches!(note, TimelineNote::Shell(_)) => {
+            sheet.quote_lines(&output, Emphasis::Dim, detail.result)
+        }
+        Some(more) => sheet.quote_brief(&more, Emphasis::Plain, detail.context),
+        None => Ok(()),
     }
 }
 
@@ -127,28 +140,39 @@ fn attached(attachment: &Attachment, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Dim), ("attached", Emphasis::Dim))
 }
 
-fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, blobs: &dyn Blobs) -> io::Result<()> {
-    let exit = called.settled.as_ref().and_then(|settled| {
+fn call(
+    entry: &TimelineEntry,
+    called: &TimelineCall,
+    sheet: &mut Sheet<'_>,
+    detail: &Detail,
+    blobs: &dyn Blobs,
+) -> io::Result<()> {
+    let exit = called.result.as_ref().and_then(|settled| {
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
         failed_exit(settled.structured.as_ref(), &text, blobs)
     });
-    let (right, emphasis) = match &called.settled {
+    let (right, emphasis) = match &called.result {
         None => ("never settled".to_owned(), Emphasis::Bad),
-        Some(Settled { ms, .. }) if let Some(exit) = exit => (took_to_exit(exit, *ms), Emphasis::Bad),
-        Some(Settled { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Emphasis::Good),
-        Some(Settled { ms, .. }) => (took('✗', *ms), Emphasis::Bad),
+        Some(CallResult { ms, .. }) if let Some(exit) = exit => (took_to_exit(exit, *ms), Emphasis::Bad),
+        Some(CallResult { outcome: ToolOutcome::Completed, ms, .. }) => (took('✓', *ms), Emphasis::Good),
+        Some(CallResult { ms, .. }) => (took('✗', *ms), Emphasis::Bad),
     };
     let mut input = plain(&input_in_brief(&called.input, &detail.directory, blobs));
     if !detail.is_full() {
         input = crate::layout::clip(&input, (sheet.room() * 2).saturating_sub(12));
     }
-    sheet.row(Some(item.seq), (&plain(&called.name), Emphasis::Tool), (&input, Emphasis::Plain), (&right, emphasis))?;
-    if let Some(asked) = &called.asked {
-        let answer = asked.answer.as_deref().unwrap_or("no answer");
-        let line = format!("asked: {} – {answer}", one_line(&asked.question));
+    sheet.row(
+        Some(entry.seq),
+        (&plain(&called.name), Emphasis::Tool),
+        (&input, Emphasis::Plain),
+        (&right, emphasis),
+    )?;
+    if let Some(asked) = &called.question {
+        let answer = asked.reply.as_ref().map_or_else(|| "no answer".to_owned(), reply);
+        let line = format!("asked: {} – {answer}", one_line(&question(&asked.action, &asked.resources)));
         sheet.row(None, ("", Emphasis::Dim), (&plain(&line), Emphasis::Warn), ("", Emphasis::Dim))?;
     }
-    let Some(settled) = &called.settled else { return Ok(()) };
+    let Some(settled) = &called.result else { return Ok(()) };
     match (&settled.error, settled.outcome) {
         (error, _) if exit.is_some() && !detail.is_full() => {
             let text = error.as_ref().unwrap_or(&settled.output).resolve(blobs);
@@ -178,14 +202,14 @@ fn call(item: &Item, called: &Called, sheet: &mut Sheet<'_>, detail: &Detail, bl
 }
 
 fn compaction(
-    item: &Item,
-    compacted: &Compacted,
+    entry: &TimelineEntry,
+    compacted: &TimelineCompaction,
     sheet: &mut Sheet<'_>,
     detail: &Detail,
     blobs: &dyn Blobs,
 ) -> io::Result<()> {
     let mut facts = Vec::new();
-    match compacted.estimates {
+    match (compacted.before, compacted.after) {
         (0, 0) => {}
         (before, 0) => facts.push(format!("a request of {} tokens was due", thousands(before))),
         (0, after) => facts.push(format!("{} tokens remain", thousands(after))),
@@ -194,30 +218,34 @@ fn compaction(
     if compacted.cost > 0 {
         facts.push(money(compacted.cost));
     }
-    let asked = match compacted.reason.as_str() {
-        "auto" => "automatic",
-        "manual" => "asked for",
-        "overflow" => "the request was too large",
-        other => other,
+    let asked = match compacted.reason {
+        CompactionReason::Auto => "automatic",
+        CompactionReason::Manual => "asked for",
+        CompactionReason::Overflow => "the request was too large",
     };
     facts.insert(0, asked.to_owned());
     let label = ("compact", Emphasis::Context);
     let (right, emphasis) = match &compacted.outcome {
         None => ("never ended".to_owned(), Emphasis::Bad),
-        Some(Ok(_)) => (took('✓', compacted.ms), Emphasis::Good),
-        Some(Err(_)) => (took('✗', compacted.ms), Emphasis::Bad),
+        Some(CompactionOutcome::Summary(_)) => (took('✓', compacted.ms), Emphasis::Good),
+        Some(CompactionOutcome::Failed(_)) => (took('✗', compacted.ms), Emphasis::Bad),
     };
-    sheet.row(Some(item.seq), label, (&facts.join(", "), Emphasis::Plain), (&right, emphasis))?;
+    sheet.row(Some(entry.seq), label, (&facts.join(", "), Emphasis::Plain), (&right, emphasis))?;
     match &compacted.outcome {
-        Some(Ok(summary)) => sheet.quote_brief(&plain(&summary.resolve(blobs)), Emphasis::Plain, detail.context),
-        Some(Err(why)) => sheet.quote_brief(&plain(why), Emphasis::Bad, detail.context),
+        Some(CompactionOutcome::Summary(summary)) => {
+            sheet.quote_brief(&plain(&summary.resolve(blobs)), Emphasis::Plain, detail.context)
+        }
+        Some(CompactionOutcome::Failed(failure)) => {
+            let why = format!("{}: {}", failure.kind, failure.message.resolve(blobs));
+            sheet.quote_brief(&plain(&why), Emphasis::Bad, detail.context)
+        }
         None => Ok(()),
     }
 }
 
-fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
+fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
     let mut facts = Vec::new();
-    match activity.finish {
+    match turn.finish {
         Some(Finish::Stop) | None => {}
         Some(Finish::ToolCalls | Finish::Paused) => facts.push("broke off".to_owned()),
         Some(Finish::Length) => facts.push("cut off at the output limit".to_owned()),
@@ -226,17 +254,17 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
         Some(Finish::Other) => facts.push("ended for an unknown reason".to_owned()),
     }
     let emphasis = if facts.is_empty() { Emphasis::Dim } else { Emphasis::Warn };
-    let ms = activity.ended.millis().saturating_sub(activity.began.millis());
+    let ms = turn.ended.millis().saturating_sub(turn.began.millis());
     facts.extend((ms > 0).then(|| duration(ms)));
-    if activity.steps > 1 {
-        facts.push(counted(activity.steps, "step"));
+    if turn.steps > 1 {
+        facts.push(counted(turn.steps, "step"));
     }
-    facts.extend(tokens(activity));
-    if activity.cost > 0 {
-        facts.push(money(activity.cost));
+    facts.extend(tokens(turn));
+    if turn.cost > 0 {
+        facts.push(money(turn.cost));
     }
-    if !activity.changed.is_empty() {
-        facts.push(format!("{} changed", counted(activity.changed.len() as u64, "file")));
+    if !turn.changed.is_empty() {
+        facts.push(format!("{} changed", counted(turn.changed.len() as u64, "file")));
     }
     if facts.is_empty() {
         return Ok(());
@@ -244,8 +272,8 @@ fn answered(activity: &Activity, sheet: &mut Sheet<'_>) -> io::Result<()> {
     sheet.row(None, ("", Emphasis::Dim), (&facts.join(" · "), emphasis), ("", Emphasis::Dim))
 }
 
-fn tokens(activity: &Activity) -> Option<String> {
-    let usage = &activity.usage;
+fn tokens(turn: &TurnSummary) -> Option<String> {
+    let usage = &turn.usage;
     let input = usage.input.saturating_add(usage.cache_read).saturating_add(usage.cache_write);
     let output = usage.output.saturating_add(usage.reasoning);
     (input > 0 || output > 0).then(|| format!("{} in, {} out", thousands(input), thousands(output)))

@@ -5,7 +5,7 @@ use crate::layout::{Sheet, plain};
 use crate::style::{Emphasis, counted};
 use annals_inspect::why::Sort;
 use annals_inspect::why::{Actor, Origin, Why};
-use annals_inspect::{Lack, Step};
+use annals_inspect::{IndexedRequest, Lack};
 
 /// How many lines of a span are shown when it is not shown whole.
 const BRIEF: usize = 3;
@@ -39,7 +39,7 @@ pub fn draw(why: &Why, full: bool, sheet: &mut Sheet<'_>) -> Result<(), CliError
 }
 
 /// What a request is, in words.
-pub(crate) fn heading(step: &Step, of: Option<u64>) -> String {
+pub(crate) fn heading(step: &IndexedRequest, of: Option<u64>) -> String {
     let of = of.map(|of| format!(" of {of}")).unwrap_or_default();
     let attempt = if step.attempt > 1 { format!(", attempt {}", step.attempt) } else { String::new() };
     let rebuilt = if step.recorded { "" } else { " · rebuilt, not recorded" };

@@ -13,7 +13,11 @@ pub fn wrong(schema: &Value, value: &Value) -> Option<String> {
         "$schema" | "title" | "description" => None,
         "const" => (rule != value).then(|| format!("{value} is not {rule}")),
         "enum" => (!rule.as_array()?.contains(value)).then(|| format!("{value} is none of {rule}")),
-        "type" => (!is(rule.as_str()?, value)).then(|| format!("{value} is no {rule}")),
+        "type" => {
+            let kinds = rule.as_array().map_or_else(|| vec![rule], |kinds| kinds.iter().collect());
+            (!kinds.iter().any(|kind| is(kind.as_str().unwrap_or_default(), value)))
+                .then(|| format!("{value} is no {rule}"))
+        }
         "minimum" => value
             .as_f64()
             .filter(|number| *number < rule.as_f64().unwrap_or(f64::MIN))
@@ -27,16 +31,32 @@ pub fn wrong(schema: &Value, value: &Value) -> Option<String> {
         "items" => {
             value.as_array()?.iter().enumerate().find_map(|(at, item)| Some(format!("{at}: {}", wrong(rule, item)?)))
         }
+        "required" if !value.is_object() => None,
         "required" => rule
             .as_array()?
             .iter()
             .find(|name| value.get(name.as_str().unwrap_or_default()).is_none())
             .map(|name| format!("no field {name}")),
+        "uniqueItems" => {
+            let items = value.as_array()?;
+            items
+                .iter()
+                .enumerate()
+                .find(|(at, item)| items[..*at].contains(item))
+                .map(|(at, _)| format!("{at}: again"))
+        }
+        // The only patterns of names are those of keys, which the type itself refuses.
+        "patternProperties" => rule.as_object()?.values().find_map(|rule| {
+            value.as_object()?.iter().find_map(|(name, value)| Some(format!("{name}: {}", wrong(rule, value)?)))
+        }),
         "properties" => rule
             .as_object()?
             .iter()
             .find_map(|(name, rule)| Some(format!("{name}: {}", wrong(rule, value.get(name)?)?))),
         "additionalProperties" => {
+            if fields.contains_key("patternProperties") {
+                return None;
+            }
             let known = fields.get("properties").and_then(Value::as_object);
             value
                 .as_object()?

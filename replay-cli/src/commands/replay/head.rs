@@ -3,7 +3,8 @@
 use crate::layout::{Sheet, name, plain, wrap};
 use crate::pricing::Cost;
 use crate::style::{Emphasis, counted, duration, thousands};
-use annals_inspect::statistics::Audit;
+use annals_inspect::timeline::one_line;
+use annals_projections::Statistics;
 use annals_store::exchange::VerifyReport;
 use std::io;
 
@@ -11,10 +12,11 @@ use std::io;
 const NAME: usize = 11;
 
 /// Who, where, when, and whether it is unaltered.
-pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
-    let (session, style) = (&audit.session, sheet.style);
+pub fn head(statistics: &Statistics, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::Result<()> {
+    let (session, style) = (&statistics.session, sheet.style);
+    let opening = statistics.opening.as_ref().and_then(|text| text.inline()).map(one_line);
     let title = session.title.as_deref().filter(|title| !title.trim().is_empty());
-    let title = title.or(audit.opening.as_deref()).unwrap_or("An empty session");
+    let title = title.or(opening.as_deref()).unwrap_or("An empty session");
     for line in wrap(&name(title), style.width) {
         writeln!(sheet.out, "{}", style.paint(Emphasis::Strong, &line))?;
     }
@@ -34,8 +36,8 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
     }
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
-    if let Some(began) = audit.began {
-        let long = Some(audit.lasted()).filter(|ms| *ms > 0).map(|ms| format!(", {} long", duration(ms)));
+    if let Some(began) = statistics.began {
+        let long = Some(statistics.duration_ms()).filter(|ms| *ms > 0).map(|ms| format!(", {} long", duration(ms)));
         lines.push(format!("{}{}", style.moment(began), long.unwrap_or_default()));
     }
     for line in lines {
@@ -59,15 +61,15 @@ pub fn head(audit: &Audit, report: &VerifyReport, sheet: &mut Sheet<'_>) -> io::
 }
 
 /// What it all added up to.
-pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<'_>) -> io::Result<()> {
+pub fn foot(statistics: &Statistics, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<'_>) -> io::Result<()> {
     writeln!(sheet.out)?;
     sheet.rule("total", "", Emphasis::Strong)?;
-    let mut facts = vec![counted(audit.turns, "user message"), counted(audit.steps, "answer")];
-    facts.extend((audit.failed > 0).then(|| format!("{} failed", audit.failed)));
-    facts.extend((audit.retries > 0).then(|| counted(audit.retries, "retry")));
-    facts.extend((audit.lasted() > 0).then(|| duration(audit.lasted())));
+    let mut facts = vec![counted(statistics.turns, "user message"), counted(statistics.steps, "answer")];
+    facts.extend((statistics.failed > 0).then(|| format!("{} failed", statistics.failed)));
+    facts.extend((statistics.retries > 0).then(|| counted(statistics.retries, "retry")));
+    facts.extend((statistics.duration_ms() > 0).then(|| duration(statistics.duration_ms())));
     fact(sheet, "turns", &facts.join(", "), Emphasis::Plain)?;
-    let tools: Vec<String> = audit
+    let tools: Vec<String> = statistics
         .tools
         .iter()
         .map(|(name, count)| match count.failed {
@@ -78,8 +80,8 @@ pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<
     if !tools.is_empty() {
         fact(sheet, "tools", &tools.join(", "), Emphasis::Plain)?;
     }
-    let tokens = &audit.usage.tokens;
-    if audit.usage.attempts > 0 {
+    let tokens = &statistics.usage.tokens;
+    if statistics.usage.attempts > 0 {
         let mut facts = vec![format!("{} in", thousands(tokens.input))];
         facts.extend((tokens.cache_read > 0).then(|| format!("{} from cache", thousands(tokens.cache_read))));
         facts.extend((tokens.cache_write > 0).then(|| format!("{} to cache", thousands(tokens.cache_write))));
@@ -95,15 +97,15 @@ pub fn foot(audit: &Audit, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<
         fact(sheet, "cost", &format!("{}{how}", cost.shown()), Emphasis::Plain)?;
     }
     let mut facts = Vec::new();
-    facts.push(match audit.epochs.marks.len() {
+    facts.push(match statistics.epochs.marks.len() {
         0 => "no system prompt recorded".to_owned(),
         count => counted(count as u64, "system prompt"),
     });
-    facts.extend((audit.told > 0).then(|| counted(audit.told, "context update")));
-    facts.extend((audit.compactions > 0).then(|| counted(audit.compactions, "compaction")));
-    facts.extend((!audit.undone.is_empty()).then(|| counted(audit.undone.len() as u64, "committed revert")));
+    facts.extend((statistics.context_messages > 0).then(|| counted(statistics.context_messages, "context update")));
+    facts.extend((statistics.compactions > 0).then(|| counted(statistics.compactions, "compaction")));
+    facts.extend((!statistics.undone.is_empty()).then(|| counted(statistics.undone.len() as u64, "committed revert")));
     fact(sheet, "context", &facts.join(", "), Emphasis::Plain)?;
-    match audit.anomaly_count() {
+    match statistics.anomaly_count() {
         0 => {}
         count => fact(sheet, "anomalies", &counted(count, "place"), Emphasis::Bad)?,
     }

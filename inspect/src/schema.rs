@@ -1,0 +1,114 @@
+//! JSON Schemas of views, of events and of the answers of this crate: what a program may rely on. Feature `schema`.
+//!
+//! Each is derived from the type that is written, so that it cannot differ from it.
+
+use crate::certify::{Difference, Report};
+use crate::view_diff::Change;
+use crate::views::RequestItem;
+use crate::{bisect, cache, diff, when, why};
+use annals_core::schema::{event, of};
+use annals_core::{Key, Kind};
+use annals_projections::StatisticsSummary;
+use annals_projections::json::{
+    BaselineJson, EpochJson, MessageJson, PendingJson, SessionJson, SnapshotEntryJson, UsageJson,
+};
+use serde_json::{Map, Value, json};
+use std::collections::BTreeMap;
+
+/// The answers that have a schema: of `why`, `when`, `cache`, `diff`, `bisect` and `certify`, and the counts of `replay`.
+pub const ANSWERS: [&str; 10] = [
+    "why",
+    "when",
+    "cache",
+    "diff",
+    "diff-requests",
+    "diff-views",
+    "bisect",
+    "certificate",
+    "certificate-differences",
+    "statistics",
+];
+
+/// The schema of a view, of an answer, of a kind of event (`tool.called`), or of all views (`all`); `None` for another name.
+pub fn named(name: &str) -> Option<Value> {
+    let schema = match name {
+        "all" => all(),
+        _ => view(name).or_else(|| answer(name)).or_else(|| Some(event(Kind::of_name(name)?)))?,
+    };
+    let Value::Object(mut fields) = schema else { return None };
+    fields.insert("$schema".to_owned(), json!("https://json-schema.org/draft/2020-12/schema"));
+    fields.insert("title".to_owned(), json!(if name == "all" { "annals" } else { name }));
+    Some(Value::Object(fields))
+}
+
+fn view(name: &str) -> Option<Value> {
+    Some(match name {
+        "session" => of::<SessionJson<'static>>(),
+        "history" | "transcript" => of::<Vec<MessageJson<'static>>>(),
+        "baseline" => of::<Option<BaselineJson<'static>>>(),
+        "snapshot" => of::<BTreeMap<Key, SnapshotEntryJson>>(),
+        "pending" => of::<Vec<PendingJson<'static>>>(),
+        "epochs" => of::<Vec<EpochJson>>(),
+        "requests" => of::<Vec<RequestItem>>(),
+        "usage" => of::<UsageJson>(),
+        "events" => events(),
+        _ => return None,
+    })
+}
+
+fn answer(name: &str) -> Option<Value> {
+    Some(match name {
+        "why" => of::<why::Why>(),
+        "when" => of::<when::When>(),
+        "cache" => of::<cache::Cached>(),
+        "diff" => of::<diff::Sessions>(),
+        "diff-requests" => of::<diff::Requests>(),
+        "diff-views" => of::<Vec<Change>>(),
+        "bisect" => of::<bisect::Found>(),
+        "certificate" => of::<Report>(),
+        "certificate-differences" => of::<Vec<Difference>>(),
+        "statistics" => of::<StatisticsSummary>(),
+        _ => return None,
+    })
+}
+
+/// Every view under its name.
+fn all() -> Value {
+    let views = crate::views::NAMES.iter().filter_map(|name| Some(((*name).to_owned(), view(name)?)));
+    json!({"type": "object", "properties": views.collect::<Map<_, _>>()})
+}
+
+/// The view `events`: any event, with its place and time.
+fn events() -> Value {
+    let each = Kind::ALL.iter().map(|kind| {
+        let mut schema = event(*kind);
+        for name in ["seq", "at"] {
+            schema["properties"][name] = json!({"type": "integer", "minimum": 0});
+            if let Some(required) = schema["required"].as_array_mut().filter(|names| !names.contains(&json!(name))) {
+                required.push(json!(name));
+            }
+        }
+        schema
+    });
+    json!({"type": "array", "items": {"oneOf": each.collect::<Vec<_>>()}})
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ANSWERS, named};
+    use crate::views::NAMES;
+    use annals_core::Kind;
+
+    #[test]
+    fn every_view_answer_and_kind_of_event_has_a_schema() {
+        for name in NAMES.iter().chain(&ANSWERS).copied().chain(Kind::ALL.iter().map(|kind| kind.name())) {
+            let schema = named(name).unwrap_or_default();
+            assert_eq!(schema["title"], name);
+            assert!(!schema.to_string().contains("$ref"), "{name} refers to nothing: {schema}");
+        }
+        assert!(
+            named("all").is_some_and(|all| all["properties"].as_object().is_some_and(|it| it.len() == NAMES.len()))
+        );
+        assert_eq!(named("histroy"), None);
+    }
+}

@@ -1,0 +1,244 @@
+//! Messages in their public form: items of the views `history` and `transcript`.
+
+use super::{AttachmentJson, FailureJson};
+use crate::message::{Assistant, Body, Content, Message, Status, ToolCall};
+use alloc::borrow::Cow;
+use alloc::vec::Vec;
+use annals_core::event::{CompactionReason, Finish, Usage};
+use annals_core::{AgentName, Blobs, CallId, InputId, Key, ModelName, Seq, Text, Time};
+use serde::Serialize;
+use serde_json::Value;
+
+/// What every message has.
+#[derive(Clone, Copy, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MessagePlace {
+    /// The event that made the message.
+    pub seq: Seq,
+    /// The time of that event.
+    pub at: Time,
+    /// Whether every compaction keeps the message. Only in a history, and only when true.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub pinned: bool,
+    /// Whether a committed revert removed the message. Only in a transcript, and only when true.
+    #[serde(skip_serializing_if = "core::ops::Not::not")]
+    pub reverted: bool,
+}
+
+/// A message with every text whole.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "type")]
+pub enum MessageJson<'a> {
+    /// What the user wrote.
+    User {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The input that it was.
+        id: &'a InputId,
+        /// All of it.
+        text: Cow<'a, str>,
+        /// Files and images that came with it.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<AttachmentJson<'a>>,
+    },
+    /// An answer.
+    Assistant {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The agent that answers.
+        agent: &'a AgentName,
+        /// The model.
+        model: &'a ModelName,
+        /// Texts, reasoning and calls, in order.
+        content: Vec<ContentJson<'a>>,
+        /// How it ended; `null` while it is open.
+        finish: Option<Finish>,
+        /// What the provider reported.
+        usage: Option<Usage>,
+        /// In nano-dollars.
+        cost: u64,
+        /// Why it failed.
+        error: Option<FailureJson<'a>>,
+    },
+    /// A context message.
+    System {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The exact text.
+        text: Cow<'a, str>,
+        /// The sources that changed.
+        keys: &'a [Key],
+    },
+    /// A message of the runtime in the user's place.
+    Synthetic {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The exact text.
+        text: Cow<'a, str>,
+    },
+    /// A shell command of the user.
+    Shell {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The command line.
+        command: Cow<'a, str>,
+        /// What it printed.
+        output: Cow<'a, str>,
+        /// Its exit status, if it ended by itself.
+        exit: Option<i32>,
+    },
+    /// A completed compaction.
+    Compaction {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// Who asked for it.
+        reason: CompactionReason,
+        /// The summary.
+        summary: Cow<'a, str>,
+        /// The kept tail, rendered.
+        recent: Cow<'a, str>,
+    },
+    /// Another agent was selected.
+    AgentSwitched {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The agent from here on.
+        agent: &'a AgentName,
+    },
+    /// Another model was selected.
+    ModelSwitched {
+        /// Its event and its marks.
+        #[serde(flatten)]
+        place: MessagePlace,
+        /// The model from here on.
+        model: &'a ModelName,
+    },
+}
+
+/// A piece of an answer.
+#[derive(Clone, Debug, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case", tag = "type")]
+pub enum ContentJson<'a> {
+    /// Text.
+    Text {
+        /// All of it.
+        text: Cow<'a, str>,
+    },
+    /// Reasoning, as far as the provider shows it.
+    Reasoning {
+        /// All of it.
+        text: Cow<'a, str>,
+    },
+    /// A tool call and its result.
+    Tool {
+        /// Its id.
+        call: &'a CallId,
+        /// The name of the tool.
+        name: &'a str,
+        /// The arguments; a text where they are not JSON.
+        input: Value,
+        /// How far it is.
+        status: Status,
+        /// The Model Tool Output.
+        output: Cow<'a, str>,
+        /// The structured value.
+        structured: Option<Value>,
+        /// Files that contain the whole output.
+        paths: &'a [alloc::string::String],
+        /// Whether the output was shortened.
+        truncated: bool,
+        /// What the model reads of a failure.
+        error: Option<Cow<'a, str>>,
+        /// Whether the full output could not be kept. Only when true.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        lossy: bool,
+        /// Whether the provider ran it. Only when true.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        hosted: bool,
+        /// Whether its output left the model's view. Only when true.
+        #[serde(skip_serializing_if = "core::ops::Not::not")]
+        pruned: bool,
+        /// Files and images that came with the result.
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        attachments: Vec<AttachmentJson<'a>>,
+    },
+}
+
+impl<'a> MessageJson<'a> {
+    /// A message, marked as pinned or reverted.
+    pub fn of(message: &'a Message, pinned: bool, reverted: bool, blobs: &dyn Blobs) -> Self {
+        let place = MessagePlace { seq: message.seq, at: message.at, pinned, reverted };
+        match &message.body {
+            Body::User { id, text, attachments } => {
+                let attachments = AttachmentJson::all(attachments, blobs);
+                Self::User { place, id, text: text.resolve(blobs), attachments }
+            }
+            Body::Assistant(assistant) => Self::assistant(place, assistant, blobs),
+            Body::System { keys, text } => Self::System { place, text: text.resolve(blobs), keys },
+            Body::Synthetic { text } => Self::Synthetic { place, text: text.resolve(blobs) },
+            Body::Shell { command, output, exit } => {
+                Self::Shell { place, command: command.resolve(blobs), output: output.resolve(blobs), exit: *exit }
+            }
+            Body::Compaction { reason, summary, recent } => Self::Compaction {
+                place,
+                reason: *reason,
+                summary: summary.resolve(blobs),
+                recent: recent.resolve(blobs),
+            },
+            Body::AgentSwitched { agent } => Self::AgentSwitched { place, agent },
+            Body::ModelSwitched { model } => Self::ModelSwitched { place, model },
+        }
+    }
+
+    fn assistant(place: MessagePlace, assistant: &'a Assistant, blobs: &dyn Blobs) -> Self {
+        Self::Assistant {
+            place,
+            agent: &assistant.agent,
+            model: &assistant.model,
+            content: assistant.content.iter().map(|content| ContentJson::of(content, blobs)).collect(),
+            finish: assistant.finish,
+            usage: assistant.usage,
+            cost: assistant.cost,
+            error: assistant.error.as_ref().map(|error| FailureJson::of(error, blobs)),
+        }
+    }
+}
+
+impl<'a> ContentJson<'a> {
+    /// A piece of an answer.
+    pub fn of(content: &'a Content, blobs: &dyn Blobs) -> Self {
+        let whole = |text: &'a Text| text.resolve(blobs);
+        match content {
+            Content::Text { text, .. } => Self::Text { text: whole(text) },
+            Content::Reasoning { text, .. } => Self::Reasoning { text: whole(text) },
+            Content::Tool(call) => Self::tool(call, blobs),
+        }
+    }
+
+    fn tool(call: &'a ToolCall, blobs: &dyn Blobs) -> Self {
+        Self::Tool {
+            call: &call.call,
+            name: &call.name,
+            input: call.input.value(blobs),
+            status: call.status,
+            output: call.output.resolve(blobs),
+            structured: call.structured.as_ref().map(|structured| structured.value(blobs)),
+            paths: &call.paths,
+            truncated: call.truncated,
+            error: call.error.as_ref().map(|error| error.resolve(blobs)),
+            lossy: call.lossy,
+            hosted: call.hosted,
+            pruned: call.pruned.is_some(),
+            attachments: AttachmentJson::all(&call.attachments, blobs),
+        }
+    }
+}

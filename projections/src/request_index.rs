@@ -1,0 +1,267 @@
+//! The requests of a session, numbered, and the events that may bring content back into the model's view.
+
+use crate::Projection;
+use alloc::vec::Vec;
+use annals_core::event::{
+    CompactionEvent, ContextEvent, EpochCause, FilesEvent, InputEvent, MessageEvent, ProfileEvent, Purpose,
+    RequestSent, SessionEvent, StepEvent, StepStarted, Usage,
+};
+use annals_core::{AgentName, Digest, Event, ModelName, Record, Seq, Time};
+use serde::{Deserialize, Serialize};
+
+/// How a request ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RequestEnd {
+    /// The event that ended the answer or the attempt.
+    pub seq: Seq,
+    /// The time of that event.
+    pub at: Time,
+    /// What the provider reported.
+    pub usage: Option<Usage>,
+    /// In nano-dollars.
+    pub cost: u64,
+}
+
+/// One request: recorded as `request.sent`, or, where an import lacks that, the one before a `step.started`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct IndexedRequest {
+    /// From 1.
+    pub number: u64,
+    /// The Seq of `request.sent`, or of `step.started` where no request was recorded.
+    pub seq: Seq,
+    /// The time of that event.
+    pub at: Time,
+    /// Whether the request itself was recorded. If not, it is rebuilt from the views just before its answer.
+    pub recorded: bool,
+    /// A turn, a summary or a title.
+    pub purpose: Purpose,
+    /// From 1.
+    pub attempt: u32,
+    /// The agent that asked.
+    pub agent: AgentName,
+    /// The model that was asked.
+    pub model: ModelName,
+    /// Hash of the recorded agent profile.
+    pub agent_profile: Option<Digest>,
+    /// Hash of the recorded tool set.
+    pub tools: Option<Digest>,
+    /// Hash of the recorded options.
+    pub options: Option<Digest>,
+    /// How it ended; `None` while it is open.
+    pub answer: Option<RequestEnd>,
+}
+
+impl IndexedRequest {
+    fn recorded(number: u64, record: &Record<'_>, sent: &RequestSent) -> Self {
+        Self {
+            number,
+            seq: record.seq,
+            at: record.at,
+            recorded: true,
+            purpose: sent.purpose,
+            attempt: sent.attempt,
+            agent: sent.agent.clone(),
+            model: sent.model.clone(),
+            agent_profile: Some(sent.agent_profile),
+            tools: sent.tools,
+            options: Some(sent.options),
+            answer: None,
+        }
+    }
+
+    fn inferred(number: u64, record: &Record<'_>, started: &StepStarted) -> Self {
+        Self {
+            number,
+            seq: record.seq,
+            at: record.at,
+            recorded: false,
+            purpose: Purpose::Turn,
+            attempt: 1,
+            agent: started.agent.clone(),
+            model: started.model.clone(),
+            agent_profile: None,
+            tools: None,
+            options: None,
+            answer: None,
+        }
+    }
+}
+
+/// Every request of a session (inherited ones are not included), and the events that may change what one contains.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RequestIndex {
+    /// In order; the number of a request is its place plus 1.
+    pub requests: Vec<IndexedRequest>,
+    /// Promotions of user messages, in order, inherited ones included: what `user` in a revert counts.
+    pub users: Vec<Seq>,
+    /// Hash and first Seq of each recorded profile, tool set and set of options, sorted by hash.
+    recorded: Vec<(Digest, Seq)>,
+    /// Events that may return content to the model's view, or change how it is shown there.
+    pub returns: Vec<Seq>,
+    /// Whether a recorded turn request waits for its answer.
+    waits: bool,
+}
+
+impl RequestIndex {
+    /// The request with a number, from 1.
+    pub fn get(&self, number: u64) -> Option<&IndexedRequest> {
+        self.requests.get(usize::try_from(number.checked_sub(1)?).ok()?)
+    }
+
+    /// The user turn that contains an event, from 1; 0 before the first.
+    pub fn turn(&self, seq: Seq) -> u64 {
+        self.users.partition_point(|user| *user <= seq) as u64
+    }
+
+    /// The first turn request after an event.
+    pub fn first_after(&self, seq: Seq) -> Option<&IndexedRequest> {
+        let from = self.requests.partition_point(|request| request.seq <= seq);
+        self.requests.get(from..)?.iter().find(|request| request.purpose == Purpose::Turn)
+    }
+
+    /// The last turn request before an event.
+    pub fn last_before(&self, seq: Seq) -> Option<&IndexedRequest> {
+        let until = self.requests.partition_point(|request| request.seq < seq);
+        self.requests.get(..until)?.iter().rev().find(|request| request.purpose == Purpose::Turn)
+    }
+
+    /// The event that first recorded a profile, a tool set or a set of options.
+    pub fn recorded_at(&self, digest: Digest) -> Option<Seq> {
+        let at = self.recorded.binary_search_by_key(&digest.0, |(recorded, _)| recorded.0).ok()?;
+        self.recorded.get(at).map(|(_, seq)| *seq)
+    }
+
+    fn number(&self) -> u64 {
+        self.requests.len() as u64 + 1
+    }
+
+    fn record(&mut self, digest: Option<Digest>, seq: Seq) {
+        let Some(digest) = digest else { return };
+        if let Err(at) = self.recorded.binary_search_by_key(&digest.0, |(recorded, _)| recorded.0) {
+            self.recorded.insert(at, (digest, seq));
+        }
+    }
+
+    /// Ends the newest request of one of these purposes, unless it has ended.
+    fn end(&mut self, record: &Record<'_>, purposes: &[Purpose], usage: Option<Usage>, cost: u64) {
+        let request = self.requests.iter_mut().rev().find(|request| purposes.contains(&request.purpose));
+        if let Some(request) = request.filter(|request| request.answer.is_none()) {
+            request.answer = Some(RequestEnd { seq: record.seq, at: record.at, usage, cost });
+        }
+    }
+
+    fn session(&mut self, record: &Record<'_>, event: &SessionEvent) {
+        match event {
+            SessionEvent::Forked(_) => {
+                self.requests.clear();
+                self.waits = false;
+                self.returns.push(record.seq);
+            }
+            // A title that a person gave ends no request.
+            SessionEvent::Titled(titled) if titled.request.is_some() => {
+                self.end(record, &[Purpose::Title], titled.usage, titled.cost);
+            }
+            SessionEvent::TitleFailed(failed) => self.end(record, &[Purpose::Title], failed.usage, failed.cost),
+            SessionEvent::Moved(_) | SessionEvent::ModelSwitched(_) => self.returns.push(record.seq),
+            SessionEvent::Created(_) | SessionEvent::Titled(_) | SessionEvent::AgentSwitched(_) => {}
+        }
+    }
+
+    fn profile(&mut self, seq: Seq, event: &ProfileEvent) {
+        match event {
+            ProfileEvent::AgentRecorded(recorded) => self.record(recorded.profile.digest().ok(), seq),
+            ProfileEvent::ToolsRecorded(recorded) => self.record(recorded.digest().ok(), seq),
+            ProfileEvent::OptionsRecorded(recorded) => self.record(recorded.options.digest().ok(), seq),
+            ProfileEvent::ModelRecorded(recorded) => {
+                self.record(recorded.profile.digest().ok(), seq);
+                // How the model takes system messages may have changed, and with it how each is shown.
+                self.returns.push(seq);
+            }
+        }
+    }
+
+    fn step(&mut self, record: &Record<'_>, event: &StepEvent) {
+        match event {
+            StepEvent::RequestSent(sent) => {
+                // A title is requested while a turn may still be open: it does not take the turn's place.
+                if sent.purpose != Purpose::Title {
+                    self.waits = sent.purpose == Purpose::Turn;
+                }
+                self.requests.push(IndexedRequest::recorded(self.number(), record, sent));
+            }
+            StepEvent::Started(started) => {
+                if !core::mem::take(&mut self.waits) {
+                    self.requests.push(IndexedRequest::inferred(self.number(), record, started));
+                }
+            }
+            StepEvent::Ended(ended) => self.end(record, &[Purpose::Turn], ended.usage, ended.cost),
+            StepEvent::Failed(failed) => self.end(record, &[Purpose::Turn], failed.usage, failed.cost),
+            StepEvent::RetryScheduled(retry) => {
+                self.end(record, &[Purpose::Turn, Purpose::Summary], retry.usage, retry.cost);
+            }
+            StepEvent::TextEnded(_) | StepEvent::ReasoningEnded(_) => {}
+        }
+    }
+
+    fn compaction(&mut self, record: &Record<'_>, event: &CompactionEvent) {
+        match event {
+            CompactionEvent::Ended(ended) => self.end(record, &[Purpose::Summary], ended.usage, ended.cost),
+            CompactionEvent::Failed(failed) => self.end(record, &[Purpose::Summary], failed.usage, failed.cost),
+            CompactionEvent::Undone(_) => self.returns.push(record.seq),
+            CompactionEvent::Started(_) | CompactionEvent::ToolOutputsPruned(_) => {}
+        }
+    }
+}
+
+impl Projection for RequestIndex {
+    const NAME: &'static str = "request-index";
+    const VERSION: u32 = 1;
+
+    fn apply(&mut self, record: &Record<'_>) {
+        let seq = record.seq;
+        match record.event {
+            Event::Session(event) => self.session(record, event),
+            Event::Profile(event) => self.profile(seq, event),
+            Event::Step(event) => self.step(record, event),
+            Event::Compaction(event) => self.compaction(record, event),
+            Event::Input(InputEvent::Promoted(_)) => self.users.push(seq),
+            // A compaction's epoch keeps the messages that were admitted after the compaction.
+            Event::Context(ContextEvent::EpochStarted(started)) if started.cause == EpochCause::Compaction => {
+                self.returns.push(seq);
+            }
+            Event::Files(FilesEvent::RevertCommitted(_)) | Event::Message(MessageEvent::Pinned(_)) => {
+                self.returns.push(seq);
+            }
+            Event::Input(InputEvent::Admitted(_) | InputEvent::Withdrawn(_) | InputEvent::DeliveryChanged(_))
+            | Event::Context(
+                ContextEvent::EpochStarted(_)
+                | ContextEvent::EpochReplacementBlocked(_)
+                | ContextEvent::Admitted(_)
+                | ContextEvent::SnapshotAdvanced(_)
+                | ContextEvent::InstructionDiscovered(_),
+            )
+            | Event::Tool(_)
+            | Event::Permission(_)
+            | Event::Message(
+                MessageEvent::Unpinned(_)
+                | MessageEvent::SyntheticAdded(_)
+                | MessageEvent::ShellRan(_)
+                | MessageEvent::TodoUpdated(_)
+                | MessageEvent::RedactionApplied(_),
+            )
+            | Event::Files(
+                FilesEvent::Captured(_)
+                | FilesEvent::Summarised(_)
+                | FilesEvent::RevertStaged(_)
+                | FilesEvent::RevertCleared(_)
+                | FilesEvent::RestoreBegun(_)
+                | FilesEvent::RestoreAbandoned(_)
+                | FilesEvent::DepartureBegun(_)
+                | FilesEvent::DepartureEnded(_),
+            )
+            | Event::Child(_) => {}
+        }
+    }
+}
