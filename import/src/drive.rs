@@ -1,7 +1,7 @@
 //! Appends the batches of a reader and reports what happened to them.
 
 use super::changed::{changed_here, is_of};
-use super::recalled::{first_model, first_prompt, recall};
+use super::known_context::{first_model, first_prompt, recall};
 use super::recognise::RecogniseError;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::sink::{ForkPoint, ImportSink, ReadSourceError, ReceiverGone, SourceItem};

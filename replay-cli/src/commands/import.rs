@@ -16,7 +16,7 @@ use annals_core::Time;
 use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
 use annals_store::{EventLog, OpenMode};
 use draw::{draw, in_json};
-use secrets::Secrets;
+use secrets::ImportSecrets;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -124,7 +124,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         ..ImportOptions::default()
     };
     let reader = cli.store(OpenMode::Create).await?;
-    let secrets = Secrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
+    let secrets = ImportSecrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();
     let before = log.sessions().await?.len();
     let mut signals = Signals::listen()?;
@@ -221,7 +221,7 @@ fn write_report(path: &Path, report: &ImportReport) -> Result<(), CliError> {
 async fn follow(
     mut follower: ImportFollower,
     log: &Arc<dyn EventLog>,
-    secrets: &Secrets,
+    secrets: &ImportSecrets,
     signals: &mut Signals,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),

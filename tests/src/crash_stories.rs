@@ -1,10 +1,10 @@
-//! Short lives of Sessions that a killed process can go on with: what is next follows from the log and the story alone.
+//! Short sessions that can be continued after a crash: the next step follows from the log and the story alone.
 //!
-//! The model is a function of what it is sent, the tool writes down every call that it runs, and the log may kill its
-//! own process before or after any append.
+//! The model is a function of its request, the tool records every call that it runs, and the log can kill its own process
+//! before or after any append.
 
 mod killing;
-mod oracle;
+mod scripted_model;
 
 pub use killing::{Kill, KillingLog};
 
@@ -18,30 +18,30 @@ use annals_runtime::settings::{CompactionSettings, FixedDefinitions, LocationSer
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewInput, NewSession, Ports, Runtime, Session, Settings};
 use annals_store::EventLog;
-use oracle::Oracle;
+use scripted_model::ScriptedModel;
 use std::error::Error;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::SeqCst};
 
-/// One thing that happens in a life.
+/// A step of a story.
 #[derive(Clone, Copy, Debug)]
 pub enum Step {
-    /// A steer; see `Oracle` for what the model does with it.
+    /// A steering input; see `ScriptedModel` for the answer of the model.
     Prompt(&'static str),
     /// A queued input.
     Queue(&'static str),
-    /// A compaction that somebody asks for.
+    /// A manual compaction.
     Compact,
-    /// A switch to another agent, each only once.
+    /// A switch to another agent; each at most once.
     Agent(&'static str),
 }
 
 use Step::{Agent, Compact, Prompt, Queue};
 
-/// The lives, by name.
-pub const LIVES: [(&str, &[Step]); 10] = [
+/// The stories, by name.
+pub const STORIES: [(&str, &[Step]); 10] = [
     ("one answer", &[Prompt("say hello")]),
     ("several prompts", &[Prompt("say a"), Prompt("say b"), Prompt("say c")]),
     ("one call", &[Prompt("look 1")]),
@@ -54,18 +54,18 @@ pub const LIVES: [(&str, &[Step]); 10] = [
     ("all of it", &[Prompt("both 2"), Compact, Agent("review"), Prompt("look 2"), Queue("retry b")]),
 ];
 
-/// The Session of every life.
+/// The session of every story.
 pub fn session_id() -> SessionId {
     SessionId::from_parts(1_780_488_000_000, 7)
 }
 
-/// Lives a life from wherever the log says that it is, to its end. `ran` gets a line for each call that runs.
+/// Continues a story from the state of the log to its end. Appends a line to `calls_file` for each call that runs.
 ///
 /// # Errors
 /// When the log or the runtime refuses.
-pub async fn live(log: Arc<dyn EventLog>, steps: &[Step], ran: &Path) -> Result<(), Box<dyn Error>> {
+pub async fn run_story(log: Arc<dyn EventLog>, steps: &[Step], calls_file: &Path) -> Result<(), Box<dyn Error>> {
     let day = Arc::new(AtomicU64::new(0));
-    let runtime = runtime(log.clone(), &day, ran.to_path_buf(), steps.len() as u64)?;
+    let runtime = runtime(log.clone(), &day, calls_file.to_path_buf(), steps.len() as u64)?;
     let session = match log.head(session_id()).await? {
         Some(_) => runtime.session(session_id()).await?,
         None => {
@@ -103,7 +103,7 @@ fn input(at: usize) -> InputId {
     format!("in-{at}").into()
 }
 
-/// Whether the log shows something of a step: then all steps before it are done.
+/// Whether the log contains an event of a step: then all steps before it are done.
 fn has_begun(view: &SessionView, steps: &[Step], at: usize) -> bool {
     match steps[at] {
         Prompt(_) | Queue(_) => view.inbox.used.contains_key(&input(at)),
@@ -123,23 +123,28 @@ fn is_unfinished(view: &SessionView) -> bool {
     !answered || !view.inbox.pending.is_empty() || view.calls.step_open
 }
 
-fn runtime(log: Arc<dyn EventLog>, day: &Arc<AtomicU64>, ran: PathBuf, days: u64) -> Result<Runtime, Box<dyn Error>> {
+fn runtime(
+    log: Arc<dyn EventLog>,
+    day: &Arc<AtomicU64>,
+    calls_file: PathBuf,
+    days: u64,
+) -> Result<Runtime, Box<dyn Error>> {
     let services = LocationServices::default();
     let today = day.clone();
     let source = Source::new(
-        "life/day".parse()?,
+        "story/day".parse()?,
         move || std::future::ready(today.load(SeqCst)),
         move |day: &u64| format!("It is day {day} of {days}."),
     );
-    services.registry.register("life/day".parse()?, SystemContext::from(source))?.detach();
-    services.tools.register([Arc::new(style(ran)) as Arc<dyn Tool>])?.detach();
+    services.registry.register("story/day".parse()?, SystemContext::from(source))?.detach();
+    services.tools.register([Arc::new(style(calls_file)) as Arc<dyn Tool>])?.detach();
     let reviewer = AgentProfile { system: Some("You review.".into()), ..bare_agent(&"review".into()) };
     let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
-    // Ids are those of a new process: a real one draws them from entropy.
+    // New ids in each process, as with a real source of entropy.
     let seed = std::process::id().into();
     let ports = Ports {
         log,
-        provider: Arc::new(Oracle),
+        provider: Arc::new(ScriptedModel),
         clock: clock.clone(),
         ids: Arc::new(SeededIds::scripted(seed)),
         outputs: Arc::new(MemoryOutputs::new(clock)),
@@ -155,21 +160,22 @@ fn runtime(log: Arc<dyn EventLog>, day: &Arc<AtomicU64>, ran: PathBuf, days: u64
     Ok(Runtime::new(ports, Settings { compaction, ..Settings::default() }))
 }
 
-fn style(ran: PathBuf) -> FunctionTool<serde_json::Value> {
+fn style(calls_file: PathBuf) -> FunctionTool<serde_json::Value> {
     let schema = serde_json::json!({"type": "object"});
     FunctionTool::new("look", "Looks.", &schema, move |_: serde_json::Value, context| {
-        let ran = ran.clone();
+        let calls_file = calls_file.clone();
         async move {
-            let note =
-                |line: String| std::fs::File::options().create(true).append(true).open(ran)?.write_all(line.as_bytes());
+            let note = |line: String| {
+                std::fs::File::options().create(true).append(true).open(calls_file)?.write_all(line.as_bytes())
+            };
             note(format!("{}\n", context.call)).map_err(|error: std::io::Error| error.to_string())?;
             Ok(ToolOutput::text("seen"))
         }
     })
 }
 
-/// What a life comes to, for comparison: a line for each message of the history. An answer that was cut off counts by
-/// its calls alone, since the model answered again.
-pub fn told(view: &SessionView) -> Vec<String> {
-    oracle::lines(view)
+/// The history for comparison, a line for each message. Of an interrupted answer only the calls count, since the model
+/// answered again.
+pub fn history_lines(view: &SessionView) -> Vec<String> {
+    scripted_model::lines(view)
 }

@@ -5,7 +5,7 @@ use std::process::Command;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Where the process dies.
+/// When the process is killed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kill {
     /// Never.
@@ -16,7 +16,7 @@ pub enum Kill {
     After(u64),
 }
 
-/// See the module.
+/// Kills its own process at a chosen append.
 pub struct KillingLog {
     inner: Arc<dyn EventLog>,
     kill: Kill,
@@ -24,18 +24,18 @@ pub struct KillingLog {
 }
 
 impl KillingLog {
-    /// A log that dies at `kill`.
+    /// Wraps a log.
     pub fn new(inner: Arc<dyn EventLog>, kill: Kill) -> Self {
         Self { inner, kill, appends: AtomicU64::new(0) }
     }
 
-    /// How many appends were asked for.
+    /// The number of appends so far.
     pub fn appends(&self) -> u64 {
         self.appends.load(Ordering::SeqCst)
     }
 }
 
-/// Dies like a process that the system kills: no destructor runs, nothing is flushed.
+/// Kills this process with SIGKILL: no destructor runs, nothing is flushed.
 async fn die() {
     let killed = Command::new("kill").args(["-9", &std::process::id().to_string()]).status();
     killed.expect("`kill` is part of every system that these tests run on");

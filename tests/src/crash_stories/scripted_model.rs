@@ -1,4 +1,4 @@
-//! A model that is a function of what it is sent, and the history as lines.
+//! A model that is a function of its request, and the history as lines.
 
 use annals_core::NoBlobs;
 use annals_core::event::{Finish, Purpose};
@@ -10,9 +10,9 @@ use futures_util::stream;
 /// `say X` answers X; `style N` calls `style` N times, one after the other; `both N` calls it N times at once,
 /// or as often as is left after an answer that was cut off; `retry X` fails in passing at the first attempt. A summary
 /// is always the same.
-pub struct Oracle;
+pub struct ScriptedModel;
 
-impl Provider for Oracle {
+impl Provider for ScriptedModel {
     fn send(&self, sent: ProviderRequest) -> Answer {
         stream::iter(answer(&sent.request, sent.attempt)).boxed()
     }
