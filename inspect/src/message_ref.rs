@@ -24,7 +24,7 @@ pub enum MessageRef {
 
 /// A text names no message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("give an event number as `annals replay` shows it, or turn:N for the N-th user message")]
+#[error("expected an event number (see annals replay), or turn:N for user message N")]
 pub struct NoMessageRef;
 
 impl FromStr for MessageRef {

@@ -1,8 +1,12 @@
 //! How a command ends.
 
+mod lists;
+
+pub use lists::{Candidate, Unpinnable};
+
 use crate::config::ConfigError;
 use crate::host_error::HostError;
-use crate::style::Style;
+use crate::style::{Style, counted};
 use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
@@ -14,6 +18,7 @@ use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
+use lists::{ambiguous, listed, meant_by};
 use std::io;
 use std::path::PathBuf;
 
@@ -38,27 +43,6 @@ impl Verdict {
     }
 }
 
-/// Why a message cannot be pinned or unpinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unpinnable {
-    /// It is pinned already.
-    Pinned,
-    /// It is not pinned.
-    NotPinned,
-    /// It is neither a prompt nor an answer, or it is not in the history.
-    OfAnotherKind,
-}
-
-impl Unpinnable {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pinned => "is pinned already",
-            Self::NotPinned => "is not pinned",
-            Self::OfAnotherKind => "cannot be pinned: it is neither a prompt nor an answer in the history",
-        }
-    }
-}
-
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
@@ -79,15 +63,15 @@ pub enum CliError {
         count: usize,
     },
     /// A command that records works on the store alone.
-    #[error("{} is a file: import it first, then name its session; a file is never changed", file.display())]
+    #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
     OnlyInTheStore {
         /// What was named.
         file: PathBuf,
     },
     /// A staged undo restored files: whoever restored them puts them back.
     #[error(
-        "Session {session}: the staged revert restored {files} files, which cannot be put back here: {why}; clear or move \
-         it in the host that staged it, or commit it"
+        "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
+         where it was staged, or apply it with --commit"
     )]
     FilesRestored {
         /// Which.
@@ -98,7 +82,7 @@ pub enum CliError {
         why: String,
     },
     /// What was asked for is refused, and nothing has changed unless it says so.
-    #[error("Session {session}: {refusal}")]
+    #[error("session {session}: {refusal}")]
     Refused {
         /// Which.
         session: SessionId,
@@ -123,8 +107,8 @@ pub enum CliError {
     NoTerminal,
     /// Without a compaction the history is larger than the model's context: switch to a larger model first.
     #[error(
-        "session {session}: without the compaction at event {seq} the history takes about {tokens} tokens, and the model's \
-         context holds {limit}; switch to a model that holds more first"
+        "session {session}: without the compaction at event {seq} the history has about {tokens} tokens, more than the \
+         {limit} of the model; switch to a model with a larger context first"
     )]
     WouldNotFit {
         /// Which Session.
@@ -164,7 +148,7 @@ pub enum CliError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
-    #[error("ANNALS_LOG is not a filter: {filter:?}: {why}; an example: annals=debug")]
+    #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
     BadFilter {
         /// What was given.
         filter: String,
@@ -172,7 +156,7 @@ pub enum CliError {
         why: String,
     },
     /// There is no place to keep a store.
-    #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
+    #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
     /// A file cannot be read or written.
     #[error("{}: {source}", path.display())]
@@ -208,7 +192,7 @@ pub enum CliError {
     #[error(transparent)]
     Recognise(#[from] RecogniseError),
     /// A folder holds nothing that can be imported.
-    #[error("{}: nothing here was written by OpenCode, Codex CLI, Claude Code or annals", path.display())]
+    #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere {
         /// Which.
         path: PathBuf,
@@ -227,7 +211,7 @@ pub enum CliError {
     Ask(#[from] AskError),
     /// An export of ours is imported as it is, or not at all.
     #[error(
-        "{}: an export of annals cannot be redacted: its digests hold for the texts as they are. Import it without --redact",
+        "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
     Unredactable {
@@ -241,7 +225,7 @@ pub enum CliError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The answer cannot be written.
-    #[error("the answer could not be written: {0}")]
+    #[error("cannot write the answer: {0}")]
     Output(#[from] io::Error),
 }
 

@@ -1,4 +1,4 @@
-//! The `annals` command: a window on logs, and a way to make them.
+//! The `annals` command: shows logs, and runs agents that write them.
 //!
 //! One file per command in [`commands`]; answers go to stdout, remarks to stderr; exit status 0 fine, 1 bad news, 2 wrong
 //! use. A command that looks never creates a store and never appends to one
@@ -27,5 +27,5 @@ pub mod pager;
 pub mod pricing;
 pub mod progress;
 pub mod remarks;
-pub mod store_path;
+pub mod store_choice;
 pub mod style;

@@ -39,13 +39,13 @@ pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Bl
             sheet.quote(&plain(output.resolve(blobs).trim_end()), Emphasis::Plain)
         }
         Body::Compaction { reason, summary, recent } => {
-            let line = format!("{reason} compaction: what came before is summarised");
+            let line = format!("{reason} compaction: summary of the messages before it");
             sheet.row(seq, ("compact", Emphasis::Context), (&line, Emphasis::Plain), right)?;
             sheet.quote(&plain(&summary.resolve(blobs)), Emphasis::Plain)?;
             if recent.is_empty() {
                 return Ok(());
             }
-            sheet.row(None, ("", Emphasis::Dim), ("kept as it was:", Emphasis::Dim), ("", Emphasis::Dim))?;
+            sheet.row(None, ("", Emphasis::Dim), ("kept verbatim:", Emphasis::Dim), ("", Emphasis::Dim))?;
             sheet.quote(&plain(&recent.resolve(blobs)), Emphasis::Dim)
         }
         Body::AgentSwitched { agent } => {
@@ -130,11 +130,11 @@ fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result
         sheet.quote(&plain(&error.resolve(blobs)), Emphasis::Bad)?;
     }
     if call.truncated {
-        let whole = call.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
+        let whole = call.paths.last().map(|path| format!("; full output in {path}")).unwrap_or_default();
         sheet.row(
             None,
             ("", Emphasis::Dim),
-            (&plain(&format!("a preview{whole}")), Emphasis::Warn),
+            (&plain(&format!("shortened{whole}")), Emphasis::Warn),
             ("", Emphasis::Dim),
         )?;
     }

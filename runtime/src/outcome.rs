@@ -99,10 +99,10 @@ pub enum Refusal {
     #[error("there is no {0}")]
     NotFound(MissingItem),
     /// The Session runs: interrupt it, or wait until it is idle.
-    #[error("the Session is running; interrupt it or wait until it is idle")]
+    #[error("the session is running; interrupt it or wait until it is idle")]
     Busy,
     /// The Session has new events since the plan was made: plan again.
-    #[error("the Session went on since this was planned; plan again")]
+    #[error("the session has changed since this was planned; try again")]
     Outdated,
     /// The destination is no other checkout of the same project.
     #[error("the destination is not another checkout of the same project")]

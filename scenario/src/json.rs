@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(name) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Strict)?;
             if object.contains_key(&name) {
-                return Err(de::Error::custom(format_args!("the field {name:?} stands twice in one object")));
+                return Err(de::Error::custom(format_args!("the field {name:?} occurs twice in one object")));
             }
             object.insert(name, value);
         }

@@ -9,21 +9,21 @@ use annals_core::event::{SessionEvent, SessionForked};
 use annals_core::{Batch, Digest, Event, Seq, SessionId};
 
 /// The end of a Session's log is lost: nothing may be chained to what is not there.
-pub const LOST_END: &str = "its last batches are damaged in every copy; fork it below the damage to continue";
+pub const LOST_END: &str = "its last batches are damaged in every copy; to continue, fork it before the damage";
 
 /// Every reason that [`AppendError::Misplaced`] gives.
 pub const MISPLACED: &[&str] = &[
     LOST_END,
     "a session begins with the first event of its first batch, nowhere else",
-    "it exists; the batch would begin it again",
+    "the session exists; the batch would create it again",
     "session.created must be event 0",
-    "session.forked must be the event of its cut",
+    "session.forked must have the event number of its cut",
     "a fork inherits at least one event; create a session instead",
-    "a session is no fork of itself",
+    "a session cannot be a fork of itself",
     "there is no such session; its first event creates or forks it",
     "its parent is not in this store, or ends before the cut",
-    "the named parent inherited the event before the cut: name the session that wrote it (`fork_at`)",
-    "its last batches are damaged in every copy; fork it below the damage to continue",
+    "the parent only inherited the events before the cut; name the session that wrote them (`fork_at`)",
+    "its last batches are damaged in every copy; to continue, fork it before the damage",
 ];
 
 /// Where a Draft goes.
@@ -56,18 +56,20 @@ pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendE
     match (head, draft.events.first()) {
         (Some(head), _) if draft.expected < head.next => Ok(Placement::Behind),
         (Some(head), _) if draft.expected > head.next => Err(conflict(draft, head.next)),
-        (Some(_), Some(event)) if begins(event) => Err(misplaced("it exists; the batch would begin it again")),
+        (Some(_), Some(event)) if begins(event) => {
+            Err(misplaced("the session exists; the batch would create it again"))
+        }
         (Some(head), _) => Ok(Placement::Next { prev: head.digest }),
         (None, Some(Event::Session(SessionEvent::Created(_)))) if draft.expected == Seq::ZERO => Ok(Placement::Created),
         (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created must be event 0")),
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if draft.expected != fork.cut => {
-            Err(misplaced("session.forked must be the event of its cut"))
+            Err(misplaced("session.forked must have the event number of its cut"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.cut == Seq::ZERO => {
             Err(misplaced("a fork inherits at least one event; create a session instead"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.parent == draft.session => {
-            Err(misplaced("a session is no fork of itself"))
+            Err(misplaced("a session cannot be a fork of itself"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) => Ok(Placement::Forked(fork)),
         (None, _) => Err(misplaced("there is no such session; its first event creates or forks it")),
@@ -90,7 +92,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     let batch = holds.ok_or_else(|| misplaced("its parent is not in this store, or ends before the cut"))?;
     if batch.session != fork.parent {
         return Err(misplaced(
-            "the named parent inherited the event before the cut: name the session that wrote it (`fork_at`)",
+            "the parent only inherited the events before the cut; name the session that wrote them (`fork_at`)",
         ));
     }
     if batch.digest == fork.parent_digest {

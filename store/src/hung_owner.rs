@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// A process owns a store and does not answer: it was stopped, or hangs. Resume it, or end it.
 #[derive(Clone, Debug, thiserror::Error)]
-#[error("{} owns the store in {} and does not answer; resume that process, or end it", named(*owner), dir.display())]
+#[error("{} owns the store in {} and does not answer; resume it or end it", named(*owner), dir.display())]
 pub struct HungOwner {
     /// The store's folder.
     pub dir: PathBuf,

@@ -146,7 +146,7 @@ impl Lineage {
 
     fn hole(&self, span: &LineageSpan, seq: Seq) -> ReadError {
         let LineageSpan { session, until, .. } = span;
-        let reason = format!("inherited from session {session}, which ends here and not at seq {until}");
+        let reason = format!("inherited from session {session}, which ends here and not at event {until}");
         ReadError::Damaged { session: self.session, seq, reason }
     }
 

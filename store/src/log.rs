@@ -143,7 +143,7 @@ pub enum AppendError {
         reason: &'static str,
     },
     /// The Batch does not have the digest that it should have: the source was altered or damaged.
-    #[error("session {session}, seq {seq}: the batch has digest {found}, expected {expected}")]
+    #[error("session {session}, event {seq}: the batch has digest {found}, expected {expected}")]
     Diverged {
         /// Which Session.
         session: SessionId,
@@ -155,7 +155,7 @@ pub enum AppendError {
         found: Digest,
     },
     /// The Batch names a blob that the store does not hold: put the blob first.
-    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
         /// Which Session.
         session: SessionId,
@@ -205,7 +205,7 @@ pub enum ReadError {
     #[error("no session {0} in this store")]
     NoSession(SessionId),
     /// The place is damaged in every copy. What is around it can be read.
-    #[error("session {session}, seq {seq}: {reason}")]
+    #[error("session {session}, event {seq}: {reason}")]
     Damaged {
         /// Which Session.
         session: SessionId,

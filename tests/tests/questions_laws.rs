@@ -156,10 +156,10 @@ async fn a_bisection_refuses_ends_that_do_not_differ_and_patterns_that_are_none(
     let past = eventful().await.past().await;
     let always = annals_scenario::judge(r#"{"session": {"agent": "build"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &always).await.unwrap_err();
-    assert_eq!(error.to_string(), "it holds at the good end already (before event 1)");
+    assert_eq!(error.to_string(), "the condition is already true after --good (event 0)");
     let never = annals_scenario::judge(r#"{"session": {"agent": "other"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &never).await.unwrap_err();
-    assert!(error.to_string().starts_with("it does not hold at the bad end"), "{error}");
+    assert!(error.to_string().starts_with("the condition is not true after --bad"), "{error}");
     for wrong in [r#"{"histroy": []}"#, "3", r#"{"history": {"$same": "a.b"}}"#, r#"{"history": {"$len": 3}}"#, "{"] {
         let error = annals_scenario::judge(wrong).err().unwrap();
         assert_eq!(error.status(), 2, "{error}");
@@ -284,7 +284,7 @@ async fn a_request_that_cannot_be_rebuilt_stands_in_its_place_among_those_that_a
     assert_eq!(after.requests[..count], before.requests);
     assert_eq!((after.damaged, after.requests.len(), after.requests[count].step.seq), (1, count + 2, damaged));
     let anomaly = after.requests[count].anomaly.as_deref().unwrap();
-    assert!(anomaly.starts_with("the log does not hold the tool set"), "{anomaly}");
+    assert!(anomaly.starts_with("the log does not contain the tool set"), "{anomaly}");
     let next = &after.requests[count + 1];
     assert_eq!((next.before, next.broken.as_ref()), (Some(before.requests[count - 1].whole), None));
 }

@@ -24,20 +24,20 @@ pub enum AttachError {
         path: PathBuf,
     },
     /// A directory: name the files, or let the model look itself.
-    #[error("{}: a directory cannot be attached; name files in it, or let the model look at it with its tools", path.display())]
+    #[error("{}: a directory cannot be attached; name files in it, or let the model read it with its tools", path.display())]
     Directory {
         /// Which.
         path: PathBuf,
     },
     /// A pipe, a socket or a device: what has no end cannot be given whole.
-    #[error("{}: only regular files can be attached; what comes through a pipe can be a part of the prompt", path.display())]
+    #[error("{}: only regular files can be attached; pipe other input to stdin", path.display())]
     NoFile {
         /// Which.
         path: PathBuf,
     },
     /// More than a request may carry: give a part of it, or let the model read it itself.
     #[error(
-        "{}: too large to attach ({what} may have {limit} bytes); give a part of it, or let the model read it with its tools",
+        "{}: too large to attach (limit for {what}: {limit} bytes); attach a part of it, or let the model read it with its tools",
         path.display()
     )]
     TooLarge {

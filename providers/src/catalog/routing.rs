@@ -43,7 +43,7 @@ pub enum UnsupportedApi {
         npm: String,
     },
     /// Nobody said what it speaks.
-    #[error("provider {provider}: nobody says which protocol it speaks; give it a `protocol`: {}", words())]
+    #[error("provider {provider}: unknown protocol; set `protocol` to one of {}", words())]
     Silent {
         /// The provider.
         provider: String,
@@ -57,7 +57,7 @@ pub enum UnsupportedApi {
         protocol: String,
     },
     /// It has no address.
-    #[error("provider {provider}: nobody says where it is; give it a `base_url`")]
+    #[error("provider {provider}: unknown address; set `base_url`")]
     Nowhere {
         /// The provider.
         provider: String,

@@ -23,23 +23,23 @@ const BELOW: &str = "    ";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<ConfigCommand>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Show every value and where it comes from (default).
-    Show(At),
+    Show(ProjectDirectory),
     /// Show the paths of the configuration files.
-    Path(At),
+    Path(ProjectDirectory),
     /// Trust the configuration of a project until it changes.
-    Trust(At),
+    Trust(ProjectDirectory),
     /// Stop trusting the configuration of a project.
-    Untrust(At),
+    Untrust(ProjectDirectory),
 }
 
 #[derive(Clone, Debug, Default, clap::Args)]
-struct At {
+struct ProjectDirectory {
     /// The project, or a directory in it (default: the current directory).
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
@@ -51,15 +51,15 @@ struct At {
 /// When a file is wrong or cannot be read or written, or there is no project's file to trust.
 pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     match &args.what {
-        None => show(&At::default(), cli, out),
-        Some(What::Show(at)) => show(at, cli, out),
-        Some(What::Path(at)) => path(at, cli, out),
-        Some(What::Trust(at)) => trust(at, cli, out),
-        Some(What::Untrust(at)) => untrust(at, cli, out),
+        None => show(&ProjectDirectory::default(), cli, out),
+        Some(ConfigCommand::Show(at)) => show(at, cli, out),
+        Some(ConfigCommand::Path(at)) => path(at, cli, out),
+        Some(ConfigCommand::Trust(at)) => trust(at, cli, out),
+        Some(ConfigCommand::Untrust(at)) => untrust(at, cli, out),
     }
 }
 
-fn show(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn show(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let LoadedConfig { config, refused, .. } =
         cli.environment.examined(&cli.environment.directory(at.directory.as_deref()))?;
     let settings: Vec<&Setting> =
@@ -155,7 +155,7 @@ fn in_json(setting: &Setting) -> Value {
     json!({"key": setting.path, "value": value(setting), "origin": origin})
 }
 
-fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn path(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let places = cli.environment.places()?;
     let directory = cli.environment.directory(at.directory.as_deref());
     let project = ProjectFile::find(&directory, &cli.environment.variables);
@@ -175,19 +175,19 @@ fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, C
     }
     let aside = |style: &Style, text: &str| style.paint(Emphasis::Dim, text);
     let Places { user_file, .. } = &places;
-    let there = if user_file.is_file() { "" } else { "  (not there)" };
+    let there = if user_file.is_file() { "" } else { "  (does not exist)" };
     writeln!(out, "user     {}{}", user_file.display(), aside(&cli.style, there))?;
     match project {
         Some(project) => {
             let trusted = if trusted == Some(true) { "  (trusted)" } else { "  (not trusted)" };
             writeln!(out, "project  {}{}", project.file.display(), aside(&cli.style, trusted))?;
         }
-        None => writeln!(out, "project  {}", aside(&cli.style, "none; it would be .annals/config.toml"))?,
+        None => writeln!(out, "project  {}", aside(&cli.style, "none (it would be .annals/config.toml)"))?,
     }
     Ok(Verdict::Fine)
 }
 
-fn trust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn trust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
     let LoadedConfig { refused, text, .. } = cli.environment.examined(&project.root)?;
@@ -196,19 +196,19 @@ fn trust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, 
     for problem in &refused {
         writeln!(out, "{}  {}", cli.style.paint(Emphasis::Warn, "allowed"), plain(&problem.to_string()))?;
     }
-    writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;
+    writeln!(out, "{} is trusted until it changes.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
-fn untrust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn untrust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     let was = Trust::kept_in(&places.trust).take(&project)?;
-    let told = if was { "is trusted no more" } else { "was not trusted" };
+    let told = if was { "is no longer trusted" } else { "was not trusted" };
     writeln!(out, "{} {told}.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
-fn named(at: &At, cli: &CommandContext) -> Result<(Places, ProjectFile), CliError> {
+fn named(at: &ProjectDirectory, cli: &CommandContext) -> Result<(Places, ProjectFile), CliError> {
     let directory = cli.environment.directory(at.directory.as_deref());
     let found = ProjectFile::find(&directory, &cli.environment.variables);
     let project = found.ok_or(ConfigError::NoProject { directory })?;

@@ -1,6 +1,6 @@
 //! `annals context`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
@@ -144,7 +144,7 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
         sheet.row(None, ("source", Emphasis::Context), (key.as_str(), Emphasis::Context), ("", Emphasis::Dim))?;
         sheet.quote(&plain(&entry.value.0.resolve(blobs)), Emphasis::Plain)?;
         if let Some(removed) = &entry.removed {
-            let line = format!("when it goes: {}", plain(&removed.resolve(blobs)));
+            let line = format!("if removed: {}", plain(&removed.resolve(blobs)));
             sheet.quote(&line, Emphasis::Dim)?;
         }
     }
@@ -153,7 +153,7 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
 
 async fn marks(
     epochs: &Epochs,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {

@@ -75,11 +75,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let until = reader.until(session, None).await?;
     let messages = reader.view(session, until).await?.history.selected().count() as u64;
     let messages = counted(messages, "message");
-    cli.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
+    cli.remark(&format!("forked {parent} after event {}; its history has {messages}", cut.0.saturating_sub(1)));
     if let Some(gone) = location.filter(|location| !Path::new(&location.directory).is_dir()) {
         cli.remark(&plain(&format!(
-            "it works in {}, which is no directory here; to continue in another one: annals run -s {session} --directory \
-             DIR",
+            "its directory {} does not exist here; to continue in another one: annals run -s {session} --directory DIR",
             gone.directory
         )));
     }

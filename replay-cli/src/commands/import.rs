@@ -205,7 +205,7 @@ async fn import_all(
         [] => {}
         [one] => cli.remark(&plain(&format!("{}: no prompt yet; nothing to import", one.display()))),
         several => {
-            cli.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")));
+            cli.remark(&format!("{} without a prompt yet; nothing to import", counted(several.len() as u64, "file")));
         }
     }
     Ok(())
@@ -227,7 +227,7 @@ async fn follow(
     out: &mut (dyn Write + Send),
 ) -> Result<(), CliError> {
     out.flush()?;
-    cli.remark("following; interrupt to end");
+    cli.remark("following (Ctrl-C ends it)");
     loop {
         let mut report = follower.round(log, &mut |_| {}).await?;
         if report.new_batches() > 0 || report.has_bad_news() {

@@ -64,7 +64,7 @@ async fn change(
         }
         Some(delivery) => {
             session.set_delivery(&input, delivery).await.map_err(editing::refused(id))?;
-            if delivery == Delivery::Steer { "joins at the next request" } else { "queued" }
+            if delivery == Delivery::Steer { "will be sent with the next request" } else { "queued" }
         }
     };
     cli.remark(&format!("{}: {said}", plain(input.as_str())));
@@ -99,9 +99,9 @@ async fn list(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -
         writeln!(out, "{}  {delivery}  {}", cli.style.paint(Emphasis::Context, &input), clip(&text, room))?;
     }
     match pending.len() {
-        0 => cli.remark("nothing waits in this session"),
+        0 => cli.remark("no input is waiting"),
         waiting => {
-            cli.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")));
+            cli.remark(&format!("{} waiting; to answer: annals run -s {session}", counted(waiting as u64, "input")));
         }
     }
     Ok(Verdict::Fine)

@@ -71,7 +71,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let Some(last) = args.last.filter(|_| args.kinds.is_empty()) {
         from = from.max(Seq(found.until.0.saturating_sub(last)));
     }
-    let mut lines = Lines { style: &cli.style, directory: directory(reader, session).await?, reader };
+    let mut lines = EventLines { style: &cli.style, directory: directory(reader, session).await?, reader };
     if cli.style.json && !args.follow {
         let mut list = json::List::begin(out)?;
         let mut pages = reader.pages(session, from, found.until);
@@ -145,13 +145,13 @@ pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) 
     })
 }
 
-struct Lines<'a> {
+struct EventLines<'a> {
     style: &'a Style,
     directory: String,
     reader: &'a Reader,
 }
 
-impl Lines<'_> {
+impl EventLines<'_> {
     fn batch(&mut self, records: &[Record<'_>], out: &mut dyn Write) -> Result<(), CliError> {
         for (at, record) in records.iter().enumerate() {
             let joint = match (at, records.len()) {

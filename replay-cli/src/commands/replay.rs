@@ -87,7 +87,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut sheet = Sheet::for_names(out, &cli.style, names);
     head::head(&statistics, &report, &mut sheet)?;
     let mut timeline = Timeline::default();
-    let mut pace = args.speed.map(|speed| Pace { speed, last: None });
+    let mut pace = args.speed.map(|speed| Playback { speed, last: None });
     let mut pages = reader.pages(session, Seq::ZERO, found.until);
     while let Some(slice) = match pages.next_slice().await {
         Err(ReadError::Damaged { .. }) => None,
@@ -120,7 +120,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 async fn show(
     entry: &TimelineEntry,
-    pace: &mut Option<Pace>,
+    pace: &mut Option<Playback>,
     sheet: &mut Sheet<'_>,
     detail: &Detail,
     reader: &annals_inspect::reader::Reader,
@@ -134,12 +134,12 @@ async fn show(
 }
 
 /// The pace at which a Session is played.
-struct Pace {
+struct Playback {
     speed: f64,
     last: Option<Time>,
 }
 
-impl Pace {
+impl Playback {
     async fn wait(&mut self, at: Time) {
         let ms = at.millis().saturating_sub(self.last.unwrap_or(at).millis());
         self.last = Some(self.last.map_or(at, |last| last.max(at)));

@@ -92,7 +92,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         writeln!(out, "{} {} the same", cli.style.paint(Emphasis::Good, "✓"), counted(differs.same, "turn"))?;
     }
     let short = closing::short(id);
-    cli.remark(&format!("Session {short} is the fork; `annals diff {} {short}` compares again", found.session));
+    cli.remark(&format!("forked as session {short}; to compare again: annals diff {} {short}", found.session));
     Ok(Verdict::bad_if(differs.first.is_some() || !whole))
 }
 

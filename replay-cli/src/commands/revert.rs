@@ -47,7 +47,7 @@ pub struct Args {
 }
 
 /// What is changed: a Session as it was read, and everybody's view of it.
-struct Place {
+struct RevertContext {
     reader: Reader,
     session: SessionId,
     head: Head,
@@ -57,18 +57,18 @@ struct Place {
 }
 
 /// What an undo takes away.
-struct Going {
+struct Removal {
     first_removed: Seq,
     /// The messages of the transcript.
     messages: Transcript,
     /// Inputs that wait.
     inputs: Vec<InputId>,
     /// What becomes of files.
-    files: Files,
+    files: FileEffect,
 }
 
 /// What becomes of files.
-enum Files {
+enum FileEffect {
     /// They stay as they are, and why.
     Stay(String),
     /// These change.
@@ -86,17 +86,17 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let files = editing::captured_files(reader.folder().clone());
     let editor = editing::editor(&reader, session, cli.style.now, files).await?;
-    let mut place = Place::of(reader, editor).await?;
+    let mut place = RevertContext::of(reader, editor).await?;
     let changes = match args.to {
         Some(to) => place.can_undo(to, args.talk).await?,
         None => place.view.session.revert.is_some(),
     };
     if changes && place.view.session.origin.is_some() {
         let local = editing::local(&place.undoing).await?;
-        place = Place::of(place.reader, local.session).await?;
+        place = RevertContext::of(place.reader, local.session).await?;
     }
     if changes && place.session != named && !cli.style.json {
-        cli.remark(&format!("in a fork: {} (an imported session stays as its source)", place.session));
+        cli.remark(&format!("in a fork: {} (an imported session is never changed)", place.session));
     }
     match args.to {
         Some(to) => stage(to, args.talk, &place, cli, out).await,
@@ -107,11 +107,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 async fn stage(
     to: MessageRef,
     talk: bool,
-    place: &Place,
+    place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let Place { session, view, undoing, .. } = place;
+    let RevertContext { session, view, undoing, .. } = place;
     let first_removed = to.find(&place.reader, *session, view).await?;
     let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
     let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
@@ -126,13 +126,13 @@ async fn stage(
         json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
     }
-    cli.remark(&format!("undo staged (event {seq}); `--commit` applies it, `--clear` drops it"));
+    cli.remark(&format!("undo staged (event {seq}); --commit applies it, --clear drops it"));
     Ok(Verdict::Fine)
 }
 
 async fn end(
     commit: bool,
-    place: &Place,
+    place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
@@ -141,19 +141,19 @@ async fn end(
         if cli.style.json {
             json::object(out, &place.in_json("nothing-staged", None, None))?;
         }
-        cli.remark("nothing is staged in this Session");
+        cli.remark("no undo is staged in this session");
         return Ok(Verdict::Fine);
     };
     let undoing = &place.undoing;
     let files = match commit {
-        true => Files::StayRestored(staged.files.len()),
+        true => FileEffect::StayRestored(staged.files.len()),
         false => match undoing.plan_clear().await.map_err(|refusal| place.refused(refusal))? {
-            Some(plan) => Files::Change(Box::new(plan)),
-            None => Files::StayRestored(0),
+            Some(plan) => FileEffect::Change(Box::new(plan)),
+            None => FileEffect::StayRestored(0),
         },
     };
     let going = place.going(staged.first_removed, files);
-    if let (Files::Change(plan), false) = (&going.files, cli.style.json) {
+    if let (FileEffect::Change(plan), false) = (&going.files, cli.style.json) {
         draw::files(&going.files, plan, &cli.style, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
@@ -165,14 +165,14 @@ async fn end(
     }
     let messages = counted(going.messages.items.len() as u64, "message");
     let then = match commit {
-        true => format!("{messages} left the Session; the transcript keeps them, marked"),
-        false => format!("{messages} stay"),
+        true => format!("{messages} undone; annals transcript still shows them"),
+        false => format!("{messages} kept"),
     };
     cli.remark(&format!("{word} (event {seq}); {then}"));
     Ok(Verdict::Fine)
 }
 
-impl Place {
+impl RevertContext {
     /// A session as it is now.
     async fn of(reader: Reader, undoing: SessionEditor) -> Result<Self, CliError> {
         let session = undoing.id();
@@ -215,12 +215,12 @@ impl Place {
     }
 
     /// What an undo does to files, in words where it does nothing.
-    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<Files, CliError> {
+    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<FileEffect, CliError> {
         let why = match planned {
             RevertFiles::Restored(plan) if !plan.restores.is_empty() || !plan.left.is_empty() => {
-                return Ok(Files::Change(plan.clone()));
+                return Ok(FileEffect::Change(plan.clone()));
             }
-            RevertFiles::Untouched => return Ok(Files::Stay("stay as they are: the talk alone is undone".to_owned())),
+            RevertFiles::Untouched => return Ok(FileEffect::Stay("not changed (--talk)".to_owned())),
             RevertFiles::Restored(_) => None,
             RevertFiles::ConversationOnly { why } => Some(why),
         };
@@ -231,27 +231,27 @@ impl Place {
             _ => {}
         };
         self.reader.each(self.session, first_removed, self.head.next, visit).await?;
-        Ok(Files::Stay(match (self.origin().await?, captured, why) {
+        Ok(FileEffect::Stay(match (self.origin().await?, captured, why) {
             (Some(agent), ..) => format!(
-                "stay as they are: {} recorded this Session, and files of an imported Session cannot be restored",
+                "not changed: {} recorded this session, and files of an imported session cannot be restored",
                 plain(&agent)
             ),
-            (None, false, _) => "stay as they are: no step that goes captured any".to_owned(),
-            (None, true, Some(why)) => format!("stay as they are: {}", plain(why)),
-            (None, true, None) => "stay as they are: no step that goes changed any".to_owned(),
+            (None, false, _) => "not changed: the undone steps captured none".to_owned(),
+            (None, true, Some(why)) => format!("not changed: {}", plain(why)),
+            (None, true, None) => "not changed: the undone steps changed none".to_owned(),
         }))
     }
 
-    fn going(&self, first_removed: Seq, files: Files) -> Going {
+    fn going(&self, first_removed: Seq, files: FileEffect) -> Removal {
         let mut messages = self.view.transcript.clone();
         messages.items.retain(|item| item.seq >= first_removed && !self.view.transcript.is_removed(item.seq));
         let pending = self.view.inbox.pending.iter().filter(|pending| pending.seq > first_removed);
         let inputs = pending.map(|pending| pending.input.clone()).collect();
-        Going { first_removed, messages, inputs, files }
+        Removal { first_removed, messages, inputs, files }
     }
 
-    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Going>) -> serde_json::Value {
-        let messages = |going: &Going| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
+    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Removal>) -> serde_json::Value {
+        let messages = |going: &Removal| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
         serde_json::json!({
             "session": self.session, "revert": what, "seq": seq,
             "first_removed": going.map(|going| going.first_removed),
@@ -261,17 +261,17 @@ impl Place {
     }
 }
 
-impl Files {
+impl FileEffect {
     /// In words.
     fn told(&self) -> String {
         match self {
             Self::Stay(why) => why.clone(),
             Self::Change(plan) => match plan.restores.len() {
-                1 => "1 file changes".to_owned(),
-                count => format!("{count} files change"),
+                1 => "1 file restored".to_owned(),
+                count => format!("{count} files restored"),
             },
-            Self::StayRestored(0) => "stay as they are".to_owned(),
-            Self::StayRestored(files) => format!("{} stay restored", counted(*files as u64, "file")),
+            Self::StayRestored(0) => "not changed".to_owned(),
+            Self::StayRestored(files) => format!("{} restored", counted(*files as u64, "file")),
         }
     }
 

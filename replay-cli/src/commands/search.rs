@@ -180,8 +180,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         writeln!(out, "{}", if places == 0 { "]" } else { "\n]" })?;
     } else {
         cli.remark(&match places {
-            0 => format!("nothing holds {:?}", args.text),
-            places => format!("{} in {}", counted(places, "place"), counted(found, "Session")),
+            0 => format!("no match for {:?}", args.text),
+            places => format!("{} in {}", counted(places, "match"), counted(found, "session")),
         });
     }
     Ok(Verdict::bad_if(places == 0))

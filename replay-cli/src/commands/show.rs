@@ -77,7 +77,7 @@ pub(super) fn draw(
         out,
         "{} {}",
         style.paint(emphasis(kind), kind.name()),
-        style.paint(Emphasis::Dim, &format!("at event {}", record.seq))
+        style.paint(Emphasis::Dim, &format!("event {}", record.seq))
     )?;
     writeln!(out, "{}", style.paint(Emphasis::Dim, kind.meaning()))?;
     writeln!(out)?;
@@ -86,9 +86,18 @@ pub(super) fn draw(
         fact(style, out, "inherited", &format!("from session {}", batch.session))?;
     }
     let last = Seq(batch.next().0.saturating_sub(1));
-    let range = if batch.events.len() == 1 { "alone".to_owned() } else { format!("{} to {last}", batch.first) };
+    let range = if batch.events.len() == 1 {
+        "this event only".to_owned()
+    } else {
+        format!("events {} to {last}", batch.first)
+    };
     fact(style, out, "batch", &format!("{range}, digest {}", batch.digest))?;
-    fact(style, out, "prev", &batch.prev.map_or("none: the log begins here".to_owned(), |prev| prev.to_string()))?;
+    fact(
+        style,
+        out,
+        "prev",
+        &batch.prev.map_or("none (the first event of the log)".to_owned(), |prev| prev.to_string()),
+    )?;
     writeln!(out)?;
     let mut event = record.event.clone();
     event.texts(&mut |text: &mut Text| *text = text.resolve(blobs).into_owned().into());

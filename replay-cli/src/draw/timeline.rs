@@ -191,11 +191,11 @@ fn call(
         }
     }
     if settled.truncated {
-        let whole = settled.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
+        let whole = settled.paths.last().map(|path| format!("; full output in {path}")).unwrap_or_default();
         sheet.row(
             None,
             ("", Emphasis::Dim),
-            (&plain(&format!("a preview{whole}")), Emphasis::Warn),
+            (&plain(&format!("shortened{whole}")), Emphasis::Warn),
             ("", Emphasis::Dim),
         )?;
     }
@@ -252,7 +252,7 @@ fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
         Some(Finish::Length) => facts.push("cut off at the output limit".to_owned()),
         Some(Finish::ContentFilter) => facts.push("cut off by a filter".to_owned()),
         Some(Finish::Error) => facts.push("failed".to_owned()),
-        Some(Finish::Other) => facts.push("ended in a way without a name".to_owned()),
+        Some(Finish::Other) => facts.push("ended for an unknown reason".to_owned()),
     }
     let emphasis = if facts.is_empty() { Emphasis::Dim } else { Emphasis::Warn };
     let ms = turn.ended.millis().saturating_sub(turn.began.millis());

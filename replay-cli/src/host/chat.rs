@@ -15,7 +15,7 @@ use super::{
 };
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::escape::{EscapingWriter, Form};
+use crate::escape::{Escaping, EscapingWriter};
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
@@ -85,7 +85,7 @@ impl<'a> Chat<'a> {
     /// # Errors
     /// When the output or the store refuses.
     pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-        let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Form::Text));
+        let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
         let out: &mut (dyn Write + Send) = match &mut above {
             Some(above) => above,
             None => out,

@@ -27,8 +27,8 @@ pub enum ExportError {
     /// The log could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A blob is gone: what the Batch says is not all there. `verify` reports every such place.
-    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    /// A blob is missing: the export would be incomplete. `verify` lists every such place.
+    #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
         /// Who wrote the Batch.
         session: SessionId,
@@ -38,7 +38,7 @@ pub enum ExportError {
         blob: BlobHash,
     },
     /// The Batch holds a number that has no exact JSON form.
-    #[error("session {session}, seq {seq}: {source}")]
+    #[error("session {session}, event {seq}: {source}")]
     Canonical {
         /// Who wrote the Batch.
         session: SessionId,

@@ -45,7 +45,7 @@ pub enum ImportError {
     },
     /// The log holds something else at this place: the two have diverged, and neither is changed.
     #[error(
-        "line {line}: session {session}, seq {seq}: the log holds {}, the file {found}",
+        "line {line}: session {session}, event {seq}: the store has {}, the file has {found}",
         match expected { Some(expected) => format!("batch {expected}"), None => "no batch that begins here".into() }
     )]
     Diverged {
@@ -70,7 +70,7 @@ pub enum ImportError {
         source: AppendError,
     },
     /// The file ends before the head that its header names: it was shortened.
-    #[error("the export that begins at line {line} ends at seq {found}, before its head at seq {expected}")]
+    #[error("the export that begins at line {line} ends after {found} of {expected} events")]
     Incomplete {
         /// The line of the header.
         line: u64,

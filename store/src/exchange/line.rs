@@ -120,7 +120,7 @@ impl Line {
             (Ok(batch), _) => {
                 is_canonical(text, batch.to_canonical())?;
                 let found = digest_of_line(text, &batch.digest)
-                    .ok_or_else(|| Flaw::Line { reason: "its digest is not where it belongs".into() })?;
+                    .ok_or_else(|| Flaw::Line { reason: "its digest is not in its place".into() })?;
                 let named = named_in(text, &batch);
                 Ok(Self::Batch { batch, found, named })
             }

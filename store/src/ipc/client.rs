@@ -183,7 +183,7 @@ impl EventLog for RemoteLog {
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>> {
         Box::pin(async move {
             self.append(&draft).await.unwrap_or_else(|error| {
-                tracing::warn!(%error, "the store's owner went while a batch was appended");
+                tracing::warn!(%error, "the owner of the store ended while a batch was appended");
                 Err(AppendError::Unknown)
             })
         })

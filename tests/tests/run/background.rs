@@ -62,7 +62,7 @@ fn a_run_waits_for_its_tasks_in_the_background_and_the_answer_to_them() {
     assert!(answer.remarks.contains("✓ background task of explore done: Four files."), "{}", answer.remarks);
     assert!(answer.remarks.contains("It runs."), "what came before stands beside the answer: {}", answer.remarks);
     let tree = person.annals(&["tree"]).out;
-    assert!(tree.contains("child explore: ") && !tree.contains("not settled"), "{tree}");
+    assert!(tree.contains("sub-agent explore: ") && !tree.contains("not finished"), "{tree}");
     assert_eq!(person.annals(&["verify", "--requests", "--wire"]).status, Some(0));
 }
 
@@ -75,7 +75,7 @@ fn ctrl_c_cancels_what_is_waited_for_and_the_model_reads_that_next() {
     let answer = rest(&person, child, said);
     assert_eq!(answer.status, Some(1), "{}", answer.remarks);
     assert!(answer.remarks.contains("✗ background task of explore cancelled"), "{}", answer.remarks);
-    assert!(person.annals(&["tree"]).out.contains("child explore, cancelled"));
+    assert!(person.annals(&["tree"]).out.contains("sub-agent explore, cancelled"));
     assert_eq!(model.received().len(), 3, "no turn began because of it");
     assert_eq!(person.annals(&["run", "-c", "delegate again?"]).out, "It found four files.\n");
     let asked = model.received().last().map(ToString::to_string).unwrap_or_default();
@@ -175,7 +175,7 @@ fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
     chat.send("/quit\r");
     chat.expect("background task of explore cancelled");
     assert_eq!(chat.ended(), 0);
-    assert!(person.annals(&["tree"]).out.contains("child explore, cancelled"));
+    assert!(person.annals(&["tree"]).out.contains("sub-agent explore, cancelled"));
 }
 
 #[test]

@@ -120,7 +120,7 @@ fn the_last_session_of_a_directory_goes_on() {
     assert_eq!(again.out, "You are Ada.\n", "{}", again.remarks);
     let idle = person.annals(&["run", "-c"]);
     assert_eq!(idle.status, Some(2));
-    assert!(idle.remarks.contains("nothing waits; give the next prompt"), "{}", idle.remarks);
+    assert!(idle.remarks.contains("nothing to resume: the last turn is finished"), "{}", idle.remarks);
     let bodies = model.received();
     assert_eq!(bodies.len(), 2, "nobody is asked to answer an answer");
     assert!(bodies[1].to_string().contains("Hello Ada."), "{}", bodies[1]);

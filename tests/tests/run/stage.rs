@@ -6,7 +6,7 @@ use annals_cli::host::{
     ServicesAt, TypedLine, TypedLines, run_interactive,
 };
 use annals_cli::remarks::Remarks;
-use annals_cli::store_path::Place;
+use annals_cli::store_choice::StoreChoice;
 use annals_cli::style::Style;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
@@ -104,7 +104,7 @@ impl Theatre {
         // On a terminal both are seen as one.
         let beside = if watched { out.clone() } else { remarks.clone() };
         let told = Remarks::new(Box::new(beside), style.clone(), watched);
-        let place = Place::of(Some(folder.path()), None).expect("a place");
+        let place = StoreChoice::of(Some(folder.path()), None).expect("a place");
         let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
         let equipment = adapt(HostParts {
             provider: Arc::new(ScriptedProvider::new(script)),

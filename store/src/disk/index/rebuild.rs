@@ -130,7 +130,7 @@ fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) ->
         let journal_has = || shared.journal.find(session, Seq(head.next.0.saturating_sub(1)));
         // The same while the journal cannot be read.
         if matches != Some(head.digest) && journal_has().is_ok_and(|found| found.is_some()) {
-            return Err(format!("it did not hold the end of session {session}"));
+            return Err(format!("it did not contain the end of session {session}"));
         }
     }
     Ok(refilled)

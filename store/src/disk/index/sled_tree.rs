@@ -42,7 +42,7 @@ pub enum SledError {
     #[error("sled stopped with a panic: its files are damaged")]
     Panicked,
     /// Another batch is where this one belongs.
-    #[error("sled contains another batch at session {session}, seq {seq}")]
+    #[error("session {session}, event {seq}: sled contains another batch")]
     Taken {
         /// Whose place.
         session: SessionId,

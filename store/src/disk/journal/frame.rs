@@ -61,7 +61,7 @@ pub enum FrameError {
     #[error("the frame is cut off")]
     CutOff,
     /// The checksum, or a field that the checksum covers, is wrong.
-    #[error("the frame's checksum does not hold")]
+    #[error("the checksum of the frame does not match")]
     Checksum,
     /// The checksum holds, but a later version wrote it.
     #[error("the frame has format {0}; this version reads format {format}", format = codec::FORMAT)]

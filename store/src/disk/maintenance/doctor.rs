@@ -65,7 +65,7 @@ pub enum Finding {
         segment: PathBuf,
     },
     /// sled lacks Batches or holds damaged ones.
-    #[error("{batches} batches are missing or damaged in sled: they will be restored from the journal")]
+    #[error("{batches} batches are missing or damaged in sled; they can be restored from the journal")]
     Sled {
         /// How many.
         batches: u64,
@@ -92,7 +92,7 @@ pub enum Finding {
         reason: String,
     },
     /// A Batch names a blob that is not there or is damaged. No repair brings it back; putting it again does.
-    #[error("blob {blob} is missing or damaged: put or import it again")]
+    #[error("blob {blob} is missing or damaged; import its session again")]
     Blob {
         /// Which.
         blob: BlobHash,

@@ -70,7 +70,7 @@ pub enum Remark {
         bytes: u64,
     },
     /// A segment is damaged, and was left as it is by a reader.
-    #[error("{}: {}; `annals doctor --repair` repairs it", segment.display(), damage(*missing, *in_sled))]
+    #[error("{}: {}; to repair it: annals doctor --repair", segment.display(), damage(*missing, *in_sled))]
     SegmentDamaged {
         /// Which segment.
         segment: PathBuf,
@@ -80,7 +80,7 @@ pub enum Remark {
         in_sled: u64,
     },
     /// A file in the journal's folder is no segment of this store.
-    #[error("{}: {reason}: {}", file.display(), set_aside.as_ref().map_or("it is ignored".to_owned(), |place| format!("moved to {}", place.display())))]
+    #[error("{}: {reason}: {}", file.display(), set_aside.as_ref().map_or("ignored".to_owned(), |place| format!("moved to {}", place.display())))]
     Stray {
         /// Which file.
         file: PathBuf,
@@ -114,7 +114,7 @@ pub enum Remark {
         set_aside: PathBuf,
     },
     /// A Batch was damaged in one copy and was taken from the other.
-    #[error("session {session}, seq {seq}: was damaged in {damaged}, and was restored from the other copy")]
+    #[error("session {session}, event {seq}: damaged in {damaged}, restored from the other copy")]
     Mended {
         /// Whose.
         session: SessionId,
@@ -125,7 +125,7 @@ pub enum Remark {
     },
     /// A batch is damaged in the journal and was read from sled; later ones may be damaged too. Repair the store.
     #[error(
-        "session {session}, seq {seq}: is damaged in the journal and was read from sled; `annals doctor --repair` repairs it"
+        "session {session}, event {seq}: damaged in the journal, read from sled; to repair it: annals doctor --repair"
     )]
     Hurt {
         /// Whose.
@@ -143,9 +143,9 @@ pub enum Remark {
         /// Whose it was, and from which Seq on, if known.
         whose: Option<(SessionId, Seq)>,
     },
-    /// A file of the journal cannot be read. sled gets its batches when it can be read again: check the disk, then open the
-    /// store again.
-    #[error("{} cannot be read ({reason}); sled gets its batches once it can be read; check the disk", segment.display())]
+    /// A file of the journal cannot be read: sled gets what it holds when it can be read again. Look after the disk, then open
+    /// the store again.
+    #[error("{} cannot be read ({reason}); sled is filled from it once it can be; check the disk", segment.display())]
     Unread {
         /// Which segment.
         segment: PathBuf,
@@ -153,7 +153,7 @@ pub enum Remark {
         reason: String,
     },
     /// A Batch does not continue its Session. It was left out.
-    #[error("session {session}, seq {seq}: the batch at position {} does not continue the session and was left out", position.0)]
+    #[error("session {session}, event {seq}: the batch at position {} does not continue the session and was skipped", position.0)]
     Unchained {
         /// Whose.
         session: SessionId,
@@ -174,14 +174,14 @@ pub enum Remark {
     },
     /// sled could not be opened or filled (a full disk, say). The journal serves, slower, until sled can be used again.
     #[error(
-        "sled cannot be used ({reason}); everything is read from the journal, slower; free disk space and open again"
+        "sled cannot be used ({reason}); reading from the journal instead, which is slower; free disk space and try again"
     )]
     SledOut {
         /// What it said.
         reason: String,
     },
     /// The list of heads, or the checkpoint, was missing or damaged: the whole journal was read instead.
-    #[error("{what} was missing or damaged; the whole journal was read instead; nothing is lost by that")]
+    #[error("{what} was missing or damaged; the whole journal was read instead; nothing is lost")]
     Reread {
         /// Which file.
         what: &'static str,
@@ -214,7 +214,7 @@ pub enum Remark {
         from: usize,
     },
     /// sled wrote a file that it does not flush: the store's settings should make that impossible.
-    #[error("sled's folder `blobs` is not empty; files there are not durable (the journal is)")]
+    #[error("the folder `blobs` of sled is not empty; its content is not durable by itself (the journal is)")]
     SledBlobs,
 }
 
@@ -239,7 +239,7 @@ fn lost(position: Position, count: u64, whose: Option<(SessionId, Seq)>) -> Stri
         let last = position.0.saturating_add(count - 1);
         return format!("positions {} to {last}: {count} batches are damaged in every copy and lost", position.0);
     }
-    let whose = whose.map(|(session, seq)| format!(" (session {session}, seq {seq})")).unwrap_or_default();
+    let whose = whose.map(|(session, seq)| format!(" (session {session}, event {seq})")).unwrap_or_default();
     format!("position {}: the batch there{whose} is damaged in every copy and lost", position.0)
 }
 

@@ -214,7 +214,6 @@ impl StoreState {
 }
 
 fn gone(position: u64) -> io::Error {
-    let told =
-        format!("position {position} is not in the journal; close the store and run `annals doctor --repair --yes`");
+    let told = format!("position {position} is not in the journal; to repair it: annals doctor --repair");
     io::Error::new(io::ErrorKind::InvalidData, told)
 }

@@ -65,7 +65,7 @@ impl Chain {
                         if fork.parent == link.session && fork.cut == batch.first && fork.parent_digest == link.digest)
                 };
                 if !first.is_some_and(fits) {
-                    tell(begin("another session continues here, and it is not a fork of the one before it"));
+                    tell(begin("another session follows here, and it is not a fork of the one before it"));
                 }
             }
             Self::Altered(digest) => prev = Some(digest),

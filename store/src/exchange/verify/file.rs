@@ -137,7 +137,7 @@ impl File {
                     self.report.tell(here, Flaw::Blob { blob: blob.blob, found: Some(found), reason });
                 }
                 if section.blobs.insert(blob.blob, known).is_some() {
-                    let reason = "it is here a second time".into();
+                    let reason = "it occurs a second time".into();
                     self.report.tell(here, Flaw::Blob { blob: blob.blob, found: None, reason });
                 } else {
                     section.waiting.push((line, blob.blob));
@@ -210,7 +210,7 @@ impl Section {
         self.stands(Link::of(batch));
         for one in named {
             let reason = match self.blobs.get(&one.blob) {
-                None => "it is named here and not in the file before",
+                None => "it is referred to here and does not occur before",
                 Some(known) if known != one => "its text has another length than is named here",
                 Some(_) => continue,
             };

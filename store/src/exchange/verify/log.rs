@@ -172,7 +172,7 @@ impl<'a> SessionVerifier<'a> {
     fn damaged(&mut self, session: SessionId, asked: Seq, error: ReadError) -> Result<(), ReadError> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
         let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };
-        let told = format!("{reason} (read as seq {asked} of session {session})");
+        let told = format!("{reason} (read as event {asked} of session {session})");
         self.report.tell(place, Flaw::Unreadable { reason: if of == session { reason } else { told } });
         Ok(())
     }

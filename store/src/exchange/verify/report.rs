@@ -187,25 +187,25 @@ impl fmt::Display for Flaw {
             Self::Line { reason } => write!(f, "not a line of the format: {reason}"),
             Self::Unreadable { reason } => write!(f, "the batch cannot be read: {reason}"),
             Self::Digest { expected, found, .. } => {
-                write!(f, "the content was altered: it carries digest {expected}, its content has {found}")
+                write!(f, "content altered: recorded digest {expected}, actual digest {found}")
             }
             Self::Prev { expected, found } => write!(
                 f,
-                "the chain is broken: the batch before has digest {}, this one names {}",
+                "chain broken: the batch before has digest {}, this one refers to {}",
                 digest(expected),
                 digest(found)
             ),
-            Self::Seq { expected, found } => write!(f, "seq {expected} was due, the batch begins at {found}"),
+            Self::Seq { expected, found } => write!(f, "the next event is {found}, expected {expected}"),
             Self::Begin { reason } => f.write_str(reason),
             Self::Blob { blob, found: Some(found), reason } => write!(f, "blob {blob}: {reason}; found {found}"),
             Self::Blob { blob, found: None, reason } => write!(f, "blob {blob}: {reason}"),
             Self::Head { expected, expected_digest, found, found_digest } => write!(
                 f,
-                "the head is at seq {expected} with digest {expected_digest}; the log ends at seq {found} with digest {}",
+                "the head is {expected_digest} ({expected} events), but the log ends with {found} events and digest {}",
                 digest(found_digest)
             ),
-            Self::Ancestors => f.write_str("the header names other ancestors than those that follow"),
-            Self::Kept { expected } => write!(f, "no batch has the kept digest {expected}"),
+            Self::Ancestors => f.write_str("the header lists other ancestors than those that follow"),
+            Self::Kept { expected } => write!(f, "the digest that you kept, {expected}, is not in this log"),
         }
     }
 }
@@ -217,7 +217,7 @@ impl fmt::Display for Damage {
             write!(f, "line {line}: ")?;
         }
         match (self.place.session, self.place.seq) {
-            (Some(session), Some(seq)) => write!(f, "session {session}, seq {seq}: ")?,
+            (Some(session), Some(seq)) => write!(f, "session {session}, event {seq}: ")?,
             (Some(session), None) => write!(f, "session {session}: ")?,
             _ => {}
         }

@@ -38,7 +38,7 @@ pub struct Args {
 }
 
 /// What a move would do.
-enum Planned {
+enum PlannedMove {
     /// The Session works there already.
     There,
     /// The Session alone moves, and why its files do not.
@@ -71,12 +71,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         draw(&planned, cli, out)?;
     }
     let kept = match (&planned, args.dry_run) {
-        (Planned::There, _) | (_, true) => None,
-        (Planned::Alone(_), false) => {
+        (PlannedMove::There, _) | (_, true) => None,
+        (PlannedMove::Alone(_), false) => {
             session.move_to(location).await.map_err(refused(id, &directory))?;
             None
         }
-        (Planned::WithChanges(plan), false) => {
+        (PlannedMove::WithChanges(plan), false) => {
             session.move_with_changes(plan).await.map_err(refused(id, &directory))?
         }
     };
@@ -87,13 +87,13 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let short = closing::short(id);
     match (&planned, args.dry_run) {
-        (Planned::There, _) => cli.remark(&plain(&format!("session {short} works in {directory} already"))),
+        (PlannedMove::There, _) => cli.remark(&plain(&format!("session {short} already works in {directory}"))),
         (_, true) => cli.remark("nothing was changed (--dry-run)"),
         (_, false) => cli.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
     }
     if let Some(kept) = &kept {
         let text =
-            format!("the changes also stay where they were: {kept}; the next run there tries again to remove them");
+            format!("the changes could not be removed from the old directory: {kept}; the next run there tries again");
         cli.remarks.say(Emphasis::Warn, &plain(&text));
     }
     Ok(Verdict::bad_if(kept.is_some()))
@@ -109,27 +109,29 @@ fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError 
 }
 
 /// What is to be done: with the changes where there are two worktrees of one repository, else alone.
-async fn plan(session: &SessionEditor, to: &Location, without_changes: bool) -> Result<Planned, Refusal> {
+async fn plan(session: &SessionEditor, to: &Location, without_changes: bool) -> Result<PlannedMove, Refusal> {
     let view = session.view().await?;
-    let Some(from) = view.session.location.as_ref() else { return Ok(Planned::Alone("it worked nowhere".into())) };
+    let Some(from) = view.session.location.as_ref() else {
+        return Ok(PlannedMove::Alone("it had no directory".into()));
+    };
     if from == to {
-        return Ok(Planned::There);
+        return Ok(PlannedMove::There);
     }
     if without_changes {
-        return Ok(Planned::Alone("uncommitted changes stay where they are (--without-changes)".into()));
+        return Ok(PlannedMove::Alone("uncommitted changes are not moved (--without-changes)".into()));
     }
     if !Path::new(&from.directory).is_dir() {
-        return Ok(Planned::Alone(format!("{} is no directory here: no files come along", from.directory)));
+        return Ok(PlannedMove::Alone(format!("{} does not exist here", from.directory)));
     }
     match session.plan_move(to.clone()).await {
-        Ok(plan) if plan.transfer.is_empty() => Ok(Planned::Alone("there are no uncommitted changes".into())),
-        Ok(plan) => Ok(Planned::WithChanges(Box::new(plan))),
+        Ok(plan) if plan.transfer.is_empty() => Ok(PlannedMove::Alone("there are no uncommitted changes".into())),
+        Ok(plan) => Ok(PlannedMove::WithChanges(Box::new(plan))),
         Err(Refusal::Files(error)) if matches!(*error, FilesError::ConversationOnly { .. }) => {
-            Ok(Planned::Alone("files come along only between two worktrees of a git repository".into()))
+            Ok(PlannedMove::Alone("files are moved only between worktrees of one git repository".into()))
         }
         // Within one worktree they are there already.
         Err(Refusal::OtherProject) if root(&from.directory).is_some_and(|it| Some(it) == root(&to.directory)) => {
-            Ok(Planned::Alone("both directories are in one worktree: its files stay".into()))
+            Ok(PlannedMove::Alone("both directories are in the same worktree".into()))
         }
         Err(refusal) => Err(refusal),
     }
@@ -140,16 +142,16 @@ fn root(directory: &str) -> Option<&Path> {
     Path::new(directory).ancestors().find(|above| above.join(".git").exists())
 }
 
-fn draw(planned: &Planned, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+fn draw(planned: &PlannedMove, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
     match planned {
-        Planned::There => {}
-        Planned::Alone(why) => writeln!(out, "the session moves alone: {}", plain(why))?,
-        Planned::WithChanges(plan) => {
+        PlannedMove::There => {}
+        PlannedMove::Alone(why) => writeln!(out, "no files move: {}", plain(why))?,
+        PlannedMove::WithChanges(plan) => {
             let count = counted(plan.transfer.changes.files.len() as u64, "changed file");
-            writeln!(out, "the session moves with {count}")?;
+            writeln!(out, "moves with {count}")?;
             arrival(&plan.arrival, cli, out)?;
             for skipped in &plan.transfer.left_behind {
-                let line = format!("{} stays behind: {}", plain(&skipped.path), skipped.why);
+                let line = format!("{} is not moved: {}", plain(&skipped.path), skipped.why);
                 writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
             }
         }
@@ -164,17 +166,17 @@ fn arrival(plan: &Plan, cli: &CommandContext, out: &mut (dyn Write + Send)) -> R
         writeln!(out, "  {:<8} {path}  +{} -{}", file.status, file.additions, file.deletions)?;
     }
     for left in &plan.left {
-        let line = format!("{} stays as it is: {}", plain(&left.path), left.why);
+        let line = format!("{} is left as it is: {}", plain(&left.path), left.why);
         writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
     }
     Ok(())
 }
 
-fn in_json(session: SessionId, directory: &str, planned: &Planned, kept: Option<&str>, dry_run: bool) -> Value {
+fn in_json(session: SessionId, directory: &str, planned: &PlannedMove, kept: Option<&str>, dry_run: bool) -> Value {
     let (what, why, plan) = match planned {
-        Planned::There => ("there", None, None),
-        Planned::Alone(why) => ("alone", Some(why), None),
-        Planned::WithChanges(plan) => ("with-changes", None, Some(plan)),
+        PlannedMove::There => ("there", None, None),
+        PlannedMove::Alone(why) => ("alone", Some(why), None),
+        PlannedMove::WithChanges(plan) => ("with-changes", None, Some(plan)),
     };
     let skipped = |plan: &MovePlan| {
         let left = plan.transfer.left_behind.iter();

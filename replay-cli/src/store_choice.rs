@@ -1,4 +1,4 @@
-//! Where the store is, and opening it without making it.
+//! Which store a command works on, and opening it without creating it.
 
 use crate::error::CliError;
 use annals_store::cache::ViewCache;
@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 /// The variable that names the store when `--store` does not.
 pub const VARIABLE: &str = "ANNALS_STORE";
 
-/// The folder of a store.
+/// The store that a command works on.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct StoreChoice {
     dir: PathBuf,
 }
 
-impl Place {
+impl StoreChoice {
     /// The folder that was named; else `ANNALS_STORE`; else `annals` in the platform's data folder.
     ///
     /// # Errors
@@ -60,9 +60,9 @@ mod tests {
 
     #[test]
     fn the_store_is_the_named_one_else_that_of_the_variable() {
-        let named = Place::of(Some(Path::new("/a")), Some(OsStr::new("/b")));
+        let named = StoreChoice::of(Some(Path::new("/a")), Some(OsStr::new("/b")));
         assert_eq!(named.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/a")));
-        let variable = Place::of(None, Some(OsStr::new("/b")));
+        let variable = StoreChoice::of(None, Some(OsStr::new("/b")));
         assert_eq!(variable.map(|place| place.dir().to_owned()).ok(), Some(PathBuf::from("/b")));
     }
 }
