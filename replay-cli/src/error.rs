@@ -1,12 +1,12 @@
 //! How a command ends.
 
-mod lists;
+mod unpinnable;
 
-pub use lists::{Candidate, Unpinnable};
+pub use unpinnable::Unpinnable;
 
 use crate::config::ConfigError;
 use crate::host_error::HostError;
-use crate::style::{Style, counted};
+use crate::style::Style;
 use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
@@ -18,7 +18,6 @@ use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
-use lists::{ambiguous, listed, meant_by};
 use std::io;
 use std::path::PathBuf;
 
