@@ -5,7 +5,6 @@ use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
 use crate::import_into::{import_into, sources};
 use crate::progress::Bar;
-use crate::reader::Reader;
 use crate::remarks::Remarks;
 use crate::salvage::DamagedLog;
 use crate::store_choice::StoreChoice;
@@ -13,6 +12,7 @@ use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_import::{ImportOptions, SourceImportError};
 use annals_inspect::SessionAt;
+use annals_inspect::reader::{FindError, Reader};
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StorePath, summary};
 use annals_store::views::Views;
@@ -258,7 +258,7 @@ impl CommandContext {
         let is_kind = |end: &str| path.extension().is_some_and(|extension| extension == end);
         let like_a_file = name.contains('/') || ["jsonl", "json", "db", "sqlite"].into_iter().any(is_kind);
         match error {
-            CliError::NoSession { .. } | CliError::NoSessions { .. } | CliError::NoStore { .. }
+            CliError::Find(FindError::NoSession { .. } | FindError::NoSessions { .. }) | CliError::NoStore { .. }
                 if self.file.is_none() && like_a_file =>
             {
                 CliError::NoFile { path: path.to_owned() }
@@ -298,7 +298,7 @@ impl CommandContext {
     /// Finds a Session and the Cut that a view of it is wanted at.
     ///
     /// # Errors
-    /// See [`CommandContext::find`]; [`CliError::PastTheEnd`].
+    /// See [`CommandContext::find`]; [`FindError::PastTheEnd`].
     pub async fn target(&self, target: &Target) -> Result<FoundSession, CliError> {
         let (reader, session) = self.find(&target.session).await?;
         let until = reader.until(session, target.at.map(Seq)).await?;

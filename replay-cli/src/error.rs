@@ -1,15 +1,12 @@
 //! How a command ends.
 
-mod lists;
-
-pub use lists::{Candidate, Unpinnable};
-
 use crate::config::ConfigError;
 use crate::host_error::HostError;
-use crate::style::{Style, counted};
+use crate::style::Style;
 use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
+use annals_inspect::reader::FindError;
 use annals_projections::BuildError;
 use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;
@@ -17,7 +14,6 @@ use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
 use annals_store::{AppendError, OpenError, ReadError, SharedError};
-use lists::{ambiguous, listed, meant_by};
 use std::io;
 use std::path::PathBuf;
 
@@ -42,50 +38,35 @@ impl Verdict {
     }
 }
 
+/// Why a message cannot be pinned or unpinned.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unpinnable {
+    /// It is pinned already.
+    Pinned,
+    /// It is not pinned.
+    NotPinned,
+    /// It is neither a prompt nor an answer, or it is not in the history.
+    OfAnotherKind,
+}
+
+impl Unpinnable {
+    const fn as_str(self) -> &'static str {
+        match self {
+            Self::Pinned => "is pinned already",
+            Self::NotPinned => "is not pinned",
+            Self::OfAnotherKind => "cannot be pinned: it is not a prompt or an answer in the history",
+        }
+    }
+}
+
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The store has no such Session: one of `meant`, perhaps.
-    #[error("no session matches {name:?} in {}{}", store.display(), meant_by(.meant))]
-    NoSession {
-        /// What was asked for.
-        name: String,
-        /// Where.
-        store: PathBuf,
-        /// What was perhaps meant: an id and a title each.
-        meant: Vec<String>,
-    },
-    /// Several Sessions fit the name: take more of it.
-    #[error("{}", ambiguous(name, *count, newest, None))]
-    Ambiguous {
-        /// What was asked for.
-        name: String,
-        /// How many fit.
-        count: u64,
-        /// The newest of them.
-        newest: Vec<Candidate>,
-    },
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile {
         /// Which.
         path: PathBuf,
-    },
-    /// The store holds no Session yet.
-    #[error("the store in {} is empty; `annals import --discover` lists sessions to import", store.display())]
-    NoSessions {
-        /// Which store.
-        store: PathBuf,
-    },
-    /// The Session ends earlier.
-    #[error("there is no event {seq}: session {session} ends at event {last}")]
-    PastTheEnd {
-        /// Which.
-        session: SessionId,
-        /// What was asked for.
-        seq: Seq,
-        /// Its last event.
-        last: Seq,
     },
     /// The Session has fewer requests.
     #[error("there is no request {wanted}: session {session} has {count} recorded requests")]
@@ -96,16 +77,6 @@ pub enum CliError {
         wanted: usize,
         /// How many there are.
         count: usize,
-    },
-    /// The Session has fewer user messages.
-    #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
-    NoUserMessage {
-        /// Which.
-        session: SessionId,
-        /// What was asked for, from 1.
-        wanted: u64,
-        /// How many there are.
-        count: u64,
     },
     /// A command that records works on the store alone.
     #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
@@ -144,14 +115,6 @@ pub enum CliError {
         /// What was given.
         text: String,
     },
-    /// The file holds several Sessions.
-    #[error("{} contains {} sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
-    Several {
-        /// Which file.
-        file: PathBuf,
-        /// An id and a title each.
-        sessions: Vec<String>,
-    },
     /// The log does not hold what shaped the request.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -180,16 +143,6 @@ pub enum CliError {
         session: SessionId,
         /// What was asked for.
         seq: Seq,
-    },
-    /// The event belongs to no message: name another one.
-    #[error("event {seq} is not in a message{}", .nearest.map(|near| format!("; nearest: {near}")).unwrap_or_default())]
-    NotInAMessage {
-        /// Which Session.
-        session: SessionId,
-        /// What was asked for.
-        seq: Seq,
-        /// The message that is nearest to it, by the event that made it.
-        nearest: Option<Seq>,
     },
     /// The message cannot be pinned or unpinned.
     #[error("the message at event {seq} {}", why.as_str())]
@@ -260,6 +213,9 @@ pub enum CliError {
         /// Which.
         path: PathBuf,
     },
+    /// No session, event or message is meant.
+    #[error(transparent)]
+    Find(FindError),
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -295,19 +251,13 @@ impl CliError {
         match self {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
-            Self::NoSession { .. }
-            | Self::Ambiguous { .. }
+            Self::Find(_)
             | Self::NoFile { .. }
-            | Self::NoSessions { .. }
-            | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
             | Self::NotASeq { .. }
-            | Self::Several { .. }
             | Self::NoCompaction { .. }
-            | Self::NoUserMessage { .. }
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
-            | Self::NotInAMessage { .. }
             | Self::NotPinnable { .. }
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
@@ -341,7 +291,7 @@ impl CliError {
     /// The message for whoever looks: with ages where there are times.
     pub fn shown(&self, style: &Style) -> String {
         match self {
-            Self::Ambiguous { name, count, newest } => ambiguous(name, *count, newest, Some(style)),
+            Self::Find(error) => error.shown(|at| style.short_age(at)),
             other => other.to_string(),
         }
     }
@@ -362,6 +312,15 @@ impl CliError {
             Self::Output(error) => broken(error),
             Self::Export(ExportError::Io(error)) => broken(error),
             _ => false,
+        }
+    }
+}
+
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Read(source) => Self::Read(source),
+            error => Self::Find(error),
         }
     }
 }

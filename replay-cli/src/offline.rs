@@ -1,9 +1,9 @@
 //! A runtime that only undoes: over the store's log, with the files that hosts of the store keep.
 
 use crate::error::CliError;
-use crate::reader::Reader;
 use annals_core::event::Location;
 use annals_core::{Event, Seq, SessionId, Time};
+use annals_inspect::reader::Reader;
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Locations, Settings};

@@ -4,12 +4,12 @@
 mod harness;
 
 use annals_cli::offline;
-use annals_cli::reader::Reader;
 use annals_core::event::{
     Delivery, InputAdmitted, MessagePinned, ModelSwitched, RevertCleared, RevertStaged, SessionTitled,
 };
 use annals_core::{Event, InputId, Seq, SessionId, Time};
 use annals_import::{ImportOptions, ImportOutcome, import, recognise};
+use annals_inspect::reader::Reader;
 use annals_runtime::LogError;
 use annals_store::{Draft, EventLog};
 use harness::{events, fixture, head, lines, memory, run, scratch, write};

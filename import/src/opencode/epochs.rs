@@ -131,12 +131,17 @@ impl EpochTracker {
         location: &Location,
         notes: &Notes,
     ) -> Option<(Time, EpochStarted)> {
-        if let Some((at, epoch)) = recalled.epochs.get(&next) {
+        // Records without events leave `next` where it is: a recorded epoch is taken only once it is due, as when it was recorded.
+        let recorded = recalled.epochs.get(&next);
+        if let Some((at, epoch)) =
+            recorded.filter(|(_, epoch)| self.due.is_some() || epoch.cause == EpochCause::Incompatible)
+        {
             // A recorded epoch is kept, known or not; the row is used if it describes this epoch.
             let due = self.due.take();
             self.row_used |= self.row.as_ref().is_some_and(|row| match due {
                 Some(DueEpoch { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
-                _ => row.baseline_seq <= previous.0,
+                Some(_) => row.baseline_seq <= previous.0,
+                None => row.baseline_seq <= previous.0 || epoch.known && row.parts() == epoch.parts,
             });
             Self::note(epoch, notes);
             return Some((*at, epoch.clone()));

@@ -2,10 +2,10 @@
 
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Unpinnable, Verdict};
-use crate::message_ref::MessageRef;
 use crate::offline;
 use annals_core::Event;
 use annals_core::event::{MessagePinned, MessageUnpinned};
+use annals_inspect::message_ref::MessageRef;
 use annals_projections::Body;
 use annals_store::OpenMode;
 

@@ -123,7 +123,7 @@ async fn show(
     pace: &mut Option<Playback>,
     sheet: &mut Sheet<'_>,
     detail: &Detail,
-    reader: &crate::reader::Reader,
+    reader: &annals_inspect::reader::Reader,
 ) -> Result<(), CliError> {
     if let Some(pace) = pace {
         sheet.out.flush()?;

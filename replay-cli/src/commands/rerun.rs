@@ -138,7 +138,7 @@ async fn again(
     Ok(true)
 }
 
-async fn past(session: annals_core::SessionId, reader: &crate::reader::Reader) -> Result<SessionAt, CliError> {
+async fn past(session: annals_core::SessionId, reader: &annals_inspect::reader::Reader) -> Result<SessionAt, CliError> {
     let until = reader.until(session, None).await?;
     Ok(SessionAt::new(reader.log().clone(), reader.saved().cloned(), session, until))
 }

@@ -7,6 +7,7 @@ use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::style::{Emphasis, Style};
 use annals_core::{Batch, Blobs, Json, Record, Seq, Text, text::Texts};
+use annals_inspect::reader::FindError;
 use annals_projections::ToJson;
 use serde_json::Value;
 use std::io::Write;
@@ -37,7 +38,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let record = slice.batch.records().find(|record| record.seq == seq)?;
         Some((slice.batch.clone(), record))
     }) else {
-        return Err(CliError::PastTheEnd { session, seq, last: seq });
+        return Err(FindError::PastTheEnd { session, seq, last: seq }.into());
     };
     let blobs = reader.blobs();
     if cli.style.json {

@@ -11,12 +11,12 @@ pub use world::{RecordedWorld, UNBOUNDED};
 
 use super::HostError;
 use crate::error::CliError;
-use crate::reader::Reader;
 use annals_core::event::{
     CompactionEvent, CompactionReason, InputAdmitted, InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent,
     ToolDefinition, ToolEvent, ToolSettled,
 };
 use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot};
+use annals_inspect::reader::Reader;
 use annals_projections::{Projection, SessionView};
 use annals_runtime::NewInput;
 use std::collections::BTreeMap;

@@ -5,12 +5,12 @@ use annals_cli::host::{
     ApprovalMode, Ended, Frontend, Host, HostParts, Interaction, Job, JsonLines, Lease, Line, Lines, Questions, Screen,
     ServicesAt, run_interactive,
 };
-use annals_cli::reader::Reader;
 use annals_cli::remarks::Remarks;
 use annals_cli::store_choice::StoreChoice;
 use annals_cli::style::Style;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
+use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
 use annals_providers::provider::Attempt;
 use annals_runtime::ports::ScriptedProvider;

@@ -2,9 +2,9 @@
 
 use crate::error::CliError;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::reader::short_ids;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
+use annals_inspect::reader::short_ids;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;

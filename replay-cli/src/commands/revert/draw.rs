@@ -23,7 +23,7 @@ impl RevertContext {
         writeln!(out, "undoes {count}: events {} and later", going.first_removed)?;
         let blobs = self.reader.blobs();
         let mut sheet = Sheet::new(out, &cli.style);
-        let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| {
+        let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| -> Result<(), CliError> {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
                 in_brief(message, &mut sheet, blobs)?;
             }

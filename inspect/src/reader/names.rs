@@ -1,7 +1,6 @@
 //! Which Session a person means: by id, by the beginning or the end of one, by words of its title, or `@last`.
 
-use super::Reader;
-use crate::error::{Candidate, CliError};
+use super::{Candidate, FindError, Reader};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::{Catalogue, CatalogueEntry};
@@ -21,7 +20,7 @@ impl Reader {
     ///
     /// # Errors
     /// When none or several fit; both say which were perhaps meant.
-    pub async fn find(&self, name: &str) -> Result<SessionId, CliError> {
+    pub async fn find(&self, name: &str) -> Result<SessionId, FindError> {
         let name = name.trim();
         if let Ok(id) = name.to_ascii_uppercase().parse::<SessionId>()
             && self.log().head(id).await?.is_some()
@@ -30,11 +29,11 @@ impl Reader {
         }
         let heads = self.log().sessions().await?;
         if heads.is_empty() {
-            return Err(CliError::NoSessions { store: self.store().clone() });
+            return Err(FindError::NoSessions { store: self.store().clone() });
         }
         if name == "@last" {
             let last = heads.iter().max_by_key(|head| (head.head.at, head.session));
-            return last.map(|head| head.session).ok_or_else(|| CliError::NoSessions { store: self.store().clone() });
+            return last.map(|head| head.session).ok_or_else(|| FindError::NoSessions { store: self.store().clone() });
         }
         let ids: Vec<SessionId> = heads.iter().map(|head| head.session).collect();
         let upper = name.to_ascii_uppercase();
@@ -55,7 +54,7 @@ impl Reader {
     ///
     /// # Errors
     /// When there are several.
-    pub async fn only(&self) -> Result<SessionId, CliError> {
+    pub async fn only(&self) -> Result<SessionId, FindError> {
         if let [one] = self.subjects.as_slice() {
             return Ok(*one);
         }
@@ -71,15 +70,20 @@ impl Reader {
         let roots: Vec<SessionId> = catalogue.sessions.iter().filter(own).map(|(id, _)| *id).collect();
         match roots.as_slice() {
             [one] => Ok(*one),
-            _ if all.is_empty() => Err(CliError::NoSessions { store: self.store().clone() }),
+            _ if all.is_empty() => Err(FindError::NoSessions { store: self.store().clone() }),
             _ => {
                 let told = catalogue.sessions.iter().map(|(id, entry)| told(*id, Some(entry))).collect();
-                Err(CliError::Several { file: self.store().clone(), sessions: told })
+                Err(FindError::Several { file: self.store().clone(), sessions: told })
             }
         }
     }
 
-    async fn find_by_title(&self, name: &str, ids: &[SessionId], catalogue: &Catalogue) -> Result<SessionId, CliError> {
+    async fn find_by_title(
+        &self,
+        name: &str,
+        ids: &[SessionId],
+        catalogue: &Catalogue,
+    ) -> Result<SessionId, FindError> {
         let wanted = name.to_lowercase();
         let words: Vec<&str> = wanted.split_whitespace().collect();
         let titles: BTreeMap<SessionId, String> =
@@ -104,7 +108,7 @@ impl Reader {
             [one] => Ok(*one),
             [] => match self.find_by_origin(name, ids).await? {
                 Some(id) => Ok(id),
-                None => Err(CliError::NoSession {
+                None => Err(FindError::NoSession {
                     name: name.to_owned(),
                     store: self.store().clone(),
                     meant: alike(&wanted, &titles, catalogue),
@@ -115,7 +119,7 @@ impl Reader {
     }
 
     /// The Session that another agent calls `name`.
-    async fn find_by_origin(&self, name: &str, ids: &[SessionId]) -> Result<Option<SessionId>, CliError> {
+    async fn find_by_origin(&self, name: &str, ids: &[SessionId]) -> Result<Option<SessionId>, FindError> {
         for id in ids {
             let first = match self.log().read(*id, Seq::ZERO, 1).await {
                 Ok(slices) => slices,
@@ -137,7 +141,7 @@ impl Reader {
     }
 }
 
-fn ambiguous(name: &str, fitting: &[SessionId], catalogue: &Catalogue) -> CliError {
+fn ambiguous(name: &str, fitting: &[SessionId], catalogue: &Catalogue) -> FindError {
     let candidate = |id: &SessionId| {
         let entry = catalogue.sessions.get(id).cloned().unwrap_or_default();
         Candidate { session: *id, title: entry.title, directory: entry.directory, updated: entry.updated }
@@ -145,7 +149,7 @@ fn ambiguous(name: &str, fitting: &[SessionId], catalogue: &Catalogue) -> CliErr
     let mut candidates: Vec<Candidate> = fitting.iter().map(candidate).collect();
     candidates.sort_by(|a, b| b.updated.cmp(&a.updated).then(a.session.cmp(&b.session)));
     candidates.truncate(CANDIDATES);
-    CliError::Ambiguous { name: name.to_owned(), count: fitting.len() as u64, newest: candidates }
+    FindError::Ambiguous { name: name.to_owned(), count: fitting.len() as u64, newest: candidates }
 }
 
 /// The Sessions whose titles are most like what was asked for.

@@ -1,14 +1,15 @@
-//! What commands read: a log, its blobs, Sessions by name, and views at any Cut.
+//! A log to read: its blobs, sessions by name, and views at any cut.
 
+mod error;
 mod names;
 mod walk;
 
+pub use error::{Candidate, FindError};
 pub use names::short_ids;
 pub use walk::Walk;
 
-use crate::error::CliError;
+use crate::SessionAt;
 use annals_core::{Blobs, Record, Seq, SessionId};
-use annals_inspect::SessionAt;
 use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
 use annals_store::cache::ViewCache;
 use annals_store::disk::StorePath;
@@ -20,7 +21,7 @@ use std::sync::Arc;
 /// How many messages of a transcript are folded at a time.
 const PAGE: usize = 64;
 
-/// A log, read by commands.
+/// A log that is read: sessions by name, records, views.
 #[derive(Clone)]
 pub struct Reader {
     log: Arc<dyn EventLog>,
@@ -85,20 +86,20 @@ impl Reader {
     ///
     /// # Errors
     /// When there is no such Session, or the log cannot be read.
-    pub async fn head(&self, session: SessionId) -> Result<Head, CliError> {
-        self.log.head(session).await?.ok_or(CliError::Read(ReadError::NoSession(session)))
+    pub async fn head(&self, session: SessionId) -> Result<Head, FindError> {
+        self.log.head(session).await?.ok_or(FindError::Read(ReadError::NoSession(session)))
     }
 
     /// The first Seq that is not in view: the end of the Session, or what follows the Batch that holds `at` (facts of a
     /// Batch landed together, so a view has all of them or none).
     ///
     /// # Errors
-    /// [`CliError::PastTheEnd`] when there is no event at `at`.
-    pub async fn until(&self, session: SessionId, at: Option<Seq>) -> Result<Seq, CliError> {
+    /// [`FindError::PastTheEnd`] when there is no event at `at`.
+    pub async fn until(&self, session: SessionId, at: Option<Seq>) -> Result<Seq, FindError> {
         let next = self.head(session).await?.next;
         let Some(at) = at else { return Ok(next) };
         if at >= next {
-            return Err(CliError::PastTheEnd { session, seq: at, last: Seq(next.0.saturating_sub(1)) });
+            return Err(FindError::PastTheEnd { session, seq: at, last: Seq(next.0.saturating_sub(1)) });
         }
         Ok(self.log.read(session, at, 1).await?.first().map_or(next, |slice| slice.until))
     }
@@ -112,7 +113,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn fold<P: Projection>(&self, session: SessionId, until: Seq) -> Result<P, CliError> {
+    pub async fn fold<P: Projection>(&self, session: SessionId, until: Seq) -> Result<P, FindError> {
         let mut view = P::default();
         self.each(session, Seq::ZERO, until, |record| view.apply(record)).await?;
         Ok(view)
@@ -128,7 +129,7 @@ impl Reader {
         from: Seq,
         until: Seq,
         mut visit: impl FnMut(&Record<'_>),
-    ) -> Result<(), CliError> {
+    ) -> Result<(), FindError> {
         let mut walk = self.walk(session, from, until);
         while let Some(slice) = walk.next().await? {
             slice.records().for_each(|record| visit(&record));
@@ -140,7 +141,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn view(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
+    pub async fn view(&self, session: SessionId, until: Seq) -> Result<SessionView, FindError> {
         Ok(self.views.whole(session, until).await?.0)
     }
 
@@ -148,7 +149,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<SessionView, CliError> {
+    pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<SessionView, FindError> {
         Ok(self.views.bounded(session, until).await?.0)
     }
 
@@ -156,7 +157,7 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read.
-    pub async fn catalogue(&self) -> Result<Catalogue, CliError> {
+    pub async fn catalogue(&self) -> Result<Catalogue, FindError> {
         Ok(self.views.catalogue().await?)
     }
 
@@ -164,13 +165,13 @@ impl Reader {
     ///
     /// # Errors
     /// When the log cannot be read, or what `visit` gives.
-    pub async fn transcript(
+    pub async fn transcript<E: From<FindError>>(
         &self,
         session: SessionId,
         until: Seq,
         index: &Transcript,
-        mut visit: impl FnMut(&Messages, &[Seq]) -> Result<(), CliError>,
-    ) -> Result<(), CliError> {
+        mut visit: impl FnMut(&Messages, &[Seq]) -> Result<(), E>,
+    ) -> Result<(), E> {
         let mut at = 0;
         while at < index.items.len() {
             let end = (at + PAGE).min(index.items.len());

@@ -1,7 +1,6 @@
 //! Which message a person means: by the number of any event in it, or by turn.
 
-use crate::error::CliError;
-use crate::reader::Reader;
+use crate::reader::{FindError, Reader};
 use annals_core::{Seq, SessionId};
 use annals_projections::{Messages, SessionView, Transcript, TranscriptItem};
 use std::str::FromStr;
@@ -9,7 +8,7 @@ use std::str::FromStr;
 /// A message as a person names it.
 ///
 /// ```
-/// use annals_cli::message_ref::MessageRef;
+/// use annals_inspect::message_ref::MessageRef;
 /// use annals_core::Seq;
 /// assert_eq!("51".parse(), Ok(MessageRef::Event(Seq(51))));
 /// assert_eq!("turn:2".parse(), Ok(MessageRef::Turn(2)));
@@ -44,10 +43,10 @@ impl MessageRef {
     ///
     /// # Errors
     /// When there is no such event or turn, or the event is in no message.
-    pub async fn find(self, reader: &Reader, session: SessionId, view: &SessionView) -> Result<Seq, CliError> {
+    pub async fn find(self, reader: &Reader, session: SessionId, view: &SessionView) -> Result<Seq, FindError> {
         let transcript = &view.transcript;
         match self {
-            Self::Turn(wanted) => transcript.user_message(wanted).ok_or_else(|| CliError::NoUserMessage {
+            Self::Turn(wanted) => transcript.user_message(wanted).ok_or_else(|| FindError::NoUserMessage {
                 session,
                 wanted,
                 count: user_messages(transcript),
@@ -55,7 +54,7 @@ impl MessageRef {
             Self::Event(seq) => {
                 reader.until(session, Some(seq)).await?;
                 let found = holder(seq, reader, session, transcript).await?;
-                found.ok_or_else(|| CliError::NotInAMessage { session, seq, nearest: nearest(seq, transcript) })
+                found.ok_or_else(|| FindError::NotInAMessage { session, seq, nearest: nearest(seq, transcript) })
             }
         }
     }
@@ -67,7 +66,7 @@ async fn holder(
     reader: &Reader,
     session: SessionId,
     transcript: &Transcript,
-) -> Result<Option<Seq>, CliError> {
+) -> Result<Option<Seq>, FindError> {
     let around: Vec<&TranscriptItem> =
         standing(transcript).filter(|item| (item.first..=item.last).contains(&seq)).collect();
     if let Some(item) = around.iter().find(|item| item.seq == seq || item.first == seq) {
