@@ -151,7 +151,7 @@ fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Opti
         // With the colours of the terminal: arguments are quoted as they are, and none of them could steer it.
         None if quoted_safely => drop(error.print()),
         Some(out) if !error.use_stderr() => {
-            drop(write!(EscapingWriter::new(out, Escaping::Text), "{}", error.render()))
+            drop(write!(EscapingWriter::new(out, Escaping::Text), "{}", error.render()));
         }
         Some(_) if quoted_safely => remarks.write(&error.render().to_string()),
         Some(_) | None => {

@@ -53,7 +53,7 @@ impl EditorState {
     pub(crate) fn new(ports: EditorPorts, bus: Bus, coordinator: Coordinator) -> Self {
         let EditorPorts { log, files, clock, ids, views, redactor } = ports;
         let log = match redactor {
-            Some(redactor) => GuardedLog::new(log, redactor),
+            Some(redactor) => GuardedLog::layer_on(log, redactor),
             None => log,
         };
         let (lanes, restoring) = (Mutex::default(), Mutex::default());

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The same ports, guarded.
 pub(crate) fn guarded(ports: Ports, redactor: &Arc<Redactor>) -> Ports {
     Ports {
-        log: GuardedLog::new(ports.log, redactor.clone()),
+        log: GuardedLog::layer_on(ports.log, redactor.clone()),
         provider: Arc::new(GuardedProvider { provider: ports.provider, redactor: redactor.clone() }),
         outputs: Arc::new(GuardedOutputs { files: ports.outputs, redactor: redactor.clone() }),
         ..ports
@@ -28,7 +28,7 @@ pub(crate) struct GuardedLog {
 }
 
 impl GuardedLog {
-    pub(crate) fn new(log: Arc<dyn EventLog>, redactor: Arc<Redactor>) -> Arc<dyn EventLog> {
+    pub(crate) fn layer_on(log: Arc<dyn EventLog>, redactor: Arc<Redactor>) -> Arc<dyn EventLog> {
         Arc::new(Self { log, redactor })
     }
 }

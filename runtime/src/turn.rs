@@ -131,7 +131,7 @@ pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Re
         match exchange::exchange(runner, &profile, request).await? {
             ExchangeEnd::Ended { continues } => return Ok(TurnEnd { continues, step: state.step }),
             ExchangeEnd::Overflow(failed) => {
-                context_budget::after_refusal(runner, &profile, &mut state.budget, failed).await?
+                context_budget::after_refusal(runner, &profile, &mut state.budget, failed).await?;
             }
         }
     }

@@ -36,7 +36,7 @@ async fn begin() -> Result<(World, Place, PathBuf, Place, Session), Box<dyn std:
     let places =
         [(place.root.join("app"), &place), (other.join("app"), &place), (stranger.root.join("app"), &stranger)];
     for (number, (path, holder)) in places.into_iter().enumerate() {
-        let files = Some(files_at(&path, &holder.folder.join(format!("shadow-{number}"))));
+        let files = Some(files_at(&path, holder.folder.join(format!("shadow-{number}"))));
         services.insert(path.to_string_lossy().into_owned(), LocationServices { files, ..LocationServices::default() });
     }
     let world = World::new([ScriptedAttempt::text("hi")]);

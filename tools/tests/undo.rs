@@ -264,7 +264,7 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
 async fn outside_git_only_the_talk_is_undone_and_that_is_said() -> Tested {
     let place = tempfile::tempdir()?;
     let mut world = World::new([ScriptedAttempt::text("hi")]);
-    world.services.files = Some(files_at(place.path(), &place.path().join("shadow")));
+    world.services.files = Some(files_at(place.path(), place.path().join("shadow")));
     let runtime = world.runtime();
     let session = runtime.create(NewSession::at(place.path().to_string_lossy(), "build", "test/alpha")).await?;
     session.admit(NewInput::steer("go")).await?;

@@ -35,7 +35,7 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
             Role::User => out.user(message, &request.model),
             Role::System if is_blank(&joined(message)) => {}
             Role::System if is_native(&request.messages, at) => {
-                out.push("system", [ContentBlock::text(joined(message))])
+                out.push("system", [ContentBlock::text(joined(message))]);
             }
             Role::System => out.push("user", [ContentBlock::text(wrapped(&joined(message)))]),
             // An answer cannot be begun for the model: what stands last is told to it.
