@@ -111,9 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_stands_twice_is_an_error() {
+    fn a_field_that_occurs_twice_is_an_error() {
         let error = read(r#"{ "a": { "b": 1, "b": 2 } }"#).expect_err("twice");
-        assert!(error.to_string().contains("\"b\" stands twice"), "{error}");
+        assert!(error.to_string().contains("\"b\" occurs twice"), "{error}");
     }
 
     #[test]

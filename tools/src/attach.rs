@@ -176,9 +176,9 @@ mod tests {
         assert!(why("pipe").starts_with("pipe: only regular files can be attached"), "{}", why("pipe"));
         assert!(why("latin").starts_with("latin: neither UTF-8 text nor an image"), "{}", why("latin"));
         assert!(why("binary").starts_with("binary: neither UTF-8 text nor an image"), "{}", why("binary"));
-        assert!(why("long").contains("too large to attach (a text may have 1048576 bytes)"), "{}", why("long"));
-        assert!(why("long.png").contains("an image may have 3750000 bytes"), "{}", why("long.png"));
-        assert!(why("huge").contains("a file may have 20971520 bytes"), "{}", why("huge"));
+        assert!(why("long").contains("too large to attach (limit for a text: 1048576 bytes)"), "{}", why("long"));
+        assert!(why("long.png").contains("limit for an image: 3750000 bytes"), "{}", why("long.png"));
+        assert!(why("huge").contains("limit for a file: 20971520 bytes"), "{}", why("huge"));
         Ok(())
     }
 }

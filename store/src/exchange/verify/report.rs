@@ -275,7 +275,7 @@ mod tests {
         let (session, seq) = (session(1), Seq(5));
         let place = DamagePlace { line: Some(12), session: Some(session), seq: Some(seq) };
         let damage = Damage { place, flaw: Flaw::Seq { expected: Seq(4), found: seq } };
-        let rest = "session 01KT6NNMG10000000000000001, seq 5: seq 4 was due, the batch begins at 5";
+        let rest = "session 01KT6NNMG10000000000000001, event 5: the next event is 5, expected 4";
         assert_eq!(damage.to_string(), format!("line 12: {rest}"));
         assert_eq!(damage.in_file("log.jsonl"), format!("log.jsonl:12: {rest}"));
         let json = serde_json::to_value(&damage).unwrap();
