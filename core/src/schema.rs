@@ -98,7 +98,7 @@ mod tests {
     use crate::{Kind, Text};
     use alloc::collections::BTreeSet;
     use alloc::string::String;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn the_schema_of_a_kind_names_the_fields_that_its_events_have() {
