@@ -19,9 +19,9 @@ impl ModelFamily {
     /// The family of a model, by the name that its provider knows it by.
     ///
     /// ```
-    /// use annals_providers::catalog::Family;
-    /// assert_eq!(Family::of("anthropic/claude-sonnet-5"), Family::Anthropic);
-    /// assert_eq!(Family::of("gpt-oss-20b"), Family::Other);
+    /// use annals_providers::catalog::ModelFamily;
+    /// assert_eq!(ModelFamily::of("anthropic/claude-sonnet-5"), ModelFamily::Anthropic);
+    /// assert_eq!(ModelFamily::of("gpt-oss-20b"), ModelFamily::Other);
     /// ```
     pub fn of(id: &str) -> Self {
         let id = id.to_ascii_lowercase();

@@ -133,10 +133,10 @@ enum Play {
 ///
 /// ```
 /// use annals_providers::provider::ScriptedProvider;
-/// use annals_providers::provider::Attempt;
+/// use annals_providers::provider::ScriptedAttempt;
 /// let provider = ScriptedProvider::new([
-///     Attempt::call("c1", "read", r#"{"path":"a.txt"}"#),
-///     Attempt::text("The file is empty."),
+///     ScriptedAttempt::call("c1", "read", r#"{"path":"a.txt"}"#),
+///     ScriptedAttempt::text("The file is empty."),
 /// ]);
 /// assert!(provider.received().is_empty());
 /// ```
