@@ -82,7 +82,7 @@ impl SharedLog {
     /// The folder of the store, held open: it stays the same one wherever it is moved.
     ///
     /// # Errors
-    /// When it cannot be opened; [`Displaced`] when another store is there now.
+    /// When it cannot be opened; `Displaced` when another store is there now.
     pub fn folder(&self) -> io::Result<Arc<Folder>> {
         match self.shared.role().1 {
             Role::Owner(owned) => Ok(owned.log.folder().clone()),
