@@ -1,8 +1,8 @@
 """Checks what the workspace depends on: licences, sources, duplicates of direct dependencies, dependencies that nothing uses.
 
 These are the checks of `cargo deny check licenses bans sources` and of `cargo machete` that matter here. Installing those two
-compiles some 400 packages, more than all of Annals, on each fresh machine; everything that they look at is in `cargo metadata`.
-Advisories are deliberately not checked: a change must not fail because of what was published elsewhere meanwhile.
+compiles some 400 packages, more than all of Annals, on each fresh machine; everything that they check is in `cargo metadata`.
+Advisories are deliberately not checked: a change must not fail because of a publication elsewhere.
 """
 
 import collections
@@ -17,7 +17,7 @@ LICENCES = {
     "0BSD", "Apache-2.0", "Apache-2.0 WITH LLVM-exception", "BSD-2-Clause", "BSD-3-Clause", "BSL-1.0", "CC0-1.0",
     "CDLA-Permissive-2.0", "ISC", "MIT", "MIT-0", "MPL-2.0", "Unicode-3.0", "Unlicense", "Zlib",
 }  # fmt: skip
-# Direct dependencies of which the tree may hold further versions, each with the reason.
+# Direct dependencies that may have further versions in the tree, each with the reason.
 DUPLICATES = {
     "getrandom": "ring, below rustls, takes 0.2",
 }
@@ -57,7 +57,7 @@ def permitted(expression):
 
 
 def packages(found):
-    """What the packages of others say of themselves."""
+    """Sources and licences of packages from outside of the workspace."""
     for package in found["packages"]:
         if package["id"] in found["workspace_members"]:
             continue
@@ -69,7 +69,7 @@ def packages(found):
 
 
 def duplicates(found):
-    """Direct dependencies in more than one version, apart from what only tests and benches reach."""
+    """Direct dependencies in more than one version, except those that only tests and benches use."""
     nodes = {node["id"]: node for node in found["resolve"]["nodes"]}
     names = {package["id"]: package["name"] for package in found["packages"]}
     members = set(found["workspace_members"])
@@ -87,10 +87,10 @@ def duplicates(found):
     versions = collections.Counter(names[one] for one in seen)
     for name in sorted(direct):
         if versions[name] > 1 and name not in DUPLICATES:
-            yield f"{name}: a direct dependency that is there in {versions[name]} versions (cargo tree -d)"
+            yield f"{name}: a direct dependency in {versions[name]} versions (cargo tree -d)"
     for name in sorted(DUPLICATES):
         if versions[name] < 2:
-            yield f"{name}: is there once; remove it from DUPLICATES in .ci/dependencies.py"
+            yield f"{name}: only one version; remove it from DUPLICATES in .ci/dependencies.py"
 
 
 def words(crate, folders):

@@ -1,4 +1,4 @@
-# What .ci/run and .ci/long share. Source it from bash; it changes to the root of the repository.
+# Shared by .ci/run and .ci/long. Source it from bash; it changes to the root of the repository.
 set -Eeuo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -8,14 +8,14 @@ mkdir -p "$target"
 target="$(cd "$target" && pwd)"
 step=start command='' began=$SECONDS step_began=$SECONDS
 
-# say TITLE: begins a step.
+# say TITLE: starts a step.
 say() {
     if [[ $step != start ]]; then printf -- '-- %ss\n' "$((SECONDS - step_began))"; fi
     step="$1" command='' step_began=$SECONDS
     printf '\n== %s (%ss so far)\n' "$step" "$((SECONDS - began))"
 }
 
-# run COMMAND...: prints a command and runs it. It is what a failure names.
+# run COMMAND...: prints a command and runs it. A failure names this command.
 run() {
     command="$*"
     printf '$ %s\n' "$command" >&2
@@ -29,12 +29,12 @@ fail() {
     exit 1
 }
 
-# has PROGRAM: whether it can be started.
+# has PROGRAM: whether a program is installed.
 has() {
     command -v "$1" >/dev/null
 }
 
-# Runs at every end, so that whoever reads only the last line knows the step and the command that failed.
+# Runs at exit: the last line names the step and the command that failed.
 ended() {
     local status=$?
     trap - EXIT ERR
@@ -45,10 +45,10 @@ ended() {
     exit "$status"
 }
 trap ended EXIT
-# Functions that are called as `run COMMAND` have named it already; a bare command names itself here.
+# Commands started by `run` are named already; this names others.
 trap 'command="${command:-$BASH_COMMAND}"' ERR
 
-# Stops a step early and clearly instead of in the middle of a build.
+# needs PROGRAM...: fails at once if a program is missing, instead of in the middle of a build.
 needs() {
     local program
     for program in "$@"; do
@@ -56,8 +56,8 @@ needs() {
     done
 }
 
-# Puts `node` and `npm` on the PATH: those of the machine, else the ones that PyPI distributes, in a virtual
-# environment below the target folder. What cannot be installed is a failure: no test that needs it is skipped.
+# Adds `node` and `npm` to the PATH: those of the machine, else those from PyPI, in a virtual environment below the target
+# folder. Fails if they cannot be installed: no test is skipped.
 with_node() {
     if has node && has npm; then return; fi
     local environment="$target/node-env"
@@ -70,14 +70,14 @@ with_node() {
     needs node npm
 }
 
-# Installs the mock of the model providers and names it to the tests, which fail without it from here on.
+# Installs the mock of the model providers for the tests, which fail without it from here on.
 with_aimock() {
     run tests/aimock/install "$target/aimock"
     export ANNALS_AIMOCK="$target/aimock"
 }
 
 # tests ARGUMENTS...: runs tests with cargo-nextest where it is installed (each test in a process of its own, a summary of
-# failures at the end), else with cargo test. Only arguments that both know: --workspace, -p, --test, --lib, --exclude.
+# failures at the end), else with cargo test. Only arguments that both accept: --workspace, -p, --test, --lib, --exclude.
 tests() {
     if has cargo-nextest; then
         run cargo nextest run --locked --profile ci "$@"

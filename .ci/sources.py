@@ -22,7 +22,7 @@ ARROWS = {
     "tools": ("core", "runtime"),
     "scenario": ("core", "inspect", "projections", "providers", "runtime", "store"),
 }
-# These stand above all others.
+# These may name every crate.
 TOP = ("replay-cli", "tests", "examples")
 
 # Only this crate may depend on that one, tests and benches apart.
@@ -58,6 +58,7 @@ WORDS = re.compile(
     r"|is called so|put away|becomes?|nobody|anybody|whatever|of ours|of theirs)\b",
     re.IGNORECASE,
 )
+CAPTURE = re.compile(r"\{[^{}]*\}")
 ERROR = re.compile(r"#\[error\(")
 HELP = re.compile(r"^(?:pub(?:\([^)]*\))? )?(?:struct Args|enum Command|struct Cli)\b", re.MULTILINE)
 UNSAFE = re.compile(r"\bunsafe\s*(\{|\(|fn\b|impl\b|trait\b|extern\b)|allow\(unsafe")
@@ -69,16 +70,16 @@ def lines(path):
 
 
 def reachable(name, known):
-    """The crates that one may name, and those that they may name, and so on."""
+    """The crates that a crate may depend on, directly or indirectly."""
     direct = known if name in TOP else ARROWS.get(name, ())
     return set(direct).union(*(reachable(one, known) for one in direct if one not in TOP))
 
 
 def arrows(crate, names):
-    """Dependencies that go against the arrows, and packages that belong to another crate."""
+    """Dependencies against the arrows, and packages that only another crate may use."""
     inside = {f"annals-{name}": name for name in names} | {"annals-cli": "replay-cli"}
     if crate.name not in ARROWS and crate.name not in TOP:
-        yield f"{crate.name}/Cargo.toml: .ci/sources.py does not say where this crate stands (ARROWS)"
+        yield f"{crate.name}/Cargo.toml: .ci/sources.py has no entry for this crate (ARROWS)"
     below = [name for name in names if name not in TOP]
     for dependency in crate.package["dependencies"]:
         name, kind = dependency["name"], dependency["kind"]
@@ -89,11 +90,11 @@ def arrows(crate, names):
             yield f"{crate.name}/Cargo.toml: {crate.name} must not depend on {target}"
         owner = OWNERS.get(name, crate.name)
         if kind is None and owner != crate.name:
-            yield f"{crate.name}/Cargo.toml: {name} belongs to {owner} alone"
+            yield f"{crate.name}/Cargo.toml: only {owner} may depend on {name}"
 
 
 def sources(crate):
-    """Unsafe code, and std where it is not known."""
+    """Unsafe code, std in pure crates, and manifests without the settings of the workspace."""
     pure = crate.name in PURE
     for path in crate.files("."):
         if path.is_relative_to("tests/no_std"):
@@ -102,9 +103,9 @@ def sources(crate):
             if UNSAFE.search(line):
                 yield f"{path}:{number}: unsafe code"
             if pure and not is_test(path) and re.search(r"\bstd::|\bextern crate std\b", line):
-                yield f"{path}:{number}: {crate.name} knows no std"
+                yield f"{path}:{number}: std in {crate.name}, which is no_std"
     if pure and not re.search(r"^#!\[no_std\]$", (crate.root / "src/lib.rs").read_text(), re.MULTILINE):
-        yield f"{crate.name}/src/lib.rs: is not #![no_std]"
+        yield f"{crate.name}/src/lib.rs: #![no_std] is missing"
     if crate.package["rust_version"] is None:
         yield f"{crate.name}/Cargo.toml: does not take rust-version, which clippy (incompatible_msrv) checks"
     if not re.search(r"^\[lints\]\nworkspace = true$", (crate.root / "Cargo.toml").read_text(), re.MULTILINE):
@@ -120,7 +121,7 @@ def references(crate):
 
 
 def types(text):
-    """The names of the types that a Rust file declares outside of its tests. Associated types are none of its own."""
+    """The names of the types that a Rust file declares outside of its tests. Associated types are left out."""
     for match in TYPE.finditer(without_tests(code(text))):
         if not (match[2] == "type" and match[1]):
             yield match[3]
@@ -146,7 +147,7 @@ def messages(text):
     for match in ERROR.finditer(text):
         string = TOKENS.search(text, match.end())
         if string and (string.group("string") or string.group("raw")) and not text[match.end() : string.start()].strip():
-            yield text.count("\n", 0, string.start()) + 1, string.group()
+            yield text.count("\n", 0, string.start()) + 1, CAPTURE.sub("{}", string.group())
     rows = text.splitlines()
     for match in HELP.finditer(text):
         row = text.count("\n", 0, match.start())
@@ -169,7 +170,7 @@ def wording(crate):
 
 
 def main():
-    """Prints what is wrong; exit status 1 if anything is."""
+    """Prints all problems; exit status 1 if there are any."""
     members = crates()
     names = [crate.name for crate in members]
     problems = []

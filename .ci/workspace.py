@@ -1,4 +1,4 @@
-"""What the checks share: the crates of the workspace, and Rust sources without comments, strings and tests."""
+"""Shared by the checks: the crates of the workspace, and Rust sources without comments, strings and tests."""
 
 import dataclasses
 import functools
@@ -10,7 +10,7 @@ import subprocess
 
 @dataclasses.dataclass(frozen=True)
 class Crate:
-    """A member of the workspace. `name` is that of its folder, `package` what `cargo metadata` says of it."""
+    """A member of the workspace. `name` is that of its folder, `package` its entry in `cargo metadata`."""
 
     name: str
     root: pathlib.Path
@@ -24,7 +24,7 @@ class Crate:
 
 @functools.cache
 def metadata(*options):
-    """The answer of `cargo metadata`, from the lock file."""
+    """The output of `cargo metadata`, from the lock file."""
     command = ["cargo", "metadata", "--locked", "--format-version", "1", *options]
     return json.loads(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
 
@@ -49,7 +49,7 @@ TOKENS = re.compile(
 
 
 def code(text):
-    """A Rust source without comments and without what strings hold; the lines keep their numbers."""
+    """A Rust source without comments and the content of strings; the lines keep their numbers."""
 
     def blank(match):
         lines = "\n" * match.group().count("\n")
@@ -66,7 +66,7 @@ def comments(text):
 
 
 def block(text, at):
-    """The place behind the item that begins at `at`: its `;`, or the brace that closes its body."""
+    """The position after the item that starts at `at`: after its `;`, or after the brace that closes its body."""
     depth = 0
     for place in range(at, len(text)):
         sign = text[place]
@@ -95,5 +95,5 @@ def without_tests(text):
 
 
 def is_test(path):
-    """Whether a file holds tests or benches alone."""
+    """Whether a file only contains tests or benches."""
     return path.name == "tests.rs" or "tests" in path.parts or "benches" in path.parts

@@ -1,5 +1,5 @@
-//! A real agent: a tool, a Chat Completions endpoint over HTTP and a log on disk. The endpoint is a server in this program that
-//! answers from a script; with `ANNALS_EXAMPLE_URL` (such as `http://127.0.0.1:11434/v1`) and `ANNALS_EXAMPLE_MODEL` it is a real one.
+//! A complete agent: a tool, a Chat Completions endpoint over HTTP and a log on disk. The endpoint is a scripted server in this
+//! program; with `ANNALS_EXAMPLE_URL` (such as `http://127.0.0.1:11434/v1`) and `ANNALS_EXAMPLE_MODEL` it is a real model.
 //!
 //! `cargo run -p annals-examples --bin agent`
 
@@ -72,7 +72,7 @@ fn numbers() -> Value {
     json!({"type": "object", "properties": {"numbers": array}, "required": ["numbers"]})
 }
 
-/// Starts a server that first calls the tool and then answers with what the tool gave. Gives its base URL.
+/// Starts a server that first calls the tool and then answers with its result. Returns its base URL.
 async fn serve() -> Result<String, Box<dyn Error>> {
     let listener = TcpListener::bind("127.0.0.1:0").await?;
     let base = format!("http://{}/v1", listener.local_addr()?);
@@ -86,7 +86,7 @@ async fn serve() -> Result<String, Box<dyn Error>> {
     Ok(base)
 }
 
-/// Reads one request and answers it with a stream of events, as the protocol has it.
+/// Reads one request and answers it with an event stream of the protocol.
 async fn reply(stream: TcpStream) -> Result<(), Box<dyn Error + Send + Sync>> {
     let mut stream = BufReader::new(stream);
     let (mut line, mut length) = (String::new(), 0);

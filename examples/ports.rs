@@ -1,4 +1,4 @@
-//! What the examples of agents share: everything that a runtime needs of the world, but for the model.
+//! Shared by the examples with agents: every port of a runtime except the model.
 
 use annals_core::event::{AgentProfile, ModelProfile};
 use annals_runtime::permission::FixedApprover;
@@ -9,10 +9,10 @@ use annals_store::EventLog;
 use std::error::Error;
 use std::sync::Arc;
 
-/// A runtime over a log whose agent speaks to one model, uses these services everywhere and may call every tool.
+/// A runtime over a log with one model. Its agent uses the same services everywhere and may call every tool.
 ///
 /// # Errors
-/// When the system gives no entropy for ids.
+/// When the system has no entropy for ids.
 pub fn runtime(
     log: Arc<dyn EventLog>,
     provider: Arc<dyn Provider>,

@@ -16,7 +16,7 @@ const RECORDED: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/opencod
 /// Calls by tool.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct ToolUse {
-    /// Tool, then how often it was called and how often it did not complete.
+    /// By tool: the number of calls, and of those that did not complete.
     tools: BTreeMap<String, (u64, u64)>,
     /// The tool of each call that has not been settled.
     open: BTreeMap<CallId, String>,

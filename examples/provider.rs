@@ -7,7 +7,7 @@ mod ports;
 use annals_core::event::{Finish, StepEvent, Usage};
 use annals_core::{Event, Seq};
 use annals_projections::{Block, Role};
-use annals_providers::provider::{Answer, Provider, ProviderEvent, ProviderRequest, scripted_model};
+use annals_providers::provider::{AnswerStream, Provider, ProviderEvent, ProviderRequest, scripted_model};
 use annals_runtime::settings::{LocationServices, bare_agent};
 use annals_runtime::{NewInput, NewSession};
 use annals_store::{EventLog, MemoryLog};
@@ -18,7 +18,7 @@ use std::sync::Arc;
 struct Loud;
 
 impl Provider for Loud {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let messages = request.request.messages.iter().rev().filter(|message| message.role == Role::User);
         let words = messages.flat_map(|message| &message.blocks).find_map(|block| match block {
             Block::Text { text, .. } => Some(text.to_uppercase()),

@@ -1,4 +1,4 @@
-//! Writes a layer before a log: it counts the events that pass, by kind, and refuses sessions above a limit.
+//! Writes a log layer that counts appended events by kind and refuses sessions above a limit.
 //!
 //! `cargo run -p annals-examples --bin store_layer`
 
@@ -9,7 +9,7 @@ use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer, Mem
 use std::collections::BTreeMap;
 use std::sync::{Mutex, PoisonError};
 
-/// A log whose sessions end at an event number.
+/// A log with a limit on the length of sessions.
 struct Bounded {
     inner: MemoryLog,
     longest: Seq,

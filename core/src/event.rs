@@ -213,80 +213,80 @@ macro_rules! catalogue {
 
 catalogue! {
     Session SessionEvent "The session itself: how it began, its title, location, agent and model." {
-        1 "session.created" Created SessionCreated (boxed) "A Session began at a Location, with an agent, a model and a policy."
-        2 "session.forked" Forked SessionForked () "A Session began as the continuation of another one up to a cut."
-        3 "session.titled" Titled SessionTitled () "The Session got a title."
-        4 "session.moved" Moved SessionMoved () "The Session moved to another Location; its Context Epoch ended."
+        1 "session.created" Created SessionCreated (boxed) "A session was created, with a location, an agent, a model and a policy."
+        2 "session.forked" Forked SessionForked () "A session was forked from another one after an event."
+        3 "session.titled" Titled SessionTitled () "The session got a title."
+        4 "session.moved" Moved SessionMoved () "The session moved to another location, which ends its system prompt."
         5 "agent.switched" AgentSwitched AgentSwitched () "Another agent was selected, from the next turn on."
         6 "model.switched" ModelSwitched ModelSwitched () "Another model was selected, from the next turn on."
-        7 "title.failed" TitleFailed TitleFailed () "A title request ended without a title."
+        7 "title.failed" TitleFailed TitleFailed () "A request for a title failed."
     }
     Input InputEvent "The inbox: inputs admitted, promoted, withdrawn." {
-        10 "input.admitted" Admitted InputAdmitted () "An input was accepted and waits to be promoted."
-        11 "input.promoted" Promoted InputPromoted () "A waiting input joined the Session at a Safe Provider-Turn Boundary."
-        12 "input.withdrawn" Withdrawn InputWithdrawn () "A waiting input was taken back."
-        13 "input.delivery_changed" DeliveryChanged InputDeliveryChanged () "A waiting input became a steer or a queued one."
+        10 "input.admitted" Admitted InputAdmitted () "An input was accepted and waits to be sent."
+        11 "input.promoted" Promoted InputPromoted () "A waiting input joined the conversation, right before a request."
+        12 "input.withdrawn" Withdrawn InputWithdrawn () "A waiting input was withdrawn."
+        13 "input.delivery_changed" DeliveryChanged InputDeliveryChanged () "A waiting input changed to steer or queue."
     }
-    Context ContextEvent "System Context: epochs, context messages, the Context Snapshot." {
-        20 "epoch.started" EpochStarted EpochStarted () "A Context Epoch began with a Baseline System Context and a Context Snapshot."
-        21 "epoch.replacement_blocked" EpochReplacementBlocked EpochReplacementBlocked () "A new baseline was due, but told sources were unavailable."
-        22 "context.admitted" Admitted ContextAdmitted () "A Mid-Conversation System Message joined the history."
-        23 "snapshot.advanced" SnapshotAdvanced SnapshotAdvanced () "The Context Snapshot advanced, together with the message that told it."
-        24 "instruction.discovered" InstructionDiscovered InstructionDiscovered () "A read discovered a nested instruction file."
+    Context ContextEvent "The system context: epochs, context updates, the context snapshot." {
+        20 "epoch.started" EpochStarted EpochStarted () "A context epoch started with a system prompt (baseline) and a snapshot of its sources."
+        21 "epoch.replacement_blocked" EpochReplacementBlocked EpochReplacementBlocked () "A new system prompt was due, but sources of the current one were unavailable."
+        22 "context.admitted" Admitted ContextAdmitted () "A context update joined the conversation."
+        23 "snapshot.advanced" SnapshotAdvanced SnapshotAdvanced () "The context snapshot advanced, in the batch of its context update."
+        24 "instruction.discovered" InstructionDiscovered InstructionDiscovered () "A nested instruction file was discovered."
     }
     Profile ProfileEvent "What shapes requests: agents, models, tools and options, by hash." {
-        30 "agent.profile_recorded" AgentRecorded AgentProfileRecorded () "What an agent is, from here on."
-        31 "model.profile_recorded" ModelRecorded ModelProfileRecorded () "What a model is, from here on."
+        30 "agent.profile_recorded" AgentRecorded AgentProfileRecorded () "The profile of an agent, from here on."
+        31 "model.profile_recorded" ModelRecorded ModelProfileRecorded () "The profile of a model, from here on."
         32 "tools.recorded" ToolsRecorded ToolsRecorded () "A set of tool definitions that requests refer to by hash."
-        33 "options.recorded" OptionsRecorded OptionsRecorded () "A set of Model Request Options and Generation Controls that requests refer to by hash."
+        33 "options.recorded" OptionsRecorded OptionsRecorded () "A set of request options that requests refer to by hash."
     }
     Step StepEvent "Requests and answers." {
-        40 "request.sent" RequestSent RequestSent (boxed) "A request is about to reach the provider."
+        40 "request.sent" RequestSent RequestSent (boxed) "A request is about to be sent to the provider."
         41 "step.started" Started StepStarted () "The first content of an answer arrived, or its final failure."
         42 "step.ended" Ended StepEnded () "An answer ended and every call in it was settled."
         43 "step.failed" Failed StepFailed () "An answer ended with an error."
-        44 "retry.scheduled" RetryScheduled RetryScheduled () "An attempt failed in passing; another one follows at a set time."
+        44 "retry.scheduled" RetryScheduled RetryScheduled () "An attempt failed; a retry is scheduled."
         45 "text.ended" TextEnded TextEnded () "A fragment of text was complete."
         46 "reasoning.ended" ReasoningEnded ReasoningEnded () "A fragment of reasoning was complete."
     }
     Tool ToolEvent "Tool calls." {
-        50 "tool.called" Called ToolCalled () "The model called a tool; durable before it runs."
-        51 "tool.progressed" Progressed ToolProgressed () "A running tool showed what it has so far."
-        52 "tool.settled" Settled ToolSettled (boxed) "A call ended, once."
+        50 "tool.called" Called ToolCalled () "The model called a tool; recorded before it runs."
+        51 "tool.progressed" Progressed ToolProgressed () "A running tool reported progress."
+        52 "tool.settled" Settled ToolSettled (boxed) "A tool call ended with a result or an error."
     }
     Permission PermissionEvent "Permission questions and replies." {
-        60 "permission.asked" Asked PermissionAsked () "A call needs somebody's permission."
-        61 "permission.replied" Replied PermissionReplied () "Somebody answered a permission question."
+        60 "permission.asked" Asked PermissionAsked () "A tool call asks for permission."
+        61 "permission.replied" Replied PermissionReplied () "A permission question was answered."
     }
     Compaction CompactionEvent "Summaries and prunes." {
-        70 "compaction.started" Started CompactionStarted () "A summary of the history was asked for."
-        71 "compaction.ended" Ended CompactionEnded () "A summary replaced what came before it."
-        72 "compaction.failed" Failed CompactionFailed () "A compaction gave no summary."
-        73 "compaction.undone" Undone CompactionUndone () "The history is again what it was without a compaction."
-        74 "tool_outputs.pruned" ToolOutputsPruned ToolOutputsPruned () "Old tool outputs left the model's view; the log keeps them."
+        70 "compaction.started" Started CompactionStarted () "A compaction started."
+        71 "compaction.ended" Ended CompactionEnded () "A summary replaced the messages before it."
+        72 "compaction.failed" Failed CompactionFailed () "A compaction failed."
+        73 "compaction.undone" Undone CompactionUndone () "A compaction was undone: the messages that it replaced are back."
+        74 "tool_outputs.pruned" ToolOutputsPruned ToolOutputsPruned () "Old tool outputs were cleared in what the model reads; the log keeps them."
     }
-    Message MessageEvent "Messages beside the conversation, pins and redaction." {
-        75 "message.pinned" Pinned MessagePinned () "A message survives every compaction verbatim from here on."
-        76 "message.unpinned" Unpinned MessageUnpinned () "A pinned message is an ordinary one again."
-        80 "synthetic.added" SyntheticAdded SyntheticAdded () "The runtime told the model something in the user's place."
-        81 "shell.ran" ShellRan ShellRan () "The user ran a shell command inside the Session."
+    Message MessageEvent "Messages outside the conversation, pins and redaction." {
+        75 "message.pinned" Pinned MessagePinned () "A message was pinned: compactions keep it verbatim."
+        76 "message.unpinned" Unpinned MessageUnpinned () "A message was unpinned."
+        80 "synthetic.added" SyntheticAdded SyntheticAdded () "The runtime added a message in the role of the user."
+        81 "shell.ran" ShellRan ShellRan () "The user ran a shell command in the session."
         82 "todo.updated" TodoUpdated TodoUpdated () "The todo list changed."
         83 "redaction.applied" RedactionApplied RedactionApplied () "Secrets were replaced by placeholders."
     }
     Files FilesEvent "Captured files, undo, and moves of uncommitted changes." {
         84 "files.captured" Captured FilesCaptured () "A snapshot of the files was taken."
-        85 "files.summarised" Summarised FilesSummarised () "What the Session changed in its project so far."
-        90 "revert.staged" RevertStaged RevertStaged () "An undo was prepared and can be looked at."
+        85 "files.summarised" Summarised FilesSummarised () "The files that the session changed so far."
+        90 "revert.staged" RevertStaged RevertStaged () "An undo was staged and can be reviewed."
         91 "revert.cleared" RevertCleared RevertCleared () "A staged undo was dropped."
-        92 "revert.committed" RevertCommitted RevertCommitted () "A message and all that followed it left the Session."
+        92 "revert.committed" RevertCommitted RevertCommitted () "A message and everything after it was undone."
         93 "restore.begun" RestoreBegun RestoreBegun () "Files are about to be restored."
-        94 "restore.abandoned" RestoreAbandoned RestoreAbandoned () "A restore that was begun came to nothing; files are as before it."
-        95 "departure.begun" DepartureBegun DepartureBegun () "Changes that a move took along are about to leave the source."
-        96 "departure.ended" DepartureEnded DepartureEnded () "Changes that a move took along left the source, or stay there."
+        94 "restore.abandoned" RestoreAbandoned RestoreAbandoned () "A restore failed; the files are unchanged."
+        95 "departure.begun" DepartureBegun DepartureBegun () "Moved changes are about to be removed from the old directory."
+        96 "departure.ended" DepartureEnded DepartureEnded () "Moved changes were removed from the old directory, or could not be."
     }
     Child ChildEvent "Sub-agents." {
-        100 "child.started" Started ChildStarted () "A child Session began."
-        101 "child.settled" Settled ChildSettled () "A child Session gave its result."
+        100 "child.started" Started ChildStarted () "A child session (sub-agent) started."
+        101 "child.settled" Settled ChildSettled () "A child session (sub-agent) ended with its result."
     }
 }
 

@@ -25,7 +25,7 @@ use alloc::collections::{BTreeMap, BTreeSet};
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, thiserror::Error)]
 pub enum Illegal {
     /// The first event creates or forks the session; no later one does.
-    #[error("a session begins with session.created or session.forked, and with nothing else")]
+    #[error("only the first event may be session.created or session.forked, and it must be one of them")]
     Beginning,
     /// An input id is used up by its first admission.
     #[error("the input id was admitted before")]
@@ -34,7 +34,7 @@ pub enum Illegal {
     #[error("the input is not pending")]
     InputNotPending,
     /// Only one step is open at a time.
-    #[error("a step begins while another one is open")]
+    #[error("a step starts while another one is open")]
     StepOpen,
     /// Fragments, calls and ends belong to an open step.
     #[error("no step is open")]
@@ -55,10 +55,10 @@ pub enum Illegal {
     #[error("no system prompt is in force")]
     NoEpoch,
     /// Only a source in the Context Snapshot is removed.
-    #[error("the source is not in the Context Snapshot")]
+    #[error("the source is not in the context snapshot")]
     NoSource,
     /// Only one compaction is open at a time, and none begins inside a step.
-    #[error("a compaction begins while a step or another compaction is open")]
+    #[error("a compaction starts while a step or another compaction is open")]
     CompactionOpen,
     /// A compaction ends that began.
     #[error("no compaction is open")]
@@ -67,16 +67,16 @@ pub enum Illegal {
     #[error("no such compaction is in force")]
     NotCompacted,
     /// A pin names an event of this session that came before.
-    #[error("the event that is named comes later")]
+    #[error("it refers to a later event")]
     Later,
     /// Only a staged undo is cleared or committed.
-    #[error("no such undo is staged")]
+    #[error("this undo is not staged")]
     NotStaged,
     /// A restore begins once and is abandoned once.
-    #[error("a restore is open already, or none is")]
+    #[error("a restore is already open, or none is open")]
     Restore,
     /// A departure begins once and ends once.
-    #[error("a departure is open already, or none is")]
+    #[error("a departure is already open, or none is open")]
     Departure,
     /// A child is settled that began, once.
     #[error("no such child session is open")]

@@ -100,7 +100,7 @@ mod tests {
     use crate::{Kind, Text};
     use alloc::collections::BTreeSet;
     use alloc::string::String;
-    use serde_json::{Value, json};
+    use serde_json::json;
 
     #[test]
     fn the_schema_of_a_kind_names_the_fields_that_its_events_have() {
@@ -125,6 +125,6 @@ mod tests {
         let cost = &event(Kind::StepEnded)["properties"]["cost"];
         assert_eq!((&cost["minimum"], &cost["maximum"]), (&json!(0), &json!((1_u64 << 53) - 1)));
         assert_eq!(of::<Text>()["anyOf"][0], json!({"type": "string"}));
-        assert_eq!(of::<Option<crate::Digest>>()["pattern"], Value::Null, "null is taken, too");
+        assert_eq!(of::<Option<crate::Digest>>()["type"], json!(["string", "null"]), "null is taken, too");
     }
 }

@@ -8,7 +8,7 @@ use annals_core::event::{
 use annals_core::{Event, InputId, Seq, SessionId};
 use annals_store::{EventLog, ReadError};
 
-/// Batches per read.
+/// Batches per read: the first ones mostly decide.
 const PAGE: usize = 64;
 
 /// Who recorded an event.
@@ -32,11 +32,8 @@ pub async fn changed_here(
     seq: Seq,
     keeps_states: bool,
 ) -> Result<bool, ReadError> {
-    let mut from = seq;
-    loop {
-        let slices = log.read(session, from, PAGE).await?;
-        let Some(last) = slices.last() else { return Ok(!keeps_states) };
-        from = last.until.max(from.plus(1));
+    let mut pages = log.pages(session, seq..Seq(u64::MAX)).at_most(PAGE);
+    while let Some(slices) = pages.next_page().await? {
         for event in slices.iter().flat_map(|slice| &slice.batch.events) {
             match recorded(event) {
                 RecordedBy::Here => return Ok(true),
@@ -45,6 +42,7 @@ pub async fn changed_here(
             }
         }
     }
+    Ok(!keeps_states)
 }
 
 fn recorded(event: &Event) -> RecordedBy {

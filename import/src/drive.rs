@@ -1,7 +1,7 @@
 //! Appends the batches of a reader and reports what happened to them.
 
 use super::changed::{changed_here, is_of};
-use super::recalled::{first_model, first_prompt, recall};
+use super::known_context::{first_model, first_prompt, recall};
 use super::recognise::RecogniseError;
 use super::report::{ImportOutcome, ImportReport, SessionReport};
 use super::sink::{ForkPoint, ImportSink, ReadSourceError, ReceiverGone, SourceItem};
@@ -393,8 +393,8 @@ impl<'a> Driver<'a> {
 
     /// The form of the earlier import, if it is another one.
     async fn other_form(&self, session: SessionId) -> Option<String> {
-        let slices = self.log.read(session, Seq::ZERO, 1).await.ok()?;
-        let Some(Event::Session(SessionEvent::Created(created))) = slices.first()?.batch.events.first() else {
+        let first = self.log.batch_at(session, Seq::ZERO).await.ok()??;
+        let Some(Event::Session(SessionEvent::Created(created))) = first.batch.events.first() else {
             return None;
         };
         let form = &created.origin.as_ref()?.form;

@@ -2,10 +2,10 @@
 
 use super::discover::{Homes, Selection, list, state_of};
 use super::drive::SourceImportError;
+use super::import_source::import;
 use super::lines::TORN;
 use super::recognise::{ImportSource, SourceForm, recognise};
 use super::report::ImportReport;
-use super::whole::import;
 use super::{ImportOptions, ImportProgress};
 use annals_store::EventLog;
 use std::collections::{BTreeSet, HashMap};

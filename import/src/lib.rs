@@ -9,12 +9,12 @@
 //!                                 |
 //!                                 | SourceItem: Started, Batch, Lost, Damaged, Progress   (sink.rs; bounded channel)
 //!                                 v
-//!  async:       drive.rs     appends each batch at its expected position, or finds it known
-//!               whole.rs     reads again what has to become a second session
-//!               exports.rs   exports of Annals: verified, then appended unchanged
+//!  async:       drive.rs            appends each batch at its expected position, or finds it known
+//!               import_source.rs    reads again what is imported as a second session
+//!               exports.rs          exports of Annals: verified, then appended unchanged
 //!                                 |
 //!                                 v
-//!               EventLog     ImportReport { sessions, losses, damage, refused }
+//!               EventLog            ImportReport { sessions, losses, damage, refused }
 //! ```
 //!
 //! A reader goes through a foreign source in bounded memory and sends one batch per foreign record, at the time of that record.
@@ -33,28 +33,28 @@ mod exports;
 mod follow;
 mod foreign;
 mod identity;
+mod import_source;
+mod known_context;
 mod lines;
 mod listing;
 mod opencode;
-mod recalled;
 mod recognise;
 mod report;
 mod sink;
 mod text;
 mod utf8;
-mod whole;
 
 pub use discover::{Homes, ListedSession, Selection, discover, list, sources};
 pub use drive::SourceImportError;
 pub use follow::ImportFollower;
 pub use identity::{Editions, IMPORTER};
+pub use import_source::import;
 pub use lines::{LINE_MAX, TORN};
 pub use listing::list_sessions;
 pub use recognise::{ImportSource, RecogniseError, SourceForm, recognise};
 pub use report::{ImportOutcome, ImportReport, Loss, PLACES_MAX, SessionReport};
 pub use sink::ReadSourceError;
 pub use text::TextFile;
-pub use whole::import;
 
 use annals_core::{ImportSecret, SessionId};
 

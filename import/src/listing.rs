@@ -1,7 +1,7 @@
 //! The sessions of one source, for a list of what would be imported.
 
 use super::discover::{ListedSession, list};
-use super::whole::import;
+use super::import_source::import;
 use super::{ImportOptions, ImportProgress, ImportSource, SourceImportError, exports};
 use annals_core::Time;
 use annals_store::{EventLog, MemoryLog};

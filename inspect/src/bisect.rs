@@ -72,7 +72,7 @@ fn run(words: &[String], views: &Value) -> Result<bool, AskError> {
         match serde_json::to_writer(&mut stdin, views).map_err(std::io::Error::from).and_then(|()| stdin.flush()) {
             // A command may know enough before it has read all.
             Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-                return Err(failed(format!("could not be given the views: {error}")));
+                return Err(failed(format!("could not read the views: {error}")));
             }
             _ => {}
         }
@@ -80,7 +80,7 @@ fn run(words: &[String], views: &Value) -> Result<bool, AskError> {
     let status = child.wait().map_err(|error| failed(format!("could not be waited for: {error}")))?;
     match status.code() {
         Some(0) => Ok(false),
-        Some(125) => Err(failed("cannot tell (exit status 125)".to_owned())),
+        Some(125) => Err(failed("gave no verdict (exit status 125)".to_owned())),
         Some(1..=127) => Ok(true),
         _ => Err(failed(format!("ended with {status}"))),
     }
@@ -107,16 +107,22 @@ struct Grown {
 pub async fn ask(past: &SessionAt, good: Seq, bad: Seq, judge: &Judge) -> Result<Found, AskError> {
     let (good, bad) = (past.cut_after(good).await?, past.cut_after(bad).await?);
     if good >= bad {
-        return Err(AskError::Ends { what: "--good must name an event in an earlier Batch than --bad".to_owned() });
+        return Err(AskError::Ends {
+            what: "--good must be an earlier event than --bad, and not written together with it".to_owned(),
+        });
     }
     let mut search = Search { past, judge, grown: Vec::new(), probes: 0, folded: 0 };
     let mut low = search.begin(good, bad).await?;
     if search.holds(&low)? {
-        return Err(AskError::Ends { what: format!("it holds at the good end already (before event {good})") });
+        return Err(AskError::Ends {
+            what: format!("the condition is already true after --good (event {})", good.0.saturating_sub(1)),
+        });
     }
     let high = search.onwards(&low, bad).await?;
     if !search.holds(&high)? {
-        return Err(AskError::Ends { what: format!("it does not hold at the bad end (before event {bad})") });
+        return Err(AskError::Ends {
+            what: format!("the condition is not true after --bad (event {})", bad.0.saturating_sub(1)),
+        });
     }
     let mut high = high.cut;
     while let Some(middle) = search.between(low.cut, high).await? {
@@ -218,7 +224,7 @@ impl Search<'_> {
         if after < high {
             return Ok(Some(after));
         }
-        let slices = self.past.log().read(self.past.session, middle, 1).await?;
-        Ok(slices.first().map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
+        let slice = self.past.log().batch_at(self.past.session, middle).await?;
+        Ok(slice.map(|slice| slice.batch.first).filter(|before| *before > low && *before < high))
     }
 }

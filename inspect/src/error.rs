@@ -13,7 +13,7 @@ pub enum AskError {
     #[error(transparent)]
     Read(#[from] ReadError),
     /// The Session has no such request: `annals cache` lists them.
-    #[error("Session {session} has {count} requests up to there; there is no number {wanted}")]
+    #[error("session {session} has {count} requests; there is no request {wanted}")]
     NoStep {
         /// Which Session.
         session: SessionId,
@@ -42,7 +42,7 @@ pub enum AskError {
         seq: Seq,
     },
     /// A view has another name.
-    #[error("no view is called {name:?}; there are {}", known.join(", "))]
+    #[error("no view named {name:?}; views: {}", known.join(", "))]
     NoView {
         /// What was asked for.
         name: String,
@@ -88,7 +88,7 @@ pub enum AskError {
         source: serde_json::Error,
     },
     /// Golden files are there already.
-    #[error("{} is there already; --force replaces it", path.display())]
+    #[error("{} exists; --force replaces it", path.display())]
     Exists {
         /// Which file.
         path: PathBuf,

@@ -5,9 +5,15 @@ pub fn plural(count: u64) -> &'static str {
     if count == 1 { "" } else { "s" }
 }
 
-/// A count of something: `1 event`, `1,204 events`.
+/// A count of something, with the English plural: `1 event`, `1,204 events`, `2 matches`, `3 bodies`.
 pub fn counted(count: u64, noun: &str) -> String {
-    format!("{} {noun}{}", thousands(count), plural(count))
+    let number = thousands(count);
+    match noun.strip_suffix('y') {
+        _ if count == 1 => format!("{number} {noun}"),
+        Some(stem) if !stem.ends_with(['a', 'e', 'o', 'u']) => format!("{number} {stem}ies"),
+        None if noun.ends_with("ch") => format!("{number} {noun}es"),
+        _ => format!("{number} {noun}s"),
+    }
 }
 
 /// With separators: `1,204`.
@@ -69,6 +75,8 @@ mod tests {
             "12 ms | 1.2 s | 2m 05s | 1h 02m | 3d 4h"
         );
         assert_eq!([0, 7, 1_250_000, 1_200_000_000].map(money).join(" "), "$0 <$0.0001 $0.0012 $1.20");
+        assert_eq!(counted(1, "retry") + " " + &counted(2, "retry"), "1 retry 2 retries");
+        assert_eq!(counted(2, "match") + " " + &counted(0, "day"), "2 matches 0 days");
         assert_eq!([1, 812, 12_345, 2_289_664].map(size).join(" | "), "1 byte | 812 bytes | 12.3 kB | 2.2 MB");
     }
 }

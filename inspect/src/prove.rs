@@ -4,7 +4,7 @@ use crate::SessionAt;
 use annals_core::event::{RequestSent, SessionEvent, StepEvent};
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, Request, RequestMark, SessionView, rebuild};
-use annals_providers::wire::{Body, encode};
+use annals_providers::wire::{RequestBody, encode};
 use annals_store::ReadError;
 
 /// What became of one request.
@@ -24,11 +24,11 @@ pub enum Wire {
     /// None is recorded: nothing was encoded for its model.
     NotRecorded,
     /// The same bytes again.
-    Proved(Body),
+    Proved(RequestBody),
     /// This build does not know how it was encoded; another may.
     OfAnotherBuild(String),
     /// Other bytes, or none: the reason in words, and the bytes if there are any.
-    Differs(String, Option<Body>),
+    Differs(String, Option<RequestBody>),
 }
 
 /// Rebuilds every request of a session, in one walk through its log; with `wire` its body, too.
@@ -77,7 +77,7 @@ fn prove(
         return (Some(format!("recorded {}, rebuilt {}", sent.digest.short(), digest.short())), None);
     }
     let bare = |wire| match wire {
-        Wire::Proved(body) => Wire::Proved(Body { bytes: Vec::new(), ..body }),
+        Wire::Proved(body) => Wire::Proved(RequestBody { bytes: Vec::new(), ..body }),
         Wire::Differs(why, _) => Wire::Differs(why, None),
         other => other,
     };

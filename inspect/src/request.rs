@@ -38,7 +38,7 @@ impl Lack {
         match self {
             Self::Request => "the request itself",
             Self::AgentText => "the agent's own system text",
-            Self::Baseline => "the Baseline System Context",
+            Self::Baseline => "the system prompt",
             Self::Tools => "the tools that were offered",
             Self::Options => "request options",
             Self::ModelProfile => "the model's profile",

@@ -4,8 +4,8 @@ use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
 use annals_store::cache::{Fold, Saved, ViewCache};
-use annals_store::views::{Leaf, Page, Reading, Views};
-use annals_store::{EventLog, ReadError};
+use annals_store::views::{Leaf, Page, Views};
+use annals_store::{EventLog, ReadError, Slice};
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
@@ -107,7 +107,7 @@ impl SessionAt {
         .await?;
         if let (Some(cache), Some(last)) = (&self.cache, last)
             && last.0.saturating_sub(from.0) >= WORTH_SAVING
-            && let Some(slice) = self.log.read(self.session, last, 1).await?.first()
+            && let Some(slice) = self.log.batch_at(self.session, last).await?
             && slice.batch.next() == last.plus(1)
             && let Ok(bytes) = serde_json::to_vec(&steps)
         {
@@ -119,8 +119,7 @@ impl SessionAt {
 
     async fn saved_steps(&self) -> Option<(RequestIndex, Seq)> {
         let saved = self.cache.as_ref()?.nearest(self.session, STEPS, self.until)?;
-        let slices = self.log.read(self.session, Seq(saved.seq.0.checked_sub(1)?), 1).await.ok()?;
-        let batch = &slices.first()?.batch;
+        let batch = self.log.batch_at(self.session, Seq(saved.seq.0.checked_sub(1)?)).await.ok()??.batch;
         let sound = batch.next() == saved.seq && batch.digest == saved.digest;
         Some((serde_json::from_slice(&saved.bytes).ok().filter(|_| sound)?, saved.seq))
     }
@@ -130,9 +129,9 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read.
     pub async fn each(&self, from: Seq, until: Seq, mut visit: impl FnMut(&Record<'_>)) -> Result<(), ReadError> {
-        let mut reading = Reading::new(self.session, from, until.min(self.until));
-        while let Some(slices) = reading.portion(&*self.log).await? {
-            slices.iter().flat_map(|slice| reading.records(slice)).for_each(|record| visit(&record));
+        let mut pages = self.log.pages(self.session, from..until.min(self.until));
+        while let Some(slices) = pages.next_page().await? {
+            slices.iter().flat_map(Slice::records).for_each(|record| visit(&record));
         }
         Ok(())
     }
@@ -175,8 +174,7 @@ impl SessionAt {
     /// # Errors
     /// When the log cannot be read or ends before.
     pub async fn cut_after(&self, at: Seq) -> Result<Seq, AskError> {
-        let slices = self.log.read(self.session, at, 1).await?;
-        let slice = slices.first().filter(|slice| slice.from <= at && at < slice.until);
+        let slice = self.log.batch_at(self.session, at).await?;
         Ok(slice.ok_or(AskError::NoEvent { session: self.session, seq: at })?.until)
     }
 }

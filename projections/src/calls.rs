@@ -147,7 +147,7 @@ impl Projection for Calls {
             Event::Step(StepEvent::Started(_)) => self.step_open = true,
             Event::Step(StepEvent::Ended(_)) | Event::Step(StepEvent::Failed(_)) => {
                 if !self.step_open {
-                    self.anomalies.note(seq, "a step ends that did not begin");
+                    self.anomalies.note(seq, "a step ends that was not started");
                 }
                 self.step_open = false;
             }

@@ -152,21 +152,21 @@ impl Projection for Epochs {
                     epoch.blocked = Some(Blocked { seq, cause: blocked.cause, keys: blocked.keys.clone() });
                 }
                 None if self.imported => {}
-                None => self.anomalies.note(seq, "a blocked system prompt is recorded while none was in force"),
+                None => self.anomalies.note(seq, "a blocked system prompt is recorded while none is in force"),
             },
             Event::Context(ContextEvent::SnapshotAdvanced(advanced)) => match &mut self.current {
                 Some(epoch) => {
                     epoch.snapshot.0.extend(advanced.set.iter().map(|(key, entry)| (key.clone(), entry.clone())));
                     for key in &advanced.removed {
                         if epoch.snapshot.0.remove(key).is_none() && !self.imported {
-                            self.anomalies.note(seq, "a source is removed that the snapshot does not hold");
+                            self.anomalies.note(seq, "a source is removed that is not in the snapshot");
                         }
                     }
                     // Advancing means that nothing blocks any more: a new block is a new fact.
                     epoch.blocked = None;
                 }
                 None if self.imported => {}
-                None => self.anomalies.note(seq, "context update recorded while no system prompt was in force"),
+                None => self.anomalies.note(seq, "a context update is recorded while no system prompt is in force"),
             },
             Event::Session(SessionEvent::Moved(_)) => {
                 self.moved |= self.current.is_some();

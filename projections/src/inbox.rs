@@ -119,18 +119,18 @@ impl Projection for Inbox {
             }
             Event::Input(InputEvent::Promoted(promoted)) => {
                 if self.take(&promoted.input).is_none() {
-                    self.anomalies.note(seq, "an input is promoted that does not wait");
+                    self.anomalies.note(seq, "an input is promoted that is not waiting");
                 }
             }
             Event::Input(InputEvent::Withdrawn(withdrawn)) => {
                 if self.take(&withdrawn.input).is_none() {
-                    self.anomalies.note(seq, "an input is withdrawn that does not wait");
+                    self.anomalies.note(seq, "an input is withdrawn that is not waiting");
                 }
             }
             Event::Input(InputEvent::DeliveryChanged(changed)) => {
                 match self.pending.iter_mut().find(|pending| pending.input == changed.input) {
                     Some(pending) => pending.delivery = changed.delivery,
-                    None => self.anomalies.note(seq, "the delivery of an input changes that does not wait"),
+                    None => self.anomalies.note(seq, "the delivery of an input changes that is not waiting"),
                 }
             }
             Event::Files(FilesEvent::RevertCommitted(committed)) => {

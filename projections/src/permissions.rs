@@ -53,7 +53,7 @@ impl Projection for Permissions {
             }
             Event::Permission(PermissionEvent::Replied(replied)) => {
                 if self.waiting.remove(&replied.permission).is_none() {
-                    self.anomalies.note(record.seq, "a permission question is answered that nobody asked");
+                    self.anomalies.note(record.seq, "a permission reply has no question");
                 }
                 self.rules.extend(replied.rules.iter().cloned());
             }

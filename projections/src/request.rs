@@ -206,7 +206,7 @@ pub struct Request {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BuildError {
     /// The log is damaged, or was imported from an agent that does not keep it.
-    #[error("the log does not hold the {what} {digest} that shaped the request")]
+    #[error("the log does not contain the {what} {digest} of the request")]
     NotRecorded {
         /// What is missing.
         what: &'static str,
@@ -214,7 +214,7 @@ pub enum BuildError {
         digest: Digest,
     },
     /// A summary or title request was recorded without its message.
-    #[error("the log does not hold the message of this {0} request")]
+    #[error("the log does not contain the message of this {0} request")]
     NoPrompt(Purpose),
 }
 

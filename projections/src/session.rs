@@ -138,7 +138,7 @@ impl Projection for SessionInfo {
     fn apply(&mut self, record: &Record<'_>) {
         let seq = record.seq;
         if seq != self.next {
-            self.anomalies.note(seq, alloc::format!("the log goes on at {seq}, but {} was next", self.next));
+            self.anomalies.note(seq, alloc::format!("the next event is {seq}, expected {}", self.next));
         }
         self.next = seq.plus(1);
         self.updated = record.at;
@@ -151,14 +151,14 @@ impl Projection for SessionInfo {
                 Event::Session(SessionEvent::Created(_)) | Event::Session(SessionEvent::Forked(_))
             )
         {
-            self.anomalies.note(seq, "the log does not begin with the creation of its Session");
+            self.anomalies.note(seq, "the log does not begin with the creation of its session");
             self.id = Some(record.session);
         }
         self.changed.apply(record);
         match record.event {
             Event::Session(SessionEvent::Created(created)) => {
                 if self.id.is_some() {
-                    self.anomalies.note(seq, "the Session is created twice");
+                    self.anomalies.note(seq, "the session is created twice");
                 }
                 self.id = Some(record.session);
                 self.created = record.at;
@@ -266,7 +266,7 @@ impl Projection for SessionInfo {
             Event::Child(ChildEvent::Settled(settled)) => {
                 match self.children.iter_mut().rev().find(|child| child.child == settled.child) {
                     Some(child) => child.outcome = Some(settled.outcome),
-                    None => self.anomalies.note(seq, "a child Session is settled that did not begin"),
+                    None => self.anomalies.note(seq, "a child session is settled that was not started"),
                 }
             }
             Event::Message(MessageEvent::TodoUpdated(updated)) => self.todos = updated.items.clone(),

@@ -51,7 +51,7 @@ fn a_context_update_without_a_recorded_system_prompt_is_no_anomaly_of_an_importe
     assert_eq!(view(vec![created(true), update()]).0.anomalies().len(), 0);
     let (own, _) = view(vec![created(false), update()]);
     let what: Vec<&str> = own.anomalies().iter().map(|anomaly| &*anomaly.what).collect();
-    assert_eq!(what, ["context update recorded while no system prompt was in force"]);
+    assert_eq!(what, ["a context update is recorded while no system prompt is in force"]);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod recorder;
 #[cfg(test)]
 mod tests;
 
-pub use nearest::{Difference, Nearest};
+pub use nearest::{Nearest, PartDifference};
 pub use player::CassettePlayer;
 pub use recorder::CassetteRecorder;
 
@@ -24,14 +24,14 @@ use std::path::PathBuf;
 
 /// What an answer is kept under.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Asked {
+pub struct CassetteKey {
     /// The digest of the request.
     pub request: Digest,
     /// Which attempt of it, from 1.
     pub attempt: u32,
 }
 
-impl fmt::Display for Asked {
+impl fmt::Display for CassetteKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "request {}, attempt {}", self.request.short(), self.attempt)
     }
@@ -46,7 +46,7 @@ pub enum CassetteError {
         /// The folder.
         folder: PathBuf,
         /// What was asked for.
-        asked: Asked,
+        asked: CassetteKey,
         /// The recorded request that is most like it.
         nearest: Option<Box<Nearest>>,
     },

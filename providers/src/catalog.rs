@@ -15,15 +15,15 @@
 
 mod entry;
 mod family;
-mod habits;
 mod media;
 mod names;
 mod options;
 mod price;
 mod routing;
+mod server_defaults;
 
 pub use entry::{CostEntry, LimitEntry, ModalitiesEntry, ModelEntry, ProviderEntry, RouteEntry};
-pub use family::{Family, system_text};
+pub use family::{ModelFamily, system_text};
 pub use options::{OptionsError, partition};
 pub use price::{Dollars, PriceError};
 pub use routing::{Route, UnsupportedApi};
@@ -184,8 +184,8 @@ impl CatalogModel {
 impl CatalogModel {
     /// What its server wants to be asked otherwise than others of its protocol, in the shape of the AI SDK: the lowest
     /// layer of a request's settings ([`partition`]).
-    pub fn habits(&self) -> Map<String, Value> {
-        self.route.as_ref().map(|route| habits::settings(&self.provider, route)).unwrap_or_default()
+    pub fn server_defaults(&self) -> Map<String, Value> {
+        self.route.as_ref().map(|route| server_defaults::settings(&self.provider, route)).unwrap_or_default()
     }
 }
 

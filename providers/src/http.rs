@@ -17,6 +17,6 @@ mod provider;
 mod retry_after;
 mod secrets;
 
-pub use endpoint::{Endpoint, EndpointError, Endpoints, Limits, OneEndpoint};
+pub use endpoint::{Endpoint, EndpointError, EndpointLimits, Endpoints, OneEndpoint};
 pub use key::KeySource;
 pub use provider::{HttpProvider, Now};

@@ -6,8 +6,8 @@
 mod body;
 mod scripted;
 
-pub use body::Body;
-pub use scripted::{Attempt, Outcome, ScriptedCall, ScriptedProvider, scripted_model};
+pub use body::RequestBody;
+pub use scripted::{ScriptedAttempt, ScriptedCall, ScriptedEnd, ScriptedProvider, scripted_model};
 
 use annals_core::event::{Finish, Usage};
 use annals_core::{CallId, RequestId, SessionId};
@@ -18,12 +18,12 @@ use std::sync::Arc;
 
 /// The answer as it arrives. It ends after [`ProviderEvent::Finished`] or after the first error; one that ends without
 /// either broke off ([`ProviderErrorKind::IncompleteStream`]). Dropping it cancels the request.
-pub type Answer = BoxStream<'static, Result<ProviderEvent, ProviderError>>;
+pub type AnswerStream = BoxStream<'static, Result<ProviderEvent, ProviderError>>;
 
 /// Sends requests to a model.
 pub trait Provider: Send + Sync {
     /// Sends one attempt. Errors, also those before the first byte, come through the stream.
-    fn send(&self, request: ProviderRequest) -> Answer;
+    fn send(&self, request: ProviderRequest) -> AnswerStream;
 }
 
 /// One attempt of one request.
@@ -40,7 +40,7 @@ pub struct ProviderRequest {
     /// What the model is to see, whole: what the digest in the log is made over.
     pub request: Arc<Request>,
     /// Exactly the bytes to send, those of the digest `wire` in the log; `None` for a model that nothing is encoded for.
-    pub body: Option<Arc<Body>>,
+    pub body: Option<Arc<RequestBody>>,
 }
 
 /// What arrives. Pieces of one fragment share an `id` that is unique within the answer.
@@ -134,12 +134,15 @@ pub enum ProviderErrorKind {
     Quota,
     /// A filter refused the request or the answer.
     ContentFilter,
-    /// The answer broke off, or was not what the protocol allows.
+    /// The answer broke off.
     IncompleteStream,
+    /// The answer was not what the protocol allows. Events and scenarios use the word of [`Self::IncompleteStream`] for it.
+    /// Once a call was recorded it is not retried: another attempt would invite the same call again.
+    Violation,
 }
 
 impl ProviderErrorKind {
-    /// Every kind.
+    /// Every kind that has a word of its own.
     pub const ALL: [Self; 9] = [
         Self::RateLimit,
         Self::ProviderInternal,
@@ -163,7 +166,7 @@ impl ProviderErrorKind {
             Self::Authentication => "authentication",
             Self::Quota => "quota",
             Self::ContentFilter => "content-filter",
-            Self::IncompleteStream => "incomplete-stream",
+            Self::IncompleteStream | Self::Violation => "incomplete-stream",
         }
     }
 
@@ -173,10 +176,10 @@ impl ProviderErrorKind {
     }
 
     /// Whether another attempt is worth making (`docs/reference/turn.md#retries`): any passing failure before output,
-    /// and after output only an answer that broke off.
+    /// and after output only an answer that broke off. Of [`Self::Violation`] only where no call was recorded.
     pub const fn retried(self, after_output: bool) -> bool {
         match self {
-            Self::IncompleteStream => true,
+            Self::IncompleteStream | Self::Violation => true,
             Self::RateLimit | Self::ProviderInternal | Self::Transport => !after_output,
             Self::Overflow | Self::InvalidRequest | Self::Authentication | Self::Quota | Self::ContentFilter => false,
         }

@@ -8,6 +8,7 @@
 mod anthropic;
 mod body;
 mod chat;
+mod conversation;
 mod decode;
 mod halves;
 mod media;
@@ -15,9 +16,8 @@ mod names;
 mod options;
 mod refusal;
 mod responses;
-mod talk;
 
-pub use crate::provider::Body;
+pub use crate::provider::RequestBody;
 pub use decode::{Decoder, decoder};
 pub use media::is_sent;
 pub use refusal::{RetryAdvice, refusal};
@@ -73,7 +73,7 @@ impl std::fmt::Display for Protocol {
 
 /// A request has no body: nothing was sent, and nothing was recorded.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum EncodeError {
+pub enum BodyError {
     /// The model's profile names a protocol of another build: use that build, or give the model a protocol of this one.
     #[error("this build does not speak the protocol {0}")]
     UnknownProtocol(String),
@@ -141,7 +141,7 @@ pub enum EncodeError {
     },
 }
 
-impl EncodeError {
+impl BodyError {
     /// Whether another build may know what this one does not.
     pub const fn is_of_another_build(&self) -> bool {
         matches!(self, Self::UnknownProtocol(_) | Self::UnknownEncoding { .. })
@@ -155,20 +155,20 @@ impl EncodeError {
 ///
 /// # Errors
 /// When the request asks for what the protocol cannot say, or this build does not know the encoding.
-pub fn encode(request: &Request, session: SessionId) -> Result<Option<Body>, EncodeError> {
+pub fn encode(request: &Request, session: SessionId) -> Result<Option<RequestBody>, BodyError> {
     let model = &request.model;
     if model.protocol == SCRIPTED {
         return Ok(None);
     }
-    let protocol = Protocol::of(&model.protocol).ok_or_else(|| EncodeError::UnknownProtocol(model.protocol.clone()))?;
+    let protocol = Protocol::of(&model.protocol).ok_or_else(|| BodyError::UnknownProtocol(model.protocol.clone()))?;
     if model.id.is_empty() {
-        return Err(EncodeError::NoModelId);
+        return Err(BodyError::NoModelId);
     }
     match (protocol, model.encoding) {
         (Protocol::OpenAiChat, 1) => chat::encode(request, session).map(Some),
         (Protocol::OpenAiResponses, 1) => responses::encode(request, session).map(Some),
         (Protocol::AnthropicMessages, 1) => anthropic::encode(request).map(Some),
-        (protocol, encoding) => Err(EncodeError::UnknownEncoding { protocol, encoding }),
+        (protocol, encoding) => Err(BodyError::UnknownEncoding { protocol, encoding }),
     }
 }
 

@@ -7,10 +7,10 @@ use crate::command_context::CommandContext;
 use crate::config::Environment;
 use crate::diagnostics::{self, Diagnostics};
 use crate::error::{CliError, Verdict};
-use crate::escape::{EscapingWriter, Form, is_unsafe};
-use crate::pager::Output;
+use crate::escape::{Escaping, EscapingWriter, is_unsafe};
+use crate::pager::PagedOutput;
 use crate::remarks::Remarks;
-use crate::store_path::{Place, VARIABLE};
+use crate::store_choice::{StoreChoice, VARIABLE};
 use crate::style::{Emphasis, Style};
 use annals_core::Time;
 use annals_store::disk::Displaced;
@@ -51,7 +51,7 @@ struct Global {
     json: bool,
     /// Use colours: auto (on a terminal, unless NO_COLOR is set), always or never.
     #[arg(long, global = true, value_enum, default_value = "auto", value_name = "WHEN", help_heading = "Everywhere")]
-    color: When,
+    color: ColorChoice,
     /// Show diagnostics on stderr; -vv shows more. $ANNALS_LOG sets a filter.
     #[arg(long, short = 'v', action = ArgAction::Count, global = true, help_heading = "Everywhere")]
     verbose: u8,
@@ -65,7 +65,7 @@ struct Global {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum When {
+enum ColorChoice {
     Auto,
     Always,
     Never,
@@ -150,7 +150,9 @@ fn unparsed(error: &clap::Error, args: &[OsString], remarks: &Remarks, out: Opti
     match out {
         // With the colours of the terminal: arguments are quoted as they are, and none of them could steer it.
         None if quoted_safely => drop(error.print()),
-        Some(out) if !error.use_stderr() => drop(write!(EscapingWriter::new(out, Form::Text), "{}", error.render())),
+        Some(out) if !error.use_stderr() => {
+            drop(write!(EscapingWriter::new(out, Escaping::Text), "{}", error.render()));
+        }
         Some(_) if quoted_safely => remarks.write(&error.render().to_string()),
         Some(_) | None => {
             // Without any style of clap's own, what looks like one comes from an argument.
@@ -166,12 +168,12 @@ impl App {
         let global = &self.global;
         let Surroundings { store, style, remarks, paged, environment, reports } = surroundings;
         let colour = |found: bool| match global.color {
-            When::Auto => found,
-            When::Always => true,
-            When::Never => false,
+            ColorChoice::Auto => found,
+            ColorChoice::Always => true,
+            ColorChoice::Never => false,
         };
         let mut cli = CommandContext::new(
-            Place::of(global.store.as_deref(), store.as_deref())?,
+            StoreChoice::of(global.store.as_deref(), store.as_deref())?,
             global.store.clone(),
             global.file.clone(),
             Style { json: global.json, colour: colour(style.colour), ..style },
@@ -185,10 +187,10 @@ impl App {
         }
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build()?;
         let form = match (global.raw, self.command.gives_bytes(), global.json) {
-            (true, ..) => Form::Raw,
-            (_, true, _) if !paged => Form::Raw,
-            (_, true, _) | (_, _, true) => Form::Json,
-            (..) => Form::Text,
+            (true, ..) => Escaping::Raw,
+            (_, true, _) if !paged => Escaping::Raw,
+            (_, true, _) | (_, _, true) => Escaping::Json,
+            (..) => Escaping::Text,
         };
         let run = |out: &mut (dyn Write + Send)| {
             runtime.block_on(async {
@@ -205,7 +207,7 @@ impl App {
                 (answer, closed, Ok(()))
             }
             None => {
-                let mut out = Output::new(paged && !global.no_pager && !global.json && self.command.is_paged());
+                let mut out = PagedOutput::new(paged && !global.no_pager && !global.json && self.command.is_paged());
                 let (answer, closed) = run(&mut out);
                 (answer, closed, out.finish())
             }
@@ -213,7 +215,7 @@ impl App {
         if !matches!(answer, Ok(Verdict::Fine))
             && let Some(path) = cli.diagnostics.written()
         {
-            cli.remark(&format!("diagnostics are in {}", path.display()));
+            cli.remark(&format!("for diagnostics see {}", path.display()));
         }
         let verdict = answer?;
         finished?;
@@ -229,7 +231,7 @@ impl App {
         if let Err(error) = closed
             && !(full && verdict == Verdict::BadNews)
         {
-            cli.remark(&format!("{error}; nothing is lost, but the next opening takes longer"));
+            cli.remark(&format!("{error}; nothing is lost, but the next command takes longer to open the store"));
         }
         Ok(verdict)
     }

@@ -5,16 +5,16 @@ use crate::diagnostics::Diagnostics;
 use crate::error::CliError;
 use crate::import_into::{import_into, sources};
 use crate::progress::Bar;
-use crate::reader::Reader;
 use crate::remarks::Remarks;
-use crate::salvage::DamagedLog;
-use crate::store_path::Place;
+use crate::store_choice::StoreChoice;
 use crate::style::{Emphasis, Style};
 use annals_core::{Seq, SessionId};
 use annals_import::{ImportOptions, SourceImportError};
 use annals_inspect::SessionAt;
+use annals_inspect::reader::{FindError, Reader};
 use annals_store::cache::ViewCache;
 use annals_store::disk::{Examination, StorePath, summary};
+use annals_store::exchange::DamagedLog;
 use annals_store::views::Views;
 use annals_store::{DiskLog, EventLog, MemoryLog, OpenMode, OpeningReport, Ownership, SharedLog};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ const LONG: Duration = Duration::from_millis(500);
 #[derive(Clone, Debug)]
 pub struct CommandContext {
     /// The store.
-    pub place: Place,
+    pub place: StoreChoice,
     /// The store's folder, if it was named on the command line.
     pub named: Option<PathBuf>,
     /// A file that is read instead of the store.
@@ -59,7 +59,7 @@ pub struct Target {
 }
 
 /// A Session that was found: where to read it, and up to where.
-pub struct Found {
+pub struct FoundSession {
     /// Where to read it.
     pub reader: Reader,
     /// Which.
@@ -68,8 +68,8 @@ pub struct Found {
     pub until: Seq,
 }
 
-impl From<&Found> for SessionAt {
-    fn from(found: &Found) -> Self {
+impl From<&FoundSession> for SessionAt {
+    fn from(found: &FoundSession) -> Self {
         found.reader.session_at(found.session, found.until)
     }
 }
@@ -93,7 +93,13 @@ async fn save_catalogue(log: &SharedLog, views: Arc<ViewCache>) {
 
 impl CommandContext {
     /// A desk where nothing is open yet.
-    pub fn new(place: Place, named: Option<PathBuf>, file: Option<PathBuf>, style: Style, remarks: Remarks) -> Self {
+    pub fn new(
+        place: StoreChoice,
+        named: Option<PathBuf>,
+        file: Option<PathBuf>,
+        style: Style,
+        remarks: Remarks,
+    ) -> Self {
         let environment = Environment::of_process();
         let (diagnostics, opened) = (Diagnostics::default(), Arc::default());
         Self { place, named, file, style, remarks, watched: false, environment, diagnostics, opened }
@@ -252,7 +258,7 @@ impl CommandContext {
         let is_kind = |end: &str| path.extension().is_some_and(|extension| extension == end);
         let like_a_file = name.contains('/') || ["jsonl", "json", "db", "sqlite"].into_iter().any(is_kind);
         match error {
-            CliError::NoSession { .. } | CliError::NoSessions { .. } | CliError::NoStore { .. }
+            CliError::Find(FindError::NoSession { .. } | FindError::NoSessions { .. }) | CliError::NoStore { .. }
                 if self.file.is_none() && like_a_file =>
             {
                 CliError::NoFile { path: path.to_owned() }
@@ -292,11 +298,11 @@ impl CommandContext {
     /// Finds a Session and the Cut that a view of it is wanted at.
     ///
     /// # Errors
-    /// See [`CommandContext::find`]; [`CliError::PastTheEnd`].
-    pub async fn target(&self, target: &Target) -> Result<Found, CliError> {
+    /// See [`CommandContext::find`]; [`FindError::PastTheEnd`].
+    pub async fn target(&self, target: &Target) -> Result<FoundSession, CliError> {
         let (reader, session) = self.find(&target.session).await?;
         let until = reader.until(session, target.at.map(Seq)).await?;
-        Ok(Found { reader, session, until })
+        Ok(FoundSession { reader, session, until })
     }
 
     /// Says something beside the answer.

@@ -18,7 +18,7 @@ pub mod import;
 pub mod inbox;
 pub mod log;
 pub mod models;
-pub mod moving;
+pub mod move_session;
 pub mod pin;
 pub mod replay;
 pub mod requests;

@@ -25,8 +25,8 @@ mod trust;
 
 pub use agent::{Agent, Mode};
 pub use environment::{Environment, Variables};
-pub use keys::{KEYS, Key, Kind, Project};
-pub use origin::{Layer, Origin};
+pub use keys::{ConfigKey, KEYS, Project, ValueKind};
+pub use origin::{ConfigLayer, ValueOrigin};
 pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
 pub use problem::{ConfigError, Problem};
 pub use reading::{Setting, shown};
@@ -39,7 +39,7 @@ use annals_providers::catalog::Catalog;
 use annals_runtime::context::instructions::{InstructionFiles, opted_out};
 use annals_runtime::redaction::Redactor;
 use annals_runtime::settings::{CompactionSettings, REPEAT_LIMIT};
-use annals_tools::skills::Root;
+use annals_tools::skills::SkillRoot;
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -67,7 +67,7 @@ pub struct Config {
 }
 
 /// What is configured, and what of it may not be.
-pub struct Loaded {
+pub struct LoadedConfig {
     /// What the files say together. While anything is refused, without the project's file.
     pub config: Config,
     /// The text of the project's file that was judged.
@@ -95,7 +95,7 @@ impl Config {
     /// # Errors
     /// When a file is wrong, cannot be read, or does what only a trusted one may.
     pub fn load(places: &Places, directory: &Path, variables: Variables) -> Result<Self, ConfigError> {
-        let Loaded { config, refused, .. } = Self::examine(places, directory, variables)?;
+        let LoadedConfig { config, refused, .. } = Self::examine(places, directory, variables)?;
         match &config.project {
             Some(project) if !refused.is_empty() => Err(ConfigError::Untrusted {
                 problems: refused,
@@ -110,13 +110,13 @@ impl Config {
     ///
     /// # Errors
     /// When a file is wrong or cannot be read.
-    pub fn examine(places: &Places, directory: &Path, variables: Variables) -> Result<Loaded, ConfigError> {
+    pub fn examine(places: &Places, directory: &Path, variables: Variables) -> Result<LoadedConfig, ConfigError> {
         let directory = std::path::absolute(directory)
             .map_err(|source| ConfigError::File { path: directory.to_owned(), source })?;
         let mut problems = Vec::new();
         let mut settings = Settings::built_in();
         if let Some(text) = read(&places.user_file)? {
-            let reading = reading::read(Layer::User, places.user_file.clone(), &text);
+            let reading = reading::read(ConfigLayer::User, places.user_file.clone(), &text);
             problems.extend(reading.problems);
             settings.lay(reading.settings);
         }
@@ -126,7 +126,7 @@ impl Config {
             text = read(&project.file)?;
         }
         if let (Some(project), Some(text)) = (&project, &text) {
-            let reading = reading::read(Layer::Project, project.file.clone(), text);
+            let reading = reading::read(ConfigLayer::Project, project.file.clone(), text);
             problems.extend(reading.problems);
             trusted = Trust::kept_in(&places.trust).holds(project, text)?;
             if !trusted {
@@ -146,10 +146,10 @@ impl Config {
         let places = places.clone();
         let config = Self { settings, agents, catalog, project, trusted, places, directory, variables };
         config.check(&mut problems);
-        if problems.is_empty() { Ok(Loaded { config, text, refused }) } else { Err(ConfigError::Wrong(problems)) }
+        if problems.is_empty() { Ok(LoadedConfig { config, text, refused }) } else { Err(ConfigError::Wrong(problems)) }
     }
 
-    /// The agent that a new Session begins with.
+    /// The agent of a new session.
     pub fn default_agent(&self) -> AgentName {
         self.settings.text(&["agent"]).unwrap_or_default().into()
     }
@@ -160,7 +160,7 @@ impl Config {
         let said = self.settings.get(&["model"]);
         let general = said.and_then(|setting| setting.value.as_str()).map(ModelName::from);
         match said.map(|setting| &setting.origin) {
-            Some(Origin::Environment(_)) => general,
+            Some(ValueOrigin::Environment(_)) => general,
             _ => self.agents.get(agent).and_then(|agent| agent.model.clone()).or(general),
         }
     }
@@ -227,7 +227,7 @@ impl Config {
     /// Folders with skills, the first to name one counts: the project's `.annals/skills`, those of the files, the user's
     /// `skills` beside the configuration. They are read without being asked for; those of a project that nobody trusts are
     /// left out if they lead out of it, and bounded by it and by the rules for `read`.
-    pub fn skills(&self) -> Vec<Root> {
+    pub fn skills(&self) -> Vec<SkillRoot> {
         let root = self.project.as_ref().map_or(self.directory.as_path(), |project| project.root.as_path());
         let stays = self.trusted || guard::stays(Path::new(OWN_SKILLS), root);
         let own = (stays && !opted_out(|name| self.variables.get(name))).then(|| root.join(OWN_SKILLS));
@@ -236,10 +236,10 @@ impl Config {
         let of = |path: PathBuf, within: Option<String>| {
             // Paths that are no text name nothing that a model could.
             let guarded = within.as_ref().map(|_| rules.clone()).unwrap_or_default();
-            Some(Root { path: path.into_os_string().into_string().ok()?, within, guarded })
+            Some(SkillRoot { path: path.into_os_string().into_string().ok()?, within, guarded })
         };
         let named = self.settings.list(&["skills", "folders"]).filter_map(|setting| {
-            let own = matches!(setting.origin, Origin::File { layer: Layer::Project, .. });
+            let own = matches!(setting.origin, ValueOrigin::File { layer: ConfigLayer::Project, .. });
             of(file_of(&self.places, self.project.as_ref(), setting), bound.clone().filter(|_| own))
         });
         own.and_then(|own| of(own, bound.clone()))
@@ -305,7 +305,7 @@ impl Config {
 /// file.
 fn file_of(places: &Places, project: Option<&ProjectFile>, setting: &Setting) -> PathBuf {
     let base = match (&setting.origin, project) {
-        (Origin::File { layer: Layer::Project, .. }, Some(project)) => &project.root,
+        (ValueOrigin::File { layer: ConfigLayer::Project, .. }, Some(project)) => &project.root,
         _ => &places.user_dir,
     };
     places.resolve(setting.value.as_str().unwrap_or_default(), base)

@@ -40,15 +40,15 @@ const SHOWN_OTHERWISE: [&str; 3] = ["annals_runtime::coordinator", "annals_store
 
 /// The diagnostics of a process. Clones share them; the default one hears nothing.
 #[derive(Clone, Default)]
-pub struct Diagnostics(Option<Arc<Shared>>);
+pub struct Diagnostics(Option<Arc<Reporter>>);
 
-struct Shared {
+struct Reporter {
     /// Whether more than warnings was asked for.
     verbose: bool,
-    state: Mutex<State>,
+    state: Mutex<ReporterState>,
 }
 
-struct State {
+struct ReporterState {
     sink: Sink,
     redactor: Option<Arc<Redactor>>,
     file: Option<LogFile>,
@@ -66,7 +66,7 @@ enum Sink {
 
 /// One report.
 #[derive(Clone, Debug)]
-struct Report {
+struct Diagnostic {
     level: Level,
     /// The module.
     target: &'static str,
@@ -94,7 +94,7 @@ impl Diagnostics {
         let filter = asked.unwrap_or(usual);
         let filter = EnvFilter::try_new(filter)
             .map_err(|error| CliError::BadFilter { filter: filter.to_owned(), why: error.to_string() })?;
-        let state = State {
+        let state = ReporterState {
             sink: Sink::Remarks(remarks),
             redactor: Some(Arc::new(Redactor::default().with_environment(
                 crate::config::Variables::OfProcess.all(),
@@ -105,8 +105,8 @@ impl Diagnostics {
             waiting: Vec::new(),
             reported: BTreeMap::new(),
         };
-        let shared = Arc::new(Shared { verbose: verbosity > 0 || asked.is_some(), state: Mutex::new(state) });
-        let subscriber = tracing_subscriber::registry().with(filter).with(layer::Reports(shared.clone()));
+        let shared = Arc::new(Reporter { verbose: verbosity > 0 || asked.is_some(), state: Mutex::new(state) });
+        let subscriber = tracing_subscriber::registry().with(filter).with(layer::DiagnosticLayer(shared.clone()));
         // A program that embeds the command hears for itself.
         match tracing::subscriber::set_global_default(subscriber) {
             Ok(()) => Ok(Self(Some(shared))),
@@ -144,7 +144,7 @@ impl Diagnostics {
         state.file.as_ref().filter(|file| file.was_written()).map(LogFile::path)
     }
 
-    fn state(&self) -> Option<MutexGuard<'_, State>> {
+    fn state(&self) -> Option<MutexGuard<'_, ReporterState>> {
         self.0.as_ref().map(|shared| shared.state.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
@@ -163,8 +163,8 @@ impl Drop for Redirected {
     }
 }
 
-impl Shared {
-    fn report(&self, report: &Report) {
+impl Reporter {
+    fn report(&self, report: &Diagnostic) {
         let mut locked = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let state = &mut *locked;
         let text = state.cleaned(&report.text());
@@ -191,7 +191,7 @@ impl Shared {
     }
 }
 
-impl State {
+impl ReporterState {
     /// Without secrets, on one line, and with nothing that steers a terminal.
     fn cleaned(&self, text: &str) -> String {
         let text = match &self.redactor {
@@ -210,7 +210,7 @@ impl State {
     }
 }
 
-impl Report {
+impl Diagnostic {
     fn text(&self) -> String {
         let fields: Vec<String> = self.fields.iter().map(|(name, value)| format!("{name}: {value}")).collect();
         match (self.message.is_empty(), fields.is_empty()) {

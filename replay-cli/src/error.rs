@@ -1,11 +1,16 @@
 //! How a command ends.
 
+mod unpinnable;
+
+pub use unpinnable::Unpinnable;
+
 use crate::config::ConfigError;
 use crate::host_error::HostError;
-use crate::style::{Style, counted};
-use annals_core::{Seq, SessionId, Time};
+use crate::style::Style;
+use annals_core::{Seq, SessionId};
 use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
+use annals_inspect::reader::FindError;
 use annals_projections::BuildError;
 use annals_runtime::Refusal;
 use annals_runtime::ports::NoEntropy;
@@ -37,84 +42,14 @@ impl Verdict {
     }
 }
 
-/// A Session that a name fits.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Candidate {
-    /// Which.
-    pub session: SessionId,
-    /// Its title.
-    pub title: String,
-    /// Where it works.
-    pub directory: String,
-    /// Time of its last event.
-    pub updated: Time,
-}
-
-/// Why a message cannot be pinned or unpinned.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Unpinnable {
-    /// It is pinned already.
-    Pinned,
-    /// It is not pinned.
-    NotPinned,
-    /// It is neither a prompt nor an answer, or it is not in the history.
-    OfAnotherKind,
-}
-
-impl Unpinnable {
-    const fn as_str(self) -> &'static str {
-        match self {
-            Self::Pinned => "is pinned already",
-            Self::NotPinned => "is not pinned",
-            Self::OfAnotherKind => "cannot be pinned: it is neither a prompt nor an answer in the history",
-        }
-    }
-}
-
 /// A command gave no answer. Each message says what happened, where, and what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum CliError {
-    /// The store has no such Session: one of `meant`, perhaps.
-    #[error("no session matches {name:?} in {}{}", store.display(), meant_by(.meant))]
-    NoSession {
-        /// What was asked for.
-        name: String,
-        /// Where.
-        store: PathBuf,
-        /// What was perhaps meant: an id and a title each.
-        meant: Vec<String>,
-    },
-    /// Several Sessions fit the name: take more of it.
-    #[error("{}", ambiguous(name, *count, newest, None))]
-    Ambiguous {
-        /// What was asked for.
-        name: String,
-        /// How many fit.
-        count: u64,
-        /// The newest of them.
-        newest: Vec<Candidate>,
-    },
     /// A file is named that does not exist.
     #[error("{}: no such file", path.display())]
     NoFile {
         /// Which.
         path: PathBuf,
-    },
-    /// The store holds no Session yet.
-    #[error("the store in {} is empty; `annals import --discover` lists sessions to import", store.display())]
-    NoSessions {
-        /// Which store.
-        store: PathBuf,
-    },
-    /// The Session ends earlier.
-    #[error("there is no event {seq}: session {session} ends at event {last}")]
-    PastTheEnd {
-        /// Which.
-        session: SessionId,
-        /// What was asked for.
-        seq: Seq,
-        /// Its last event.
-        last: Seq,
     },
     /// The Session has fewer requests.
     #[error("there is no request {wanted}: session {session} has {count} recorded requests")]
@@ -126,26 +61,16 @@ pub enum CliError {
         /// How many there are.
         count: usize,
     },
-    /// The Session has fewer user messages.
-    #[error("there is no turn {wanted}: session {session} has {}", counted(*count, "user message"))]
-    NoUserMessage {
-        /// Which.
-        session: SessionId,
-        /// What was asked for, from 1.
-        wanted: u64,
-        /// How many there are.
-        count: u64,
-    },
     /// A command that records works on the store alone.
-    #[error("{} is a file: import it first, then name its session; a file is never changed", file.display())]
+    #[error("{} is a file, and files are never changed; import it, then name its session", file.display())]
     OnlyInTheStore {
         /// What was named.
         file: PathBuf,
     },
     /// A staged undo restored files: whoever restored them puts them back.
     #[error(
-        "Session {session}: the staged revert restored {files} files, which cannot be put back here: {why}; clear or move \
-         it in the host that staged it, or commit it"
+        "session {session}: the staged undo restored {files} files, and they cannot be changed back here: {why}; clear it \
+         where it was staged, or apply it with --commit"
     )]
     FilesRestored {
         /// Which.
@@ -156,7 +81,7 @@ pub enum CliError {
         why: String,
     },
     /// What was asked for is refused, and nothing has changed unless it says so.
-    #[error("Session {session}: {refusal}")]
+    #[error("session {session}: {refusal}")]
     Refused {
         /// Which.
         session: SessionId,
@@ -173,14 +98,6 @@ pub enum CliError {
         /// What was given.
         text: String,
     },
-    /// The file holds several Sessions.
-    #[error("{} holds {} sessions; name one after `--in {}`:\n{}", file.display(), .sessions.len(), file.display(), listed(.sessions))]
-    Several {
-        /// Which file.
-        file: PathBuf,
-        /// An id and a title each.
-        sessions: Vec<String>,
-    },
     /// The log does not hold what shaped the request.
     #[error(transparent)]
     Build(#[from] BuildError),
@@ -189,8 +106,8 @@ pub enum CliError {
     NoTerminal,
     /// Without a compaction the history is larger than the model's context: switch to a larger model first.
     #[error(
-        "session {session}: without the compaction at event {seq} the history takes about {tokens} tokens, and the model's \
-         context holds {limit}; switch to a model that holds more first"
+        "session {session}: without the compaction at event {seq} the history has about {tokens} tokens, more than the \
+         {limit} of the model; switch to a model with a larger context first"
     )]
     WouldNotFit {
         /// Which Session.
@@ -209,16 +126,6 @@ pub enum CliError {
         session: SessionId,
         /// What was asked for.
         seq: Seq,
-    },
-    /// The event belongs to no message: name another one.
-    #[error("event {seq} is not in a message{}", .nearest.map(|near| format!("; nearest: {near}")).unwrap_or_default())]
-    NotInAMessage {
-        /// Which Session.
-        session: SessionId,
-        /// What was asked for.
-        seq: Seq,
-        /// The message that is nearest to it, by the event that made it.
-        nearest: Option<Seq>,
     },
     /// The message cannot be pinned or unpinned.
     #[error("the message at event {seq} {}", why.as_str())]
@@ -240,7 +147,7 @@ pub enum CliError {
     #[error(transparent)]
     Record(#[from] RecordError),
     /// The filter of diagnostics cannot be read.
-    #[error("ANNALS_LOG is not a filter: {filter:?}: {why}; an example: annals=debug")]
+    #[error("ANNALS_LOG={filter:?} is not a filter: {why}; example: annals=debug")]
     BadFilter {
         /// What was given.
         filter: String,
@@ -248,7 +155,7 @@ pub enum CliError {
         why: String,
     },
     /// There is no place to keep a store.
-    #[error("there is no home folder to keep a store in; name one with --store DIR or ANNALS_STORE")]
+    #[error("no home folder for the store; name a folder with --store DIR or ANNALS_STORE")]
     NoPlace,
     /// There is no place to keep the import secret.
     #[error("there is no home folder to keep the import secret in; set ANNALS_IMPORT_SECRET to 64 hex digits")]
@@ -290,11 +197,14 @@ pub enum CliError {
     #[error(transparent)]
     Recognise(#[from] RecogniseError),
     /// A folder holds nothing that can be imported.
-    #[error("{}: nothing here was written by OpenCode, Codex CLI, Claude Code or annals", path.display())]
+    #[error("{}: no session of OpenCode, Codex CLI, Claude Code or annals found", path.display())]
     NothingThere {
         /// Which.
         path: PathBuf,
     },
+    /// No session, event or message is meant.
+    #[error(transparent)]
+    Find(FindError),
     /// The log cannot be read.
     #[error(transparent)]
     Read(#[from] ReadError),
@@ -306,7 +216,7 @@ pub enum CliError {
     Ask(#[from] AskError),
     /// An export of ours is imported as it is, or not at all.
     #[error(
-        "{}: an export of annals cannot be redacted: its digests hold for the texts as they are. Import it without --redact",
+        "{}: an export of annals cannot be redacted, as its digests cover the original texts; import it without --redact",
         path.display()
     )]
     Unredactable {
@@ -320,7 +230,7 @@ pub enum CliError {
     #[error(transparent)]
     Config(#[from] ConfigError),
     /// The answer cannot be written.
-    #[error("the answer could not be written: {0}")]
+    #[error("cannot write the answer: {0}")]
     Output(#[from] io::Error),
 }
 
@@ -330,19 +240,13 @@ impl CliError {
         match self {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
-            Self::NoSession { .. }
-            | Self::Ambiguous { .. }
+            Self::Find(_)
             | Self::NoFile { .. }
-            | Self::NoSessions { .. }
-            | Self::PastTheEnd { .. }
             | Self::NoRequest { .. }
             | Self::NotASeq { .. }
-            | Self::Several { .. }
             | Self::NoCompaction { .. }
-            | Self::NoUserMessage { .. }
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }
-            | Self::NotInAMessage { .. }
             | Self::NotPinnable { .. }
             | Self::Scenario(_)
             | Self::Play(PlayError::NotFresh(_))
@@ -378,7 +282,7 @@ impl CliError {
     /// The message for whoever looks: with ages where there are times.
     pub fn shown(&self, style: &Style) -> String {
         match self {
-            Self::Ambiguous { name, count, newest } => ambiguous(name, *count, newest, Some(style)),
+            Self::Find(error) => error.shown(|at| style.short_age(at)),
             other => other.to_string(),
         }
     }
@@ -403,6 +307,15 @@ impl CliError {
     }
 }
 
+impl From<FindError> for CliError {
+    fn from(error: FindError) -> Self {
+        match error {
+            FindError::Read(source) => Self::Read(source),
+            error => Self::Find(error),
+        }
+    }
+}
+
 impl From<SharedError> for CliError {
     fn from(error: SharedError) -> Self {
         match error {
@@ -410,29 +323,4 @@ impl From<SharedError> for CliError {
             error => Self::Open(Box::new(error)),
         }
     }
-}
-
-/// The Sessions that a name fits: id, age, directory and title of each.
-fn ambiguous(name: &str, count: u64, newest: &[Candidate], style: Option<&Style>) -> String {
-    let when = |at: Time| style.map_or_else(|| at.to_string(), |style| style.short_age(at));
-    let listed = newest.iter().map(|one| {
-        let place = one.directory.rsplit('/').find(|name| !name.is_empty()).unwrap_or("-");
-        format!("\n  {}  {:>10}  {place}  {}", one.session, when(one.updated), one.title)
-    });
-    let more = match count.saturating_sub(newest.len() as u64) {
-        0 => String::new(),
-        more => format!("\n  and {more} older; `annals sessions` lists them"),
-    };
-    format!("{name:?} matches {count} sessions; use more of the id or title:{}{more}", listed.collect::<String>())
-}
-
-fn meant_by(meant: &[String]) -> String {
-    match meant {
-        [] => "; `annals sessions` lists them".to_owned(),
-        meant => format!("; did you mean\n{}", listed(meant)),
-    }
-}
-
-fn listed(lines: &[String]) -> String {
-    lines.iter().map(|line| format!("  {line}")).collect::<Vec<_>>().join("\n")
 }

@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 /// In which form characters that could steer a terminal are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Form {
+pub enum Escaping {
     /// Text: `␛` for ESC, `<U+202E>` for what has no picture.
     Text,
     /// JSON: `\u202e`, which means the same to whoever reads it as JSON.
@@ -50,7 +50,7 @@ pub fn visible(text: &str) -> Cow<'_, str> {
         return Cow::Borrowed(text);
     }
     let mut out = Vec::with_capacity(text.len() + 16);
-    let mut writer = EscapingWriter::new(&mut out, Form::Text);
+    let mut writer = EscapingWriter::new(&mut out, Escaping::Text);
     // Memory takes everything, and a mark of our own cannot be in it.
     drop(std::io::Write::write_all(&mut writer, text.as_bytes()).and_then(|()| writer.finish()));
     drop(writer);

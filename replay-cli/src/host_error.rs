@@ -7,30 +7,31 @@ use annals_tools::AttachError;
 use std::io;
 use std::path::PathBuf;
 
-/// A host cannot begin, or go on. Each message says what to do.
+/// A host cannot start or continue. Each message says what to do.
 #[derive(Debug, thiserror::Error)]
 pub enum HostError {
     /// There is nothing to tell the model.
     #[error(
-        "say what is to be done, as in `annals run \"explain this project\"`; a prompt may also come through a pipe, and \
-         `-c` alone goes on with what was interrupted"
+        "no prompt: annals run \"explain this project\"; stdin works too, and `-c` alone resumes what was interrupted"
     )]
     NoPrompt,
     /// The Session is at rest: there is nothing to go on with.
-    #[error("the last turn of this Session is done, and nothing waits; say what comes next: `annals run -c \"...\"`")]
+    #[error(
+        "nothing to resume: the last turn is finished and no input is waiting; give a prompt: annals run -c \"...\""
+    )]
     NothingWaits,
     /// What came through the pipe is no text.
-    #[error("what came through stdin is no UTF-8 text; name a file in the prompt instead, and the model will read it")]
+    #[error("stdin is not UTF-8 text; name the file in the prompt instead, and the model reads it")]
     NotText,
     /// Files without a word on what is to be done with them.
-    #[error("say in a prompt what is to be done with the file: annals run --file PATH \"what does this show?\"")]
+    #[error("--file needs a prompt: annals run --file PATH \"what does this show?\"")]
     FilesAlone,
     /// A file cannot be given with a prompt.
     #[error(transparent)]
     Attach(#[from] AttachError),
     /// The model takes no media of this type.
     #[error(
-        "{}: {model} takes no {mime}; choose another model by --model, or say `models.\"{model}\".media` in your \
+        "{}: {model} does not accept {mime}; choose another model with --model, or set `models.\"{model}\".media` in your \
          configuration if it does", file.display()
     )]
     NotTaken {
@@ -42,7 +43,7 @@ pub enum HostError {
         model: String,
     },
     /// stdin cannot be read.
-    #[error("stdin cannot be read: {0}")]
+    #[error("cannot read stdin: {0}")]
     Stdin(#[source] io::Error),
     /// No model is chosen.
     #[error("no model is chosen: {advice}")]
@@ -51,7 +52,7 @@ pub enum HostError {
         advice: String,
     },
     /// Nobody defined the model.
-    #[error("no model is called {name:?}{}", meant_by(.meant))]
+    #[error("no model named {name:?} is configured{}", meant_by(.meant))]
     UnknownModel {
         /// What was asked for.
         name: String,
@@ -60,15 +61,15 @@ pub enum HostError {
     },
     /// The model that a Session stands on is defined nowhere here.
     #[error(
-        "the Session was answered by {name:?}, and no model is called so here: choose another one by --model \
-         (`annals models` lists what there is), or describe this one in `models.{name:?}` of your configuration"
+        "the model of the session, {name:?}, is not configured here; choose another one with --model (see annals models), \
+         or describe this one as `models.{name:?}` in your configuration"
     )]
     RecordedModel {
         /// Which.
         name: String,
     },
     /// Nobody defined the agent.
-    #[error("no agent is called {name:?}; there are {}", known.join(", "))]
+    #[error("no agent named {name:?}; known agents: {}", known.join(", "))]
     UnknownAgent {
         /// What was asked for.
         name: String,
@@ -76,7 +77,7 @@ pub enum HostError {
         known: Vec<String>,
     },
     /// The model cannot be asked: its key is missing, or its provider unknown.
-    #[error("{model} cannot be asked: {why}")]
+    #[error("cannot use {model}: {why}")]
     NoEndpoint {
         /// Which model.
         model: String,
@@ -87,14 +88,14 @@ pub enum HostError {
     #[error(transparent)]
     Cassette(#[from] CassetteError),
     /// No Session works here yet.
-    #[error("no Session works in {} yet; leave out -c to begin one", directory.display())]
+    #[error("no session in {} yet; leave out -c to start one", directory.display())]
     NothingToContinue {
         /// Where.
         directory: PathBuf,
     },
     /// The directory of a Session is not on this machine.
     #[error(
-        "session {session} works in {directory}, which is no directory here; to continue it in another one: \
+        "the directory of session {session}, {directory}, does not exist here; to continue in another one: \
          annals run -s {session} --directory DIR \"...\" (or annals chat -s {session} --directory DIR); to move it: \
          annals move {session} DIR; to branch it: annals fork {session} --directory DIR"
     )]
@@ -116,7 +117,7 @@ pub enum HostError {
         directory: String,
     },
     /// A directory cannot be worked in.
-    #[error("{} cannot be used as the directory of a session: {why}", directory.display())]
+    #[error("{} cannot be the directory of a session: {why}", directory.display())]
     BadDirectory {
         /// Which.
         directory: PathBuf,
@@ -125,8 +126,8 @@ pub enum HostError {
     },
     /// No server answers where a local model should be.
     #[error(
-        "no server answers at {address} ({why}), where {model} should be; start it, or correct \
-         `providers.{provider}.base_url` in your configuration"
+        "no server answers at {address} ({why}) for {model}; start it, or correct `providers.{provider}.base_url` in your \
+         configuration"
     )]
     NoServer {
         /// Which model.
@@ -139,16 +140,16 @@ pub enum HostError {
         why: String,
     },
     /// The terminal cannot be edited on.
-    #[error("the terminal cannot be used: {0}")]
+    #[error("cannot use the terminal: {0}")]
     Editor(#[source] rustyline::error::ReadlineError),
     /// Another process runs the Session.
-    #[error("another process runs Session {session}; wait for its end, or interrupt it there")]
+    #[error("another process runs session {session}; wait until it ends, or interrupt it there")]
     Runs {
         /// Which.
         session: annals_core::SessionId,
     },
     /// The recorded Session holds no input to be given again.
-    #[error("Session {session} holds no user message from seq {from} on: nothing to run again")]
+    #[error("session {session} has no user message at event {from} or later; nothing to rerun")]
     NothingToRerun {
         /// Which.
         session: annals_core::SessionId,
@@ -202,7 +203,7 @@ impl HostError {
 
 fn meant_by(meant: &[String]) -> String {
     match meant {
-        [] => "; `annals models` lists what there is".to_owned(),
-        meant => format!("; did you mean {}? `annals models` lists what there is", meant.join(", ")),
+        [] => " (see annals models)".to_owned(),
+        meant => format!("; did you mean {}? (see annals models)", meant.join(", ")),
     }
 }

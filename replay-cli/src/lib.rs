@@ -1,4 +1,4 @@
-//! The `annals` command: a window on logs, and a way to make them.
+//! The `annals` command: shows logs, and runs agents that write them.
 //!
 //! One file per command in [`commands`]; answers go to stdout, remarks to stderr; exit status 0 fine, 1 bad news, 2 wrong
 //! use. A command that looks never creates a store and never appends to one
@@ -11,6 +11,7 @@ pub mod commands;
 pub mod config;
 pub mod diagnostics;
 pub mod draw;
+pub mod editing;
 pub mod error;
 pub mod escape;
 #[cfg(feature = "fuzzing")]
@@ -23,13 +24,9 @@ pub mod import_secret;
 pub mod json;
 pub mod layout;
 pub mod message;
-pub mod message_ref;
-pub mod offline;
 pub mod pager;
 pub mod pricing;
 pub mod progress;
-pub mod reader;
 pub mod remarks;
-pub mod salvage;
-pub mod store_path;
+pub mod store_choice;
 pub mod style;

@@ -1,8 +1,9 @@
 //! Draws messages whole, as `history` and `transcript` show them: nothing is cut.
 
 use crate::layout::{Sheet, name, plain};
-use crate::style::{Emphasis, duration, money, size, thousands};
-use annals_core::event::{Attachment, Finish};
+use crate::pricing::Cost;
+use crate::style::{Emphasis, duration, size, thousands};
+use annals_core::event::{Attachment, Finish, Usage};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{failed_exit, input_in_brief};
 use annals_projections::{Assistant, Body, Content, Message, Status, ToolCall};
@@ -38,13 +39,13 @@ pub fn draw(message: &Message, mark: &str, sheet: &mut Sheet<'_>, blobs: &dyn Bl
             sheet.quote(&plain(output.resolve(blobs).trim_end()), Emphasis::Plain)
         }
         Body::Compaction { reason, summary, recent } => {
-            let line = format!("{reason} compaction: what came before is summarised");
+            let line = format!("{reason} compaction: summary of the messages before it");
             sheet.row(seq, ("compact", Emphasis::Context), (&line, Emphasis::Plain), right)?;
             sheet.quote(&plain(&summary.resolve(blobs)), Emphasis::Plain)?;
             if recent.is_empty() {
                 return Ok(());
             }
-            sheet.row(None, ("", Emphasis::Dim), ("kept as it was:", Emphasis::Dim), ("", Emphasis::Dim))?;
+            sheet.row(None, ("", Emphasis::Dim), ("kept verbatim:", Emphasis::Dim), ("", Emphasis::Dim))?;
             sheet.quote(&plain(&recent.resolve(blobs)), Emphasis::Dim)
         }
         Body::AgentSwitched { agent } => {
@@ -94,9 +95,8 @@ fn answer(seq: Seq, answer: &Assistant, right: &str, sheet: &mut Sheet<'_>, blob
         let output = usage.output.saturating_add(usage.reasoning);
         facts.push(format!("{} in, {} out", thousands(input), thousands(output)));
     }
-    if answer.cost > 0 {
-        facts.push(money(answer.cost));
-    }
+    let is_used = answer.usage.is_some_and(|usage| usage != Usage::default());
+    facts.extend(Cost::of_log(answer.cost, is_used && answer.cost == 0).fact());
     if facts.is_empty() {
         return Ok(());
     }
@@ -130,11 +130,11 @@ fn tool(call: &ToolCall, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> io::Result
         sheet.quote(&plain(&error.resolve(blobs)), Emphasis::Bad)?;
     }
     if call.truncated {
-        let whole = call.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
+        let whole = call.paths.last().map(|path| format!("; full output in {path}")).unwrap_or_default();
         sheet.row(
             None,
             ("", Emphasis::Dim),
-            (&plain(&format!("a preview{whole}")), Emphasis::Warn),
+            (&plain(&format!("shortened{whole}")), Emphasis::Warn),
             ("", Emphasis::Dim),
         )?;
     }

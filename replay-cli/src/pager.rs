@@ -9,7 +9,7 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 const KEPT: usize = 1 << 20;
 
 /// Where an answer goes.
-pub enum Output {
+pub enum PagedOutput {
     /// Straight to stdout.
     Stdout(BufWriter<io::Stdout>),
     /// Through a pager.
@@ -23,7 +23,7 @@ pub struct Pager {
     kept: Option<Vec<u8>>,
 }
 
-impl Output {
+impl PagedOutput {
     /// Through the pager if stdout is a terminal, `paged` is set, and `PAGER` (`less` if it is not set) names a program
     /// that is installed.
     pub fn new(paged: bool) -> Self {
@@ -127,7 +127,7 @@ fn is_missing(command: &str) -> bool {
     !std::env::split_paths(&path).any(|folder| folder.join(program).is_file())
 }
 
-impl Write for Output {
+impl Write for PagedOutput {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         match self {
             Self::Stdout(out) => out.write(bytes),

@@ -50,6 +50,20 @@ impl Pricing {
 }
 
 impl Cost {
+    /// What the log alone knows: `recorded` nano-dollars, and whether something was used at an unknown price.
+    pub fn of_log(recorded: u64, has_unpriced: bool) -> Self {
+        Self { recorded, is_incomplete: has_unpriced, ..Self::default() }
+    }
+
+    /// As one fact among others: `$0.0231`, `cost -` where it is unknown; `None` where there is none.
+    pub fn fact(&self) -> Option<String> {
+        match (self.is_unknown(), self.known()) {
+            (true, _) => Some("cost -".to_owned()),
+            (false, 0) => None,
+            (false, _) => Some(self.shown()),
+        }
+    }
+
     /// All that is known, in nano-dollars.
     pub fn known(&self) -> u64 {
         self.recorded.saturating_add(self.estimated)

@@ -11,12 +11,12 @@ use std::time::Duration;
 #[derive(Clone, Debug)]
 pub struct Bar {
     bar: ProgressBar,
-    counted: Option<Counted>,
+    counted: Option<SessionCount>,
 }
 
 /// How many pieces of work there are.
 #[derive(Clone, Debug)]
-struct Counted {
+struct SessionCount {
     done: Arc<AtomicU64>,
     total: u64,
     named: bool,
@@ -37,7 +37,7 @@ impl Bar {
     /// shown, too.
     #[must_use]
     pub fn counting(self, total: u64, named: bool) -> Self {
-        Self { counted: Some(Counted { done: Arc::default(), total, named }), ..self }
+        Self { counted: Some(SessionCount { done: Arc::default(), total, named }), ..self }
     }
 
     /// So much is done, in any unit.

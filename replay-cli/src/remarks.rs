@@ -1,6 +1,6 @@
 //! What is said beside an answer: on stderr, or wherever a test collects it.
 
-use crate::escape::{EscapingWriter, Form};
+use crate::escape::{Escaping, EscapingWriter};
 use crate::style::{Emphasis, Style};
 use std::fmt;
 use std::io::Write;
@@ -17,7 +17,7 @@ pub struct Remarks {
 impl Remarks {
     /// Remarks on `out`; `watched` says whether a person sees them come.
     pub fn new(out: Box<dyn Write + Send>, style: Style, watched: bool) -> Self {
-        Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Form::Text))), style, watched }
+        Self { out: Arc::new(Mutex::new(EscapingWriter::new(out, Escaping::Text))), style, watched }
     }
 
     /// The same with colours as `choose` decides.

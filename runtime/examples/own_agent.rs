@@ -5,7 +5,7 @@
 
 use annals_core::Seq;
 use annals_core::event::AgentProfile;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::context::{Source, SystemContext};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
@@ -61,8 +61,8 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
     // A model that follows a script. A real one is another `Provider`.
     let provider = Arc::new(ScriptedProvider::new([
-        Attempt::call("c1", "take", "{\"boxes\":3}"),
-        Attempt::text("Three are out."),
+        ScriptedAttempt::call("c1", "take", "{\"boxes\":3}"),
+        ScriptedAttempt::text("Three are out."),
     ]));
     let keeper = AgentProfile { system: Some("You keep the stock.".into()), ..bare_agent(&"keeper".into()) };
     let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));

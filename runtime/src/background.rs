@@ -1,100 +1,11 @@
-//! The tasks in the background of a process: who waits for them, and how they are cancelled.
+//! Work in the background: requests for titles and tasks of subagents, which no turn waits for.
+//!
+//! [`Scheduler`] decides when such work starts; `Background` holds the tasks of this process, so that they can be awaited
+//! and cancelled.
 
-use crate::coordinator::Ended;
-use crate::tools::{Cancel, Cancellation};
-use annals_core::SessionId;
-use futures_util::future::select_all;
-use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use tokio::sync::watch;
+mod schedule;
+mod tasks;
 
-/// The tasks in the background of a process, by the child that does each. Clones share them.
-#[derive(Clone, Default)]
-pub(crate) struct Background(Arc<Mutex<BTreeMap<SessionId, Task>>>);
-
-struct Task {
-    parent: SessionId,
-    cancel: Arc<Cancel>,
-    /// Closes when the task has ended; before that it gives how the turns ended that its result led to, if it led to any.
-    ended: watch::Receiver<Option<Ended>>,
-}
-
-/// A task in the background, until dropped.
-pub(crate) struct Running {
-    background: Background,
-    child: SessionId,
-    cancel: Arc<Cancel>,
-    ending: watch::Sender<Option<Ended>>,
-}
-
-impl Background {
-    /// A task begins.
-    pub(crate) fn begin(&self, parent: SessionId, child: SessionId) -> Running {
-        let (ending, ended) = watch::channel(None);
-        let cancel = Arc::new(Cancel::default());
-        self.tasks().insert(child, Task { parent, cancel: cancel.clone(), ended });
-        Running { background: self.clone(), child, cancel, ending }
-    }
-
-    /// The children that do tasks of `parent`.
-    pub(crate) fn of(&self, parent: SessionId) -> Vec<SessionId> {
-        self.tasks().iter().filter(|(_, task)| task.parent == parent).map(|(child, _)| *child).collect()
-    }
-
-    /// Waits until a task of `parent` has ended. `None` when there is none.
-    pub(crate) async fn ended(&self, parent: SessionId) -> Option<Option<Ended>> {
-        let waiting: Vec<_> = {
-            let tasks = self.tasks();
-            let of_parent = tasks.values().filter(|task| task.parent == parent);
-            of_parent.map(|task| Box::pin(end(task.ended.clone()))).collect()
-        };
-        if waiting.is_empty() {
-            return None;
-        }
-        Some(select_all(waiting).await.0)
-    }
-
-    /// Cancels the tasks of `parent`, or all of them; gives which.
-    pub(crate) fn cancel(&self, parent: Option<SessionId>) -> Vec<SessionId> {
-        let tasks = self.tasks();
-        let meant = tasks.iter().filter(|(_, task)| parent.is_none_or(|parent| task.parent == parent));
-        meant.inspect(|(_, task)| task.cancel.cancel()).map(|(child, _)| *child).collect()
-    }
-
-    /// Waits until no task is left.
-    pub(crate) async fn settled(&self) {
-        loop {
-            let Some(ended) = self.tasks().values().next().map(|task| task.ended.clone()) else { return };
-            // How it ended is for those who wait for its parent.
-            let _: Option<Ended> = end(ended).await;
-        }
-    }
-
-    fn tasks(&self) -> MutexGuard<'_, BTreeMap<SessionId, Task>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-async fn end(mut ended: watch::Receiver<Option<Ended>>) -> Option<Ended> {
-    while ended.changed().await.is_ok() {}
-    ended.borrow().clone()
-}
-
-impl Running {
-    /// Learns that it is cancelled.
-    pub(crate) fn cancellation(&self) -> Cancellation {
-        self.cancel.watch()
-    }
-
-    /// The turns that its result led to are over.
-    pub(crate) fn led_to(&self, ended: Ended) {
-        self.ending.send_replace(Some(ended));
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        // Before `ending` closes: whoever waits for it finds the task gone.
-        self.background.tasks().remove(&self.child);
-    }
-}
+pub(crate) use schedule::scheduled;
+pub use schedule::{Guard, Scheduler, Work};
+pub(crate) use tasks::Background;

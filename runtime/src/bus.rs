@@ -1,4 +1,4 @@
-//! The event bus: what happens, told to whoever listens, after it is durable and never in its way
+//! The event bus: publishes what happened to observers, after it is durable and without delaying it
 //! (`docs/reference/turn.md#answer`).
 
 use crate::outcome::Outcome;
@@ -12,15 +12,15 @@ use tokio::sync::mpsc;
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Notice {
-    /// Facts became durable. Each Batch is told once per lane, in order.
+    /// Facts became durable. Each Batch is published once per lane, in order.
     Committed(Arc<Batch>),
-    /// A piece of an answer arrived; the log gets the finished fragment.
+    /// A delta of an answer arrived; the log gets the finished fragment.
     Delta(Delta),
     /// A Session began to run.
     Busy(SessionId),
     /// A Session is idle again.
     Idle {
-        /// Which.
+        /// The Session.
         session: SessionId,
         /// How its run ended; `None` when it failed.
         outcome: Option<Outcome>,
@@ -28,7 +28,7 @@ pub enum Notice {
 }
 
 impl Notice {
-    /// Whose it is.
+    /// The Session that it concerns.
     pub fn session(&self) -> SessionId {
         match self {
             Self::Committed(batch) => batch.session,
@@ -38,20 +38,20 @@ impl Notice {
     }
 }
 
-/// A piece of an answer.
+/// A delta of an answer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delta {
-    /// Whose.
+    /// The Session that receives the answer.
     pub session: SessionId,
-    /// Of which request.
+    /// The request that is answered.
     pub request: RequestId,
-    /// Of what.
+    /// The fragment that it extends.
     pub fragment: Fragment,
-    /// The piece.
+    /// The text to append.
     pub text: String,
 }
 
-/// What a piece belongs to.
+/// The fragment that a delta belongs to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Fragment {
     /// Text, by its place in the content of the current step.
@@ -64,9 +64,9 @@ pub enum Fragment {
     Summary,
 }
 
-/// Sees every notice, on the task that caused it: be quick. A panic is told to operators and stops nothing.
+/// Receives every notice, on the task that caused it: be quick. A panic is logged and stops nothing.
 pub trait Observer: Send + Sync {
-    /// Takes in one notice.
+    /// Handles one notice.
     fn notice(&self, notice: &Notice);
 }
 
@@ -76,7 +76,7 @@ impl<F: Fn(&Notice) + Send + Sync> Observer for F {
     }
 }
 
-/// A subscriber was too slow and lost notices. Subscribe anew, and read the log for what was missed.
+/// A subscriber was too slow and lost notices. Subscribe again, and read the log for what was missed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the subscriber did not keep up: more than {capacity} notices waited")]
 pub struct SubscriberOverflow {
@@ -84,7 +84,7 @@ pub struct SubscriberOverflow {
     pub capacity: usize,
 }
 
-/// Tells notices to observers and subscribers.
+/// Publishes notices to observers and subscribers.
 #[derive(Clone, Default)]
 pub struct Bus {
     listeners: Arc<Mutex<Listeners>>,
@@ -103,7 +103,7 @@ impl fmt::Debug for Bus {
 }
 
 impl Bus {
-    /// Tells `observer` everything until the [`Listening`] is dropped.
+    /// Calls `observer` with every notice until the [`Listening`] is dropped.
     pub fn observe(&self, observer: impl Observer + 'static) -> Listening {
         let mut listeners = self.listeners();
         listeners.next += 1;
@@ -135,14 +135,14 @@ impl Bus {
         Subscription { queue, capacity, overflown, _listening: listening }
     }
 
-    /// Tells every listener, in the order in which they came. What one of them does stops no other, and never what is
-    /// told: it is durable already.
-    pub(crate) fn tell(&self, notice: &Notice) {
+    /// Publishes a notice to every listener, in the order of registration. No listener can stop another one, or the fact
+    /// itself, which is durable already.
+    pub(crate) fn publish(&self, notice: &Notice) {
         let observers: Vec<Arc<dyn Observer>> =
             self.listeners().observers.iter().map(|(_, observer)| observer.clone()).collect();
         for observer in observers {
             if catch_unwind(AssertUnwindSafe(|| observer.notice(notice))).is_err() {
-                tracing::error!(session = %notice.session(), "an observer panicked; what it was told stands");
+                tracing::error!(session = %notice.session(), "an observer panicked; the notice is durable");
             }
         }
     }
@@ -152,8 +152,8 @@ impl Bus {
     }
 }
 
-/// An observer's place on the bus. Dropping it ends the telling.
-#[must_use = "dropping it ends the telling"]
+/// An observer's registration. Dropping it ends the calls.
+#[must_use = "dropping it removes the observer"]
 #[derive(Debug)]
 pub struct Listening {
     bus: Bus,
@@ -182,7 +182,7 @@ pub struct Subscription<T> {
 }
 
 impl<T> Subscription<T> {
-    /// The next notice; `None` after an overflow was told, or when the bus is gone.
+    /// The next notice; `None` after an overflow was returned, or when the bus is gone.
     ///
     /// # Errors
     /// [`SubscriberOverflow`], once, after everything that was queued before it.
@@ -215,8 +215,8 @@ mod tests {
         let bus = Bus::default();
         let _first = bus.observe(|_: &Notice| panic!("a mistake in an observer"));
         let mut second = bus.subscribe(4, millis);
-        bus.tell(&busy(1));
-        bus.tell(&busy(2));
+        bus.publish(&busy(1));
+        bus.publish(&busy(2));
         assert_eq!((second.next().await, second.next().await), (Some(Ok(1)), Some(Ok(2))));
     }
 
@@ -225,7 +225,7 @@ mod tests {
         let bus = Bus::default();
         let mut slow = bus.subscribe(2, millis);
         let mut picky = bus.subscribe(1, |notice| millis(notice).filter(|n| *n == 4));
-        (1..=4).for_each(|n| bus.tell(&busy(n)));
+        (1..=4).for_each(|n| bus.publish(&busy(n)));
         assert_eq!((slow.next().await, slow.next().await), (Some(Ok(1)), Some(Ok(2))));
         assert_eq!(slow.next().await, Some(Err(SubscriberOverflow { capacity: 2 })));
         assert_eq!(slow.next().await, None);
@@ -237,7 +237,7 @@ mod tests {
         let bus = Bus::default();
         let listening = bus.observe(|_: &Notice| panic!("told after it left"));
         drop(listening);
-        bus.tell(&busy(1));
+        bus.publish(&busy(1));
         assert!(bus.listeners().observers.is_empty());
     }
 }

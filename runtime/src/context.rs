@@ -59,7 +59,7 @@ pub async fn compose(
     SystemContext::combine([contributed?, skills?, references?])
 }
 
-/// A key that stands in this crate's own code.
+/// A key that is a constant of this crate.
 fn own_key(text: &'static str) -> Key {
     text.parse().expect("keys written in this crate follow the pattern of keys")
 }

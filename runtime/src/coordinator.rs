@@ -17,14 +17,14 @@ use tokio::sync::watch;
 use tokio::task::{JoinError, JoinHandle};
 
 /// How a busy period ended.
-pub(crate) type Ended = Result<Outcome, RunError>;
+pub(crate) type RunResult = Result<Outcome, RunError>;
 
 /// A busy period that somebody may wait for: `None` until it has ended.
-pub(crate) type Woken = watch::Receiver<Option<Ended>>;
+pub(crate) type PendingRun = watch::Receiver<Option<RunResult>>;
 
 /// What a busy period is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Job {
+pub(crate) enum RunJob {
     /// Promote what is pending and take turns until idle; if forced, take at least one turn.
     Drain {
         /// Whether to take a turn even if nothing is pending.
@@ -38,9 +38,9 @@ pub(crate) enum Job {
 }
 
 /// Does what a busy period is for, until it is done or cancelled.
-pub(crate) trait Work: Send + Sync {
-    /// One job of one Session. After a cancellation it puts away what is open and ends.
-    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended>;
+pub(crate) trait JobRunner: Send + Sync {
+    /// One job of one Session. After a cancellation it settles what is open and ends.
+    fn work(self: Arc<Self>, session: SessionId, job: RunJob, cancel: Arc<Cancel>) -> Boxed<'static, RunResult>;
 }
 
 /// The busy periods of a process. Clones share them.
@@ -57,14 +57,14 @@ struct Active {
 }
 
 struct Busy {
-    /// Tells this period from its successor.
+    /// Distinguishes this period from its successor.
     period: u64,
-    job: Job,
+    job: RunJob,
     /// Something arrived: one more drain follows.
     woken: bool,
     stopping: bool,
     cancel: Arc<Cancel>,
-    ended: Woken,
+    ended: PendingRun,
     task: JoinHandle<()>,
 }
 
@@ -76,20 +76,20 @@ impl Coordinator {
 
     /// Something arrived: drains an idle Session, and lets a busy one drain once more. Any number of wakes before that
     /// count as one. Gives the busy period that this is part of.
-    pub(crate) fn wake(&self, work: &Arc<dyn Work>, session: SessionId) -> Woken {
+    pub(crate) fn wake(&self, work: &Arc<dyn JobRunner>, session: SessionId) -> PendingRun {
         let mut active = self.active();
         match active.busy.get_mut(&session) {
             Some(busy) => {
                 busy.woken = true;
                 busy.ended.clone()
             }
-            None => self.start(&mut active, work, session, Job::Drain { forced: false }),
+            None => self.start(&mut active, work, session, RunJob::Drain { forced: false }),
         }
     }
 
     /// Does a job and waits for the end of its busy period. A drain joins one that runs; whatever else runs, or is
     /// stopping, is waited for first. Dropping the future cancels nothing.
-    pub(crate) async fn run(&self, work: &Arc<dyn Work>, session: SessionId, job: Job) -> Ended {
+    pub(crate) async fn run(&self, work: &Arc<dyn JobRunner>, session: SessionId, job: RunJob) -> RunResult {
         loop {
             let (ended, ours) = {
                 let mut active = self.active();
@@ -105,7 +105,7 @@ impl Coordinator {
         }
     }
 
-    /// Tells a busy Session to stop, and forgets the wakes so far. Acknowledged at once; an idle Session is left alone.
+    /// Interrupts a busy Session and discards the wakes so far. Acknowledged at once; an idle Session is left alone.
     pub(crate) fn interrupt(&self, session: SessionId) {
         if let Some(busy) = self.active().busy.get_mut(&session).filter(|busy| !busy.stopping) {
             busy.stopping = true;
@@ -137,14 +137,14 @@ impl Coordinator {
         loop {
             let Some(ended) = self.active().busy.get(&session).map(|busy| busy.ended.clone()) else { return };
             // How it ended is for those who asked for it.
-            let _: Ended = end_of(ended).await;
+            let _: RunResult = end_of(ended).await;
         }
     }
 
-    /// Drops every busy period where it stands: nothing more is written.
+    /// Aborts every busy period: nothing more is written.
     pub(crate) async fn halt(&self) {
         for task in self.abort() {
-            // Aborting is what was asked for; a panic of the task was told already.
+            // Aborting is what was asked for; a panic of the task was reported already.
             let _: Result<(), JoinError> = task.await;
         }
     }
@@ -155,13 +155,13 @@ impl Coordinator {
         busy.into_values().map(|busy| busy.task).inspect(JoinHandle::abort).collect()
     }
 
-    fn start(&self, active: &mut Active, work: &Arc<dyn Work>, session: SessionId, job: Job) -> Woken {
+    fn start(&self, active: &mut Active, work: &Arc<dyn JobRunner>, session: SessionId, job: RunJob) -> PendingRun {
         active.periods += 1;
         let period = active.periods;
         let (told, ended) = watch::channel(None);
         let cancel = Arc::new(Cancel::default());
         let (this, worker, stop) = (self.clone(), work.clone(), cancel.clone());
-        // The task waits for the lock that the caller holds until the period stands in the map.
+        // The task waits for the lock that the caller holds until the period is in the map.
         let task = tokio::spawn(async move { this.period(worker, session, period, job, stop, told).await });
         let busy = Busy { period, job, woken: false, stopping: false, cancel, ended: ended.clone(), task };
         active.busy.insert(session, busy);
@@ -171,14 +171,14 @@ impl Coordinator {
     /// One busy period: a job, and one drain more for as long as it is woken and all is well, or a revert overtook it.
     async fn period(
         self,
-        work: Arc<dyn Work>,
+        work: Arc<dyn JobRunner>,
         session: SessionId,
         period: u64,
-        mut job: Job,
+        mut job: RunJob,
         mut cancel: Arc<Cancel>,
-        told: watch::Sender<Option<Ended>>,
+        told: watch::Sender<Option<RunResult>>,
     ) {
-        self.bus.tell(&Notice::Busy(session));
+        self.bus.publish(&Notice::Busy(session));
         let ended = loop {
             let done = AssertUnwindSafe(work.clone().work(session, job, cancel.clone())).catch_unwind().await;
             let ended = done.unwrap_or_else(|panic| Err(RunError::Defect(panic_message(panic.as_ref()))));
@@ -195,16 +195,16 @@ impl Coordinator {
                 active.busy.remove(&session);
                 if woken {
                     // What arrived while this period stopped or failed gets a period of its own.
-                    drop(self.start(&mut active, &work, session, Job::Drain { forced: false }));
+                    drop(self.start(&mut active, &work, session, RunJob::Drain { forced: false }));
                 }
                 break ended;
             }
-            job = if overtaken { Job::Resume } else { Job::Drain { forced: false } };
+            job = if overtaken { RunJob::Resume } else { RunJob::Drain { forced: false } };
         };
         if let Err(error) = &ended {
             tracing::warn!(%session, %error, "a run failed");
         }
-        self.bus.tell(&Notice::Idle { session, outcome: ended.as_ref().ok().copied() });
+        self.bus.publish(&Notice::Idle { session, outcome: ended.as_ref().ok().copied() });
         told.send_replace(Some(ended));
     }
 
@@ -213,14 +213,14 @@ impl Coordinator {
     }
 }
 
-impl Job {
+impl RunJob {
     fn is_drain(self) -> bool {
         matches!(self, Self::Drain { .. } | Self::Resume)
     }
 }
 
 /// Waits for the end of a busy period.
-pub(crate) async fn end_of(mut ended: Woken) -> Ended {
+pub(crate) async fn end_of(mut ended: PendingRun) -> RunResult {
     let ended = ended.wait_for(Option::is_some).await.map(|ended| ended.clone());
     // Without a sender the period was halted, as when the process dies.
     ended.ok().flatten().unwrap_or(Err(RunError::Halted))

@@ -1,6 +1,6 @@
 //! A drain: turns until nothing is left to do (`docs/reference/turn.md#runs`).
 
-use crate::coordinator::Ended;
+use crate::coordinator::RunResult;
 use crate::outcome::Outcome;
 use crate::recovery::settle_open;
 use crate::session::settle_restore;
@@ -11,12 +11,12 @@ use annals_projections::{Body, Content, SessionView};
 
 /// Promotes what is pending and takes turns until the Session is idle; if forced, takes at least one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), forced))]
-pub(crate) async fn drain(runner: &Runner, forced: bool) -> Ended {
+pub(crate) async fn drain(runner: &Runner, forced: bool) -> RunResult {
     run(runner, forced).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
 }
 
 /// Continues after a revert removed the turn that ran: with what is pending, or not at all.
-pub(crate) async fn resume(runner: &Runner) -> Ended {
+pub(crate) async fn resume(runner: &Runner) -> RunResult {
     if Promotion::first(&*runner.lane.view().await?).is_none() {
         return Ok(Outcome::Interrupted);
     }
@@ -30,7 +30,7 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     let mut promotion = if unfinished(&view) { Promotion::Steers } else { first };
     settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;
-    if let Err(refusal) = settle_restore(&runner.shared, &runner.lane).await {
+    if let Err(refusal) = settle_restore(&runner.shared.editing, &runner.lane).await {
         // The turns do not need it, and it stays open for whoever undoes something next.
         tracing::warn!(session = %runner.lane.session(), %refusal, "a restore that was cut short was not taken back");
     }
@@ -53,7 +53,7 @@ async fn activity(runner: &Runner, mut promotion: Promotion) -> Result<(), Stop>
         let view = runner.lane.view().await?;
         title::begin(runner, &view, turned.step);
         // A Session that moved while the turn ran is another runner's.
-        runner.stays(&view)?;
+        runner.check_location(&view)?;
         if !turned.continues && view.inbox.steers().next().is_none() {
             return Ok(());
         }

@@ -2,7 +2,7 @@
 //! it through these.
 
 use crate::Boxed;
-use crate::ports::{Answer, OutputFiles, Provider, ProviderError, ProviderRequest};
+use crate::ports::{AnswerStream, OutputFiles, Provider, ProviderError, ProviderRequest};
 use crate::redaction::{Redactor, batch};
 use crate::settings::Ports;
 use annals_core::{BlobHash, Time};
@@ -14,16 +14,23 @@ use std::sync::Arc;
 /// The same ports, guarded.
 pub(crate) fn guarded(ports: Ports, redactor: &Arc<Redactor>) -> Ports {
     Ports {
-        log: Arc::new(GuardedLog { log: ports.log, redactor: redactor.clone() }),
+        log: GuardedLog::layer_on(ports.log, redactor.clone()),
         provider: Arc::new(GuardedProvider { provider: ports.provider, redactor: redactor.clone() }),
         outputs: Arc::new(GuardedOutputs { files: ports.outputs, redactor: redactor.clone() }),
         ..ports
     }
 }
 
-struct GuardedLog {
+/// Redacts every event before it is appended.
+pub(crate) struct GuardedLog {
     log: Arc<dyn EventLog>,
     redactor: Arc<Redactor>,
+}
+
+impl GuardedLog {
+    pub(crate) fn layer_on(log: Arc<dyn EventLog>, redactor: Arc<Redactor>) -> Arc<dyn EventLog> {
+        Arc::new(Self { log, redactor })
+    }
 }
 
 impl LogLayer for GuardedLog {
@@ -53,7 +60,7 @@ struct GuardedProvider {
 }
 
 impl Provider for GuardedProvider {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let redactor = self.redactor.clone();
         let answer = self.provider.send(request);
         Box::pin(answer.map(move |event| {

@@ -1,13 +1,12 @@
 //! The writer lane of one Session: read what is there, decide, append, fold what was committed
 //! (`docs/reference/turn.md#appending`).
 //!
-//! Whoever writes to a Session in this process goes through its lane, one at a time. Another process may still be
-//! faster; then what it wrote is folded and the decision is made again.
+//! Every write to a Session in this process goes through its lane, one at a time. Another process may still append first;
+//! then its events are folded and the decision is made again.
 
 use crate::bus::{Bus, Notice};
 use crate::outcome::LogError;
 use crate::ports::Clock;
-use crate::settings::Ports;
 use annals_core::{Blobs, Event, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
 use annals_store::cache::ViewCache;
@@ -16,13 +15,10 @@ use annals_store::{AppendError, Draft, EventLog, Head, Slice};
 use std::sync::Arc;
 use tokio::sync::Mutex;
 
-/// How many Batches are read at a time.
-const PAGE: usize = 256;
-
 /// How often a Batch is appended again when the log does not know whether it was written.
 const ASKED_AGAIN: usize = 3;
 
-/// What somebody decided from a view: facts to append, if any, and what to tell the caller once they are durable.
+/// A decision from a view: events to append, if any, and the value to return once they are durable.
 #[derive(Debug)]
 pub(crate) struct Decision<T> {
     events: Vec<Event>,
@@ -30,7 +26,7 @@ pub(crate) struct Decision<T> {
 }
 
 impl<T> Decision<T> {
-    /// Facts that land together.
+    /// Events that are appended together.
     pub(crate) fn append(events: Vec<Event>, value: T) -> Self {
         Self { events, value }
     }
@@ -48,14 +44,14 @@ pub(crate) struct Lane {
     clock: Arc<dyn Clock>,
     bus: Bus,
     views: Views,
-    loaded: Mutex<Loaded>,
+    loaded: Mutex<FoldedView>,
     #[cfg(debug_assertions)]
     legality: Mutex<annals_core::Legality>,
 }
 
-/// What a lane has folded.
+/// The view that a lane has folded.
 #[derive(Default)]
-struct Loaded {
+struct FoldedView {
     view: Arc<SessionView>,
     /// The Seq up to which views are saved.
     saved: Seq,
@@ -63,8 +59,13 @@ struct Loaded {
 
 impl Lane {
     /// A lane that has read nothing yet.
-    pub(crate) fn new(session: SessionId, ports: &Ports, cache: Option<Arc<ViewCache>>, bus: Bus) -> Self {
-        let (log, clock) = (ports.log.clone(), ports.clock.clone());
+    pub(crate) fn new(
+        session: SessionId,
+        log: Arc<dyn EventLog>,
+        clock: Arc<dyn Clock>,
+        cache: Option<Arc<ViewCache>>,
+        bus: Bus,
+    ) -> Self {
         Self {
             session,
             views: Views::new(log.clone(), cache),
@@ -77,17 +78,17 @@ impl Lane {
         }
     }
 
-    /// Whose lane it is.
+    /// The Session of this lane.
     pub(crate) fn session(&self) -> SessionId {
         self.session
     }
 
-    /// Where blobs are read.
+    /// Resolves blobs.
     pub(crate) fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
         self.log.blobs()
     }
 
-    /// Everything up to now.
+    /// The view of everything up to now.
     ///
     /// # Errors
     /// When there is no such Session, or the log cannot be read.
@@ -97,7 +98,7 @@ impl Lane {
         Ok(loaded.view.clone())
     }
 
-    /// Decides from everything up to now and appends what was decided; when somebody was faster, decides again.
+    /// Decides from the present view and appends the decision; when another writer was faster, decides again.
     ///
     /// # Errors
     /// What `decide` gives, and whatever else the log refuses than a conflict.
@@ -115,7 +116,7 @@ impl Lane {
         }
     }
 
-    /// Appends facts that hold whatever was written meanwhile.
+    /// Appends events that are right whatever was appended meanwhile.
     ///
     /// # Errors
     /// See [`Lane::decide`].
@@ -143,25 +144,23 @@ impl Lane {
                 Err(error) => return Err(error.into()),
             }
         };
-        // What stands in the log is folded, not the draft: its large texts are blobs by now.
+        // The committed batch is folded, not the draft: its large texts are blobs by now.
         fold(view, committed.batch.records());
-        self.bus.tell(&Notice::Committed(committed.batch));
+        self.bus.publish(&Notice::Committed(committed.batch));
         Ok(true)
     }
 
-    /// A runtime of this build appends nothing that breaks a rule of [`annals_core::legal`]: debug builds look.
+    /// Debug builds check that nothing is appended that breaks a rule of [`annals_core::legal`].
     #[cfg(debug_assertions)]
     async fn assert_legal(&self, draft: &Draft) -> Result<(), LogError> {
         let mut legality = self.legality.lock().await;
-        while legality.next() < draft.expected {
-            let slices = self.log.read(self.session, legality.next(), PAGE).await?;
-            let records = slices.iter().flat_map(Slice::records);
-            let before = legality.next();
-            records.filter(|record| record.seq < draft.expected).for_each(|record| legality.apply(record.event));
-            if legality.next() == before {
-                // Somebody was faster: the append finds out.
-                return Ok(());
-            }
+        let mut pages = self.log.pages(self.session, legality.next()..draft.expected);
+        while let Some(slices) = pages.next_page().await? {
+            slices.iter().flat_map(Slice::records).for_each(|record| legality.apply(record.event));
+        }
+        if legality.next() < draft.expected {
+            // The log ends before the decision: the append finds out.
+            return Ok(());
         }
         let mut next = legality.clone();
         for event in &draft.events {
@@ -172,30 +171,28 @@ impl Lane {
         Ok(())
     }
 
-    async fn catch_up(&self, loaded: &mut Loaded) -> Result<(), LogError> {
+    async fn catch_up(&self, loaded: &mut FoldedView) -> Result<(), LogError> {
         if loaded.view.session.id.is_none() {
             let (view, folded) = self.views.whole(self.session, Seq(u64::MAX)).await?;
-            *loaded = Loaded { view: Arc::new(view), saved: folded.from };
+            *loaded = FoldedView { view: Arc::new(view), saved: folded.from };
             return Ok(());
         }
         let ends = |head: Head| head.next == loaded.view.cut().next;
         if self.log.head(self.session).await?.is_some_and(ends) {
             return Ok(());
         }
-        loop {
-            let slices = self.log.read(self.session, loaded.view.cut().next, PAGE).await?;
-            if slices.is_empty() {
-                return Ok(());
-            }
+        let mut pages = self.log.pages(self.session, loaded.view.cut().next..Seq(u64::MAX));
+        while let Some(slices) = pages.next_page().await? {
             for slice in slices {
                 fold(&mut loaded.view, slice.records());
-                self.tell(slice);
+                self.publish(slice);
             }
         }
+        Ok(())
     }
 
     /// Saves the view for the next resume, if enough is new. A cache that cannot be written costs time, later.
-    pub(crate) async fn keep(&self) {
+    pub(crate) async fn save_view(&self) {
         let mut loaded = self.loaded.lock().await;
         match self.log.head(self.session).await {
             Ok(Some(head)) if head.next == loaded.view.cut().next => {
@@ -206,15 +203,15 @@ impl Lane {
         }
     }
 
-    /// What another writer committed is news to this process's listeners, too.
-    fn tell(&self, slice: Slice) {
+    /// Publishes a batch that another writer committed.
+    fn publish(&self, slice: Slice) {
         if slice.batch.session == self.session {
-            self.bus.tell(&Notice::Committed(slice.batch));
+            self.bus.publish(&Notice::Committed(slice.batch));
         }
     }
 }
 
-/// Readers that hold the view keep theirs: it is copied only then.
+/// Folds records into the view, which is copied only if a reader still holds it.
 fn fold<'a>(view: &mut Arc<SessionView>, records: impl Iterator<Item = annals_core::Record<'a>>) {
     let view = Arc::make_mut(view);
     records.for_each(|record| view.apply(&record));

@@ -1,11 +1,12 @@
 //! The agent runtime of Annals: what observes the world, decides, and appends.
 #![warn(missing_docs)]
 
-mod background;
+pub mod background;
 pub mod bus;
 pub mod context;
 mod coordinator;
 mod drain;
+mod editing;
 mod guarded;
 mod lane;
 pub mod outcome;
@@ -16,7 +17,7 @@ pub mod redaction;
 mod runtime;
 mod session;
 pub mod settings;
-mod shared;
+mod state;
 pub mod subagents;
 mod titles;
 pub mod tools;
@@ -24,11 +25,12 @@ mod turn;
 pub mod worktree;
 
 pub use annals_store::Boxed;
-pub use outcome::{Admitted, LogError, Outcome, Refusal, RunError};
+pub use editing::{EditorPorts, FilesAt};
+pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, fork_title,
-    local_fork,
+    BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, SessionEditor,
+    fork_title, local_fork,
 };
 pub use settings::{Ports, Settings};
-pub use shared::Runtime;
+pub use state::Runtime;

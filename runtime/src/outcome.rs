@@ -1,13 +1,13 @@
-//! How what a caller asked for ended: outcomes, refusals, failures of runs (`docs/reference/turn.md#errors-of-a-run`).
+//! Outcomes: how runs end, refusals, failures of runs (`docs/reference/turn.md#errors-of-a-run`).
 
 use crate::context::ContextError;
-use crate::ports::ProviderErrorKind;
+use crate::ports::{ProviderError, ProviderErrorKind};
 use crate::worktree::FilesError;
 use annals_core::context::ReconcileError;
 use annals_core::event::{Failure, Location};
-use annals_core::{AgentName, InputId, Key, ModelName, SessionId};
+use annals_core::{AgentName, InputId, Key, ModelName, Seq, SessionId};
 use annals_projections::{ANSWER_INTERRUPTED, BuildError, NothingToCompact};
-use annals_providers::wire::EncodeError;
+use annals_providers::wire::BodyError;
 use annals_store::{AppendError, ReadError};
 use std::sync::Arc;
 
@@ -30,10 +30,10 @@ impl Outcome {
     }
 }
 
-/// What became of an input that somebody admitted.
+/// The result of an admission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Admitted {
-    /// It waits now.
+    /// It is pending now.
     New,
     /// The same input was admitted before: nothing was recorded.
     Known,
@@ -69,20 +69,40 @@ impl From<AppendError> for LogError {
     }
 }
 
-/// What was asked for is refused; nothing was recorded.
+/// What a caller named that the Session does not contain.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum MissingItem {
+    /// A Session.
+    #[error("session {0}")]
+    Session(SessionId),
+    /// A user message of the transcript, counted from 1.
+    #[error("user message {0}")]
+    UserMessage(u64),
+    /// A message that the event at this Seq made.
+    #[error("message at seq {0}")]
+    Message(Seq),
+    /// An event that a fork at this Seq would inherit.
+    #[error("event before seq {0}")]
+    EventBefore(Seq),
+    /// A pending input.
+    #[error("pending input {0}")]
+    PendingInput(InputId),
+}
+
+/// A request was refused; nothing was recorded.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum Refusal {
     /// The id was used before with another text or delivery: choose another id.
     #[error("input {0} was admitted before with another text or delivery")]
     Conflict(InputId),
-    /// It names something that is not there.
+    /// It names something that the Session does not contain.
     #[error("there is no {0}")]
-    NotFound(String),
+    NotFound(MissingItem),
     /// The Session runs: interrupt it, or wait until it is idle.
-    #[error("the Session is running; interrupt it or wait until it is idle")]
+    #[error("the session is running; interrupt it or wait until it is idle")]
     Busy,
-    /// The Session went on since the plan was made: plan again.
-    #[error("the Session went on since this was planned; plan again")]
+    /// The Session has new events since the plan was made: plan again.
+    #[error("the session has changed since this was planned; try again")]
     Outdated,
     /// The destination is no other checkout of the same project.
     #[error("the destination is not another checkout of the same project")]
@@ -98,10 +118,10 @@ pub enum Refusal {
     #[error("{0}")]
     Files(#[source] Arc<FilesError>),
     /// Files were restored, that could not be recorded, and taking it back failed: undo again, or mend them by hand.
-    #[error("files were restored, but {why}; putting them back failed: {source}")]
+    #[error("files were restored, but {refusal}; putting them back failed: {source}")]
     Unrecorded {
         /// Why it could not be recorded.
-        why: String,
+        refusal: Box<Refusal>,
         /// Why they could not be put back.
         source: Arc<FilesError>,
     },
@@ -138,10 +158,21 @@ impl Refusal {
     }
 }
 
+/// Why a compaction made no summary.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CompactionError {
+    /// Nothing was sent: select a model with a larger context, or keep less.
+    #[error("what is to be summarised exceeds the context of the model")]
+    TooLarge,
+    /// The summary request failed, or its answer is no summary; the text is recorded in `compaction.failed`.
+    #[error("{0}")]
+    Summary(String),
+}
+
 /// A run failed. What it had recorded stays; what it had not promoted stays pending.
 #[derive(Clone, Debug, thiserror::Error)]
 pub enum RunError {
-    /// A System Context cannot begin or be told: sources are unavailable, or one of them is wrong.
+    /// The System Context cannot be started or updated: sources are unavailable, or one of them is wrong.
     #[error(transparent)]
     Reconcile(#[from] ReconcileError),
     /// A System Context cannot be composed or observed: mend the contribution that it names.
@@ -151,27 +182,29 @@ pub enum RunError {
     #[error("the baseline of agent {previous} cannot be replaced for agent {current} while sources are unavailable: {}",
         keys.iter().map(Key::as_str).collect::<Vec<_>>().join(", "))]
     AgentReplacementBlocked {
-        /// Whose baseline stands.
+        /// The agent of the current baseline.
         previous: AgentName,
-        /// Whose is due.
+        /// The selected agent.
         current: AgentName,
-        /// The told sources that are unavailable.
+        /// The admitted sources that are unavailable.
         keys: Vec<Key>,
     },
     /// The provider failed, and no retry or recovery is left.
     #[error("{message}")]
     Provider {
-        /// How.
+        /// The kind of the failure.
         kind: ProviderErrorKind,
-        /// What happened, in words.
+        /// The provider's message, with the number of attempts if there was more than one.
         message: String,
+        /// The error of the last attempt.
+        source: ProviderError,
     },
     /// Everything fits what a compaction would keep.
     #[error(transparent)]
     NothingToCompact(#[from] NothingToCompact),
     /// A compaction gave no summary.
     #[error("the compaction failed: {0}")]
-    CompactionFailed(String),
+    CompactionFailed(#[source] CompactionError),
     /// Nobody defined the selected model: select another one.
     #[error("no model {0} is defined")]
     UnknownModel(ModelName),
@@ -180,7 +213,7 @@ pub enum RunError {
     Build(#[from] BuildError),
     /// The request asks for what its model's protocol cannot say: correct the definition that the message names.
     #[error("the request cannot be encoded: {0}")]
-    Encode(#[from] EncodeError),
+    Encode(#[from] BodyError),
     /// A profile cannot be named by its hash: a number in it is not below 2^53.
     #[error("a profile cannot be recorded: {0}")]
     Profile(#[from] annals_core::canonical::CanonicalError),
@@ -190,7 +223,7 @@ pub enum RunError {
     /// The runtime was halted while it ran: the next run settles what is open.
     #[error("the runtime was halted")]
     Halted,
-    /// The runtime's own code, or a port's, panicked.
+    /// Code of the runtime or of a port panicked.
     #[error("the run ended in a defect: {0}")]
     Defect(String),
 }
@@ -231,7 +264,7 @@ impl RunError {
     }
 }
 
-/// What an interruption leaves in the place of an answer.
+/// The failure that an interruption records.
 pub(crate) fn interrupted() -> Failure {
     Failure { kind: "interrupted".into(), message: ANSWER_INTERRUPTED.into(), status: None }
 }

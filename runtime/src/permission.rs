@@ -33,9 +33,9 @@ pub enum PermissionAnswer {
     Once,
     /// For the rest of the Session.
     Always,
-    /// No. Without feedback the turn ends; with it the model is told why and goes on.
+    /// No. Without feedback the turn ends; with it the model reads the feedback and continues.
     Reject {
-        /// What the model is told.
+        /// The text that the model reads.
         feedback: Option<String>,
     },
 }

@@ -1,5 +1,5 @@
 //! The doors to the world: everything that the runtime does not decide itself comes in through these traits, and a
-//! scripted world stands behind the same ones (`ARCHITECTURE.md#invariants`).
+//! scripted world implements the same ones (`ARCHITECTURE.md#invariants`).
 
 mod clock;
 pub mod filesystem;
@@ -8,10 +8,10 @@ pub mod outputs;
 
 pub use annals_providers::provider;
 pub use annals_providers::provider::{
-    Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
+    AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest, ScriptedProvider,
 };
 pub use annals_store::disk::StorePath;
-pub use clock::{Clock, ManualClock, SystemClock, now_of};
+pub use clock::{Clock, FixedClock, ManualClock, SystemClock, now_of};
 pub use filesystem::{FileKind, Filesystem, LARGEST_TEXT, MemoryFilesystem, RealFilesystem};
 pub use ids::{Ids, NoEntropy, SeededIds};
 pub use outputs::{MemoryOutputs, OutputFiles, OutputFolder, keep_swept, sweep};

@@ -2,7 +2,7 @@
 
 use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, interrupted};
-use crate::shared::Shared;
+use crate::state::RuntimeState;
 use crate::tools::CallError;
 use annals_core::event::{CompactionFailed, Failure, StepFailed, TitleFailed, ToolOutcome, ToolSettled};
 use annals_core::{CallId, Event};
@@ -10,11 +10,11 @@ use annals_projections::SessionView;
 
 /// Settles open calls, the open step, an open compaction and a lost title request as interrupted, in one Batch. Nothing
 /// is run again.
-pub(crate) async fn settle_open(shared: &Shared, lane: &Lane) -> Result<(), LogError> {
+pub(crate) async fn settle_open(shared: &RuntimeState, lane: &Lane) -> Result<(), LogError> {
     lane.decide(|view| Ok(Decision::append(settlements(shared, view), ()))).await
 }
 
-fn settlements(shared: &Shared, view: &SessionView) -> Vec<Event> {
+fn settlements(shared: &RuntimeState, view: &SessionView) -> Vec<Event> {
     let mut events = interrupted_turn(view);
     if let Some(reason) = view.calls.compaction_open {
         let error = Failure { message: "Compaction interrupted".into(), ..interrupted() };
@@ -39,7 +39,7 @@ fn interrupted_call(call: &CallId) -> ToolSettled {
 }
 
 /// The end of a title request that its process did not survive.
-fn lost_title(shared: &Shared, view: &SessionView) -> Option<TitleFailed> {
+fn lost_title(shared: &RuntimeState, view: &SessionView) -> Option<TitleFailed> {
     let open = view.session.titling.open.filter(|_| !view.session.id.is_some_and(|id| shared.titles.asks_for(id)))?;
     let error = Failure { message: "The process ended before the title came".into(), ..interrupted() };
     Some(TitleFailed { request: open, error, usage: None, cost: 0 })

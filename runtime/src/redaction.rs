@@ -1,8 +1,8 @@
 //! Redaction: secrets become typed placeholders before anything of them reaches the log or a model
 //! (`docs/redaction.md`).
 //!
-//! It is applied at the doors where the world comes in, never to what a model wrote: the model sees the placeholder, and
-//! digests are of that. `docs/redaction.md` lists the doors.
+//! It is applied where text enters from outside, never to what a model wrote: the model sees the placeholder, and digests
+//! are of that. `docs/redaction.md` lists the places.
 //!
 //! ```
 //! use annals_runtime::redaction::Redactor;
@@ -17,13 +17,13 @@ mod assigned;
 pub(crate) mod batch;
 mod contents;
 mod counting;
-mod doors;
 mod environment;
 mod formats;
 mod imported;
 mod imports;
 mod json;
 mod pattern;
+mod redacting;
 
 pub use counting::CountingLog;
 pub use environment::is_secret_name;
@@ -31,10 +31,10 @@ pub use imports::RedactingLog;
 pub use pattern::PatternError;
 
 pub use contents::is_kept_for_secrets;
-pub(crate) use doors::Door;
+pub(crate) use redacting::Redaction;
 
 use aho_corasick::{AhoCorasick, MatchKind};
-use pattern::Pattern;
+use pattern::SecretPattern;
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -44,13 +44,13 @@ use std::sync::{Arc, LazyLock};
 /// Values shorter than this are no secrets: they would be found everywhere.
 pub const SHORTEST: usize = 8;
 
-/// What was replaced may stand beside what now looks like a secret: so often it is looked at again.
+/// A replacement may make its neighbourhood look like a secret: the largest number of passes over a text.
 const ROUNDS: usize = 8;
 
-/// Knows secrets when it sees them. Its `Debug` form shows none.
+/// Finds and replaces secrets. Its `Debug` form shows none.
 #[derive(Clone)]
 pub struct Redactor {
-    patterns: Vec<Pattern>,
+    patterns: Vec<SecretPattern>,
     /// Finds the patterns that are worth trying on a text.
     hints: Option<AhoCorasick>,
     /// To which pattern each hint belongs.
@@ -93,7 +93,7 @@ impl fmt::Debug for Redactor {
 }
 
 impl Redactor {
-    /// The same, knowing the values of variables: those that are called like a secret ([`is_secret_name`]) or stand in
+    /// The same, knowing the values of variables: those whose name is that of a secret ([`is_secret_name`]) or is in
     /// `secret`, without those in `public`.
     #[must_use]
     pub fn with_environment(
@@ -124,7 +124,7 @@ impl Redactor {
     /// # Errors
     /// When it is no regular expression, or finds nothing, or placeholders.
     pub fn with_pattern(mut self, kind: &str, regex: &str) -> Result<Self, PatternError> {
-        let pattern = Pattern::of_user(kind, regex)?;
+        let pattern = SecretPattern::of_user(kind, regex)?;
         if self.kinds().chain([kind]).any(|kind| pattern.finds(&placeholder(kind))) {
             return Err(PatternError::TooBroad);
         }
@@ -178,7 +178,7 @@ impl Redactor {
         redacted
     }
 
-    /// How often each kind of placeholder stands in a text.
+    /// Counts the placeholders in a text by kind.
     fn placeholders(&self, text: &str) -> BTreeMap<String, u64> {
         let mut counts = BTreeMap::new();
         for after in text.split("[redacted:").skip(1) {
@@ -190,7 +190,7 @@ impl Redactor {
         counts
     }
 
-    /// Where secrets stand, in order and apart from each other, each with its kind.
+    /// The spans of secrets, in order and without overlaps, each with its kind.
     fn secrets(&self, text: &str) -> Vec<(Range<usize>, &str)> {
         let mut found: Vec<(Range<usize>, usize, &str)> = Vec::new();
         if let Some(literals) = &self.literals {
@@ -239,7 +239,7 @@ impl Redactor {
         worth
     }
 
-    /// Whether nothing but placeholders of ours stands there: those are not replaced again.
+    /// Whether a text consists of placeholders of ours: those are not replaced again.
     fn is_placeholders(&self, text: &str) -> bool {
         let Some(inner) = text.strip_prefix("[redacted:").and_then(|text| text.strip_suffix(']')) else { return false };
         self.kinds().any(|kind| kind == inner)
@@ -263,20 +263,21 @@ impl Redactor {
         }
     }
 
-    /// Makes the searches anew. The same values and patterns in another order find the same.
+    /// Rebuilds the searches. The order of values and patterns does not matter.
     fn index(&mut self) {
         self.values.sort_by(|(a, x), (b, y)| x.cmp(y).then(a.cmp(b)));
         // Of two variables with the same value, the first by name.
         self.values.dedup_by(|later, earlier| later.1 == earlier.1);
-        // What stands in a placeholder is no secret, and would be found there for ever.
+        // A value that is part of a placeholder would be found in it for ever.
         let placeholders: Vec<String> = self.kinds().map(placeholder).collect();
         self.values.retain(|(_, value)| !placeholders.iter().any(|placeholder| placeholder.contains(value.as_str())));
         let values = self.values.iter().map(|(_, value)| value);
         // A search too large to be built does not exist for values that fit in an environment.
         self.literals = AhoCorasick::builder().match_kind(MatchKind::LeftmostLongest).build(values).ok();
         let hints = || {
-            let of =
-                |(at, pattern): (usize, &Pattern)| pattern.hints.iter().map(|hint| (at, *hint)).collect::<Vec<_>>();
+            let of = |(at, pattern): (usize, &SecretPattern)| {
+                pattern.hints.iter().map(|hint| (at, *hint)).collect::<Vec<_>>()
+            };
             self.patterns.iter().enumerate().flat_map(of)
         };
         let hinted = hints().map(|(at, _)| at).collect();

@@ -3,13 +3,14 @@
 use crate::Boxed;
 use crate::background::Background;
 use crate::bus::Bus;
-use crate::coordinator::{Coordinator, Ended, Job, Work};
+use crate::coordinator::{Coordinator, JobRunner, RunJob, RunResult};
 use crate::drain::{drain, resume};
+use crate::editing::{EditorPorts, EditorState};
 use crate::guarded::guarded;
-use crate::outcome::{LogError, Refusal};
-use crate::session::Session;
+use crate::outcome::{LogError, MissingItem, Refusal};
+use crate::session::{Session, SessionEditor};
 use crate::settings::{Ports, Settings};
-use crate::shared::{Halting, Runtime, Shared};
+use crate::state::{Halting, Runtime, RuntimeState};
 use crate::titles::Titles;
 use crate::tools::Cancel;
 use crate::turn::Runner;
@@ -19,7 +20,7 @@ use annals_core::{AgentName, ModelName, Seq, SessionId};
 use annals_store::Draft;
 use std::sync::{Arc, Mutex};
 
-/// How a Session begins.
+/// The initial state of a Session.
 #[derive(Clone, Debug)]
 pub struct NewSession {
     /// Its id; chosen by the id port without one.
@@ -57,7 +58,7 @@ impl NewSession {
 }
 
 impl Runtime {
-    /// A runtime over some ports.
+    /// A runtime over these ports. A redactor in `settings` wraps the log, the provider and the output files.
     pub fn new(ports: Ports, settings: Settings) -> Self {
         let ports = match &settings.redactor {
             Some(redactor) => guarded(ports, redactor),
@@ -67,10 +68,9 @@ impl Runtime {
         let coordinator = Coordinator::new(bus.clone());
         let titles = Titles::default();
         let halting = Arc::new(Halting { coordinator: coordinator.clone(), titles: titles.clone() });
-        let (lanes, serving, restoring) = (Mutex::default(), Mutex::default(), Mutex::default());
-        let background = Background::default();
-        let shared =
-            Arc::new(Shared { ports, settings, bus, coordinator, lanes, serving, background, restoring, titles });
+        let (serving, background) = (Mutex::default(), Background::default());
+        let editing = Arc::new(EditorState::new(editor_ports(&ports, &settings), bus.clone(), coordinator.clone()));
+        let shared = Arc::new(RuntimeState { editing, ports, settings, bus, coordinator, serving, background, titles });
         Self { shared, _halting: halting }
     }
 
@@ -96,11 +96,11 @@ impl Runtime {
     pub async fn session(&self, session: SessionId) -> Result<Session, Refusal> {
         match self.shared.ports.log.head(session).await? {
             Some(_) => Ok(self.handle(session)),
-            None => Err(Refusal::NotFound(format!("session {session}"))),
+            None => Err(Refusal::NotFound(MissingItem::Session(session))),
         }
     }
 
-    /// Where notices are heard.
+    /// The bus on which notices are published.
     pub fn bus(&self) -> &Bus {
         &self.shared.bus
     }
@@ -122,7 +122,7 @@ impl Runtime {
         self.shared.titles.shut_down().await;
     }
 
-    /// Drops everything that runs where it stands, as if the process had died: nothing more is written, and the next
+    /// Aborts everything that runs, as if the process had died: nothing more is written, and the next
     /// run settles what is open. Not to be awaited from inside a run.
     pub async fn halt(&self) {
         self.shared.titles.abort();
@@ -130,25 +130,38 @@ impl Runtime {
     }
 
     pub(crate) fn handle(&self, session: SessionId) -> Session {
-        Session::new(self.clone(), self.shared.lane(session))
+        Session::new(self.clone(), SessionEditor::of(self.shared.editing.clone(), session))
     }
 
-    pub(crate) fn shared(&self) -> &Arc<Shared> {
+    pub(crate) fn shared(&self) -> &Arc<RuntimeState> {
         &self.shared
     }
 }
 
-impl Work for Shared {
-    fn work(self: Arc<Self>, session: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended> {
+/// What edits need of the ports, which are guarded already.
+fn editor_ports(ports: &Ports, settings: &Settings) -> EditorPorts {
+    let locations = ports.locations.clone();
+    EditorPorts {
+        log: ports.log.clone(),
+        files: Arc::new(move |location| locations.at(location).files),
+        clock: ports.clock.clone(),
+        ids: ports.ids.clone(),
+        views: settings.views.clone(),
+        redactor: None,
+    }
+}
+
+impl JobRunner for RuntimeState {
+    fn work(self: Arc<Self>, session: SessionId, job: RunJob, cancel: Arc<Cancel>) -> Boxed<'static, RunResult> {
         Box::pin(async move {
             let lane = self.lane(session);
             let runner = Runner::new(self, lane, cancel).await?;
             let ended = match job {
-                Job::Drain { forced } => drain(&runner, forced).await,
-                Job::Resume => resume(&runner).await,
-                Job::Compact => compact(&runner).await,
+                RunJob::Drain { forced } => drain(&runner, forced).await,
+                RunJob::Resume => resume(&runner).await,
+                RunJob::Compact => compact(&runner).await,
             };
-            runner.lane.keep().await;
+            runner.lane.save_view().await;
             ended
         })
     }

@@ -1,5 +1,6 @@
-//! A Session as its host sees it.
+//! A Session as its host sees it: what edits it (`SessionEditor`) and what runs it (`Session`).
 
+mod editor;
 mod fork;
 mod inbox;
 mod local;
@@ -10,6 +11,7 @@ mod revert;
 mod selection;
 mod undo;
 
+pub use editor::SessionEditor;
 pub use fork::fork_title;
 pub use inbox::NewInput;
 pub use local::{Local, local_fork};
@@ -17,19 +19,27 @@ pub use moving::MovePlan;
 pub(crate) use restoring::settle_restore;
 pub use undo::{Extent, RevertFiles, RevertPlan};
 
-use crate::coordinator::{Job, Work};
-use crate::lane::Lane;
-use crate::outcome::{LogError, Outcome, RunError};
-use crate::shared::{Runtime, Shared};
-use annals_core::{Blobs, Seq, SessionId};
-use annals_projections::SessionView;
+use crate::coordinator::{JobRunner, RunJob};
+use crate::outcome::{Outcome, Refusal, RunError};
+use crate::state::{Runtime, RuntimeState};
+use annals_core::{Seq, SessionId};
+use std::ops::Deref;
 use std::sync::Arc;
 
-/// A Session of a [`Runtime`]. Clones are the same Session; while one lives, its view stays in memory.
+/// A Session of a [`Runtime`]: a [`SessionEditor`], to which it dereferences, that can also be run. Clones are the same
+/// Session; while one lives, its view stays in memory.
 #[derive(Clone)]
 pub struct Session {
     runtime: Runtime,
-    lane: Arc<Lane>,
+    editor: SessionEditor,
+}
+
+impl Deref for Session {
+    type Target = SessionEditor;
+
+    fn deref(&self) -> &SessionEditor {
+        &self.editor
+    }
 }
 
 /// A message, for a revert or a fork.
@@ -49,26 +59,33 @@ pub struct BackgroundEnded {
 }
 
 impl Session {
-    pub(crate) fn new(runtime: Runtime, lane: Arc<Lane>) -> Self {
-        Self { runtime, lane }
+    pub(crate) fn new(runtime: Runtime, editor: SessionEditor) -> Self {
+        Self { runtime, editor }
     }
 
-    /// Its id.
-    pub fn id(&self) -> SessionId {
-        self.lane.session()
-    }
-
-    /// Everything that is to be known of it, up to now.
+    /// Forks before a message, or at the end. See [`SessionEditor::fork`].
     ///
     /// # Errors
-    /// When the log cannot be read.
-    pub async fn view(&self) -> Result<Arc<SessionView>, LogError> {
-        self.lane.view().await
+    /// See [`SessionEditor::fork`].
+    pub async fn fork(&self, before: Option<MessagePlace>) -> Result<Self, Refusal> {
+        Ok(Self::new(self.runtime.clone(), self.editor.fork(before).await?))
     }
 
-    /// Where the blobs of its views are read.
-    pub fn blobs(&self) -> Arc<dyn Blobs + Send + Sync> {
-        self.lane.blobs()
+    /// Forks at a Seq: the first one that is not inherited. See [`SessionEditor::fork_at`].
+    ///
+    /// # Errors
+    /// See [`SessionEditor::fork_at`].
+    pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
+        Ok(Self::new(self.runtime.clone(), self.editor.fork_at(cut).await?))
+    }
+
+    /// The Session that takes local facts. See [`SessionEditor::local`].
+    ///
+    /// # Errors
+    /// When the log cannot be read or written.
+    pub async fn local(&self) -> Result<Local, Refusal> {
+        let Local { session, fork_of, made } = self.editor.local().await?;
+        Ok(Local { session: Self::new(self.runtime.clone(), session), fork_of, made })
     }
 
     /// Resumes it and waits until it is idle: settles what a crash left open, promotes what is pending, and takes at
@@ -77,10 +94,10 @@ impl Session {
     /// # Errors
     /// See [`RunError`].
     pub async fn run(&self) -> Result<Outcome, RunError> {
-        self.shared().coordinator.run(&self.work(), self.id(), Job::Drain { forced: true }).await
+        self.shared().coordinator.run(&self.work(), self.id(), RunJob::Drain { forced: true }).await
     }
 
-    /// Lets it run if something is pending, without waiting.
+    /// Starts a run if an input is pending, without waiting.
     pub fn wake(&self) {
         self.shared().coordinator.wake(&self.work(), self.id());
     }
@@ -90,10 +107,10 @@ impl Session {
     /// # Errors
     /// [`RunError::NothingToCompact`], [`RunError::CompactionFailed`], or whatever else fails.
     pub async fn compact(&self) -> Result<Outcome, RunError> {
-        self.shared().coordinator.run(&self.work(), self.id(), Job::Compact).await
+        self.shared().coordinator.run(&self.work(), self.id(), RunJob::Compact).await
     }
 
-    /// Tells it to stop. Acknowledged at once; [`Session::idle`] waits until all is put away. What is pending stays.
+    /// Interrupts it. Acknowledged at once; [`Session::idle`] waits until everything is settled. Pending inputs stay.
     pub fn interrupt(&self) {
         self.shared().coordinator.interrupt(self.id());
     }
@@ -104,7 +121,7 @@ impl Session {
     }
 
     /// Waits until this process asks for no title of it. A Session is idle while it is asked for; a host that is about to
-    /// end may wait here, or end: the next run tells that the request was lost.
+    /// end may wait here, or end: the next run records that the request was lost.
     pub async fn title_settled(&self) {
         self.shared().titles.settled(self.id()).await;
     }
@@ -125,16 +142,11 @@ impl Session {
         self.shared().background.cancel(Some(self.id()))
     }
 
-    /// Whether it runs in this process.
-    pub fn is_running(&self) -> bool {
-        self.shared().coordinator.is_busy(self.id())
-    }
-
-    fn shared(&self) -> &Arc<Shared> {
+    fn shared(&self) -> &Arc<RuntimeState> {
         self.runtime.shared()
     }
 
-    fn work(&self) -> Arc<dyn Work> {
+    fn work(&self) -> Arc<dyn JobRunner> {
         self.shared().clone()
     }
 }

@@ -1,13 +1,11 @@
-//! What a runtime is made of: ports, Locations, agents, models and limits.
+//! The ports and settings of a runtime.
 
-mod beside;
 mod summary;
 
 pub use annals_providers::provider::scripted_model;
-pub(crate) use beside::begins;
-pub use beside::{Beside, Pace, Pass};
 pub use summary::SummaryHook;
 
+use crate::background::Scheduler;
 use crate::context::instructions::InstructionFiles;
 use crate::context::{ReferenceCatalogue, Registry, SkillCatalogue};
 use crate::permission::Approver;
@@ -23,35 +21,35 @@ use annals_store::cache::ViewCache;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// The doors to the world and to the log (`ARCHITECTURE.md#codemap`).
+/// The ports of a runtime: everything outside of it (`ARCHITECTURE.md#codemap`).
 #[derive(Clone)]
 pub struct Ports {
-    /// Where facts are appended and read.
+    /// The log: events are appended and read here.
     pub log: Arc<dyn EventLog>,
-    /// Where models answer.
+    /// Sends requests to models.
     pub provider: Arc<dyn Provider>,
-    /// Where time comes from.
+    /// The clock.
     pub clock: Arc<dyn Clock>,
-    /// Where ids come from.
+    /// The source of ids.
     pub ids: Arc<dyn Ids>,
-    /// Where whole tool outputs are kept for a while.
+    /// Keeps long tool outputs for a while.
     pub outputs: Arc<dyn OutputFiles>,
-    /// Who answers permission questions.
+    /// Answers permission questions.
     pub approver: Arc<dyn Approver>,
-    /// What is there at a Location.
+    /// The services of each Location.
     pub locations: Arc<dyn Locations>,
-    /// What agents and models are.
+    /// The definitions of agents and models.
     pub definitions: Arc<dyn Definitions>,
 }
 
-/// Gives what is there at a Location. Asked once per drain, so that a moved Session finds the services of its
+/// Gives the services of a Location. Called once per run, so that a moved Session finds the services of its
 /// destination when it next runs (`docs/reference/revert.md#moves`).
 pub trait Locations: Send + Sync {
     /// The services of a Location. The same Location gives the same registries.
     fn at(&self, location: &Location) -> LocationServices;
 }
 
-/// What a turn finds at a Location.
+/// The services of a Location.
 #[derive(Clone, Default)]
 pub struct LocationServices {
     /// Who contributes Context Sources.
@@ -64,7 +62,7 @@ pub struct LocationServices {
     pub tools: ToolRegistry,
     /// How instruction files near what a tool reads are discovered; without it none are.
     pub nested: Option<NestedInstructions>,
-    /// The files of the project, for undos that restore them; without it they are of the talk alone.
+    /// The files of the project, for undos that restore them; without it, reverts affect the conversation only.
     pub files: Option<Arc<dyn Files>>,
 }
 
@@ -84,19 +82,19 @@ impl Locations for LocationServices {
     }
 }
 
-/// Says what agents and models are, at the start of each turn. What shaped a request is recorded when it changes.
+/// Defines agents and models. Called at the start of each turn; a profile is recorded when it changes.
 pub trait Definitions: Send + Sync {
-    /// What an agent is; `None` for one that nobody defined: it has no text, no rules and no step allowance, and is
-    /// given no skill guidance.
+    /// The profile of an agent; `None` for one that is not defined: it has no text, no rules, no step allowance and no
+    /// skill guidance.
     fn agent(&self, agent: &AgentName) -> Option<AgentProfile>;
 
-    /// What an agent is when it speaks to a model: its own text, or the one that suits the model's family.
+    /// The profile of an agent for a model: its own text, or the one for the family of the model.
     fn agent_on(&self, agent: &AgentName, model: &ModelName) -> Option<AgentProfile> {
         let _ = model;
         self.agent(agent)
     }
 
-    /// What a model is; `None` fails the turn after its input was promoted (`docs/reference/turn.md#boundary`).
+    /// The profile of a model; `None` fails the turn after its input was promoted (`docs/reference/turn.md#boundary`).
     fn model(&self, model: &ModelName) -> Option<ModelProfile>;
 
     /// The options of a turn's requests.
@@ -153,7 +151,7 @@ impl Definitions for FixedDefinitions {
     }
 }
 
-/// An agent of a name and nothing else.
+/// An agent without system text, rules and step allowance.
 pub fn bare_agent(agent: &AgentName) -> AgentProfile {
     AgentProfile { agent: agent.clone(), system: None, steps: None, permissions: Vec::new() }
 }
@@ -181,7 +179,7 @@ impl Default for CompactionSettings {
     }
 }
 
-/// Who is asked for the titles of Sessions that have none (`docs/reference/turn.md#titles`).
+/// How titles are requested for Sessions that have none (`docs/reference/turn.md#titles`).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TitleSettings {
     /// The agent whose profile and options title requests carry; the Session's own without one.
@@ -190,7 +188,7 @@ pub struct TitleSettings {
     pub model: Option<ModelName>,
 }
 
-/// After how many equal failures in a row a call is not made any more, without another setting.
+/// The default of [`Settings::repeat_limit`].
 pub const REPEAT_LIMIT: u64 = 5;
 
 /// How the calls of one answer run.
@@ -214,7 +212,7 @@ pub enum LoadOrder {
     InOrder,
 }
 
-/// Limits and manners of a runtime.
+/// The settings of a runtime.
 #[derive(Clone)]
 pub struct Settings {
     /// When the history is compacted.
@@ -225,14 +223,14 @@ pub struct Settings {
     pub calls: CallOrder,
     /// How Context Sources are loaded.
     pub sources: LoadOrder,
-    /// What shapes summary requests beside the history.
+    /// Adds to the prompt of summary requests.
     pub summary: Option<Arc<dyn SummaryHook>>,
-    /// Who is asked for titles; without it nobody is.
+    /// How titles are requested; without it none are.
     pub title: Option<TitleSettings>,
-    /// When work beside the turns begins; without it, at once.
-    pub pace: Option<Arc<dyn Pace>>,
-    /// What takes secrets out of whatever comes in: by default formats of common keys and values with names of secrets, no
-    /// environment variables ([`Redactor::with_environment`]). Without one everything passes as it is.
+    /// When background work starts; at once without one.
+    pub scheduler: Option<Arc<dyn Scheduler>>,
+    /// Replaces secrets in everything that comes in: by default formats of common keys and values with names of secrets, no
+    /// environment variables ([`Redactor::with_environment`]). Without one nothing is replaced.
     pub redactor: Option<Arc<Redactor>>,
     /// Where views are saved, so that a long Session is resumed at the cost of what is new.
     pub views: Option<Arc<ViewCache>>,
@@ -250,7 +248,7 @@ impl Default for Settings {
             sources: LoadOrder::default(),
             summary: None,
             title: None,
-            pace: None,
+            scheduler: None,
             redactor: Some(crate::redaction::usual()),
             views: None,
             repeat_limit: REPEAT_LIMIT,

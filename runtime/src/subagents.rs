@@ -1,6 +1,6 @@
 //! Subagents: a tool by which an agent lets a child Session do a task (`docs/reference/turn.md#children`).
 //!
-//! Both sides tell it: the child's `session.created` names its parent and the call, the parent has `child.started` and
+//! Both sides record it: the child's `session.created` names its parent and the call, the parent has `child.started` and
 //! `child.settled`. A child ends with its parent's run, and may do nothing that its parent is denied.
 
 mod limits;
@@ -12,7 +12,7 @@ pub(crate) use limits::{as_child, limits_of};
 pub(crate) use lost::settle_lost;
 
 use crate::Boxed;
-use crate::shared::{Runtime, Shared};
+use crate::state::{Runtime, RuntimeState};
 use crate::tools::{CallContext, CallInput, Tool, ToolError, ToolOutput};
 use annals_core::event::ToolDefinition;
 use annals_core::{AgentName, Json, ModelName};
@@ -28,7 +28,7 @@ pub const TASK: &str = "task";
 pub struct Subagent {
     /// Its name; what it is, [`Definitions`](crate::settings::Definitions) say.
     pub agent: AgentName,
-    /// What it is good for, as the model is told.
+    /// Its purpose, as the model reads it.
     pub description: String,
     /// Its own model; without one a child has the model of the answer that called.
     pub model: Option<ModelName>,
@@ -39,7 +39,7 @@ pub struct Subagent {
 pub struct Subagents {
     /// The agents.
     pub agents: Vec<Subagent>,
-    /// How many Sessions may hang under each other below a Session of the user's; 1 is a child without children.
+    /// The deepest nesting of children below a Session of the user; 1 allows no grandchildren.
     pub depth: usize,
 }
 
@@ -52,11 +52,11 @@ impl Subagents {
 
 /// The tool `task`: begins a child Session, or resumes one by its id, and gives its last text.
 pub struct TaskTool {
-    shared: Weak<Shared>,
+    shared: Weak<RuntimeState>,
     subagents: Subagents,
 }
 
-/// What a model asks for.
+/// The input of a call.
 #[derive(Debug, Deserialize)]
 struct Task {
     /// A title of a few words.
@@ -65,10 +65,10 @@ struct Task {
     prompt: String,
     /// Who does it.
     subagent_type: AgentName,
-    /// The child that goes on.
+    /// The child to resume.
     #[serde(default)]
     task_id: Option<String>,
-    /// Whether the caller goes on without waiting.
+    /// Whether the caller continues without waiting.
     #[serde(default)]
     background: bool,
 }

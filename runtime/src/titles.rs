@@ -9,16 +9,16 @@ use tokio::task::AbortHandle;
 
 /// The title requests of a process. Clones share them.
 #[derive(Clone, Default)]
-pub(crate) struct Titles(Arc<Mutex<State>>);
+pub(crate) struct Titles(Arc<Mutex<TitleState>>);
 
 #[derive(Default)]
-struct State {
-    asking: BTreeMap<SessionId, Titling>,
+struct TitleState {
+    asking: BTreeMap<SessionId, TitleTask>,
     /// Whether the runtime was halted: nobody is asked any more.
     halted: bool,
 }
 
-struct Titling {
+struct TitleTask {
     cancel: Arc<Cancel>,
     /// Closes when the task has ended.
     ended: watch::Receiver<()>,
@@ -38,7 +38,7 @@ impl Titles {
         while ended.changed().await.is_ok() {}
     }
 
-    /// Tells all to stop, and waits until they have.
+    /// Cancels all and waits until they have ended.
     pub(crate) async fn shut_down(&self) {
         let asking: Vec<SessionId> = {
             let state = self.state();
@@ -50,23 +50,23 @@ impl Titles {
         }
     }
 
-    /// Drops all where they stand: nothing more is written.
+    /// Aborts all: nothing more is written.
     pub(crate) fn abort(&self) {
         let mut state = self.state();
         state.halted = true;
         state.asking.values().filter_map(|titling| titling.task.as_ref()).for_each(AbortHandle::abort);
     }
 
-    /// Puts a Session on the list; `None` if it is there, or nobody is asked any more.
-    pub(crate) fn take_on(&self, session: SessionId) -> Option<(Asking, Arc<Cancel>)> {
+    /// Registers a request for a Session; `None` if one is open, or the runtime was halted.
+    pub(crate) fn take_on(&self, session: SessionId) -> Option<(TitleGuard, Arc<Cancel>)> {
         let mut state = self.state();
         if state.halted || state.asking.contains_key(&session) {
             return None;
         }
         let (ending, ended) = watch::channel(());
         let cancel = Arc::new(Cancel::default());
-        state.asking.insert(session, Titling { cancel: cancel.clone(), ended, task: None });
-        Some((Asking { titles: self.clone(), session, _ended: ending }, cancel))
+        state.asking.insert(session, TitleTask { cancel: cancel.clone(), ended, task: None });
+        Some((TitleGuard { titles: self.clone(), session, _ended: ending }, cancel))
     }
 
     pub(crate) fn spawned(&self, session: SessionId, task: AbortHandle) {
@@ -80,19 +80,19 @@ impl Titles {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, TitleState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// Takes a Session off the list when its task ends, however it ends.
-pub(crate) struct Asking {
+pub(crate) struct TitleGuard {
     titles: Titles,
     session: SessionId,
     _ended: watch::Sender<()>,
 }
 
-impl Drop for Asking {
+impl Drop for TitleGuard {
     fn drop(&mut self) {
         self.titles.state().asking.remove(&self.session);
     }

@@ -6,52 +6,52 @@
 //!        └──── make room ◄────┴───────────────────────────┘
 //! ```
 
-mod announce;
+mod answer;
 mod authorise;
 mod boundary;
 mod calls;
 pub(crate) mod compaction;
+mod context_budget;
 mod discovery;
 mod epoch;
 mod exchange;
 mod files;
 mod fragments;
+pub(crate) mod one_shot;
 mod promotion;
-mod reply;
+mod record_request;
+mod request_profile;
 mod retry;
-mod room;
-mod shape;
-pub(crate) mod single;
 pub(crate) mod title;
 
 pub(crate) use promotion::Promotion;
+pub(crate) use request_profile::{RequestProfile, cost};
 pub(crate) use retry::failure;
-pub(crate) use shape::{Shape, cost};
 
 use crate::lane::Lane;
 use crate::outcome::{LogError, Outcome, RunError};
 use crate::settings::LocationServices;
-use crate::shared::Shared;
+use crate::state::RuntimeState;
 use crate::subagents::{as_child, limits_of};
-use crate::tools::Limits;
+use crate::tools::InheritedDenials;
 use crate::tools::{Cancel, Cancellation};
 use annals_core::event::{AgentProfile, Location};
 use annals_core::{AgentName, ModelName};
 use annals_projections::SessionView;
-use announce::{Announced, Durable};
-use exchange::Exchanged;
-use room::Room;
+use context_budget::ContextBudget;
+use exchange::ExchangeEnd;
+use record_request::{RecordedRequest, RequestDecision};
 use std::future::Future;
 use std::sync::Arc;
 
-/// What a run works with: one Session, at the Location where the run began.
+/// The context of a run: one Session, at the Location where the run began.
 pub(crate) struct Runner {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<RuntimeState>,
     pub(crate) lane: Arc<Lane>,
     pub(crate) location: Location,
     pub(crate) services: LocationServices,
     /// What the agents above a child are denied.
-    pub(crate) limits: Limits,
+    pub(crate) limits: InheritedDenials,
     /// Whether another Session began this one.
     is_child: bool,
     /// Ends the run: what a declined permission does, and an interruption from outside.
@@ -75,7 +75,7 @@ impl<E: Into<RunError>> From<E> for Stop {
 }
 
 impl Stop {
-    /// How the busy period ends.
+    /// The result of the busy period.
     pub(crate) fn ended(self) -> Result<Outcome, RunError> {
         match self {
             Self::Interrupted => Ok(Outcome::Interrupted),
@@ -84,7 +84,7 @@ impl Stop {
     }
 }
 
-/// Agent and model of a turn: those at its start.
+/// Agent and model of a turn: those selected at its start.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Selected {
     pub(crate) agent: AgentName,
@@ -92,52 +92,54 @@ pub(crate) struct Selected {
 }
 
 impl Selected {
-    /// What is selected now.
+    /// The present selection.
     pub(crate) fn of(view: &SessionView) -> Self {
         Self { agent: view.session.agent.clone(), model: view.session.model.clone() }
     }
 }
 
 /// A turn ended.
-pub(crate) struct Turned {
+pub(crate) struct TurnEnd {
     /// Whether the model waits for results.
     pub(crate) continues: bool,
     /// The step that it was.
     pub(crate) step: u32,
 }
 
-/// What a turn still has to do, and what it did, across its restarts.
-struct Plan {
+/// The state of a turn across restarts of its boundary.
+struct TurnState {
     promotion: Promotion,
     step: u32,
     selected: Option<Selected>,
-    room: Room,
+    budget: ContextBudget,
 }
 
 /// Takes one turn.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session(), step))]
-pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Result<Turned, Stop> {
-    let mut plan = Plan { promotion, step, selected: None, room: Room::default() };
+pub(crate) async fn turn(runner: &Runner, promotion: Promotion, step: u32) -> Result<TurnEnd, Stop> {
+    let mut state = TurnState { promotion, step, selected: None, budget: ContextBudget::default() };
     loop {
-        let shape = boundary::prepare(runner, &mut plan).await?;
-        let request = match announce::announce(runner, &shape, &plan.room).await? {
-            Announced::Sent(request) => request,
-            Announced::Overtaken => continue,
-            Announced::TooLarge { estimate } => {
-                room::before_sending(runner, &shape, &mut plan.room, estimate).await?;
+        let profile = boundary::prepare(runner, &mut state).await?;
+        let request = match record_request::record_request(runner, &profile, &state.budget).await? {
+            RequestDecision::Sent(request) => request,
+            RequestDecision::Overtaken => continue,
+            RequestDecision::TooLarge { estimate } => {
+                context_budget::before_sending(runner, &profile, &mut state.budget, estimate).await?;
                 continue;
             }
         };
-        match exchange::exchange(runner, &shape, request).await? {
-            Exchanged::Ended { continues } => return Ok(Turned { continues, step: plan.step }),
-            Exchanged::Overflow(failed) => room::after_refusal(runner, &shape, &mut plan.room, failed).await?,
+        match exchange::exchange(runner, &profile, request).await? {
+            ExchangeEnd::Ended { continues } => return Ok(TurnEnd { continues, step: state.step }),
+            ExchangeEnd::Overflow(failed) => {
+                context_budget::after_refusal(runner, &profile, &mut state.budget, failed).await?;
+            }
         }
     }
 }
 
 impl Runner {
     /// A run of a Session at its present Location.
-    pub(crate) async fn new(shared: Arc<Shared>, lane: Arc<Lane>, cancel: Arc<Cancel>) -> Result<Self, LogError> {
+    pub(crate) async fn new(shared: Arc<RuntimeState>, lane: Arc<Lane>, cancel: Arc<Cancel>) -> Result<Self, LogError> {
         let view = lane.view().await?;
         // Only a damaged log has no Location; an empty one matches no Session that moves.
         let location = view.session.location.clone().unwrap_or(Location { directory: String::new(), workspace: None });
@@ -148,32 +150,32 @@ impl Runner {
         Ok(Self { shared, lane, location, services, limits, is_child, cancel, cancellation })
     }
 
-    /// What an agent is in this Session.
+    /// The profile of an agent in this Session.
     pub(crate) fn agent(&self, agent: &AgentName) -> Option<AgentProfile> {
         let profile = self.shared.ports.definitions.agent(agent);
         if self.is_child { profile.map(as_child) } else { profile }
     }
 
-    /// The same as it speaks to the model of a turn.
+    /// The profile of the selected agent for the selected model.
     fn agent_on(&self, selected: &Selected) -> Option<AgentProfile> {
         let profile = self.shared.ports.definitions.agent_on(&selected.agent, &selected.model);
         if self.is_child { profile.map(as_child) } else { profile }
     }
 
     /// Ends the run if it was interrupted.
-    pub(crate) fn goes_on(&self) -> Result<(), Stop> {
+    pub(crate) fn check_not_interrupted(&self) -> Result<(), Stop> {
         if self.cancellation.is_cancelled() { Err(Stop::Interrupted) } else { Ok(()) }
     }
 
     /// Ends the run if the Session is not at the run's Location any more.
-    pub(crate) fn stays(&self, view: &SessionView) -> Result<(), Stop> {
+    pub(crate) fn check_location(&self, view: &SessionView) -> Result<(), Stop> {
         let here = view.session.location.as_ref().is_none_or(|location| *location == self.location);
         if here { Ok(()) } else { Err(Stop::Interrupted) }
     }
 
-    /// How a turn ends whose request does not hold any more. If a revert removed it, the drain continues with what is
-    /// pending: the input whose admission committed the revert gets its turn.
-    fn lost(&self, request: &Durable, view: &SessionView) -> Stop {
+    /// The end of a turn whose request is no longer current. If a revert removed it, the run continues with what is pending:
+    /// the input whose admission committed the revert gets its turn.
+    fn superseded(&self, request: &RecordedRequest, view: &SessionView) -> Stop {
         if request.is_removed(view) {
             self.cancel.overtake();
         }
@@ -187,7 +189,7 @@ impl Runner {
             () = self.cancellation.cancelled() => return Err(Stop::Interrupted),
             done = work => done,
         };
-        // The work itself may have brought the interruption: what comes with it does not count.
-        self.goes_on().map(|()| done)
+        // The work itself may have caused the interruption: its result does not count then.
+        self.check_not_interrupted().map(|()| done)
     }
 }

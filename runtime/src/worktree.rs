@@ -2,8 +2,8 @@
 //! (`docs/reference/revert.md#files`), and uncommitted changes move between two checkouts of one project
 //! (`docs/reference/revert.md#moves`).
 //!
-//! Everything that changes files goes through one door: a [`Plan`] says beforehand, path by path, what will change, and
-//! [`Files::restore`] does exactly that or nothing. `docs/revert.md` tells a user what is restored and what is not.
+//! Everything that changes files does so by a [`Plan`], which says path by path what will change; [`Files::restore`] does
+//! exactly that or nothing. `docs/revert.md` is the user's page.
 
 mod capture;
 mod changes;
@@ -19,21 +19,21 @@ pub use changes::{Changes, DIFF_LIMIT, Diff, Differences, Sides};
 pub use error::FilesError;
 pub use none::NoFiles;
 pub use plan::{FileRestore, LeftAlone, Plan, StagedFiles, StepFiles, Undo, WhyLeft};
-pub use planning::{Captures, Entries, Planning, Targets, above};
+pub use planning::{Captures, Targets, TreeEntries, above, plan_take_back, plan_targets, plan_undo};
 pub use transfer::Transfer;
-pub use tree::{Entry, Tree};
+pub use tree::{Tree, TreeEntry};
 
 use crate::Boxed;
 use std::path::PathBuf;
 
 /// The files of one project, as far as an undo needs them.
 ///
-/// The work is done on blocking threads and goes on if a future is dropped: a restore, once begun, ends whole or
+/// The work is done on blocking threads and continues if a future is dropped: a restore, once begun, is completed or
 /// changes nothing.
 pub trait Files: Send + Sync {
-    /// Why only the talk can be undone here; `None` where files can be restored. To be said to the user, and asked
-    /// before anything else: where it is `Some`, every other method answers [`FilesError::TalkOnly`].
-    fn talk_only(&self) -> Option<&str>;
+    /// Why only the conversation can be undone here; `None` where files can be restored. To be said to the user, and asked
+    /// before anything else: where it is `Some`, every other method answers [`FilesError::ConversationOnly`].
+    fn conversation_only(&self) -> Option<&str>;
 
     /// Whether no files will ever be had here: the place is gone, or in no git worktree. Any other reason may pass.
     fn is_gone(&self) -> bool {
@@ -48,7 +48,7 @@ pub trait Files: Send + Sync {
     /// Remembers the files as they are now. Ignored files are not looked at; what could not be taken is named.
     ///
     /// # Errors
-    /// A failed capture concerns this step's undo only: the turn goes on with a warning
+    /// A failed capture affects the undo of this step only: the turn continues with a warning
     /// (`docs/reference/revert.md#files`).
     fn capture(&self) -> Boxed<'_, Result<Capture, FilesError>>;
 
@@ -65,8 +65,8 @@ pub trait Files: Send + Sync {
     /// Nothing was changed, except for [`FilesError::Torn`], which says where the files are.
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>>;
 
-    /// What taking back a restore from one capture to another would do: a file that stands as the restore leaves it returns
-    /// to what it was, any other one stays. So it is right whether the restore has happened or not, and may be repeated.
+    /// What taking back a restore from one capture to another would do: a file that is as the restore leaves it returns
+    /// to what it was, any other file stays. So it is right whether the restore has happened or not, and may be repeated.
     fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>>;
 
     /// The uncommitted changes below a directory of the project (`""` for all of it), untracked files included.
@@ -75,7 +75,7 @@ pub trait Files: Send + Sync {
     /// What applying those changes here, in another checkout, would do. Nothing is changed.
     ///
     /// # Errors
-    /// [`FilesError::DoesNotApply`] when they do not fit what stands here.
+    /// [`FilesError::DoesNotApply`] when they do not fit the files here.
     fn plan_arrival<'a>(&'a self, transfer: &'a Transfer) -> Boxed<'a, Result<Plan, FilesError>>;
 
     /// What discarding those changes here, where they were found, would do: files return to the checked-out commit,

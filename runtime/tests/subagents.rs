@@ -6,8 +6,8 @@ mod world;
 
 use annals_core::event::{AgentProfile, ChildEvent, ChildOutcome, Effect, Location, Parent, Rule, SessionCreated};
 use annals_core::{Event, Seq, SessionId, Time};
-use annals_providers::provider::Answer;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::AnswerStream;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
 use annals_runtime::subagents::{Subagent, Subagents, TaskTool};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
@@ -32,12 +32,12 @@ async fn begin(world: &World, subagents: Subagents) -> Result<(Runtime, Session)
     Ok((runtime, session))
 }
 
-fn task(call: &str, extra: Value) -> Attempt {
+fn task(call: &str, extra: Value) -> ScriptedAttempt {
     let mut input = json!({"description": "Count files", "prompt": "count them", "subagent_type": "explore"});
     if let (Some(input), Value::Object(extra)) = (input.as_object_mut(), extra) {
         input.extend(extra);
     }
-    Attempt::call(call, "task", input.to_string())
+    ScriptedAttempt::call(call, "task", input.to_string())
 }
 
 async fn prompted(session: &Session, text: &str) -> Result<Outcome, Box<dyn std::error::Error>> {
@@ -60,7 +60,7 @@ fn agent(name: &str, permissions: Vec<Rule>) -> AgentProfile {
 
 #[tokio::test]
 async fn a_task_begins_a_child_and_gives_its_last_text_and_both_sides_tell_it() -> Tested {
-    let world = World::new([task("c1", json!({})), Attempt::text("four files"), Attempt::text("done")]);
+    let world = World::new([task("c1", json!({})), ScriptedAttempt::text("four files"), ScriptedAttempt::text("done")]);
     let (runtime, session) = begin(&world, subagents()).await?;
     assert_eq!(prompted(&session, "go").await?, Outcome::Idle);
     let id = child_of(&session).await?;
@@ -86,18 +86,18 @@ async fn a_task_begins_a_child_and_gives_its_last_text_and_both_sides_tell_it() 
 
 #[tokio::test]
 async fn a_child_is_resumed_by_its_id_and_an_unknown_id_is_an_error_not_a_new_child() -> Tested {
-    let world = World::new([task("c1", json!({})), Attempt::text("four"), Attempt::text("done")]);
+    let world = World::new([task("c1", json!({})), ScriptedAttempt::text("four"), ScriptedAttempt::text("done")]);
     let (runtime, session) = begin(&world, subagents()).await?;
     prompted(&session, "go").await?;
     let id = child_of(&session).await?;
     let unknown = SessionId::from_parts(1, 1);
     let attempts = [
         task("c2", json!({"task_id": id, "prompt": "and now"})),
-        Attempt::text("five"),
+        ScriptedAttempt::text("five"),
         task("c3", json!({"task_id": unknown})),
         task("c4", json!({"task_id": id, "subagent_type": "write"})),
         task("c5", json!({"subagent_type": "nobody"})),
-        Attempt::text("done"),
+        ScriptedAttempt::text("done"),
     ];
     world.scripted.push(attempts);
     prompted(&session, "again").await?;
@@ -119,8 +119,8 @@ async fn a_child_gives_no_tasks_beyond_the_depth_limit() -> Tested {
     let mut world = World::new([
         task("c1", json!({})),
         task("d1", json!({"subagent_type": "write"})),
-        Attempt::text("did it myself"),
-        Attempt::text("done"),
+        ScriptedAttempt::text("did it myself"),
+        ScriptedAttempt::text("done"),
     ]);
     world.definitions = world.definitions.agent(agent("explore", vec![rule("task", Effect::Allow)]));
     let (runtime, session) = begin(&world, subagents()).await?;
@@ -137,9 +137,9 @@ async fn a_child_gives_tasks_where_the_limit_allows_it_and_its_agent_may() -> Te
     let mut world = World::new([
         task("c1", json!({})),
         task("d1", json!({"subagent_type": "write"})),
-        Attempt::text("leaf"),
-        Attempt::text("branch"),
-        Attempt::text("done"),
+        ScriptedAttempt::text("leaf"),
+        ScriptedAttempt::text("branch"),
+        ScriptedAttempt::text("done"),
     ]);
     world.definitions = world.definitions.agent(agent("explore", vec![rule("task", Effect::Allow)]));
     let (runtime, session) = begin(&world, Subagents { depth: 2, ..subagents() }).await?;
@@ -152,11 +152,11 @@ async fn a_child_gives_tasks_where_the_limit_allows_it_and_its_agent_may() -> Te
 
 #[tokio::test]
 async fn a_child_may_do_nothing_that_its_parent_is_denied_and_no_tasks_unless_its_agent_says_so() -> Tested {
-    let mut calls = Attempt::call("d1", "edit", "{}");
+    let mut calls = ScriptedAttempt::call("d1", "edit", "{}");
     for tool in ["look", "task", "todowrite"] {
-        calls.calls.extend(Attempt::call(format!("d-{tool}"), tool, "{}").calls);
+        calls.calls.extend(ScriptedAttempt::call(format!("d-{tool}"), tool, "{}").calls);
     }
-    let attempts = [task("c1", json!({})), calls, Attempt::text("tried"), Attempt::text("done")];
+    let attempts = [task("c1", json!({})), calls, ScriptedAttempt::text("tried"), ScriptedAttempt::text("done")];
     let mut world = World::new(attempts).tool(says("edit", "edited")).tool(says("look", "seen"));
     world = world.tool(says("todowrite", "noted"));
     let everything = vec![rule("*", Effect::Allow)];
@@ -175,10 +175,10 @@ async fn a_child_may_do_nothing_that_its_parent_is_denied_and_no_tasks_unless_it
 async fn what_a_parent_was_denied_holds_for_its_child_when_nobody_defines_the_parents_agent_any_more() -> Tested {
     let attempts = [
         task("c1", json!({})),
-        Attempt::text("four"),
-        Attempt::text("done"),
-        Attempt::call("d1", "edit", "{}"),
-        Attempt::text("tried"),
+        ScriptedAttempt::text("four"),
+        ScriptedAttempt::text("done"),
+        ScriptedAttempt::call("d1", "edit", "{}"),
+        ScriptedAttempt::text("tried"),
     ];
     let mut world = World::new(attempts).tool(says("edit", "edited"));
     let everything = agent("explore", vec![rule("*", Effect::Allow)]);
@@ -200,7 +200,7 @@ async fn what_a_parent_was_denied_holds_for_its_child_when_nobody_defines_the_pa
 
 #[tokio::test]
 async fn a_child_of_an_agent_of_which_nothing_is_known_may_do_nothing() -> Tested {
-    let attempts = [Attempt::call("d1", "look", "{}"), Attempt::text("tried")];
+    let attempts = [ScriptedAttempt::call("d1", "look", "{}"), ScriptedAttempt::text("tried")];
     let mut world = World::new(attempts).tool(says("look", "seen"));
     world.definitions = world.definitions.agent(agent("explore", vec![rule("*", Effect::Allow)]));
     let runtime = world.runtime();
@@ -233,7 +233,7 @@ async fn a_child_that_fails_is_an_error_that_names_it() -> Tested {
         retry_after_ms: None,
         message: "no key".into(),
     };
-    let world = World::new([task("c1", json!({})), Attempt::error(error), Attempt::text("done")]);
+    let world = World::new([task("c1", json!({})), ScriptedAttempt::error(error), ScriptedAttempt::text("done")]);
     let (_runtime, session) = begin(&world, subagents()).await?;
     assert_eq!(prompted(&session, "go").await?, Outcome::Idle);
     let id = child_of(&session).await?;
@@ -270,7 +270,8 @@ async fn settled(session: &Session) -> Result<ChildOutcome, Box<dyn std::error::
 #[tokio::test]
 async fn an_interrupted_parent_cancels_its_child() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let world = World::new([task("c1", json!({})), Attempt::call("d1", "wait", "{}")]).tool(waits(&running, &go));
+    let world =
+        World::new([task("c1", json!({})), ScriptedAttempt::call("d1", "wait", "{}")]).tool(waits(&running, &go));
     let (runtime, session) = begin(&world, subagents()).await?;
     session.admit(NewInput::steer("go")).await?;
     session.wake();
@@ -290,8 +291,8 @@ async fn an_interrupted_parent_cancels_its_child() -> Tested {
 #[tokio::test]
 async fn a_task_in_the_background_lets_the_parent_go_on_and_its_result_comes_as_an_input() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
-    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}"), Attempt::text("four files")]);
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), ScriptedAttempt::text("going on")]);
+    let child = ScriptedProvider::new([ScriptedAttempt::call("d1", "wait", "{}"), ScriptedAttempt::text("four files")]);
     let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
     let (_runtime, session) = begin(&world, subagents()).await?;
     prompted(&session, "go").await?;
@@ -315,7 +316,7 @@ struct Both {
 }
 
 impl Provider for Both {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         if request.parent.is_some() { self.child.send(request) } else { self.parent.send(request) }
     }
 }
@@ -323,7 +324,8 @@ impl Provider for Both {
 #[tokio::test]
 async fn a_child_whose_process_ended_is_settled_when_its_parent_runs_again() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let world = World::new([task("c1", json!({})), Attempt::call("d1", "wait", "{}")]).tool(waits(&running, &go));
+    let world =
+        World::new([task("c1", json!({})), ScriptedAttempt::call("d1", "wait", "{}")]).tool(waits(&running, &go));
     let (runtime, session) = begin(&world, subagents()).await?;
     session.admit(NewInput::steer("go")).await?;
     session.wake();
@@ -344,8 +346,8 @@ async fn a_child_whose_process_ended_is_settled_when_its_parent_runs_again() -> 
 #[tokio::test]
 async fn a_task_in_the_background_whose_process_ended_is_an_input_of_the_next_run() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
-    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}")]);
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), ScriptedAttempt::text("going on")]);
+    let child = ScriptedProvider::new([ScriptedAttempt::call("d1", "wait", "{}")]);
     let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
     let (runtime, session) = begin(&world, subagents()).await?;
     prompted(&session, "go").await?;
@@ -368,8 +370,8 @@ async fn a_task_in_the_background_whose_process_ended_is_an_input_of_the_next_ru
 #[tokio::test]
 async fn a_host_waits_for_the_tasks_in_the_background_and_the_turns_that_they_lead_to() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
-    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}"), Attempt::text("four files")]);
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), ScriptedAttempt::text("going on")]);
+    let child = ScriptedProvider::new([ScriptedAttempt::call("d1", "wait", "{}"), ScriptedAttempt::text("four files")]);
     let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
     let (_runtime, session) = begin(&world, subagents()).await?;
     prompted(&session, "go").await?;
@@ -386,8 +388,8 @@ async fn a_host_waits_for_the_tasks_in_the_background_and_the_turns_that_they_le
 #[tokio::test]
 async fn a_cancelled_task_in_the_background_is_settled_and_begins_no_turn() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
-    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}")]);
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), ScriptedAttempt::text("going on")]);
+    let child = ScriptedProvider::new([ScriptedAttempt::call("d1", "wait", "{}")]);
     let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
     let (runtime, session) = begin(&world, subagents()).await?;
     prompted(&session, "go").await?;
@@ -407,8 +409,8 @@ async fn a_cancelled_task_in_the_background_is_settled_and_begins_no_turn() -> T
 #[tokio::test]
 async fn a_runtime_that_shuts_down_settles_tasks_in_the_background_and_begins_no_turn() -> Tested {
     let (running, go) = (Arc::new(Notify::new()), Arc::new(Notify::new()));
-    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), Attempt::text("going on")]);
-    let child = ScriptedProvider::new([Attempt::call("d1", "wait", "{}")]);
+    let parent = ScriptedProvider::new([task("c1", json!({"background": true})), ScriptedAttempt::text("going on")]);
+    let child = ScriptedProvider::new([ScriptedAttempt::call("d1", "wait", "{}")]);
     let world = World::new([]).provider(Arc::new(Both { parent, child })).tool(waits(&running, &go));
     let (runtime, session) = begin(&world, subagents()).await?;
     prompted(&session, "go").await?;

@@ -7,7 +7,7 @@ mod world;
 use annals_core::event::{Purpose, SessionEvent, StepEvent, Usage};
 use annals_core::{Event, Seq};
 use annals_projections::{Projection, Role, SessionView, rebuild};
-use annals_providers::provider::{Answer, Attempt};
+use annals_providers::provider::{AnswerStream, ScriptedAttempt};
 use annals_runtime::ports::{Provider, ProviderError, ProviderErrorKind, ProviderRequest, ScriptedProvider};
 use annals_runtime::settings::{TitleSettings, scripted_model};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Outcome, Refusal, Session};
@@ -24,7 +24,7 @@ struct Titling {
 }
 
 impl Provider for Titling {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         if request.request.purpose != Purpose::Title {
             return self.turns.send(request);
         }
@@ -39,7 +39,7 @@ impl Provider for Titling {
 }
 
 /// A world whose titles are answered so, with a gate that lets `open` of them through.
-fn titled(attempts: Vec<Attempt>, titles: Vec<Attempt>, open: usize) -> (World, Arc<Titling>) {
+fn titled(attempts: Vec<ScriptedAttempt>, titles: Vec<ScriptedAttempt>, open: usize) -> (World, Arc<Titling>) {
     let mut world = World::new(attempts);
     world.settings.title = Some(TitleSettings { agent: None, model: Some("test/small".into()) });
     world.definitions = world.definitions.model(scripted_model(&"test/small".into(), 8_000, 1_000));
@@ -55,8 +55,8 @@ fn usage() -> Usage {
     Usage { input: 10, output: 3, ..Usage::default() }
 }
 
-fn title(text: &str) -> Attempt {
-    Attempt { usage: Some(usage()), ..Attempt::text(text) }
+fn title(text: &str) -> ScriptedAttempt {
+    ScriptedAttempt { usage: Some(usage()), ..ScriptedAttempt::text(text) }
 }
 
 async fn prompted(session: &Session, text: &str) -> Result<Outcome, Box<dyn std::error::Error>> {
@@ -87,7 +87,8 @@ async fn ends(world: &World, session: &Session) -> Result<Vec<String>, Box<dyn s
 
 #[tokio::test]
 async fn a_title_is_asked_of_the_small_model_beside_the_turns_and_nobody_waits_for_it() -> Tested {
-    let attempts = vec![Attempt::call("c1", "look", "{}"), Attempt::text("hi"), Attempt::text("more")];
+    let attempts =
+        vec![ScriptedAttempt::call("c1", "look", "{}"), ScriptedAttempt::text("hi"), ScriptedAttempt::text("more")];
     let (world, titling) = titled(attempts, vec![title("<think>Hm.</think>\n\"Mend the clock\"\n")], 0);
     let world = world.tool(says("look", "seen"));
     let runtime = world.runtime();
@@ -117,7 +118,7 @@ async fn a_title_is_asked_of_the_small_model_beside_the_turns_and_nobody_waits_f
 
 #[tokio::test]
 async fn a_title_request_is_rebuilt_from_the_log() -> Tested {
-    let (world, titling) = titled(vec![Attempt::text("hi")], vec![title("A title")], 1);
+    let (world, titling) = titled(vec![ScriptedAttempt::text("hi")], vec![title("A title")], 1);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     prompted(&session, "hello").await?;
@@ -143,7 +144,7 @@ async fn a_title_request_is_rebuilt_from_the_log() -> Tested {
 #[tokio::test]
 async fn a_failing_title_is_a_fact_that_disturbs_nothing_and_a_session_asks_three_times_at_most() -> Tested {
     let failing = || {
-        Attempt::error(ProviderError {
+        ScriptedAttempt::error(ProviderError {
             kind: ProviderErrorKind::RateLimit,
             status: Some(429),
             retry_after_ms: None,
@@ -167,7 +168,7 @@ async fn a_failing_title_is_a_fact_that_disturbs_nothing_and_a_session_asks_thre
 
 #[tokio::test]
 async fn within_an_activity_a_title_is_asked_for_once() -> Tested {
-    let attempts = (1..4).map(|n| Attempt::call(format!("c{n}"), "look", "{}")).collect();
+    let attempts = (1..4).map(|n| ScriptedAttempt::call(format!("c{n}"), "look", "{}")).collect();
     let (world, _) = titled(attempts, vec![title(""), title("Late")], 9);
     let runtime = world.tool(says("look", "seen"));
     let (world, runtime) = (runtime.clone(), runtime.runtime());
@@ -180,14 +181,14 @@ async fn within_an_activity_a_title_is_asked_for_once() -> Tested {
 
 #[tokio::test]
 async fn a_title_that_somebody_gives_meanwhile_stands() -> Tested {
-    let (world, titling) = titled(vec![Attempt::text("hi")], vec![title("The model's")], 0);
+    let (world, titling) = titled(vec![ScriptedAttempt::text("hi")], vec![title("The model's")], 0);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     prompted(&session, "hello").await?;
     while count(&world, &session, "request.sent").await? < 2 {
         tokio::task::yield_now().await;
     }
-    session.entitle("Mine").await?;
+    session.set_title("Mine").await?;
     titling.gate.add_permits(1);
     session.title_settled().await;
     assert_eq!(ends(&world, &session).await?, ["Mine", "failed: overtaken"]);
@@ -260,12 +261,12 @@ async fn titled_sessions_children_and_hosts_that_want_none_ask_for_none() -> Tes
 
 #[tokio::test]
 async fn a_title_request_from_its_beginning_to_its_end_outdates_no_plan_and_a_prompt_does() -> Tested {
-    let (world, titling) = titled(vec![Attempt::text("hi")], vec![title("Mend the clock")], 0);
+    let (world, titling) = titled(vec![ScriptedAttempt::text("hi")], vec![title("Mend the clock")], 0);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("mend the clock")).await?;
     session.run().await?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::Talk).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::Conversation).await?;
     titling.gate.add_permits(1);
     session.title_settled().await;
     assert_eq!(session.view().await?.session.title.as_deref(), Some("Mend the clock"));

@@ -89,7 +89,7 @@ impl<'de> Visitor<'de> for Strict {
         while let Some(name) = fields.next_key::<String>()? {
             let value = fields.next_value_seed(Strict)?;
             if object.contains_key(&name) {
-                return Err(de::Error::custom(format_args!("the field {name:?} stands twice in one object")));
+                return Err(de::Error::custom(format_args!("the field {name:?} occurs twice in one object")));
             }
             object.insert(name, value);
         }
@@ -111,9 +111,9 @@ mod tests {
     }
 
     #[test]
-    fn a_field_that_stands_twice_is_an_error() {
+    fn a_field_that_occurs_twice_is_an_error() {
         let error = read(r#"{ "a": { "b": 1, "b": 2 } }"#).expect_err("twice");
-        assert!(error.to_string().contains("\"b\" stands twice"), "{error}");
+        assert!(error.to_string().contains("\"b\" occurs twice"), "{error}");
     }
 
     #[test]

@@ -90,7 +90,7 @@ fn subagents(fields: &KnownFields<'_>) -> Result<Option<Subagents>, Invalid> {
     let depth = fields.read("subagent_depth", |at| at.whole::<u32>())?;
     let Some(at) = fields.get("subagents") else {
         return match fields.get("subagent_depth") {
-            Some(at) => Err(at.invalid("`depth` has no effect without `subagents`")),
+            Some(at) => Err(at.invalid("it has no effect without `subagents`")),
             None => Ok(None),
         };
     };

@@ -277,7 +277,7 @@ fn settings(world: &ScriptedWorld, pace: Arc<WaitingWork>) -> Settings {
         calls: CallOrder::InOrder,
         sources: LoadOrder::InOrder,
         title: world.scenario.titles.clone(),
-        pace: Some(pace),
+        scheduler: Some(pace),
         // Scenarios test redaction and repeat limits nowhere: neither may change a run.
         redactor: None,
         repeat_limit: 0,

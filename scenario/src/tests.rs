@@ -229,7 +229,7 @@ fn a_wrong_type_is_an_error_with_its_path() {
     invalid(json!([{ "move": "docs" }]), "$.script[0].move", "absolute path");
     invalid(json!([{ "file": { "path": "/project/../x", "content": "" } }]), "$.script[0].file.path", "without");
     invalid(json!([{ "admit": { "id": "", "text": "a" } }]), "$.script[0].admit.id", "must not be empty");
-    invalid(json!([{ "capture": "a.b" }]), "$.script[0].capture", "has a dot");
+    invalid(json!([{ "capture": "a.b" }]), "$.script[0].capture", "contains a dot");
     invalid(json!([{ "crash": { "at": "sometime" } }]), "$.script[0].crash.at", "unknown word");
     invalid(
         json!([{ "provider": [{ "text": "a", "error": { "kind": "overflow" } }] }]),
@@ -270,7 +270,7 @@ fn a_file_needs_its_version_name_and_a_script() {
         ),
         (
             json!({ "scenario": 1, "name": "n", "script": [{ "run": "idle" }], "subagent_depth": 2 }),
-            "$.subagent_depth: a depth without `subagents`",
+            "$.subagent_depth: it has no effect without `subagents`",
         ),
         (
             json!({ "scenario": 1, "name": "n", "script": [{ "run": "idle" }], "subagents": { "a": { "model": "b" } } }),
@@ -323,11 +323,11 @@ fn what_needs_the_session_to_itself_cannot_stand_inside_an_action() {
             "inside `during`",
         );
     }
-    invalid(json!([{ "interrupt": {} }]), "$.script[0]", "only inside `during`");
+    invalid(json!([{ "interrupt": {} }]), "$.script[0]", "only allowed inside `during`");
     invalid(
         json!([{ "source": { "key": "a/b", "on_load": [{ "interrupt": {} }] } }]),
         "$.script[0].source.on_load[0]",
-        "only inside",
+        "only allowed inside",
     );
     let nested = json!([{ "tool": { "name": "t", "during": [
         { "admit": "x" }, { "interrupt": {} }, { "crash": { "at": "before-append" } }, { "capture": "c" },

@@ -6,9 +6,6 @@ use annals_projections::{Messages, Projection, SessionView, ToJson, Transcript};
 use annals_store::{EventLog, ReadError};
 use serde_json::{Map, Value};
 
-/// Batches per read.
-const PAGE: usize = 256;
-
 /// The folded views of a session.
 pub(super) struct FoldedSession {
     /// All folds.
@@ -82,13 +79,11 @@ pub(super) async fn each(
     session: SessionId,
     mut see: impl FnMut(&Record<'_>),
 ) -> Result<(), ReadError> {
-    let mut from = Seq::ZERO;
-    loop {
-        let page = log.read(session, from, PAGE).await?;
-        let Some(last) = page.last() else { return Ok(()) };
-        from = last.until.min(last.batch.next());
+    let mut pages = log.pages(session, Seq::ZERO..Seq(u64::MAX));
+    while let Some(page) = pages.next_page().await? {
         for slice in &page {
             slice.records().for_each(|record| see(&record));
         }
     }
+    Ok(())
 }

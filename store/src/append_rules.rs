@@ -1,4 +1,4 @@
-//! What may stand where: the rules that every backend applies to a [`Draft`] before it writes
+//! The rules of appending: every backend applies them to a [`Draft`] before it writes
 //! (`docs/reference/store.md#eventlog`).
 //!
 //! A backend holds its own lock around these calls: they decide against the [`Head`] that they are given.
@@ -9,25 +9,25 @@ use annals_core::event::{SessionEvent, SessionForked};
 use annals_core::{Batch, Blobs, Digest, Event, SealError, Sealed, Seq, SessionId, SessionKey};
 
 /// The end of a Session's log is lost: nothing may be chained to what is not there.
-pub const LOST_END: &str = "its last batches are damaged in every copy; fork it below the damage to go on";
+pub const LOST_END: &str = "its last batches are damaged in every copy; to continue, fork it before the damage";
 
 /// Without its key nothing can be appended to a Session.
-pub const NO_KEY: &str = "its key is not in this store; fork it to go on";
+pub const NO_KEY: &str = "its key is not in this store; to continue, fork it";
 
 /// Every reason that [`AppendError::Misplaced`] gives.
 pub const MISPLACED: &[&str] = &[
     LOST_END,
     NO_KEY,
     "a session begins with the first event of its first batch, nowhere else",
-    "it exists; the batch would begin it again",
-    "session.created stands at seq 0",
-    "session.forked stands at the seq of its cut",
+    "the session exists; the batch would create it again",
+    "session.created must be event 0",
+    "session.forked must have the event number of its cut",
     "a fork inherits at least one event; create a session instead",
-    "a session is no fork of itself",
+    "a session cannot be a fork of itself",
     "there is no such session; its first event creates or forks it",
     "its parent is not in this store, or ends before the cut",
-    "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
-    "its last batches are damaged in every copy; fork it below the damage to go on",
+    "the parent only inherited the events before the cut; name the session that wrote them (`fork_at`)",
+    "its last batches are damaged in every copy; to continue, fork it before the damage",
 ];
 
 /// Where a Draft goes.
@@ -60,18 +60,20 @@ pub fn place(draft: &Draft, head: Option<Head>) -> Result<Placement<'_>, AppendE
     match (head, draft.events.first()) {
         (Some(head), _) if draft.expected < head.next => Ok(Placement::Behind),
         (Some(head), _) if draft.expected > head.next => Err(conflict(draft, head.next)),
-        (Some(_), Some(event)) if begins(event) => Err(misplaced("it exists; the batch would begin it again")),
+        (Some(_), Some(event)) if begins(event) => {
+            Err(misplaced("the session exists; the batch would create it again"))
+        }
         (Some(head), _) => Ok(Placement::Next { prev: head.digest }),
         (None, Some(Event::Session(SessionEvent::Created(_)))) if draft.expected == Seq::ZERO => Ok(Placement::Created),
-        (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created stands at seq 0")),
+        (None, Some(Event::Session(SessionEvent::Created(_)))) => Err(misplaced("session.created must be event 0")),
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if draft.expected != fork.cut => {
-            Err(misplaced("session.forked stands at the seq of its cut"))
+            Err(misplaced("session.forked must have the event number of its cut"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.cut == Seq::ZERO => {
             Err(misplaced("a fork inherits at least one event; create a session instead"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) if fork.parent == draft.session => {
-            Err(misplaced("a session is no fork of itself"))
+            Err(misplaced("a session cannot be a fork of itself"))
         }
         (None, Some(Event::Session(SessionEvent::Forked(fork)))) => Ok(Placement::Forked(fork)),
         (None, _) => Err(misplaced("there is no such session; its first event creates or forks it")),
@@ -94,7 +96,7 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     let batch = holds.ok_or_else(|| misplaced("its parent is not in this store, or ends before the cut"))?;
     if batch.session != fork.parent {
         return Err(misplaced(
-            "the named parent only inherited what lies before the cut: name who wrote it (`fork_at`)",
+            "the parent only inherited the events before the cut; name the session that wrote them (`fork_at`)",
         ));
     }
     if batch.digest == fork.parent_digest {
@@ -108,7 +110,8 @@ pub fn fork_prev(draft: &Draft, fork: &SessionForked, holds: Option<&Batch>) -> 
     })
 }
 
-/// The first event of a fork of `session` at `cut`, whose own events have `key`. Its parent is whoever wrote what lies before the cut: `session`, or
+/// The first event of a fork of `session` at `cut`, whose own events have `key`. Its parent is the session that wrote the event
+/// before the cut: `session`, or
 /// the ancestor that it inherits that from.
 ///
 /// # Errors
@@ -121,7 +124,7 @@ pub async fn fork_at(
 ) -> Result<SessionForked, ReadError> {
     let last = Seq(cut.0.saturating_sub(1));
     let nothing = || ReadError::Damaged { session, seq: cut, reason: "there is no event before the cut".into() };
-    let found = log.read(session, last, 1).await?.pop().filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
+    let found = log.batch_at(session, last).await?.filter(|_| cut > Seq::ZERO).ok_or_else(nothing)?;
     let (parent, parent_digest) = (found.batch.session, found.batch.digest);
     Ok(SessionForked { parent, cut, parent_digest, title: None, origin: None, key: key.into() })
 }
@@ -143,19 +146,19 @@ pub fn stored_key(session: SessionId, first: Option<&Batch>) -> Result<SessionKe
     first.and_then(Batch::session_key).ok_or(AppendError::Misplaced { session, reason: NO_KEY })
 }
 
-/// Whether `standing`, the Batch that begins at the Draft's Seq, is what the Draft makes in the Session with this key.
+/// Whether `existing`, the Batch that begins at the Draft's Seq, is what the Draft makes in the Session with this key.
 ///
 /// # Errors
 /// When the Draft makes no Batch at all.
-pub fn is_duplicate(draft: &Draft, standing: &Batch, key: &SessionKey, blobs: &dyn Blobs) -> Result<bool, AppendError> {
-    if draft.digest.is_some_and(|digest| digest != standing.digest) || draft.at != standing.at {
+pub fn is_duplicate(draft: &Draft, existing: &Batch, key: &SessionKey, blobs: &dyn Blobs) -> Result<bool, AppendError> {
+    if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }
     let brought = draft.events.first().and_then(Event::stored_key);
     if brought.is_some_and(|stored| stored.hash != key.hash()) {
         return Ok(false);
     }
-    Ok(seal(draft.clone(), standing.prev, key, blobs)?.batch.digest == standing.digest)
+    Ok(seal(draft.clone(), existing.prev, key, blobs)?.batch.digest == existing.digest)
 }
 
 /// Seals a Draft of a Session with this key, and checks the digest that it was announced with. `blobs` gives the blobs that it

@@ -1,4 +1,4 @@
-//! The log on disk: a journal that acknowledges, sled that serves, blobs beside them (`docs/reference/store.md`).
+//! The log on disk: a journal that acknowledges, sled as a second copy, blobs in files (`docs/reference/store.md`).
 //!
 //! ```text
 //! append ─► heads in memory decide ─► seal ─► queue ─► committer ─► journal ─► fdatasync ─► acknowledged
@@ -8,7 +8,7 @@
 //! ```
 //! Four threads belong to an open store: the **committer** writes groups of frames and acknowledges them, the
 //! **sled writer** brings sled up to it, the **sealer** lists the heads after a rotation and packs what was sealed, the
-//! fourth reads **ahead** of who reads a long Session. What each promise means to a user stands in `docs/durability.md`.
+//! fourth reads **ahead** of who reads a long Session. `docs/durability.md` states what is guaranteed.
 
 mod appending;
 mod blobs;
@@ -37,7 +37,9 @@ pub use folder::store_path::StorePath;
 pub use folder::{Folder, NotOwned, StoreLock, fault_injection, files};
 pub use journal::frame::{Gap, GapCause};
 pub use maintenance::doctor::{CollectError, Examination, Finding, UnusedBlobs};
-pub use maintenance::report::{Copy, FormatFile, OpenError, OpeningReport, Remark, summary};
+pub use maintenance::open_error::{FormatFile, OpenError};
+pub use maintenance::report::{Copy, OpeningReport, Remark};
+pub use maintenance::summary::summary;
 pub use maintenance::usage::{DiskUsage, StoreUsage};
 pub use read_only::ReadOnlyLog;
 pub use recovery::restore::Restoring;
@@ -50,20 +52,16 @@ use crate::log::{
 };
 use annals_core::{BlobHash, Blobs, Digest, Seq, SessionId};
 use blobs::BlobFiles;
-use bytes::BytesMut;
 use files::{Disk, RealDisk};
 use folder::acquire::{Acquired, Claim};
-use index::sled_writer::{self, SledWriter};
 use opening::{Opened, Opening, Purpose};
 use reading::following::{self, AllPages, SessionPages};
 use state::{SessionTable, StoreState};
 use std::io;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::thread::JoinHandle;
-use threads::committer::{Committer, Order};
-use threads::{read_ahead, sealer};
+use threads::committer::Order;
+use threads::running::Threads;
 use tokio::sync::{mpsc, watch};
 
 /// Whether a store is made when there is none.
@@ -89,21 +87,11 @@ pub struct DiskLog {
     orders: RwLock<Option<mpsc::Sender<Order>>>,
 }
 
-#[derive(Debug)]
-struct Threads {
-    committer: JoinHandle<()>,
-    sled_writer: JoinHandle<bool>,
-    sealer: JoinHandle<()>,
-    read_ahead: JoinHandle<()>,
-    /// Held while this process owns the store.
-    lock: StoreLock,
-}
-
 impl DiskLog {
-    /// Opens the store in a folder, and mends what can be mended.
+    /// Opens the store in a folder, and repairs what can be repaired.
     ///
     /// # Errors
-    /// See [`OpenError`]; nothing is touched then, except that a mending may have been begun.
+    /// See [`OpenError`]; nothing is touched then, except that a repair may have been begun.
     pub fn open(dir: &Path, mode: OpenMode) -> Result<(Self, OpeningReport), OpenError> {
         Self::open_with(dir, mode, Tuning::default(), Arc::new(RealDisk))
     }
@@ -157,30 +145,8 @@ impl DiskLog {
 
     fn start(opened: Opened, lock: StoreLock) -> io::Result<(Self, OpeningReport)> {
         let Opened { shared, writer, report, written, unread } = opened;
-        let next = shared.lock().sessions.next;
-        let (orders, queue) = mpsc::channel(shared.tuning.queue.max(1));
-        let (groups, group_queue) = std::sync::mpsc::channel();
-        let (sealer_tasks, sealer_queue) = std::sync::mpsc::channel();
-        let thread = |name: &str| std::thread::Builder::new().name(name.to_owned());
-        let state = shared.clone();
-        let sealer = thread("annals-sealer").spawn(move || sealer::run(&state, &sealer_queue))?;
-        let (requests, request_queue) = read_ahead::channel();
-        let reader = shared.clone();
-        let read_ahead = thread("annals-read-ahead").spawn(move || read_ahead::run(&reader, &request_queue))?;
-        *shared.read_ahead.lock().unwrap_or_else(PoisonError::into_inner) = Some(requests);
-        let sled_writer = SledWriter::new(shared.clone(), next, written, unread);
-        let sled_writer = thread("annals-sled-writer").spawn(move || sled_writer.run(group_queue))?;
-        let committer = Committer {
-            shared: shared.clone(),
-            writer,
-            next,
-            buffer: BytesMut::new(),
-            sled_groups: groups,
-            sealer_tasks,
-        };
-        let committer = thread("annals-committer").spawn(move || committer.run(queue))?;
-        let running = Mutex::new(Some(Threads { committer, sled_writer, sealer, read_ahead, lock }));
-        Ok((Self { shared, running, orders: RwLock::new(Some(orders)) }, report))
+        let (threads, orders) = Threads::start(&shared, lock, writer, written, unread)?;
+        Ok((Self { shared, running: Mutex::new(Some(threads)), orders: RwLock::new(Some(orders)) }, report))
     }
 
     /// Shuts the store down: everything appended is durable in both copies, sled is closed, opened and closed (which
@@ -189,8 +155,9 @@ impl DiskLog {
     /// # Errors
     /// When the list of heads cannot be written: nothing is lost, the next opening reads more of the journal.
     pub async fn close(&self) -> io::Result<()> {
-        let Some(stopping) = self.stop() else { return Ok(()) };
-        appending::blocking(move || stopping.finish()).await
+        let Some((threads, orders)) = self.stop() else { return Ok(()) };
+        let shared = self.shared.clone();
+        appending::blocking(move || threads.shut_down(&shared, &orders)).await
     }
 
     /// How many bytes sled lacks still: closing waits until it has them. 0 once it is closed.
@@ -220,11 +187,11 @@ impl DiskLog {
         &self.shared.folder
     }
 
-    /// No more appends; followers end.
-    fn stop(&self) -> Option<Shutdown> {
+    /// No more appends; followers end. Gives what is to be shut down, once.
+    fn stop(&self) -> Option<(Threads, mpsc::Sender<Order>)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let orders = self.orders.write().unwrap_or_else(PoisonError::into_inner).take()?;
-        Some(Shutdown { shared: self.shared.clone(), running, orders })
+        Some((running, orders))
     }
 
     fn orders(&self) -> Option<mpsc::Sender<Order>> {
@@ -247,62 +214,11 @@ pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
 
 impl Drop for DiskLog {
     fn drop(&mut self) {
-        if let Some(stopping) = self.stop()
-            && let Err(error) = stopping.finish()
+        if let Some((threads, orders)) = self.stop()
+            && let Err(error) = threads.shut_down(&self.shared, &orders)
         {
             tracing::warn!(%error, "the store was not shut down cleanly; the next opening reads more of the journal");
         }
-    }
-}
-
-/// A store that takes no more appends.
-struct Shutdown {
-    shared: Arc<StoreState>,
-    running: Threads,
-    orders: mpsc::Sender<Order>,
-}
-
-impl Shutdown {
-    /// Waits for the threads and leaves a store that opens fast.
-    fn finish(self) -> io::Result<()> {
-        let Self { shared, running: Threads { committer, sled_writer, sealer, read_ahead, lock }, orders } = self;
-        let gone = |_| io::Error::other("a thread of the store stopped with a panic");
-        // The queue may be full; this thread may belong to an executor, where only this way of waiting is allowed.
-        while let Err(mpsc::error::TrySendError::Full(_)) = orders.try_send(Order::Stop) {
-            std::thread::sleep(std::time::Duration::from_millis(1));
-        }
-        committer.join().map_err(gone)?;
-        shared.closed.store(true, Ordering::Release);
-        *shared.end.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        *shared.read_ahead.lock().unwrap_or_else(PoisonError::into_inner) = None;
-        let lag = *shared.lag.lock().unwrap_or_else(PoisonError::into_inner);
-        tracing::info!(bytes = lag, "the store is closing; sled gets what it lacks");
-        sled_writer.thread().unpark();
-        let written = sled_writer.join().map_err(gone)?;
-        tracing::info!(bytes = lag, "sled has it");
-        // Dropped here: whoever opens it next needs its lock.
-        let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();
-        sealer.join().map_err(gone)?;
-        read_ahead.join().map_err(gone)?;
-        let sessions = shared.lock().sessions.clone();
-        shared.remark_if_moved();
-        let listed = shared.check().and_then(|()| sessions.save(&*shared.disk, &shared.layout.heads()));
-        // sled protects what it wrote only when it opens: see docs/durability.md.
-        if in_order
-            && written
-            && listed.is_ok()
-            && let Err(error) = sled_writer::open(&shared)
-        {
-            tracing::warn!(%error, "sled could not be opened once more; the next opening compares it");
-        }
-        if listed.is_ok()
-            && in_order
-            && let Err(error) = lock.note_closed()
-        {
-            tracing::debug!(%error, "the next opening asks sled for the end of every session");
-        }
-        drop(lock);
-        listed
     }
 }
 
@@ -354,7 +270,7 @@ impl EventLog for DiskLog {
     fn follow(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
         let end = shared.end.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(watch::Sender::subscribe);
-        // A closed store's followers read once, are told `Closed`, and end.
+        // A closed store's followers read once, get `Closed`, and end.
         let end = end.unwrap_or_else(|| watch::channel(Position(0)).1);
         match scope {
             Scope::Session { session, from } => {

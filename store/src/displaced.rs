@@ -16,15 +16,15 @@ pub enum Displaced {
         dir: PathBuf,
     },
     /// Another process owned the store, and its folder is not there any more: start again with the folder where it is now.
-    #[error("the store that was opened in {} was moved or removed; start again with the folder where it is now", dir.display())]
+    #[error("the store in {} was moved or removed while it was open; run the command again with its new folder", dir.display())]
     Gone {
         /// Where it was opened.
         dir: PathBuf,
     },
     /// Another store is there now, or a copy of the same one: start again to use that.
     #[error(
-        "{} holds another store than the one that was opened there (id {expected}{}); nothing is written to it; start \
-         again to use it", dir.display(), found.map(|found| format!(", now {found}")).unwrap_or_default()
+        "{} is now another store than the one that was opened there (id {expected}{}); nothing was written to it; run the \
+         command again to use it", dir.display(), found.map(|found| format!(", now {found}")).unwrap_or_default()
     )]
     Replaced {
         /// Where it was opened.

@@ -7,11 +7,13 @@
 mod export;
 mod import;
 mod line;
+mod salvage;
 pub mod verify;
 
 pub use export::{ExportError, Exported, export};
 pub use import::{ImportError, Imported, ImportedSession, import, import_file};
 pub use line::{Ancestor, FORMAT, Header, HeaderHead};
+pub use salvage::DamagedLog;
 pub use verify::{Damage, Flaw, Proven, VerifyReport, verify_file, verify_session, verify_store};
 
 /// How far a long piece of work is.
@@ -25,8 +27,5 @@ pub struct Progress {
     pub total: Option<u64>,
 }
 
-/// Who is told about progress, once a page.
+/// Called with the progress, once a page.
 pub type OnProgress<'a> = &'a mut (dyn FnMut(Progress) + Send);
-
-/// How many Batches are read at a time.
-const PAGE: usize = 512;

@@ -20,7 +20,7 @@ pub trait Pages: Send + 'static {
 pub struct Page {
     /// The Batch.
     pub item: Followed,
-    /// Whether it was appended after following began: the marker stands before the first such Batch.
+    /// Whether it was appended after following began: the marker comes before the first such batch.
     pub new: bool,
 }
 

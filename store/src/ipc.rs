@@ -14,12 +14,16 @@ pub mod fuzzing;
 mod hung_owner;
 mod log;
 mod messages;
+mod owner_connections;
+mod role;
 mod server;
 mod socket;
 mod wire;
 
-pub use client::{ConnectError, RemoteLog};
-pub use log::{Ownership, PATIENCE, SharedError, SharedLog};
+pub use client::RemoteLog;
+pub use log::{Ownership, SharedLog};
+pub use owner_connections::ConnectError;
+pub use role::{PATIENCE, SharedError};
 pub use server::{Server, serve};
 
 pub use socket::SOCKET;

@@ -1,4 +1,4 @@
-//! A log that stands before another one and changes some of what passes: guards, redaction, deaths, counts.
+//! A log in front of another one that changes some of the calls: guards, redaction, deaths, counts.
 
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
@@ -11,8 +11,8 @@ use std::sync::Arc;
 ///
 /// Everything passes unchanged to [`LogLayer::inner`] unless the layer says otherwise.
 ///
-/// **Invariant**: no Batch passes beside [`LogLayer::append`]: what is appended together is appended through it, one Batch
-/// after another. A layer whose appends are cheap to take together overrides [`LogLayer::append_all`] as well.
+/// **Invariant**: no batch is appended other than by [`LogLayer::append`]: what is appended together is appended through it, one
+/// batch after another. A layer whose appends are cheap to take together overrides [`LogLayer::append_all`] as well.
 ///
 /// ```
 /// # use annals_store::{Boxed, EventLog, LogLayer, MemoryLog, ReadError, SessionHead};

@@ -1,4 +1,4 @@
-//! How a fork reads through to its ancestors: nothing is copied, so its history lies in several logs
+//! How a fork reads through to its ancestors: nothing is copied, so its history is in several logs
 //! (`docs/reference/fork.md`).
 
 use crate::log::{ReadError, Slice};
@@ -11,12 +11,12 @@ use std::sync::Arc;
 pub struct Birth {
     /// The Seq of its first own event: 0, or a fork's cut.
     pub first: Seq,
-    /// Whose log lies below, for a fork.
+    /// The session whose log comes before, for a fork.
     pub parent: Option<SessionId>,
 }
 
 impl Birth {
-    /// The birth that the first Batch of a log tells.
+    /// The birth that the first batch of a log records.
     pub fn of(batch: &Batch) -> Self {
         let parent = match batch.events.first() {
             Some(Event::Session(SessionEvent::Forked(fork))) => Some(fork.parent),
@@ -111,7 +111,7 @@ impl Lineage {
             let in_view = found.into_iter().take_while(|batch| batch.first < span.until);
             slices.extend(in_view.map(|batch| slice(batch, start, span.until)));
             if short {
-                // What was found is given first; the next read begins at the hole and tells it.
+                // What was found is given first; the next read begins at the hole and reports it.
                 return if slices.is_empty() { Err(self.hole(span, ends)) } else { Ok(slices) };
             }
         }
@@ -146,7 +146,7 @@ impl Lineage {
 
     fn hole(&self, span: &LineageSpan, seq: Seq) -> ReadError {
         let LineageSpan { session, until, .. } = span;
-        let reason = format!("inherited from session {session}, which ends here and not at seq {until}");
+        let reason = format!("inherited from session {session}, which ends here and not at event {until}");
         ReadError::Damaged { session: self.session, seq, reason }
     }
 
@@ -155,7 +155,7 @@ impl Lineage {
             Some((ancestor, until)) if from < until => Err(ReadError::Damaged {
                 session: self.session,
                 seq: from,
-                reason: format!("what lies before seq {until} is in session {ancestor}, which is not in this store"),
+                reason: format!("the events before {until} are in session {ancestor}, which is not in this store"),
             }),
             _ => Ok(()),
         }

@@ -1,11 +1,15 @@
 //! The log as everyone sees it: append at an expected Seq, read, follow (`docs/reference/store.md#eventlog`).
 
+mod pages;
+
 use crate::displaced::Displaced;
 use crate::hung_owner::HungOwner;
 use annals_core::{Batch, BlobHash, Blobs, Digest, Event, Record, SealError, Seq, SessionId, Time};
 use futures_core::Stream;
+pub use pages::Pages;
 use std::future::Future;
 use std::io::ErrorKind;
+use std::ops::Range;
 use std::pin::Pin;
 use std::sync::Arc;
 
@@ -50,11 +54,11 @@ pub struct Head {
 /// A Batch is durable.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Committed {
-    /// As it stands in the log.
+    /// The batch in the log.
     pub batch: Arc<Batch>,
     /// Its place in the store.
     pub position: Position,
-    /// True when exactly this Batch stood there already: nothing was written.
+    /// True when exactly this batch was there already: nothing was written.
     pub known: bool,
 }
 
@@ -67,10 +71,10 @@ pub struct SessionHead {
     pub head: Head,
 }
 
-/// A Batch as read through a Session: of an inherited one, only what lies below the fork's cut.
+/// A Batch as read through a Session: of an inherited one, only the part below the fork's cut.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Slice {
-    /// The Batch as it stands in the log of the Session that wrote it.
+    /// The batch in the log of the session that wrote it.
     pub batch: Arc<Batch>,
     /// Records before this are left out (a read that starts inside a Batch).
     pub from: Seq,
@@ -139,7 +143,7 @@ pub enum AppendError {
         reason: &'static str,
     },
     /// The Batch does not have the digest that it should have: the source was altered or damaged.
-    #[error("session {session}, seq {seq}: the batch has digest {found}, expected {expected}")]
+    #[error("session {session}, event {seq}: the batch has digest {found}, expected {expected}")]
     Diverged {
         /// Which Session.
         session: SessionId,
@@ -151,7 +155,7 @@ pub enum AppendError {
         found: Digest,
     },
     /// The Batch names a blob that the store does not hold: put the blob first.
-    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
         /// Which Session.
         session: SessionId,
@@ -168,14 +172,14 @@ pub enum AppendError {
         /// Why.
         source: SealError,
     },
-    /// The disk refused. Nothing is acknowledged; reads go on; try again when the cause is gone.
+    /// The disk refused. Nothing is acknowledged; reads continue; try again when the cause is gone.
     #[error("the log could not be written: {source}{}", advice(source))]
     Io {
         /// What the system said.
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// The process that owns the store does not answer. It may have written the Batch, or write it when it goes on: then
+    /// The process that owns the store does not answer. It may have written the Batch, or write it when it continues: then
     /// append the same Batch again to find out.
     #[error("{0}; it is unknown whether the batch was written")]
     OwnerHung(HungOwner),
@@ -200,8 +204,8 @@ pub enum ReadError {
     /// There is no such Session.
     #[error("no session {0} in this store")]
     NoSession(SessionId),
-    /// The place is damaged in every copy. What lies around it can be read.
-    #[error("session {session}, seq {seq}: {reason}")]
+    /// The place is damaged in every copy. What is around it can be read.
+    #[error("session {session}, event {seq}: {reason}")]
     Damaged {
         /// Which Session.
         session: SessionId,
@@ -217,7 +221,7 @@ pub enum ReadError {
         #[source]
         source: Arc<std::io::Error>,
     },
-    /// The process that owns the store does not answer: let it go on, or end it, and read again.
+    /// The process that owns the store does not answer: resume it, or end it, and read again.
     #[error(transparent)]
     OwnerHung(HungOwner),
     /// The store was shut down.
@@ -238,7 +242,7 @@ pub struct Appended {
 ///
 /// **Invariant**: an acknowledged Batch is durable, never changes, and is visible to every later call.
 pub trait EventLog: Send + Sync {
-    /// Appends a Batch at the Seq that its writer decided at. Appending exactly what stands there already gives
+    /// Appends a Batch at the Seq that its writer decided at. Appending exactly what is there already gives
     /// `known`; anything else there is a [`AppendError::Conflict`].
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>>;
 
@@ -260,6 +264,11 @@ pub trait EventLog: Send + Sync {
 
     /// Up to `limit` Batches of a Session that hold something before `before`, newest first.
     fn read_back(&self, session: SessionId, before: Seq, limit: usize) -> Boxed<'_, Result<Vec<Slice>, ReadError>>;
+
+    /// The batches of a session that hold something of `range`, read page by page, oldest first.
+    fn pages(&self, session: SessionId, range: Range<Seq>) -> Pages<'_> {
+        Pages::new(range, Box::new(move |from, limit| self.read(session, from, limit)))
+    }
 
     /// The Batch that holds an event, as the session sees it; `None` behind the end.
     fn batch_at(&self, session: SessionId, seq: Seq) -> Boxed<'_, Result<Option<Slice>, ReadError>> {
@@ -297,7 +306,7 @@ pub(crate) async fn append_each<'a>(
     appended
 }
 
-/// What to do about a disk that refused, where that can be told.
+/// What to do about an error of the disk, where that is known.
 pub(crate) fn advice(error: &std::io::Error) -> &'static str {
     const OPEN_FILES: [i32; 2] = [rustix::io::Errno::MFILE.raw_os_error(), rustix::io::Errno::NFILE.raw_os_error()];
     if error.raw_os_error().is_some_and(|number| OPEN_FILES.contains(&number)) {

@@ -4,10 +4,8 @@
 //! Saved views are a cache: without one, or with a damaged one, the answer is the same and comes later.
 
 mod pages;
-mod reading;
 
 pub use pages::{Leaf, Page};
-pub use reading::Reading;
 
 use crate::cache::{Fold, Saved, ViewCache};
 use crate::{EventLog, Followed, Position, ReadError, Scope};
@@ -29,7 +27,7 @@ const BOUNDED: Fold<'static> = Fold { name: "bounded", version: SessionView::VER
 const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
-/// How many records a view was made of, beside the saved view that it started from.
+/// How many records a view was made of, in addition to the saved view that it started from.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Folded {
     /// Where the saved view ended; 0 without one.
@@ -59,7 +57,7 @@ impl Views {
         self.view(session, until, WHOLE).await
     }
 
-    /// Every view of a Session before `until`, for looking: what is not on a first screen may be let go.
+    /// Every view of a Session before `until`, for looking: what is not on a first screen may be evicted.
     ///
     /// # Errors
     /// When there is no such Session or its log cannot be read.
@@ -131,7 +129,7 @@ impl Views {
             };
             let (records, end) = self.feed(session, from, until, |record| view.apply(record)).await?;
             if view.is_stale() && from > Seq::ZERO {
-                // Something that the saved view let go is needed again: start from an earlier one.
+                // Something that the saved view evicted is needed again: start from an earlier one.
                 at_most = Seq(from.0.saturating_sub(1));
                 continue;
             }
@@ -157,12 +155,12 @@ impl Views {
         until: Seq,
         mut apply: impl FnMut(&Record<'_>),
     ) -> Result<(u64, Option<Digest>), ReadError> {
-        let mut reading = Reading::new(session, from, until);
+        let mut pages = self.log.pages(session, from..until);
         let mut records = 0;
         let mut end = None;
-        while let Some(slices) = reading.portion(&*self.log).await? {
-            for slice in slices.iter().filter(|slice| slice.from < until) {
-                for record in reading.records(slice) {
+        while let Some(slices) = pages.next_page().await? {
+            for slice in &slices {
+                for record in slice.records() {
                     apply(&record);
                     records += 1;
                 }
@@ -176,8 +174,7 @@ impl Views {
     async fn resumable(&self, session: SessionId, fold: Fold<'static>, at_most: Seq) -> Option<(SessionView, Seq)> {
         let (view, saved): (SessionView, Saved) = self.saved(session, fold, at_most)?;
         let last = Seq(saved.seq.0.checked_sub(1)?);
-        let slices = self.log.read(session, last, 1).await.ok()?;
-        let batch = &slices.first()?.batch;
+        let batch = self.log.batch_at(session, last).await.ok()??.batch;
         (batch.next() == saved.seq && batch.digest == saved.digest && view.cut().next == saved.seq)
             .then_some((view, saved.seq))
     }

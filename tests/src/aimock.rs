@@ -1,8 +1,7 @@
-//! A server from elsewhere that speaks like the providers: the npm package `@copilotkit/aimock`.
+//! An independent mock of the model providers: the npm package `@copilotkit/aimock`.
 //!
-//! `tests/aimock/install` puts it into `target/aimock`, where [`Aimock::start`] looks, or where `ANNALS_AIMOCK` says.
-//! Without Node, or before it was installed, a test against it prints why it is skipped, and passes; when
-//! `ANNALS_AIMOCK` or `CI` is set, it has to be there.
+//! `tests/aimock/install` installs it into `target/aimock`, or the folder in `ANNALS_AIMOCK`; [`Aimock::start`] finds it there.
+//! If Node or the package is missing, tests print why they are skipped; when `ANNALS_AIMOCK` or `CI` is set they fail.
 //!
 //! ```no_run
 //! use annals_tests::aimock::{Aimock, says};
@@ -44,26 +43,26 @@ pub struct Aimock {
 /// The server cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum AimockError {
-    /// `ANNALS_AIMOCK` names a folder without it, or this is a run of CI, which skips nothing.
+    /// The package is missing, and `ANNALS_AIMOCK` or `CI` is set.
     #[error("CI or ANNALS_AIMOCK is set, but {} is not there: run tests/aimock/install", .0.display())]
     Missing(PathBuf),
-    /// It said nothing of a port: its output follows.
+    /// It printed no port; its output follows.
     #[error("aimock did not start: {0}")]
     NotReady(String),
     /// The connection, the folder or the process failed.
     #[error("aimock: {0}")]
     Io(#[from] io::Error),
-    /// What it answered is not what its documentation says.
+    /// An unexpected answer.
     #[error("aimock answered {0:?}")]
     Answer(String),
 }
 
-/// A fixture: when the last user message holds `when` and no result of this turn follows it, this text.
+/// A fixture: when the last user message contains `when` and no result of this turn follows it, this text.
 pub fn says(when: &str, text: &str) -> Value {
     json!({"match": {"userMessage": when, "hasToolResult": false}, "response": {"content": text}})
 }
 
-/// A fixture: when the last user message holds `when` and no result of this turn follows it, these calls
+/// A fixture: when the last user message contains `when` and no result of this turn follows it, these calls
 /// (`(id, tool, arguments)`).
 pub fn calls(when: &str, calls: &[(&str, &str, Value)]) -> Value {
     let calls: Vec<Value> =
@@ -71,12 +70,12 @@ pub fn calls(when: &str, calls: &[(&str, &str, Value)]) -> Value {
     json!({"match": {"userMessage": when, "hasToolResult": false}, "response": {"toolCalls": calls}})
 }
 
-/// A fixture: when results follow the last user message, which holds `when`, this text.
+/// A fixture: when results follow the last user message, which contains `when`, this text.
 pub fn says_after_results(when: &str, text: &str) -> Value {
     json!({"match": {"userMessage": when, "hasToolResult": true}, "response": {"content": text}})
 }
 
-/// A fixture: when the last user message holds `when`, this status the first `times` times, with an error body.
+/// A fixture: when the last user message contains `when`, this status the first `times` times, with an error body.
 pub fn fails(when: &str, times: usize, status: u16, message: &str) -> Vec<Value> {
     let error = json!({"error": {"message": message, "type": "error"}, "status": status, "retryAfter": 1});
     (0..times).map(|n| json!({"match": {"userMessage": when, "sequenceIndex": n}, "response": error})).collect()

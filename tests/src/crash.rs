@@ -1,5 +1,5 @@
-//! What the crash tests share: small stores, Sessions to write, and the question whether all that was acknowledged is
-//! there, whole and chained.
+//! Shared by the crash tests: small stores, sessions to write, and the check that everything acknowledged is complete
+//! and chained.
 
 use annals_core::event::SyntheticAdded;
 use annals_core::{BlobRef, Event, Seq, SessionId, Text};
@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// A store that rotates, packs and checkpoints after little.
+/// Options of a store that rotates, packs and checkpoints after few batches.
 pub fn small() -> Tuning {
     Tuning {
         segment_bytes: 64 << 10,
@@ -24,12 +24,12 @@ pub fn small() -> Tuning {
     }
 }
 
-/// A number that grows into any number: the same seed gives the same numbers.
+/// Seeded random numbers.
 #[derive(Clone, Debug)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Dice that always fall alike for a seed.
+    /// The numbers of a seed.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1)
     }
@@ -43,16 +43,15 @@ impl Dice {
     }
 }
 
-/// How many rounds a test does: a default, or the number in an environment variable.
+/// The number of rounds of a test: a default, or the value of an environment variable.
 pub fn rounds(variable: &str, default: u64) -> u64 {
     std::env::var(variable).ok().and_then(|number| number.parse().ok()).unwrap_or(default)
 }
 
-/// Does a round for each case, on every core at once, and says on stderr how far it is. A round that panics ends them
-/// all, and the test with it.
+/// Runs a round for each case on all cores and prints progress on stderr. A round that panics ends the test.
 ///
 /// # Panics
-/// When a round does, or a runtime cannot be made.
+/// When a round panics, or a runtime cannot be created.
 pub fn in_parallel<T: Sync>(what: &str, cases: &[T], round: impl AsyncFn(&T) + Sync) {
     let (next, began) = (AtomicUsize::new(0), Instant::now());
     let work = || {
@@ -74,7 +73,7 @@ pub fn in_parallel<T: Sync>(what: &str, cases: &[T], round: impl AsyncFn(&T) + S
     std::thread::scope(|scope| (0..cores).for_each(|_| drop(scope.spawn(work))));
 }
 
-/// Lets no other round begin when one panics.
+/// Prevents further rounds after a panic.
 struct Failing<'a>(&'a AtomicUsize);
 
 impl Drop for Failing<'_> {
@@ -83,7 +82,7 @@ impl Drop for Failing<'_> {
     }
 }
 
-/// The Draft that stands at a Seq of a Session: the same on every run, of 1 to 4 events, now and then with a large text.
+/// The draft at a sequence number of a session: the same in every run, 1 to 4 events, sometimes with a large text.
 pub fn draft(session: SessionId, at: Seq) -> Draft {
     if at == Seq::ZERO {
         return material::draft(session, at, vec![material::created()]);
@@ -98,10 +97,10 @@ pub fn draft(session: SessionId, at: Seq) -> Draft {
     material::draft(session, at, (0..events).map(event).collect())
 }
 
-/// Every Batch of a Session is what [`draft`] says, chained, and its blobs are there.
+/// Checks that every batch of a session equals [`draft`], is chained, and has its blobs.
 ///
 /// # Errors
-/// Says what is missing or different.
+/// What is missing or different.
 pub async fn whole(log: &DiskLog, session: SessionId, at_least: Seq) -> Result<Vec<Slice>, Violation> {
     let slices = material::whole(log, session).await?;
     let end = slices.last().map_or(Seq::ZERO, |slice| slice.until);
@@ -123,10 +122,10 @@ pub async fn whole(log: &DiskLog, session: SessionId, at_least: Seq) -> Result<V
     Ok(slices)
 }
 
-/// Copies a folder with what is in it.
+/// Copies a folder with its content.
 ///
 /// # Errors
-/// When the disk refuses.
+/// When reading or writing fails.
 pub fn copy_folder(from: &Path, to: &Path) -> std::io::Result<()> {
     std::fs::create_dir_all(to)?;
     for entry in std::fs::read_dir(from)? {

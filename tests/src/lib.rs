@@ -1,9 +1,9 @@
-//! Annals.
+//! Shared by the tests across crates: crash stories, fuzz targets, mock servers, scenario files.
 
 pub mod aimock;
 pub mod crash;
+pub mod crash_stories;
 pub mod fuzz;
-pub mod lives;
 pub mod model;
 pub mod needed;
 pub mod scenarios;

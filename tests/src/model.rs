@@ -1,4 +1,4 @@
-//! A model server that answers what a test says, over OpenAI Chat Completions: one connection, one answer.
+//! A scripted model server over OpenAI Chat Completions: one answer per connection.
 
 use serde_json::{Value, json};
 use std::collections::VecDeque;
@@ -8,36 +8,36 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::Duration;
 
-/// How long an answer that stands still stays so.
+/// How long a stalled answer takes.
 const STILL: Duration = Duration::from_secs(60);
 
-/// What the model answers to one request.
+/// The answer to one request.
 #[derive(Clone, Debug)]
 pub enum Says {
     /// Text.
     Text(&'static str),
     /// Text, then calls: id, tool, input. A text as input is sent as it is, JSON or not.
     Calls(&'static str, Vec<(&'static str, &'static str, Value)>),
-    /// The beginning of a text, and nothing more.
+    /// The start of a text, then nothing.
     Begins(&'static str),
-    /// A refusal: status and message.
+    /// An error: status and message.
     Refuses(u16, &'static str),
-    /// An answer without anything in it, ended for this reason.
+    /// An empty answer with this finish reason.
     Nothing(&'static str),
-    /// To the next request that holds a text, whatever stands before it in the script.
+    /// The answer to the next request that contains a text, regardless of its position in the script.
     To(&'static str, Box<Says>),
-    /// Once the test lets it ([`Model::release`]).
+    /// Sent after [`Model::release`].
     Held(Box<Says>),
 }
 
 impl Says {
-    /// This, to the next request that holds `text`.
+    /// Answers the next request that contains `text`.
     #[must_use]
     pub fn to(self, text: &'static str) -> Self {
         Self::To(text, Box::new(self))
     }
 
-    /// This, once the test lets it.
+    /// Waits for [`Model::release`].
     #[must_use]
     pub fn held(self) -> Self {
         Self::Held(Box::new(self))
@@ -79,7 +79,7 @@ impl Model {
         Ok(Self { url, shared, released })
     }
 
-    /// Lets answers come that are held, now and later.
+    /// Sends waiting answers, now and later.
     pub fn release(&self) {
         *self.released.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.released.1.notify_all();
@@ -95,12 +95,12 @@ impl Model {
         locked(&self.shared).script.extend(says);
     }
 
-    /// The bodies that reached it, oldest first.
+    /// The received bodies, oldest first.
     pub fn received(&self) -> Vec<Value> {
         locked(&self.shared).received.clone()
     }
 
-    /// The heads of the requests that reached it.
+    /// The received request heads.
     pub fn heads(&self) -> Vec<String> {
         locked(&self.shared).headers.clone()
     }

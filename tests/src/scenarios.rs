@@ -1,4 +1,4 @@
-//! The project's own scenarios.
+//! The scenario files of the repository.
 
 use std::path::{Path, PathBuf};
 

@@ -5,7 +5,7 @@
 #[allow(dead_code, reason = "shared with the other tests of the command")]
 mod command;
 
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, Settings, scripted_model};
@@ -36,8 +36,8 @@ fn writes(root: PathBuf) -> impl Tool {
     })
 }
 
-fn writing(number: usize, path: &str, text: Option<&str>) -> Attempt {
-    Attempt::call(format!("c{number}"), "write", json!({"path": path, "text": text}).to_string())
+fn writing(number: usize, path: &str, text: Option<&str>) -> ScriptedAttempt {
+    ScriptedAttempt::call(format!("c{number}"), "write", json!({"path": path, "text": text}).to_string())
 }
 
 /// A project, and a Session of three prompts in it that a host ran in the store.
@@ -51,17 +51,17 @@ fn hosted() -> Result<(Annals, PathBuf), Box<dyn std::error::Error>> {
     fs::write(root.join("mine.txt"), "mine\n")?;
     let attempts = [
         writing(1, "clock.txt", Some("tick\ntock\nding\n")),
-        Attempt::text("It strikes now."),
+        ScriptedAttempt::text("It strikes now."),
         writing(2, "bell.txt", Some("brass\n")),
         writing(3, "clock.txt", Some("tick\ntack\nding\n")),
-        Attempt::text("There is a bell."),
+        ScriptedAttempt::text("There is a bell."),
     ];
     let events = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     events.block_on(host(&annals.store(), &root, attempts.into()))?;
     Ok((annals, root))
 }
 
-async fn host(store: &Path, root: &Path, attempts: Vec<Attempt>) -> Tested {
+async fn host(store: &Path, root: &Path, attempts: Vec<ScriptedAttempt>) -> Tested {
     let clock = Arc::new(ManualClock::at(ManualClock::SCENARIO));
     let services = LocationServices { files: Some(files_kept_in(store, root)), ..LocationServices::default() };
     services.tools.register([Arc::new(writes(root.to_owned())) as Arc<dyn Tool>])?.detach();

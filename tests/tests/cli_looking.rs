@@ -97,7 +97,7 @@ fn a_file_with_a_far_number_is_one_line_and_is_ignored() {
     let repaired = annals.run(&["doctor", "--repair", "--yes"]);
     assert_eq!(repaired.status, 0, "{}{}", repaired.out, repaired.remarks);
     let sound = annals.run(&["doctor"]);
-    assert!(sound.status == 0 && sound.out.contains("both copies are sound"), "{}", sound.out);
+    assert!(sound.status == 0 && sound.out.contains("both copies are intact"), "{}", sound.out);
 }
 
 /// The real segment, also when a stray one sorts behind it.
@@ -117,7 +117,7 @@ fn a_verification_says_that_one_copy_is_damaged_although_the_other_serves() {
     assert_eq!(answer.status, 0, "{}{}", answer.out, answer.remarks);
     assert!(answer.out.contains("one copy is damaged in 1 place: annals doctor"), "{}", answer.out);
     let examined = annals.run(&["doctor"]);
-    assert!(examined.status == 1 && !examined.out.contains("sound"), "{}", examined.out);
+    assert!(examined.status == 1 && !examined.out.contains("intact"), "{}", examined.out);
     assert!(state(&annals.store()) == before);
     assert_eq!(annals.run(&["doctor", "--repair", "--yes"]).status, 0);
     let answer = annals.run(&["verify"]);
@@ -131,13 +131,13 @@ fn a_lost_journal_is_told_in_few_lines_and_not_called_sound_before_it_is_repaire
     std::fs::remove_dir_all(annals.store().join("journal")).expect("removed");
     let before = state(&annals.store());
     let examined = annals.run(&["doctor"]);
-    assert!(examined.status == 1 && !examined.out.contains("sound"), "{}", examined.out);
+    assert!(examined.status == 1 && !examined.out.contains("intact"), "{}", examined.out);
     assert!(examined.remarks.lines().count() < 6, "{}", examined.remarks);
     assert!(state(&annals.store()) == before);
     assert_eq!(annals.run(&["sessions"]).out, wanted);
     let repaired = annals.run(&["doctor", "--repair", "--yes"]);
     assert_eq!(repaired.status, 0, "{}", repaired.remarks);
     assert!(repaired.out.lines().count() < 30, "{}", repaired.out);
-    assert!(annals.run(&["doctor"]).out.contains("both copies are sound"));
+    assert!(annals.run(&["doctor"]).out.contains("both copies are intact"));
     assert_eq!(annals.run(&["sessions"]).out, wanted);
 }

@@ -1,10 +1,10 @@
 //! What commands read: transcripts page by page, Cuts, and names.
 
-use annals_cli::reader::Reader;
 use annals_core::event::{
     Delivery, Finish, InputAdmitted, InputPromoted, Location, Policy, SessionCreated, StepEnded, StepStarted, TextEnded,
 };
 use annals_core::{Event, Seq, SessionId, Time};
+use annals_inspect::reader::Reader;
 use annals_projections::{Messages, Transcript};
 use annals_store::{Draft, EventLog, MemoryLog};
 use std::path::PathBuf;
@@ -75,7 +75,7 @@ async fn a_transcript_read_page_by_page_is_the_whole_one() {
     let mut paged = Vec::new();
     let mut pages = 0;
     reader
-        .transcript(SESSION, until, &index, |messages, wanted| {
+        .transcript(SESSION, until, &index, |messages, wanted| -> Result<(), annals_inspect::reader::FindError> {
             pages += 1;
             paged.extend(wanted.iter().filter_map(|seq| messages.get(*seq)).cloned());
             Ok(())

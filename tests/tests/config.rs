@@ -74,13 +74,13 @@ fn a_dangerous_project_is_refused_until_it_is_trusted_and_again_when_it_changes(
     ");
     insta::assert_snapshot!(annals.show(&["config", "trust"]), @r"
     allowed  TMP/work/.annals/config.toml:1: `permissions`: [*, *, allow] allows more than the rules without it
-    TMP/work/.annals/config.toml is trusted as it is now; once it changes, it is not.
+    TMP/work/.annals/config.toml is trusted until it changes.
     ");
     assert_eq!(annals.run(&["models"]).status, 0);
     annals.write("work/.annals/config.toml", "permissions = [[\"*\", \"*\", \"allow\"], [\"x\", \"y\", \"allow\"]]");
     assert_eq!(annals.run(&["models"]).status, 2);
     assert_eq!(annals.run(&["config", "trust"]).status, 0);
-    insta::assert_snapshot!(annals.show(&["config", "untrust"]), @"TMP/work/.annals/config.toml is trusted no more.");
+    insta::assert_snapshot!(annals.show(&["config", "untrust"]), @"TMP/work/.annals/config.toml is no longer trusted.");
     insta::assert_snapshot!(annals.show(&["config", "untrust"]), @"TMP/work/.annals/config.toml was not trusted.");
     assert_eq!(annals.run(&["models"]).status, 2);
 }
@@ -109,9 +109,9 @@ fn models_lists_what_can_be_used_and_which_key_is_missing() {
         "context 1,050,000, $5.00 in, $30.00 out\n",
         "Prices are in dollars per million tokens.\n",
         "  openai/next           context unknown, price unknown\n",
-        "  ollama/NAME  any model that the server at http://localhost:11434/v1 has\n",
-        "cannot be used: provider odd: nobody says\n      where it is; give it a `base_url`\n",
-        "Without a key (--all lists their models)\n",
+        "  ollama/NAME  any model of the server at http://localhost:11434/v1\n",
+        "cannot be used: provider odd: unknown",
+        "No key set (--all lists their models)\n",
         "set ANTHROPIC_API_KEY\n",
         "set GEMINI_API_KEY\n",
     ] {

@@ -116,6 +116,17 @@ async fn a_log_without_its_beginning_is_imported_from_there() {
 }
 
 #[tokio::test]
+async fn a_record_that_is_not_recognised_before_the_first_prompt_does_not_repeat_the_epoch() {
+    let (log, folder, text) = (memory(), scratch(), text("opencode/v2/first.events.jsonl"));
+    let all = lines(&text);
+    let unknown = all[1].replace("session.next.prompt.admitted", "session.next.unknown");
+    // The last row, a text without a step, has no event: the log ends right after the prompt.
+    let path = write(&folder, "it.jsonl", &[all[0], &unknown, all[2], all[4]].concat());
+    assert!(run(&log, &path).await.new_batches() > 1);
+    assert_eq!(run(&log, &path).await.new_batches(), 0);
+}
+
+#[tokio::test]
 async fn missing_parents_and_repeated_lines_of_a_transcript_are_told() {
     let (log, folder, text) = (memory(), scratch(), text("claude-code/tools-and-compaction.jsonl"));
     let all = lines(&text);

@@ -3,13 +3,13 @@
 #[path = "import/harness.rs"]
 mod harness;
 
-use annals_cli::offline;
-use annals_cli::reader::Reader;
+use annals_cli::editing;
 use annals_core::event::{
     Delivery, InputAdmitted, MessagePinned, ModelSwitched, RevertCleared, RevertStaged, SessionTitled,
 };
 use annals_core::{Event, InputId, Seq, SessionId, Time};
 use annals_import::{ImportOptions, ImportOutcome, import, recognise};
+use annals_inspect::reader::Reader;
 use annals_runtime::LogError;
 use annals_store::{Draft, EventLog};
 use harness::{events, fixture, head, lines, memory, run, scratch, write};
@@ -150,13 +150,13 @@ async fn branches_of_a_session_that_was_changed_here_come_along() {
 }
 
 #[tokio::test]
-async fn a_session_of_a_runtime_appends_nothing_to_an_imported_one() {
+async fn an_edit_of_an_imported_session_is_appended_to_a_fork() {
     let log = memory();
     let imported = run(&log, &fixture("opencode/v2/tools.events.jsonl")).await.sessions[0].session;
     let before = head(&log, imported).await;
     let reader = Reader::new(log.clone(), None, scratch().path().to_owned());
-    let runtime = offline::runtime(&reader, Time(0)).unwrap();
-    let session = runtime.session(imported).await.unwrap();
+    let files = editing::captured_files(reader.folder().clone());
+    let session = editing::editor(&reader, imported, Time(0), files).await.unwrap();
     let refused = session.switch_model("local/one").await.unwrap_err();
     assert!(matches!(refused, LogError::Imported(id) if id == imported), "{refused:?}");
     let local = session.local().await.unwrap();

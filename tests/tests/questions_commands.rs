@@ -21,14 +21,14 @@ fn a_text_that_a_request_does_not_hold_is_bad_news() {
     let why = annals.run(&["why", &file, "no such words"]);
     let when = annals.run(&["when", &file, "no such words"]);
     assert_eq!((why.status, when.status), (1, 1));
-    assert_eq!(why.remarks, "annals: request 10 does not hold this text; `annals when` tells when one did\n");
+    assert_eq!(why.remarks, "annals: request 10 does not contain this text; `annals when` shows which requests did\n");
 }
 
 #[test]
 fn a_step_that_does_not_exist_is_wrong_use() {
     let answer = Annals::new().run(&["why", &fixture(COMPACTION), "--step", "99"]);
     assert_eq!(answer.status, 2);
-    assert!(answer.remarks.contains("has 10 requests up to there; there is no number 99"), "{}", answer.remarks);
+    assert!(answer.remarks.contains("has 10 requests; there is no request 99"), "{}", answer.remarks);
 }
 
 #[test]
@@ -95,7 +95,7 @@ fn a_bisection_takes_a_pattern_or_a_command_and_ends_that_differ() {
         "! grep -q '\"type\":\"compaction\"'",
     ]);
     assert_eq!(by_command.status, 0, "{}", by_command.remarks);
-    assert!(by_command.out.contains("it holds first after event 27"), "{}", by_command.out);
+    assert!(by_command.out.contains("first true after event 27"), "{}", by_command.out);
     let equal = r#"{"session": {"agent": "build"}}"#;
     insta::assert_snapshot!(
         annals.show(&["bisect", &file, "--good", "0", "--bad", "58", "--where", equal])

@@ -7,6 +7,7 @@ use annals_core::Seq;
 use annals_core::event::Purpose;
 use annals_inspect::certify::{Report, certify};
 use annals_inspect::{AskError, SessionAt, bisect, cache, diff, goldens, views, when, why};
+use annals_projections::{Projection, RequestIndex};
 use annals_store::EventLog;
 use annals_store::cache::{Fold, ViewCache};
 use harness::{Own, all_of, eventful, imported};
@@ -156,10 +157,10 @@ async fn a_bisection_refuses_ends_that_do_not_differ_and_patterns_that_are_none(
     let past = eventful().await.past().await;
     let always = annals_scenario::judge(r#"{"session": {"agent": "build"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &always).await.unwrap_err();
-    assert_eq!(error.to_string(), "it holds at the good end already (before event 1)");
+    assert_eq!(error.to_string(), "the condition is already true after --good (event 0)");
     let never = annals_scenario::judge(r#"{"session": {"agent": "other"}}"#).unwrap();
     let error = bisect::ask(&past, Seq(0), Seq(9), &never).await.unwrap_err();
-    assert!(error.to_string().starts_with("it does not hold at the bad end"), "{error}");
+    assert!(error.to_string().starts_with("the condition is not true after --bad"), "{error}");
     for wrong in [r#"{"histroy": []}"#, "3", r#"{"history": {"$same": "a.b"}}"#, r#"{"history": {"$len": 3}}"#, "{"] {
         let error = annals_scenario::judge(wrong).err().unwrap();
         assert_eq!(error.status(), 2, "{error}");
@@ -284,7 +285,7 @@ async fn a_request_that_cannot_be_rebuilt_stands_in_its_place_among_those_that_a
     assert_eq!(after.requests[..count], before.requests);
     assert_eq!((after.damaged, after.requests.len(), after.requests[count].step.seq), (1, count + 2, damaged));
     let anomaly = after.requests[count].anomaly.as_deref().unwrap();
-    assert!(anomaly.starts_with("the log does not hold the tool set"), "{anomaly}");
+    assert!(anomaly.starts_with("the log does not contain the tool set"), "{anomaly}");
     let next = &after.requests[count + 1];
     assert_eq!((next.before, next.broken.as_ref()), (Some(before.requests[count - 1].whole), None));
 }
@@ -304,7 +305,7 @@ async fn the_index_of_requests_resumes_from_a_saved_one_and_is_the_same() {
     let scratch = SessionAt::new(Arc::clone(&log), None, session, until).steps().await.unwrap();
     assert_eq!(scratch.requests.len(), 700);
     assert_eq!(with(until).steps().await.unwrap(), scratch);
-    let saved = cache.nearest(session, Fold { name: "steps", version: 1 }, until);
+    let saved = cache.nearest(session, Fold { name: RequestIndex::NAME, version: RequestIndex::VERSION }, until);
     assert_eq!(saved.map(|saved| saved.seq), Some(until));
     assert_eq!(with(until).steps().await.unwrap(), scratch);
     own.says("later", "go").await;

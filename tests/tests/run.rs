@@ -18,5 +18,7 @@ mod moved;
 mod person;
 #[path = "run/protocols.rs"]
 mod protocols;
+#[path = "run/stopping.rs"]
+mod stopping;
 #[path = "run/terminal.rs"]
 mod terminal;

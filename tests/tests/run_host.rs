@@ -3,22 +3,22 @@
 #[path = "run/stage.rs"]
 mod stage;
 
-use annals_cli::host::{ApprovalMode, Ended};
-use annals_providers::provider::{Attempt, Outcome};
+use annals_cli::host::{ApprovalMode, RunEnd};
+use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use stage::{Theatre, Watching};
 
-fn call_then_answer() -> Vec<Attempt> {
-    let mut first = Attempt::call("c1", "look", r#"{"path":"/work/notes.md"}"#);
+fn call_then_answer() -> Vec<ScriptedAttempt> {
+    let mut first = ScriptedAttempt::call("c1", "look", r#"{"path":"/work/notes.md"}"#);
     first.text = Some("I will look first.".into());
-    vec![first, Attempt::text("It holds **three** lines.\nThat is all.")]
+    vec![first, ScriptedAttempt::text("It holds **three** lines.\nThat is all.")]
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn stdout_that_is_no_terminal_holds_the_answer_alone() {
     let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, ApprovalMode::Yes).await;
     let ended = theatre.play("What is in the notes?").await;
-    assert!(matches!(ended, Ended::Idle));
+    assert!(matches!(ended, RunEnd::Idle));
     assert_eq!(theatre.out(), "It holds **three** lines.\nThat is all.\n");
     insta::assert_snapshot!(theatre.remarks());
 }
@@ -35,7 +35,7 @@ async fn a_person_answers_questions_and_is_asked_again_for_what_is_not_understoo
     let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, ApprovalMode::Person).await;
     theatre.types(["perhaps", "n read the README instead"]);
     let ended = theatre.play("What is in the notes?").await;
-    assert!(matches!(ended, Ended::Idle));
+    assert!(matches!(ended, RunEnd::Idle));
     insta::assert_snapshot!(theatre.shown());
     assert!(theatre.events().await.contains("read the README instead"));
 }
@@ -45,14 +45,14 @@ async fn a_rejection_without_a_reason_ends_the_turn() {
     let mut theatre = Theatre::new(call_then_answer(), Watching::Terminal, ApprovalMode::Person).await;
     theatre.types(["n"]);
     let ended = theatre.play("What is in the notes?").await;
-    assert!(matches!(ended, Ended::Stopped), "{ended:?}");
+    assert!(matches!(ended, RunEnd::Stopped), "{ended:?}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_a_terminal_questions_are_rejected_and_the_model_goes_on() {
     let mut theatre = Theatre::new(call_then_answer(), Watching::Nobody, ApprovalMode::Nobody).await;
     let ended = theatre.play("What is in the notes?").await;
-    assert!(matches!(ended, Ended::Idle));
+    assert!(matches!(ended, RunEnd::Idle));
     insta::assert_snapshot!(theatre.remarks());
 }
 
@@ -81,16 +81,16 @@ async fn a_failed_run_is_told_with_what_to_do() {
         retry_after_ms: None,
         message: "the key was refused".into(),
     };
-    let script = vec![Attempt { outcome: Outcome::Error(error), ..Attempt::default() }];
+    let script = vec![ScriptedAttempt { outcome: ScriptedEnd::Error(error), ..ScriptedAttempt::default() }];
     let mut theatre = Theatre::new(script, Watching::Nobody, ApprovalMode::Yes).await;
-    let Ended::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
+    let RunEnd::Failed(error) = theatre.play("Hello").await else { panic!("it failed") };
     insta::assert_snapshot!(annals_cli::host::advice(&error, &*theatre.view().await));
     assert_eq!(theatre.out(), "");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_that_another_process_runs_is_followed_to_its_end() {
-    let theatre = Theatre::new(vec![Attempt::text("Hello to you.")], Watching::Nobody, ApprovalMode::Yes).await;
+    let theatre = Theatre::new(vec![ScriptedAttempt::text("Hello to you.")], Watching::Nobody, ApprovalMode::Yes).await;
     let lease = theatre.lease();
     let mut other = theatre.another_process(Vec::new());
     let input = other.admitted("Hello").await;
@@ -99,7 +99,7 @@ async fn a_session_that_another_process_runs_is_followed_to_its_end() {
         theatre.run().await;
         drop(lease);
     });
-    assert!(matches!(ended, Ended::Elsewhere), "{ended:?}");
+    assert!(matches!(ended, RunEnd::Elsewhere), "{ended:?}");
     assert_eq!(other.out(), "Hello to you.\n");
     assert!(theatre.events().await.contains(&input));
 }

@@ -24,20 +24,20 @@ pub enum AttachError {
         path: PathBuf,
     },
     /// A directory: name the files, or let the model look itself.
-    #[error("{}: a directory cannot be attached; name files in it, or let the model look at it with its tools", path.display())]
+    #[error("{}: a directory cannot be attached; name files in it, or let the model read it with its tools", path.display())]
     Directory {
         /// Which.
         path: PathBuf,
     },
     /// A pipe, a socket or a device: what has no end cannot be given whole.
-    #[error("{}: only regular files can be attached; what comes through a pipe can be a part of the prompt", path.display())]
+    #[error("{}: only regular files can be attached; pipe other input to stdin", path.display())]
     NoFile {
         /// Which.
         path: PathBuf,
     },
     /// More than a request may carry: give a part of it, or let the model read it itself.
     #[error(
-        "{}: too large to attach ({what} may have {limit} bytes); give a part of it, or let the model read it with its tools",
+        "{}: too large to attach (limit for {what}: {limit} bytes); attach a part of it, or let the model read it with its tools",
         path.display()
     )]
     TooLarge {
@@ -107,24 +107,24 @@ fn content(path: &Path) -> Result<Vec<u8>, AttachError> {
 }
 
 /// What a content is.
-struct Kind {
+struct MediaKind {
     mime: &'static str,
     what: &'static str,
     limit: usize,
 }
 
-fn kind(bytes: &[u8]) -> Option<Kind> {
+fn kind(bytes: &[u8]) -> Option<MediaKind> {
     match (image::mime(bytes), bytes) {
-        (Some(mime @ "application/pdf"), _) => Some(Kind { mime, what: "a PDF", limit: MEDIUM }),
-        (Some(mime), _) => Some(Kind { mime, what: "an image", limit: image::LONGEST }),
+        (Some(mime @ "application/pdf"), _) => Some(MediaKind { mime, what: "a PDF", limit: MEDIUM }),
+        (Some(mime), _) => Some(MediaKind { mime, what: "an image", limit: image::LONGEST }),
         (None, [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'A', b'V', b'E', ..]) => {
-            Some(Kind { mime: "audio/wav", what: "a sound", limit: MEDIUM })
+            Some(MediaKind { mime: "audio/wav", what: "a sound", limit: MEDIUM })
         }
         (None, [b'I', b'D', b'3', ..] | [0xff, 0xf2 | 0xf3 | 0xfb, ..]) => {
-            Some(Kind { mime: "audio/mpeg", what: "a sound", limit: MEDIUM })
+            Some(MediaKind { mime: "audio/mpeg", what: "a sound", limit: MEDIUM })
         }
         (None, bytes) if !bytes.contains(&0) && std::str::from_utf8(bytes).is_ok() => {
-            Some(Kind { mime: "text/plain", what: "a text", limit: TEXT })
+            Some(MediaKind { mime: "text/plain", what: "a text", limit: TEXT })
         }
         (None, _) => None,
     }
@@ -176,9 +176,9 @@ mod tests {
         assert!(why("pipe").starts_with("pipe: only regular files can be attached"), "{}", why("pipe"));
         assert!(why("latin").starts_with("latin: neither UTF-8 text nor an image"), "{}", why("latin"));
         assert!(why("binary").starts_with("binary: neither UTF-8 text nor an image"), "{}", why("binary"));
-        assert!(why("long").contains("too large to attach (a text may have 1048576 bytes)"), "{}", why("long"));
-        assert!(why("long.png").contains("an image may have 3750000 bytes"), "{}", why("long.png"));
-        assert!(why("huge").contains("a file may have 20971520 bytes"), "{}", why("huge"));
+        assert!(why("long").contains("too large to attach (limit for a text: 1048576 bytes)"), "{}", why("long"));
+        assert!(why("long.png").contains("limit for an image: 3750000 bytes"), "{}", why("long.png"));
+        assert!(why("huge").contains("limit for a file: 20971520 bytes"), "{}", why("huge"));
         Ok(())
     }
 }

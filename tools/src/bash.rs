@@ -1,11 +1,11 @@
 //! The tool `bash`.
 
 use super::command::resources;
-use super::group::Group;
 use super::open;
-use super::output::Output;
-use super::place::{Access, EXTERNAL_DIRECTORY, Workplace};
-use super::typed::{Work, Worked};
+use super::pipe_output::PipeOutput;
+use super::process_group::ProcessGroup;
+use super::typed::{TypedTool, Worked};
+use super::workplace::{Access, EXTERNAL_DIRECTORY, Workplace};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -53,7 +53,7 @@ pub(super) struct Input {
 /// Runs commands.
 pub(super) struct Bash(pub(super) Workplace);
 
-impl Work for Bash {
+impl TypedTool for Bash {
     type Input = Input;
     const NAME: &str = "bash";
     const ABOUT: &str = "Runs a shell command and gives what it wrote, stdout and stderr together, and how it ended. \
@@ -100,11 +100,11 @@ impl Work for Bash {
         let (mut group, mut output) =
             started.map_err(|error| ToolError(format!("The command could not be started: {error}")))?;
         let end = watch(&mut group, &output, limit, &context).await?;
-        let left = group.end().await && matches!(end, End::Itself(_));
+        let left = group.end().await && matches!(end, CommandEnd::Itself(_));
         if timeout(DRAIN, output.ended()).await.is_err() {
             tracing::debug!(call = %context.call, "a process that left its group still holds the pipe of a command");
         }
-        if matches!(end, End::Interrupted) {
+        if matches!(end, CommandEnd::Interrupted) {
             return Err("The command was interrupted.".into());
         }
         Ok(ToolOutput { shown: named(&input.command), ..told(&output, &end, left, limit) })
@@ -124,7 +124,7 @@ impl Bash {
         }
     }
 
-    fn start(&self, command: &str, workdir: &Path) -> io::Result<(Group, Output)> {
+    fn start(&self, command: &str, workdir: &Path) -> io::Result<(ProcessGroup, PipeOutput)> {
         let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
         // One pipe for both, so that what was written stands in the order in which it was.
         let (reader, writer) = io::pipe()?;
@@ -139,10 +139,10 @@ impl Bash {
         // There is nobody to page for, to ask, or to colour for.
         shell.envs([("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")]);
         shell.env("PWD", workdir);
-        let group = Group::start(&mut shell)?;
+        let group = ProcessGroup::start(&mut shell)?;
         // Dropped first: it holds the writing end, and the pipe would never close.
         drop(shell);
-        Ok((group, Output::of(Receiver::from_owned_fd(reader.into())?)))
+        Ok((group, PipeOutput::of(Receiver::from_owned_fd(reader.into())?)))
     }
 }
 
@@ -156,7 +156,7 @@ fn named(command: &str) -> Vec<String> {
 }
 
 /// How a command ended.
-enum End {
+enum CommandEnd {
     /// By itself.
     Itself(ExitStatus),
     /// At its time limit.
@@ -166,17 +166,22 @@ enum End {
 }
 
 /// Waits for the end of a command and shows what it writes meanwhile.
-async fn watch(group: &mut Group, output: &Output, limit: Duration, context: &CallContext) -> Result<End, ToolError> {
+async fn watch(
+    group: &mut ProcessGroup,
+    output: &PipeOutput,
+    limit: Duration,
+    context: &CallContext,
+) -> Result<CommandEnd, ToolError> {
     let until = Instant::now() + limit;
     let (mut pause, mut shown) = (FIRST_SHOWN, 0);
     loop {
         tokio::select! {
             biased;
-            () = context.cancellation.cancelled() => return Ok(End::Interrupted),
+            () = context.cancellation.cancelled() => return Ok(CommandEnd::Interrupted),
             status = group.leader() => {
-                return status.map(End::Itself).map_err(|error| format!("The command was lost: {error}").into());
+                return status.map(CommandEnd::Itself).map_err(|error| format!("The command was lost: {error}").into());
             }
-            () = sleep_until(until) => return Ok(End::Late),
+            () = sleep_until(until) => return Ok(CommandEnd::Late),
             () = sleep(pause) => {
                 let written = output.written();
                 if written.total() > shown {
@@ -189,15 +194,15 @@ async fn watch(group: &mut Group, output: &Output, limit: Duration, context: &Ca
     }
 }
 
-fn told(output: &Output, end: &End, left: bool, limit: Duration) -> ToolOutput {
+fn told(output: &PipeOutput, end: &CommandEnd, left: bool, limit: Duration) -> ToolOutput {
     let written = output.written();
     let mut text = written.text();
     if !text.is_empty() && !text.ends_with('\n') {
         text.push('\n');
     }
     let status = match end {
-        End::Itself(status) => Some(status),
-        End::Late | End::Interrupted => None,
+        CommandEnd::Itself(status) => Some(status),
+        CommandEnd::Late | CommandEnd::Interrupted => None,
     };
     let (exit, signal) = (status.and_then(|status| status.code()), status.and_then(|status| status.signal()));
     text.push_str(&match (exit, signal) {

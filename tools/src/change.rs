@@ -1,9 +1,9 @@
 //! Changing a file: what it was, writing it whole or not at all, and what has changed.
 
-use super::kept::{Content, WHOLE};
-use super::place::Workplace;
-use super::seen::{Known, Stamp};
-use super::stop::Stop;
+use super::file_content::{FileContent, WHOLE};
+use super::seen_files::{FileKnowledge, Stamp};
+use super::stop_signal::StopSignal;
+use super::workplace::Workplace;
 use super::{carry, leftovers, open};
 use annals_core::{Json, SessionId};
 use annals_runtime::tools::{ToolError, ToolOutput};
@@ -19,51 +19,51 @@ use std::time::Duration;
 const DIFFERENCE: usize = 64 * 1024;
 
 /// A file before a change.
-pub(super) struct Before {
-    content: Content,
+pub(super) struct FileBefore {
+    content: FileContent,
     file: File,
     found: Metadata,
 }
 
 /// The file at a resolved path, if there is one. One that nobody may write to is refused: a new file in its place would
 /// pass over that.
-pub(super) fn before(place: &Workplace, path: &Path, stop: &Stop) -> Result<Option<Before>, ToolError> {
+pub(super) fn before(place: &Workplace, path: &Path, stop: &StopSignal) -> Result<Option<FileBefore>, ToolError> {
     let Some((mut file, found)) = open::opened(place, path)? else { return Ok(None) };
     if found.permissions().readonly() {
         return Err(format!("{} is read-only.", place.shown(path)).into());
     }
-    let content = Content::of(&mut file, &found, stop).map_err(|error| open::trouble(place, path, &error))?;
-    Ok(Some(Before { content, file, found }))
+    let content = FileContent::of(&mut file, &found, stop).map_err(|error| open::trouble(place, path, &error))?;
+    Ok(Some(FileBefore { content, file, found }))
 }
 
-impl Before {
+impl FileBefore {
     /// Its bytes, unless it is very long.
     pub(super) fn bytes(&self) -> Option<&[u8]> {
         match &self.content {
-            Content::Whole(bytes) => Some(bytes),
-            Content::Large { .. } => None,
+            FileContent::Whole(bytes) => Some(bytes),
+            FileContent::Large { .. } => None,
         }
     }
 
     /// What a Session knows of it.
-    pub(super) fn known(&self, place: &Workplace, session: SessionId, path: &Path) -> Known {
+    pub(super) fn known(&self, place: &Workplace, session: SessionId, path: &Path) -> FileKnowledge {
         place.seen().known(session, path, &Stamp::of(&self.content))
     }
 
     /// Refuses a file that changed since the Session read it.
     pub(super) fn refuse_changed(&self, place: &Workplace, session: SessionId, path: &Path) -> Result<(), ToolError> {
         match self.known(place, session, path) {
-            Known::Changed => {
+            FileKnowledge::Changed => {
                 let shown = place.shown(path);
                 Err(format!("{shown} has changed since you read it. Read it again before you change it.").into())
             }
-            Known::Unread | Known::Current => Ok(()),
+            FileKnowledge::Unread | FileKnowledge::Current => Ok(()),
         }
     }
 }
 
 /// What a changed file has lost beside its old content.
-pub(super) type Lost = Vec<&'static str>;
+pub(super) type LostAttributes = Vec<&'static str>;
 
 /// Puts bytes in the place of a file, whole or not at all, with its owner and permissions as far as the system allows;
 /// makes it where there is none.
@@ -71,9 +71,9 @@ pub(super) fn put(
     place: &Workplace,
     session: SessionId,
     path: &Path,
-    before: Option<&Before>,
+    before: Option<&FileBefore>,
     bytes: &[u8],
-) -> Result<Lost, ToolError> {
+) -> Result<LostAttributes, ToolError> {
     if bytes.len() as u64 > WHOLE {
         return Err(format!("The content is too long: more than {WHOLE} bytes.").into());
     }
@@ -82,7 +82,7 @@ pub(super) fn put(
     Ok(lost)
 }
 
-fn replace(place: &Workplace, path: &Path, before: Option<&Before>, bytes: &[u8]) -> io::Result<Lost> {
+fn replace(place: &Workplace, path: &Path, before: Option<&FileBefore>, bytes: &[u8]) -> io::Result<LostAttributes> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
     // Less what the user's mask takes. Before the content: nobody reads a beginning whom the file would refuse.
@@ -97,7 +97,7 @@ fn replace(place: &Workplace, path: &Path, before: Option<&Before>, bytes: &[u8]
     let mut file = builder.permissions(fresh).tempfile_in(folder)?;
     let lost = match before {
         Some(before) => carry::over(&before.file, &before.found, file.as_file())?,
-        None => Lost::new(),
+        None => LostAttributes::new(),
     };
     file.write_all(bytes)?;
     file.as_file().sync_data()?;
@@ -111,7 +111,7 @@ pub(super) fn told(
     path: &Path,
     did: &str,
     (before, after): (Option<&str>, &str),
-    lost: &Lost,
+    lost: &LostAttributes,
 ) -> ToolOutput {
     let shown = place.shown(path);
     let old = before.unwrap_or_default();

@@ -6,36 +6,36 @@
 //! no rule for one command matches and `*` does. Of a part no more is understood than whether its words are known to run
 //! something else (`find -exec`, `git -c`): it is then judged whole, too.
 
-mod further;
+mod wrapped;
 
-use further::{WRAPPERS, goes_further};
+use wrapped::{WRAPPERS, goes_further};
 
 /// Words that may stand before a command.
 const BEFORE: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"];
 
 /// What a command is judged as, in order, each once.
 pub(super) fn resources(command: &str) -> Vec<String> {
-    let mut reading = Reading::default();
-    reading.read(command);
+    let mut parser = CommandParser::default();
+    parser.read(command);
     let mut resources: Vec<String> = Vec::new();
     let mut add = |resource: &str| {
         if !resources.iter().any(|known| known == resource) {
             resources.push(resource.into());
         }
     };
-    for part in &reading.parts {
+    for part in &parser.parts {
         add(part);
         // So that a rule which denies a command finds it behind these, too.
         let inner = behind(part);
         if inner != part && !inner.is_empty() {
             add(inner);
         }
-        reading.plain &= !goes_further(inner);
+        parser.plain &= !goes_further(inner);
     }
     let whole = command.trim();
     let everything = resources.iter().position(|resource| resource == "*");
     everything.map(|at| resources.remove(at));
-    if !reading.plain || reading.parts.is_empty() || everything.is_some() {
+    if !parser.plain || parser.parts.is_empty() || everything.is_some() {
         resources.push(format!("({whole})"));
     }
     resources
@@ -60,14 +60,14 @@ fn is_name(one: char) -> bool {
 }
 
 /// A command being taken apart.
-struct Reading {
+struct CommandParser {
     parts: Vec<String>,
     part: String,
     /// Whether the parts say all that it does.
     plain: bool,
 }
 
-impl Default for Reading {
+impl Default for CommandParser {
     fn default() -> Self {
         Self { parts: Vec::new(), part: String::new(), plain: true }
     }
@@ -75,7 +75,7 @@ impl Default for Reading {
 
 type Chars<'a> = std::iter::Peekable<std::str::Chars<'a>>;
 
-impl Reading {
+impl CommandParser {
     fn read(&mut self, command: &str) {
         let mut chars = command.chars().peekable();
         while let Some(one) = chars.next() {

@@ -1,11 +1,11 @@
 //! The tool `edit`.
 
-use super::kept::WHOLE;
+use super::file_content::WHOLE;
 use super::matching::replaced;
-use super::place::{Access, Workplace};
 use super::read::path_is_one;
-use super::stop::blocking;
-use super::typed::{Work, Worked};
+use super::stop_signal::blocking;
+use super::typed::{TypedTool, Worked};
+use super::workplace::{Access, Workplace};
 use super::{change, open};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
@@ -35,7 +35,7 @@ pub(super) struct Input {
 /// Replaces text in a file.
 pub(super) struct Edit(pub(super) Workplace);
 
-impl Work for Edit {
+impl TypedTool for Edit {
     type Input = Input;
     const NAME: &str = "edit";
     const ABOUT: &str = "Replaces exact text in a file. `old_string` must stand in the file exactly once, white space \

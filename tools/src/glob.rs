@@ -1,9 +1,9 @@
 //! The tool `glob`.
 
-use super::place::Workplace;
-use super::stop::blocking;
-use super::typed::{Work, Worked};
-use super::walk::{self, Shape};
+use super::stop_signal::blocking;
+use super::typed::{TypedTool, Worked};
+use super::walk::{self, PathPattern};
+use super::workplace::Workplace;
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolOutput};
 use schemars::JsonSchema;
@@ -32,7 +32,7 @@ pub(super) struct Input {
 /// Finds files by the look of their paths.
 pub(super) struct Glob(pub(super) Workplace);
 
-impl Work for Glob {
+impl TypedTool for Glob {
     type Input = Input;
     const NAME: &str = "glob";
     const ABOUT: &str = "Finds files whose paths match a glob pattern, the most recently changed first. Files that \
@@ -50,7 +50,7 @@ impl Work for Glob {
         let place = self.0.clone();
         blocking(move |stop| {
             let root = walk::root(&place, input.path.as_deref())?;
-            let shape = Shape::of(&input.pattern, &root)?;
+            let shape = PathPattern::of(&input.pattern, &root)?;
             let mut found: Vec<(Reverse<Option<SystemTime>>, PathBuf)> = Vec::new();
             let complete = walk::through(&root, None, stop, |entry| {
                 let directory = entry.file_type().is_none_or(|kind| kind.is_dir());

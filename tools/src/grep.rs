@@ -1,11 +1,11 @@
 //! The tool `grep`.
 
 use super::open;
-use super::place::Workplace;
 use super::read::Read;
-use super::stop::{Stop, blocking};
-use super::typed::{Work, Worked};
-use super::walk::{self, Shape};
+use super::stop_signal::{StopSignal, blocking};
+use super::typed::{TypedTool, Worked};
+use super::walk::{self, PathPattern};
+use super::workplace::Workplace;
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, Permits, ToolError, ToolOutput};
 use grep_regex::{RegexMatcher, RegexMatcherBuilder};
@@ -24,7 +24,7 @@ const MOST: u64 = 1_000;
 const CHARACTERS: usize = 300;
 
 /// What a file whose lines are shown is judged as, as when it is read.
-const READ: &str = <Read as Work>::ACTION;
+const READ: &str = <Read as TypedTool>::ACTION;
 
 /// How many files that were not searched are named.
 const NAMED: usize = 5;
@@ -50,7 +50,7 @@ pub(super) struct Input {
 /// Searches the contents of files.
 pub(super) struct Grep(pub(super) Workplace);
 
-impl Work for Grep {
+impl TypedTool for Grep {
     type Input = Input;
     const NAME: &str = "grep";
     const ABOUT: &str = "Searches the contents of files for a regular expression and gives the matching lines with their \
@@ -79,11 +79,11 @@ impl Work for Grep {
         blocking(move |stop| {
             let root = walk::root(&place, input.path.as_deref())?;
             let matcher = matcher(&input.pattern)?;
-            let shape = input.include.as_ref().map(|include| Shape::of(include, &root)).transpose()?;
+            let shape = input.include.as_ref().map(|include| PathPattern::of(include, &root)).transpose()?;
             let limit = usize::try_from(input.limit.unwrap_or(USUAL)).unwrap_or(usize::MAX);
             let (searcher, text) = (searcher(), String::new());
             let withheld = Withheld::default();
-            let mut search = Search {
+            let mut search = GrepRun {
                 place: &place,
                 stop,
                 matcher,
@@ -125,9 +125,9 @@ fn searcher() -> Searcher {
 }
 
 /// A search and what it has found.
-struct Search<'a> {
+struct GrepRun<'a> {
     place: &'a Workplace,
-    stop: &'a Stop,
+    stop: &'a StopSignal,
     matcher: RegexMatcher,
     searcher: Searcher,
     limit: usize,
@@ -147,7 +147,7 @@ struct Withheld {
     count: usize,
 }
 
-impl Search<'_> {
+impl GrepRun<'_> {
     /// Searches a file that nobody named, if it may be read without asking.
     fn found(&mut self, path: &Path, searched: &str, permits: &Permits) {
         let resource = self.place.resource(path);

@@ -17,14 +17,14 @@ pub(super) const PREFIX: &str = ".annals-";
 const LONGEST: u64 = 16 * 1024;
 
 /// The record of one temporary file, removed when this is dropped.
-pub(super) struct Recorded {
+pub(super) struct TempFileRecord {
     records: StorePath,
     name: String,
     // Held for its lock.
     _file: File,
 }
 
-impl Drop for Recorded {
+impl Drop for TempFileRecord {
     fn drop(&mut self) {
         let removed = self.records.reach().and_then(|records| fs::remove_file(records.join(&self.name)));
         if let Err(error) = removed {
@@ -35,7 +35,7 @@ impl Drop for Recorded {
 }
 
 /// Records a temporary file that is about to be made in a folder; gives its name, which no other file has.
-pub(super) fn record(records: &StorePath, folder: &Path) -> io::Result<(Recorded, String)> {
+pub(super) fn record(records: &StorePath, folder: &Path) -> io::Result<(TempFileRecord, String)> {
     let inside = records.reach()?;
     fs::create_dir_all(&inside)?;
     let mut random = [0; 12];
@@ -43,7 +43,7 @@ pub(super) fn record(records: &StorePath, folder: &Path) -> io::Result<(Recorded
     let random: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let name = format!("{PREFIX}{random}");
     let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(inside.join(&random))?;
-    let recorded = Recorded { records: records.clone(), name: random, _file: file.try_clone()? };
+    let recorded = TempFileRecord { records: records.clone(), name: random, _file: file.try_clone()? };
     file.lock()?;
     file.write_all(folder.join(&name).as_os_str().as_bytes())?;
     Ok((recorded, name))

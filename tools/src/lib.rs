@@ -12,25 +12,25 @@ mod carry;
 mod change;
 mod command;
 mod edit;
+mod file_content;
+mod files_in_log;
 mod glob;
 mod grep;
-mod group;
 mod image;
-mod kept;
 mod leftovers;
 mod lines;
 mod ls;
 mod matching;
 mod open;
-mod output;
-mod past;
-mod place;
+mod pipe_output;
+mod process_group;
 mod read;
-mod seen;
+mod seen_files;
 pub mod skills;
-mod stop;
+mod stop_signal;
 mod typed;
 mod walk;
+mod workplace;
 pub mod worktree;
 mod write;
 
@@ -39,11 +39,11 @@ mod tests;
 
 pub use attach::{AttachError, attachment};
 pub use leftovers::remove_leftovers;
-pub use place::{EXTERNAL_DIRECTORY, Workplace};
+pub use workplace::{EXTERNAL_DIRECTORY, Workplace};
 
 use annals_runtime::tools::Tool;
 use std::sync::Arc;
-use typed::Typed;
+use typed::TypedAdapter;
 
 /// The permission action of tools that change files.
 pub const EDIT: &str = "edit";
@@ -64,12 +64,12 @@ pub const EDIT: &str = "edit";
 pub fn tools(place: &Workplace) -> Vec<Arc<dyn Tool>> {
     let place = place.clone();
     vec![
-        Arc::new(Typed(bash::Bash(place.clone()))),
-        Arc::new(Typed(edit::Edit(place.clone()))),
-        Arc::new(Typed(glob::Glob(place.clone()))),
-        Arc::new(Typed(grep::Grep(place.clone()))),
-        Arc::new(Typed(ls::Ls(place.clone()))),
-        Arc::new(Typed(read::Read(place.clone()))),
-        Arc::new(Typed(write::Write(place))),
+        Arc::new(TypedAdapter(bash::Bash(place.clone()))),
+        Arc::new(TypedAdapter(edit::Edit(place.clone()))),
+        Arc::new(TypedAdapter(glob::Glob(place.clone()))),
+        Arc::new(TypedAdapter(grep::Grep(place.clone()))),
+        Arc::new(TypedAdapter(ls::Ls(place.clone()))),
+        Arc::new(TypedAdapter(read::Read(place.clone()))),
+        Arc::new(TypedAdapter(write::Write(place))),
     ]
 }

@@ -3,29 +3,29 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 /// The lines of what a reader gives. Of each, at most `keep` bytes are held.
-pub(super) struct Lines<R> {
+pub(super) struct BoundedLines<R> {
     reader: BufReader<R>,
     keep: usize,
 }
 
 /// One line without its end.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct BoundedLine {
     /// Its beginning.
     pub(super) bytes: Vec<u8>,
     /// Its length in bytes.
     pub(super) length: u64,
 }
 
-impl<R: Read> Lines<R> {
+impl<R: Read> BoundedLines<R> {
     /// Reads lines, holding this many bytes of each.
     pub(super) fn of(reader: R, keep: usize) -> Self {
         Self { reader: BufReader::with_capacity(64 * 1024, reader), keep }
     }
 
     /// The next line; `None` at the end. A newline at the very end begins no line.
-    pub(super) fn next(&mut self) -> io::Result<Option<Line>> {
-        let mut line = Line::default();
+    pub(super) fn next(&mut self) -> io::Result<Option<BoundedLine>> {
+        let mut line = BoundedLine::default();
         loop {
             let available = match self.reader.fill_buf() {
                 Ok(available) => available,
@@ -59,14 +59,14 @@ mod tests {
     fn a_line_is_counted_whole_and_held_in_part() -> io::Result<()> {
         let long = "x".repeat(200_000);
         let text = format!("a\n\n{long}\nlast");
-        let mut lines = Lines::of(text.as_bytes(), 3);
+        let mut lines = BoundedLines::of(text.as_bytes(), 3);
         let mut told = Vec::new();
         while let Some(line) = lines.next()? {
             told.push((String::from_utf8_lossy(&line.bytes).into_owned(), line.length));
         }
         assert_eq!(told, [("a".into(), 1), (String::new(), 0), ("xxx".into(), 200_000), ("las".to_string(), 4)]);
-        assert_eq!(Lines::of("a\n".as_bytes(), 9).next()?.map(|line| line.length), Some(1));
-        assert_eq!(Lines::of("".as_bytes(), 9).next()?, None);
+        assert_eq!(BoundedLines::of("a\n".as_bytes(), 9).next()?.map(|line| line.length), Some(1));
+        assert_eq!(BoundedLines::of("".as_bytes(), 9).next()?, None);
         Ok(())
     }
 }

@@ -1,9 +1,9 @@
 //! The tool `ls`.
 
-use super::place::{Workplace, printable};
-use super::stop::blocking;
-use super::typed::{Work, Worked};
+use super::stop_signal::blocking;
+use super::typed::{TypedTool, Worked};
 use super::walk;
+use super::workplace::{Workplace, printable};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolOutput};
 use ignore::DirEntry;
@@ -35,7 +35,7 @@ pub(super) struct Input {
 /// Lists a directory.
 pub(super) struct Ls(pub(super) Workplace);
 
-impl Work for Ls {
+impl TypedTool for Ls {
     type Input = Input;
     const NAME: &str = "ls";
     const ABOUT: &str = "Lists a directory by name, one entry a line and those of directories indented below them: \

@@ -1,11 +1,11 @@
 //! The tool `read`.
 
-use super::kept::Content;
-use super::lines::{Line, Lines};
-use super::place::{Access, Workplace};
-use super::seen::Stamp;
-use super::stop::{Stop, blocking};
-use super::typed::{Work, Worked};
+use super::file_content::FileContent;
+use super::lines::{BoundedLine, BoundedLines};
+use super::seen_files::Stamp;
+use super::stop_signal::{StopSignal, blocking};
+use super::typed::{TypedTool, Worked};
+use super::workplace::{Access, Workplace};
 use super::{image, open};
 use annals_core::bound::Limits;
 use annals_core::event::Attachment;
@@ -48,7 +48,7 @@ pub(super) struct Input {
 /// Reads text and images.
 pub(super) struct Read(pub(super) Workplace);
 
-impl Work for Read {
+impl TypedTool for Read {
     type Input = Input;
     const NAME: &str = "read";
     const ABOUT: &str = "Reads a file. Text comes with line numbers: each line is its number, a tab, and the line; number \
@@ -74,7 +74,7 @@ impl Work for Read {
             let path = place.resolve(&input.path).map_err(|error| format!("{}: {error}", input.path))?;
             let (mut file, found) = open::regular(&place, &path)?;
             let trouble = |error| open::trouble(&place, &path, &error);
-            let content = Content::of(&mut file, &found, stop).map_err(trouble)?;
+            let content = FileContent::of(&mut file, &found, stop).map_err(trouble)?;
             let mut output = show(&place, &path, &content, file, &input, stop)?;
             let stamp = Stamp::of(&content);
             name_content(&mut output, stamp.recorded(&path));
@@ -102,14 +102,21 @@ pub(super) fn path_is_one(path: &str) -> Result<(), String> {
     if path.contains('\0') { Err("a path holds no NUL".into()) } else { Ok(()) }
 }
 
-fn show(place: &Workplace, path: &Path, content: &Content, mut file: File, input: &Input, stop: &Stop) -> Worked {
+fn show(
+    place: &Workplace,
+    path: &Path,
+    content: &FileContent,
+    mut file: File,
+    input: &Input,
+    stop: &StopSignal,
+) -> Worked {
     let trouble = |error| open::trouble(place, path, &error);
     let mut head = Vec::new();
     file.by_ref().take(HEAD).read_to_end(&mut head).map_err(trouble)?;
     let shown = place.shown(path);
     if let Some(mime) = image::mime(&head) {
         return match content {
-            Content::Whole(bytes) if bytes.len() <= image::LONGEST => Ok(medium(path, &shown, mime, bytes)),
+            FileContent::Whole(bytes) if bytes.len() <= image::LONGEST => Ok(medium(path, &shown, mime, bytes)),
             _ => Err(format!("{shown} ({mime}) is too long to be shown: more than {} bytes.", image::LONGEST).into()),
         };
     }
@@ -118,10 +125,10 @@ fn show(place: &Workplace, path: &Path, content: &Content, mut file: File, input
     }
     let keep = CHARACTERS * 4;
     let (page, whole) = match content {
-        Content::Whole(bytes) => (page(Lines::of(bytes.as_slice(), keep), place.bound(), input, true), true),
-        Content::Large { .. } => {
+        FileContent::Whole(bytes) => (page(BoundedLines::of(bytes.as_slice(), keep), place.bound(), input, true), true),
+        FileContent::Large { .. } => {
             file.rewind().map_err(trouble)?;
-            (page(Lines::of(stop.watch(file), keep), place.bound(), input, false), false)
+            (page(BoundedLines::of(stop.watch(file), keep), place.bound(), input, false), false)
         }
     };
     let page = page.map_err(trouble)?;
@@ -144,7 +151,7 @@ fn medium(path: &Path, shown: &str, mime: &str, bytes: &[u8]) -> ToolOutput {
 
 /// The lines that one call shows.
 #[derive(Default)]
-struct Page {
+struct ReadPage {
     text: String,
     /// How many lines it holds.
     shown: u64,
@@ -154,12 +161,17 @@ struct Page {
     lossy: bool,
 }
 
-fn page<R: std::io::Read>(mut lines: Lines<R>, bound: Limits, input: &Input, count: bool) -> std::io::Result<Page> {
+fn page<R: std::io::Read>(
+    mut lines: BoundedLines<R>,
+    bound: Limits,
+    input: &Input,
+    count: bool,
+) -> std::io::Result<ReadPage> {
     let first = input.offset.unwrap_or(1);
     let room = bound.lines.saturating_sub(FOOTER.lines).max(1) as u64;
     let most = input.limit.unwrap_or(LINES).min(LINES).min(room);
     let bytes = bound.bytes.saturating_sub(FOOTER.bytes);
-    let mut page = Page::default();
+    let mut page = ReadPage::default();
     let mut full = false;
     while let Some(line) = lines.next()? {
         page.looked += 1;
@@ -178,7 +190,7 @@ fn page<R: std::io::Read>(mut lines: Lines<R>, bound: Limits, input: &Input, cou
     Ok(page)
 }
 
-fn numbered(number: u64, line: &Line, lossy: &mut bool) -> String {
+fn numbered(number: u64, line: &BoundedLine, lossy: &mut bool) -> String {
     let bytes = match number {
         1 => line.bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(&line.bytes),
         _ => &line.bytes,
@@ -197,7 +209,7 @@ fn numbered(number: u64, line: &Line, lossy: &mut bool) -> String {
     }
 }
 
-impl Page {
+impl ReadPage {
     fn told(self, shown: &str, input: &Input, whole: bool) -> Result<ToolOutput, ToolError> {
         let first = input.offset.unwrap_or(1);
         let last = first + self.shown.saturating_sub(1);

@@ -28,25 +28,25 @@ const DEPTH: usize = 2;
 /// ```
 /// # use annals_runtime::context::{Loaded, SkillCatalogue};
 /// # use annals_runtime::ports::MemoryFilesystem;
-/// # use annals_tools::skills::Folder;
+/// # use annals_tools::skills::SkillFolders;
 /// # use std::sync::Arc;
 /// # #[tokio::main(flavor = "current_thread")]
 /// # async fn main() {
 /// let files = Arc::new(MemoryFilesystem::default());
 /// files.write("/skills/audit/SKILL.md", "---\nname: audit\ndescription: Reads logs.\n---\nRead the log.\n");
-/// let Loaded::Available(skills) = Folder::new(files, ["/skills"]).skills().await else { panic!("they are there") };
+/// let Loaded::Available(skills) = SkillFolders::new(files, ["/skills"]).skills().await else { panic!("they are there") };
 /// assert_eq!(skills[0].description.as_deref(), Some("Reads logs."));
 /// # }
 /// ```
 #[derive(Clone)]
-pub struct Folder {
+pub struct SkillFolders {
     files: Arc<dyn Filesystem>,
-    roots: Vec<Root>,
+    roots: Vec<SkillRoot>,
 }
 
 /// A folder in which skills are looked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Root {
+pub struct SkillRoot {
     /// An absolute path.
     pub path: String,
     /// The project that it belongs to, if nobody trusts that one: links that lead out of there are not followed.
@@ -56,13 +56,13 @@ pub struct Root {
     pub guarded: Vec<Rule>,
 }
 
-impl From<&str> for Root {
+impl From<&str> for SkillRoot {
     fn from(path: &str) -> Self {
         Self::from(path.to_owned())
     }
 }
 
-impl From<String> for Root {
+impl From<String> for SkillRoot {
     fn from(path: String) -> Self {
         Self { path, within: None, guarded: Vec::new() }
     }
@@ -70,14 +70,14 @@ impl From<String> for Root {
 
 /// What was found: folders with skills, and links that are not followed.
 #[derive(Default)]
-struct Scan {
+struct SkillScan {
     folders: Vec<String>,
     links_out: Vec<LinkOut>,
 }
 
-impl Folder {
+impl SkillFolders {
     /// The skills below these folders, the first ones winning.
-    pub fn new(files: Arc<dyn Filesystem>, roots: impl IntoIterator<Item = impl Into<Root>>) -> Self {
+    pub fn new(files: Arc<dyn Filesystem>, roots: impl IntoIterator<Item = impl Into<SkillRoot>>) -> Self {
         Self { files, roots: roots.into_iter().map(Into::into).collect() }
     }
 
@@ -115,8 +115,8 @@ impl Folder {
     }
 
     /// The folders with a skill below a root, by path. A skill's own folders are searched for no others.
-    async fn scan(&self, root: &Root) -> io::Result<Scan> {
-        let mut scan = Scan::default();
+    async fn scan(&self, root: &SkillRoot) -> io::Result<SkillScan> {
+        let mut scan = SkillScan::default();
         let within = match &root.within {
             Some(within) => Some(self.files.canonicalise(within).await?),
             None => None,
@@ -153,7 +153,7 @@ impl Folder {
         path: &str,
         project: Option<&str>,
         guarded: &[Rule],
-        scan: &mut Scan,
+        scan: &mut SkillScan,
     ) -> io::Result<bool> {
         let Some(project) = project else { return Ok(true) };
         let target = self.files.canonicalise(path).await?;
@@ -174,7 +174,7 @@ impl Folder {
     }
 }
 
-impl SkillCatalogue for Folder {
+impl SkillCatalogue for SkillFolders {
     fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
         Box::pin(async {
             match self.all().await {

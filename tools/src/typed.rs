@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 /// What one tool of the workbench is.
-pub(super) trait Work: Send + Sync + 'static {
+pub(super) trait TypedTool: Send + Sync + 'static {
     /// What a call takes.
     type Input: DeserializeOwned + JsonSchema + Send;
     /// Its name.
@@ -35,16 +35,16 @@ pub(super) trait Work: Send + Sync + 'static {
 /// What a call gives, or its own error.
 pub(super) type Worked = Result<ToolOutput, ToolError>;
 
-/// [`Work`] as a [`Tool`].
-pub(super) struct Typed<W>(pub(super) W);
+/// [`TypedTool`] as a [`Tool`].
+pub(super) struct TypedAdapter<W>(pub(super) W);
 
-impl<W: Work> Typed<W> {
+impl<W: TypedTool> TypedAdapter<W> {
     fn input(&self, input: &CallInput) -> Result<W::Input, String> {
         serde_json::from_value(input.value()).map_err(|error| error.to_string())
     }
 }
 
-impl<W: Work> Tool for Typed<W> {
+impl<W: TypedTool> Tool for TypedAdapter<W> {
     fn definition(&self) -> ToolDefinition {
         let schema = Json::canonical(&schema::<W::Input>());
         ToolDefinition { name: W::NAME.into(), description: W::ABOUT.into(), schema }

@@ -1,8 +1,8 @@
 //! Looking through a directory, as `.gitignore` and its kin have it.
 
-use super::place::{Access, Workplace};
 use super::read::path_is_one;
-use super::stop::Stop;
+use super::stop_signal::StopSignal;
+use super::workplace::{Access, Workplace};
 use annals_runtime::tools::{Demand, ToolError};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// What is below a directory, by path. Hidden entries are there, ignored ones and `.git` are not; links are told and not
 /// followed. What cannot be looked at is left out. Gives whether it was all seen before it was time to stop.
-pub(super) fn through(root: &Path, depth: Option<usize>, stop: &Stop, mut see: impl FnMut(&DirEntry)) -> bool {
+pub(super) fn through(root: &Path, depth: Option<usize>, stop: &StopSignal, mut see: impl FnMut(&DirEntry)) -> bool {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false).require_git(false).follow_links(false).max_depth(depth);
     walk.filter_entry(|entry| entry.depth() == 0 || entry.file_name() != ".git");
@@ -51,9 +51,9 @@ pub(super) fn check(named: Option<&str>, limit: Option<u64>, most: u64) -> Resul
 }
 
 /// Paths of a shape, relative to a directory.
-pub(super) struct Shape(GlobMatcher);
+pub(super) struct PathPattern(GlobMatcher);
 
-impl Shape {
+impl PathPattern {
     /// `*` and `?` stop at slashes, `**` does not, `{a,b}` is either; a pattern without a slash is of names at any
     /// depth.
     ///
@@ -77,7 +77,7 @@ impl Shape {
 
 /// What to say below a list that is not all.
 pub(super) fn rest(shown: usize, all: usize, what: &str, complete: bool) -> String {
-    let seconds = Stop::seconds();
+    let seconds = StopSignal::seconds();
     match (all > shown, complete) {
         (false, true) => String::new(),
         (true, true) => format!("\n({shown} of {all} {what} shown; {} more. Narrow the search.)", all - shown),

@@ -1,11 +1,11 @@
 //! The tool `write`.
 
-use super::place::{Access, Workplace};
 use super::read::path_is_one;
-use super::seen::Known;
-use super::stop::blocking;
-use super::typed::{Work, Worked};
-use super::{change, past};
+use super::seen_files::FileKnowledge;
+use super::stop_signal::blocking;
+use super::typed::{TypedTool, Worked};
+use super::workplace::{Access, Workplace};
+use super::{change, files_in_log};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
 use serde::Deserialize;
@@ -25,7 +25,7 @@ pub(super) struct Input {
 async fn recall(place: &Workplace, path: &str, context: &CallContext) {
     let Ok(path) = place.resolve(path) else { return };
     if place.seen().is_to_be_recalled(context.session, &path) && path.exists() {
-        let files = past::files(&context.past, context.session).await.last();
+        let files = files_in_log::files(&context.past, context.session).await.last();
         let resolved = files.into_iter().filter_map(|(path, stamp)| Some((place.resolve(&path).ok()?, stamp)));
         place.seen().recall(context.session, resolved);
     }
@@ -34,7 +34,7 @@ async fn recall(place: &Workplace, path: &str, context: &CallContext) {
 /// Writes a whole file.
 pub(super) struct Write(pub(super) Workplace);
 
-impl Work for Write {
+impl TypedTool for Write {
     type Input = Input;
     const NAME: &str = "write";
     const ACTION: &str = super::EDIT;
@@ -62,7 +62,7 @@ impl Work for Write {
                 return Ok(change::told(&place, &path, "Made", (None, &input.content), &lost));
             };
             let old = before.bytes().map(|bytes| from_utf8(bytes));
-            if before.known(&place, context.session, &path) == Known::Unread && before.bytes() != Some(b"") {
+            if before.known(&place, context.session, &path) == FileKnowledge::Unread && before.bytes() != Some(b"") {
                 let shown = place.shown(&path);
                 return Err(format!("{shown} exists, and you have not read it. Read it before you replace it.").into());
             }

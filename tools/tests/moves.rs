@@ -11,7 +11,7 @@ mod watched;
 #[allow(dead_code, reason = "shared with the tests of runs")]
 mod world;
 
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::settings::LocationServices;
 use annals_runtime::{NewInput, NewSession, Ports, Refusal, Runtime, Session};
 use annals_tools::worktree::files_at;
@@ -36,10 +36,10 @@ async fn begin() -> Result<(World, Place, PathBuf, Place, Session), Box<dyn std:
     let places =
         [(place.root.join("app"), &place), (other.join("app"), &place), (stranger.root.join("app"), &stranger)];
     for (number, (path, holder)) in places.into_iter().enumerate() {
-        let files = Some(files_at(&path, &holder.folder.join(format!("shadow-{number}"))));
+        let files = Some(files_at(&path, holder.folder.join(format!("shadow-{number}"))));
         services.insert(path.to_string_lossy().into_owned(), LocationServices { files, ..LocationServices::default() });
     }
-    let world = World::new([Attempt::text("hi")]);
+    let world = World::new([ScriptedAttempt::text("hi")]);
     let ports = Ports { locations: Arc::new(Places(services)), ..world.ports() };
     let runtime = Runtime::new(ports, world.settings.clone());
     let app = place.root.join("app").to_string_lossy().into_owned();

@@ -13,7 +13,7 @@ mod world;
 
 use annals_core::event::Location;
 use annals_projections::FileTotals;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
 use annals_runtime::worktree::{FilesError, WhyLeft};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Refusal, RevertFiles, Session};
@@ -48,11 +48,11 @@ fn writes(root: PathBuf) -> FunctionTool<Write> {
 }
 
 /// An answer that writes files.
-fn writing(number: usize, files: &[(&str, Option<&str>)]) -> Attempt {
-    let mut attempt = Attempt::default();
+fn writing(number: usize, files: &[(&str, Option<&str>)]) -> ScriptedAttempt {
+    let mut attempt = ScriptedAttempt::default();
     for (at, (path, text)) in files.iter().enumerate() {
         let input = json!({"path": path, "text": text}).to_string();
-        attempt.calls.extend(Attempt::call(format!("c{number}-{at}"), "write", &input).calls);
+        attempt.calls.extend(ScriptedAttempt::call(format!("c{number}-{at}"), "write", &input).calls);
     }
     attempt
 }
@@ -62,9 +62,9 @@ async fn worked() -> Result<(World, Place, Session), Box<dyn std::error::Error>>
     let place = Place::committed(&[("a", "one\n"), ("gone", "was here\n"), ("mine", "mine\n")])?;
     let attempts = [
         writing(1, &[("a", Some("two\n"))]),
-        Attempt::text("first"),
+        ScriptedAttempt::text("first"),
         writing(2, &[("a", Some("three\n")), ("b", Some("new\n")), ("gone", None)]),
-        Attempt::text("second"),
+        ScriptedAttempt::text("second"),
     ];
     let mut world = World::new(attempts).tool(writes(place.root.clone()));
     world.services.files = Some(Arc::new(annals_tools::worktree::ShadowRepository::open(&place.root, &place.folder)?));
@@ -82,7 +82,7 @@ async fn worked() -> Result<(World, Place, Session), Box<dyn std::error::Error>>
 async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_its_inverse() -> Tested {
     let (_world, place, session) = worked().await?;
     let (after, talk) = (place.world()?, history(&session).await?);
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     let RevertFiles::Restored(files) = &plan.files else { return Err("files must be restored".into()) };
     assert_eq!(brief(&files.now.files), ["modified a +1 -1", "deleted b +0 -1", "added gone +1 -0"]);
     assert!(files.now.diff.text.contains("-three\n+two\n"), "{}", files.now.diff.text);
@@ -96,7 +96,7 @@ async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_i
     assert_eq!(diff, files.now.diff.text);
     // The boundary moves: from the second message to the first and back is no trace.
     for n in [1, 2, 1] {
-        let plan = session.plan_revert(MessagePlace::User(n), Extent::TalkAndFiles).await?;
+        let plan = session.plan_revert(MessagePlace::User(n), Extent::ConversationAndFiles).await?;
         session.stage(&plan).await?;
         assert_eq!(place.read("a")?, if n == 1 { "one\n" } else { "two\n" });
     }
@@ -110,7 +110,7 @@ async fn an_undo_with_files_shows_the_diff_restores_and_records_and_a_clear_is_i
 #[tokio::test]
 async fn a_committed_undo_keeps_the_restored_files_and_a_prompt_commits_it() -> Tested {
     let (_world, place, session) = worked().await?;
-    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?).await?;
     let restored = place.world()?;
     session.admit(NewInput::steer("on")).await?;
     session.run().await?;
@@ -124,13 +124,13 @@ async fn a_committed_undo_keeps_the_restored_files_and_a_prompt_commits_it() -> 
 async fn the_talk_alone_is_undone_by_choice_and_puts_back_what_an_earlier_stage_restored() -> Tested {
     let (_world, place, session) = worked().await?;
     let after = place.world()?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::Talk).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::Conversation).await?;
     assert_eq!(plan.files, RevertFiles::Untouched);
     session.stage(&plan).await?;
     assert_eq!(place.world()?, after);
-    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?).await?;
     assert_ne!(place.world()?, after);
-    session.stage_revert(MessagePlace::User(2)).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::Conversation).await?).await?;
     assert_eq!(place.world()?, after);
     assert!(session.view().await?.session.revert.as_ref().is_some_and(|staged| staged.files.is_empty()));
     Ok(())
@@ -141,7 +141,7 @@ async fn what_the_user_changed_since_is_left_alone_and_named() -> Tested {
     let (_world, place, session) = worked().await?;
     place.write("b", "the user's own\n")?;
     place.write("mine", "changed\n")?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     let RevertFiles::Restored(files) = &plan.files else { return Err("files must be restored".into()) };
     let left: Vec<_> = files.left.iter().map(|left| (left.path.as_str(), left.why)).collect();
     assert_eq!(left, [("b", WhyLeft::Edited)]);
@@ -153,7 +153,7 @@ async fn what_the_user_changed_since_is_left_alone_and_named() -> Tested {
 #[tokio::test]
 async fn a_restore_that_fails_changes_nothing_and_says_why() -> Tested {
     let (world, place, session) = worked().await?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     place.write("a", "changed just now\n")?;
     let (before, mut log) = (place.world()?, events(&world, &session).await?);
     let refused = session.stage(&plan).await.err().ok_or("it must be refused")?;
@@ -168,7 +168,7 @@ async fn a_restore_that_fails_changes_nothing_and_says_why() -> Tested {
 #[tokio::test]
 async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() -> Tested {
     let (_world, place, session) = worked().await?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     session.admit(NewInput::steer("meanwhile")).await?;
     let before = place.world()?;
     assert!(matches!(session.stage(&plan).await, Err(Refusal::Outdated)));
@@ -179,12 +179,12 @@ async fn a_plan_for_a_session_that_went_on_is_refused_before_any_file_changes() 
 #[tokio::test]
 async fn a_title_that_comes_between_a_plan_and_its_stage_changes_nothing_that_the_plan_depends_on() -> Tested {
     let (world, place, session) = worked().await?;
-    let plan = session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
-    session.entitle("Meanwhile").await?;
+    let plan = session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
+    session.set_title("Meanwhile").await?;
     session.stage(&plan).await?;
     assert_eq!(place.read("a")?, "two\n");
-    let talk = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
-    session.entitle("Again").await?;
+    let talk = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
+    session.set_title("Again").await?;
     session.stage(&talk).await?;
     assert_eq!(place.read("a")?, "one\n");
     let log = events(&world, &session).await?;
@@ -203,7 +203,7 @@ async fn a_restore_that_cannot_be_recorded_is_taken_back() -> Tested {
     world.services.files = Some(Arc::new(overtaking));
     let runtime = world.runtime();
     let other = runtime.session(session.id()).await?;
-    let plan = other.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?;
+    let plan = other.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?;
     let refused = other.stage(&plan).await;
     assert!(matches!(refused, Err(Refusal::Outdated)), "{refused:?}");
     assert_eq!(place.world()?, before);
@@ -241,7 +241,7 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
             Ok(ToolOutput::default())
         }
     });
-    let mut world = World::new([Attempt::call("c1", "work", "{}")]).tool(tool);
+    let mut world = World::new([ScriptedAttempt::call("c1", "work", "{}")]).tool(tool);
     world.services.files = Some(files_at(&place.root, &place.folder));
     let runtime = world.runtime();
     let session = runtime.create(NewSession::at(root.to_string_lossy(), "build", "test/alpha")).await?;
@@ -253,7 +253,7 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
     running.notified().await;
     session.interrupt();
     run.await??;
-    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?).await?;
     assert_eq!(place.read("a")?, "one\n");
     session.clear_revert().await?;
     assert_eq!(place.read("a")?, "half\n");
@@ -263,14 +263,14 @@ async fn what_an_interrupted_step_changed_is_undone_too() -> Tested {
 #[tokio::test]
 async fn outside_git_only_the_talk_is_undone_and_that_is_said() -> Tested {
     let place = tempfile::tempdir()?;
-    let mut world = World::new([Attempt::text("hi")]);
-    world.services.files = Some(files_at(place.path(), &place.path().join("shadow")));
+    let mut world = World::new([ScriptedAttempt::text("hi")]);
+    world.services.files = Some(files_at(place.path(), place.path().join("shadow")));
     let runtime = world.runtime();
     let session = runtime.create(NewSession::at(place.path().to_string_lossy(), "build", "test/alpha")).await?;
     session.admit(NewInput::steer("go")).await?;
     session.run().await?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
-    let RevertFiles::TalkOnly { why } = &plan.files else { return Err("talk only".into()) };
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
+    let RevertFiles::ConversationOnly { why } = &plan.files else { return Err("talk only".into()) };
     assert!(why.contains("is not in a git worktree"), "{why}");
     session.stage(&plan).await?;
     assert!(session.commit_revert().await?);
@@ -284,7 +284,7 @@ async fn captures_of_another_location_restore_nothing_here() -> Tested {
     let after = place.world()?;
     let elsewhere = Location { directory: place.root.join("sub").to_string_lossy().into_owned(), workspace: None };
     session.move_to(elsewhere).await?;
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
     let RevertFiles::Restored(files) = &plan.files else { return Err("a plan".into()) };
     assert!(files.restores.is_empty());
     assert_eq!(files.unknown_steps, 5);
@@ -304,7 +304,7 @@ async fn a_session_tells_what_it_changed_so_far_and_an_undo_takes_its_part_back(
         Ok::<_, annals_store::ReadError>(kinds.iter().filter(|kind| **kind == "files.summarised").count())
     };
     assert_eq!(told().await?, 2, "an activity that changes nothing tells nothing");
-    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::TalkAndFiles).await?).await?;
+    session.stage(&session.plan_revert(MessagePlace::User(2), Extent::ConversationAndFiles).await?).await?;
     assert_eq!(session.view().await?.session.changed.totals(), totals(3, 2, 2), "it is only staged");
     session.commit_revert().await?;
     assert_eq!(session.view().await?.session.changed.totals(), totals(1, 1, 1));

@@ -9,7 +9,7 @@ mod world;
 use annals_core::Event;
 use annals_core::event::{AgentProfile, ContextEvent, Effect, Rule, ToolEvent};
 use annals_core::{NoBlobs, Seq};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::context::instructions::InstructionFiles;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
 use annals_runtime::ports::RealFilesystem;
@@ -37,16 +37,16 @@ fn rule(action: &str, resource: &str, effect: Effect) -> Rule {
     Rule { action: action.into(), resource: resource.into(), effect }
 }
 
-fn calls(made: &[(&str, &str, Value)]) -> Attempt {
-    let mut attempt = Attempt::default();
+fn calls(made: &[(&str, &str, Value)]) -> ScriptedAttempt {
+    let mut attempt = ScriptedAttempt::default();
     for (call, tool, input) in made {
-        attempt.calls.extend(Attempt::call(*call, *tool, input.to_string()).calls);
+        attempt.calls.extend(ScriptedAttempt::call(*call, *tool, input.to_string()).calls);
     }
     attempt
 }
 
 impl Project {
-    fn new(attempts: impl IntoIterator<Item = Attempt>, rules: &[Rule]) -> Result<Self, Error> {
+    fn new(attempts: impl IntoIterator<Item = ScriptedAttempt>, rules: &[Rule]) -> Result<Self, Error> {
         let folder = tempfile::tempdir()?;
         std::fs::create_dir_all(folder.path().join("project/.git"))?;
         let mut world = World::new(attempts);
@@ -115,7 +115,7 @@ async fn an_agent_reads_edits_and_runs_within_its_project_by_its_rules() -> Test
         calls(&[("c1", "read", json!({"path": "a.txt"})), ("c2", "glob", json!({"pattern": "*.txt"}))]),
         calls(&[("c3", "edit", json!({"path": "a.txt", "old_string": "one", "new_string": "two"}))]),
         calls(&[("c4", "bash", json!({"command": "cat a.txt && ls"}))]),
-        Attempt::text("done"),
+        ScriptedAttempt::text("done"),
     ];
     let allowed = [rule("*", "*", Effect::Allow), rule("external_directory", "*", Effect::Ask)];
     let mut project = Project::new(turn, &allowed)?;
@@ -150,7 +150,7 @@ async fn a_path_outside_is_asked_for_twice_and_an_always_holds_for_its_directory
             read("c1", "../b.txt"),
             read("c2", "../c.txt"),
             write,
-            Attempt::text("done"),
+            ScriptedAttempt::text("done"),
         ])),
         ..project.world
     };
@@ -170,7 +170,7 @@ async fn what_is_denied_is_not_asked_for_in_part() -> Tested {
     let turn = [
         calls(&[("c1", "write", json!({"path": "../d.txt", "content": "d"}))]),
         calls(&[("c2", "bash", json!({"command": "ls; rm -r src"}))]),
-        Attempt::text("done"),
+        ScriptedAttempt::text("done"),
     ];
     let rules =
         [rule("edit", "/*", Effect::Deny), rule("bash", "*", Effect::Allow), rule("bash", "rm *", Effect::Deny)];
@@ -197,7 +197,7 @@ async fn a_command_that_a_pattern_would_allow_in_part_is_asked_for() -> Tested {
         calls(&[("c1", "bash", json!({"command": "echo a; echo $(echo b) > c"}))]),
         calls(&[("c2", "bash", json!({"command": "echo *"}))]),
         calls(&[("c3", "bash", json!({"command": "echo *"}))]),
-        Attempt::text("done"),
+        ScriptedAttempt::text("done"),
     ];
     let mut project = Project::new(turn, &[])?;
     let asked = Arc::new(Asked(Mutex::default(), Some(PermissionAnswer::Always)));
@@ -248,7 +248,7 @@ async fn a_runtime_that_goes_away_takes_its_commands_along() -> Tested {
 
 #[tokio::test]
 async fn reading_a_file_brings_the_instructions_near_it_to_light() -> Tested {
-    let turn = [calls(&[("c1", "read", json!({"path": "sub/a.txt"}))]), Attempt::text("done")];
+    let turn = [calls(&[("c1", "read", json!({"path": "sub/a.txt"}))]), ScriptedAttempt::text("done")];
     let mut project = Project::new(turn, &[rule("*", "*", Effect::Allow)])?;
     project.put("sub/AGENTS.md", "Be brief.")?;
     project.put("sub/a.txt", "text")?;
@@ -265,7 +265,7 @@ async fn reading_a_file_brings_the_instructions_near_it_to_light() -> Tested {
 
 #[tokio::test]
 async fn a_long_output_is_kept_whole_in_a_file_and_in_the_log_with_both_ends() -> Tested {
-    let turn = [calls(&[("c1", "bash", json!({"command": "seq 1 20000"}))]), Attempt::text("done")];
+    let turn = [calls(&[("c1", "bash", json!({"command": "seq 1 20000"}))]), ScriptedAttempt::text("done")];
     let project = Project::new(turn, &[rule("*", "*", Effect::Allow)])?;
     let session = project.run().await?;
     let events = project.events(&session).await?;
@@ -285,11 +285,11 @@ async fn a_long_output_is_kept_whole_in_a_file_and_in_the_log_with_both_ends() -
 
 #[tokio::test]
 async fn a_skill_is_loaded_from_its_folder() -> Tested {
-    let turn = [calls(&[("c1", "skill", json!({"name": "audit"}))]), Attempt::text("done")];
+    let turn = [calls(&[("c1", "skill", json!({"name": "audit"}))]), ScriptedAttempt::text("done")];
     let mut project = Project::new(turn, &[rule("*", "*", Effect::Allow)])?;
     project.put(".agents/skills/audit/SKILL.md", "---\nname: audit\ndescription: Reads logs.\n---\nRead the log.\n")?;
     let root = project.at(".agents/skills").display().to_string();
-    let catalogue = Arc::new(skills::Folder::new(Arc::new(RealFilesystem), [root.clone()]));
+    let catalogue = Arc::new(skills::SkillFolders::new(Arc::new(RealFilesystem), [root.clone()]));
     project.world.services.tools.register([Arc::new(SkillTool::new(catalogue.clone())) as Arc<dyn Tool>])?.detach();
     project.world.services.skills = Some(catalogue);
     let session = project.run().await?;

@@ -99,6 +99,9 @@ pub struct EpochTracker {
     begun: bool,
     row_used: bool,
     due: Option<DueEpoch>,
+    /// Where the log continues after a recorded epoch with the row's text that may have been taken too early: records without
+    /// events follow it.
+    unsettled: Option<annals_core::Seq>,
 }
 
 impl EpochTracker {
@@ -131,13 +134,25 @@ impl EpochTracker {
         location: &Location,
         notes: &Notes,
     ) -> Option<(Time, EpochStarted)> {
-        if let Some((at, epoch)) = recalled.epochs.get(&next) {
+        if let Some(after) = self.unsettled.filter(|after| *after != next || self.row_starts(previous.0)) {
+            self.unsettled = None;
+            self.row_used |= after == next;
+        }
+        // Records without events leave `next` where it is: a recorded epoch is taken only once it is due, as when it was recorded.
+        let recorded = recalled.epochs.get(&next);
+        if let Some((at, epoch)) =
+            recorded.filter(|(_, epoch)| self.due.is_some() || epoch.cause == EpochCause::Incompatible)
+        {
             // A recorded epoch is kept, known or not; the row is used if it describes this epoch.
             let due = self.due.take();
             self.row_used |= self.row.as_ref().is_some_and(|row| match due {
                 Some(DueEpoch { cause: EpochCause::Compaction, after }) => row.baseline_seq == after,
                 _ => row.baseline_seq <= previous.0,
             });
+            if due.is_none() && !self.row_used && epoch.known {
+                let same = self.row.as_ref().is_some_and(|row| row.parts() == epoch.parts);
+                self.unsettled = same.then_some(annals_core::Seq(next.0 + 1));
+            }
             Self::note(epoch, notes);
             return Some((*at, epoch.clone()));
         }
@@ -166,6 +181,11 @@ impl EpochTracker {
         self.row_used |= epoch.known;
         Self::note(&epoch, notes);
         Some((previous.1, epoch))
+    }
+
+    /// Whether the epoch of the row started at the foreign seq `previous` or before.
+    fn row_starts(&self, previous: u64) -> bool {
+        self.row.as_ref().is_some_and(|row| row.baseline_seq <= previous)
     }
 
     /// Notes what the row did not contain.

@@ -111,8 +111,8 @@ async fn inherited(a: &SessionAt, b: &SessionAt) -> Result<u64, AskError> {
     let (mut shared, mut differs) = (Seq::ZERO, a.until.min(b.until));
     while shared < differs {
         let middle = Seq(shared.0 + (differs.0 - shared.0) / 2);
-        let (one, other) = (a.log().read(a.session, middle, 1).await?, b.log().read(b.session, middle, 1).await?);
-        match (one.first(), other.first()) {
+        let (one, other) = (a.log().batch_at(a.session, middle).await?, b.log().batch_at(b.session, middle).await?);
+        match (one, other) {
             (Some(one), Some(other)) if one.batch.digest == other.batch.digest => {
                 // A fork's cut may lie inside the Batch.
                 shared = one.until.min(other.until).min(differs).max(middle.plus(1));

@@ -14,7 +14,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
     let told = match event {
         Event::Session(SessionEvent::Created(created)) => begun(created),
         Event::Session(SessionEvent::Forked(forked)) => {
-            format!("continues {} from event {}", forked.parent, forked.cut)
+            format!("continues {} after event {}", forked.parent, forked.cut.0.saturating_sub(1))
         }
         Event::Session(SessionEvent::Titled(titled)) => titled.title.clone(),
         Event::Session(SessionEvent::TitleFailed(failed)) => {
@@ -97,7 +97,7 @@ pub fn brief(event: &Event, directory: &str, blobs: &dyn Blobs) -> String {
         Event::Message(MessageEvent::Unpinned(unpinned)) => format!("event {}", unpinned.message),
         Event::Message(MessageEvent::SyntheticAdded(added)) => line(&added.text),
         Event::Message(MessageEvent::ShellRan(ran)) => format!("$ {}", line(&ran.command)),
-        Event::Message(MessageEvent::TodoUpdated(updated)) => counted(updated.items.len() as u64, "thing"),
+        Event::Message(MessageEvent::TodoUpdated(updated)) => counted(updated.items.len() as u64, "item"),
         Event::Message(MessageEvent::RedactionApplied(applied)) => joined(applied.counts.keys()),
         Event::Files(FilesEvent::Captured(captured)) => captured.tree.clone(),
         Event::Files(FilesEvent::Summarised(summarised)) => changed(&summarised.files),

@@ -37,21 +37,21 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
     use Topic::{Context, Session, Warning};
     let (label, topic, line, more): (&'static str, Topic, String, Option<Text>) = match note {
         TimelineNote::Forked { parent, cut } => {
-            ("fork", Session, format!("continues session {parent} from event {cut}"), None)
+            ("fork", Session, format!("continues session {parent} after event {}", cut.0.saturating_sub(1)), None)
         }
         TimelineNote::Titled { title } => ("title", Session, title.clone(), None),
         TimelineNote::TitleFailed { error } => {
-            let line = format!("a model was asked for a title and gave none ({})", error.kind);
+            let line = format!("no title from the model ({})", error.kind);
             ("title", Warning, line, Some(error.message.clone()))
         }
         TimelineNote::Moved { directory } => {
-            ("moved", Session, format!("to {directory}; its Context Epoch ended"), None)
+            ("moved", Session, format!("to {directory}; the next request gets a new system prompt"), None)
         }
-        TimelineNote::AgentSwitched { from, to } => ("agent", Session, format!("{to} takes over from {from}"), None),
-        TimelineNote::ModelSwitched { from, to } => ("model", Session, format!("{to} takes over from {from}"), None),
-        TimelineNote::Withdrawn => ("withdrawn", Session, "a waiting input was taken back".to_owned(), None),
+        TimelineNote::AgentSwitched { from, to } => ("agent", Session, format!("switched to {to} from {from}"), None),
+        TimelineNote::ModelSwitched { from, to } => ("model", Session, format!("switched to {to} from {from}"), None),
+        TimelineNote::Withdrawn => ("withdrawn", Session, "a waiting input was withdrawn".to_owned(), None),
         TimelineNote::DeliveryChanged { delivery } => {
-            ("input", Session, format!("a waiting input is now delivered as {delivery}"), None)
+            ("input", Session, format!("the delivery of a waiting input is now {delivery}"), None)
         }
         TimelineNote::EpochStarted { cause, known: false, .. } => {
             ("epoch", Context, format!("system prompt ({cause}): not recorded"), None)
@@ -82,7 +82,7 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
             ("undone", Session, format!("compaction at event {compaction} undone"), None)
         }
         TimelineNote::OutputsPruned { calls } => {
-            ("pruned", Context, format!("{} left the model's view", counted(*calls, "old tool output")), None)
+            ("pruned", Context, format!("cleared {} in what the model reads", counted(*calls, "old tool output")), None)
         }
         TimelineNote::Pinned { message } => ("pinned", Session, format!("the message at event {message}"), None),
         TimelineNote::Unpinned { message } => ("unpinned", Session, format!("the message at event {message}"), None),
@@ -95,7 +95,7 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
         TimelineNote::Todos { items } => {
             let lines: Vec<String> = items.iter().map(todo).collect();
             let done = items.iter().filter(|item| item.status == "completed").count();
-            let line = format!("{done} of {} done", counted(items.len() as u64, "thing"));
+            let line = format!("{done} of {} done", counted(items.len() as u64, "item"));
             ("todo", Session, line, Some(lines.join("\n").into()))
         }
         TimelineNote::Redacted { counts } => {
@@ -107,11 +107,11 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
             ("files", Session, format!("so far {}", changed(files)), Some(lines.join("\n").into()))
         }
         TimelineNote::RestoreAbandoned { error } => {
-            let line = "a restore of files came to nothing; they are as before it".to_owned();
+            let line = "restoring files failed; they are unchanged".to_owned();
             ("files", Warning, line, Some(error.message.clone()))
         }
         TimelineNote::DepartureFailed { error } => {
-            let line = "the changes that a move took along stay at the source as well".to_owned();
+            let line = "the moved changes could not be removed from the old directory".to_owned();
             ("files", Warning, line, Some(error.message.clone()))
         }
         TimelineNote::RevertStaged { first_removed, files } => {
@@ -124,10 +124,10 @@ pub fn note_line(note: &TimelineNote, at: Time) -> NoteLine {
         }
         TimelineNote::ChildStarted(started) => {
             let how = if started.background { " in the background" } else { "" };
-            ("child", Session, format!("{} began Session {}{how}", started.agent, started.child), None)
+            ("child", Session, format!("{} started as session {}{how}", started.agent, started.child), None)
         }
         TimelineNote::ChildSettled(settled) => {
-            let line = format!("Session {} {}", settled.child, settled.outcome);
+            let line = format!("session {} {}", settled.child, settled.outcome);
             ("child", Session, line, Some(settled.result.clone()))
         }
     };

@@ -97,13 +97,13 @@ impl Reason {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
-            Self::Waits => "the input waits and has not joined the Session",
-            Self::Withdrawn => "the input was withdrawn before it joined",
-            Self::NotInherited => "the input waited when the Session was forked; a fork does not inherit it",
-            Self::Truncated => "left by truncation: the bounded output that the model reads does not hold it",
-            Self::Structured => "it is in the structured value; the output that the model reads does not hold it",
-            Self::Replaced => "the tool showed it while it ran; its result does not hold it",
-            Self::NotSent => "no request was given it",
+            Self::Waits => "the input is still waiting",
+            Self::Withdrawn => "the input was withdrawn before it was sent",
+            Self::NotInherited => "the input was waiting when the session was forked; a fork does not inherit it",
+            Self::Truncated => "cut by truncation: the shortened output that the model reads does not contain it",
+            Self::Structured => "it is in the structured value only, which the model does not read",
+            Self::Replaced => "the tool showed it while it ran; its result does not contain it",
+            Self::NotSent => "no request contained it",
         }
     }
 }

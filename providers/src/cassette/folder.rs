@@ -1,7 +1,7 @@
 //! The folder of a cassette: one file for each answer, one for each part of a request.
 
-use super::line::{Arrived, FORMAT, Head, Line, PartText, arrived};
-use super::{Asked, CassetteError};
+use super::line::{Arrived, CassetteHead, CassetteLine, FORMAT, PartText, arrived};
+use super::{CassetteError, CassetteKey};
 use annals_core::Digest;
 use serde::Serialize;
 use std::fs::{self, File};
@@ -11,11 +11,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A folder of recordings. All of it blocks.
 #[derive(Clone, Debug)]
-pub(super) struct Folder {
+pub(super) struct CassetteFolder {
     path: PathBuf,
 }
 
-impl Folder {
+impl CassetteFolder {
     pub(super) fn at(path: impl Into<PathBuf>) -> Self {
         Self { path: path.into() }
     }
@@ -24,8 +24,8 @@ impl Folder {
         &self.path
     }
 
-    fn file(&self, asked: Asked, take: u32) -> PathBuf {
-        let Asked { request, attempt } = asked;
+    fn file(&self, asked: CassetteKey, take: u32) -> PathBuf {
+        let CassetteKey { request, attempt } = asked;
         let take = if take > 1 { format!(".{take}") } else { String::new() };
         self.path.join(format!("{request}.{attempt}{take}.jsonl"))
     }
@@ -36,7 +36,12 @@ impl Folder {
 
     /// Keeps an answer: the parts of its request first, then the whole file at once. A first take replaces what earlier
     /// recordings hold.
-    pub(super) fn write(&self, head: &Head, parts: &[PartText], arrived: &[Arrived]) -> Result<(), CassetteError> {
+    pub(super) fn write(
+        &self,
+        head: &CassetteHead,
+        parts: &[PartText],
+        arrived: &[Arrived],
+    ) -> Result<(), CassetteError> {
         let folder = self.path.join("parts");
         fs::create_dir_all(&folder).map_err(refused(&folder))?;
         for PartText { part, text } in parts {
@@ -45,19 +50,19 @@ impl Folder {
                 whole(&path, text.as_bytes()).map_err(refused(&path))?;
             }
         }
-        let asked = Asked { request: head.request, attempt: head.attempt };
+        let asked = CassetteKey { request: head.request, attempt: head.attempt };
         let path = self.file(asked, head.take);
         let mut text = String::new();
         add(&mut text, &path, head)?;
         for arrived in arrived {
-            add(&mut text, &path, &Line::from(arrived))?;
+            add(&mut text, &path, &CassetteLine::from(arrived))?;
         }
-        add(&mut text, &path, &Line::End { lines: arrived.len() })?;
+        add(&mut text, &path, &CassetteLine::End { lines: arrived.len() })?;
         whole(&path, text.as_bytes()).map_err(refused(&path))?;
         if head.take == 1 { self.forget_later_takes(asked) } else { Ok(()) }
     }
 
-    fn forget_later_takes(&self, asked: Asked) -> Result<(), CassetteError> {
+    fn forget_later_takes(&self, asked: CassetteKey) -> Result<(), CassetteError> {
         for take in 2.. {
             let path = self.file(asked, take);
             match fs::remove_file(&path) {
@@ -70,7 +75,7 @@ impl Folder {
     }
 
     /// A recorded answer, if there is one.
-    pub(super) fn read(&self, asked: Asked, take: u32) -> Result<Option<Vec<Arrived>>, CassetteError> {
+    pub(super) fn read(&self, asked: CassetteKey, take: u32) -> Result<Option<Vec<Arrived>>, CassetteError> {
         let path = self.file(asked, take);
         let text = match fs::read_to_string(&path) {
             Ok(text) => text,
@@ -84,8 +89,8 @@ impl Folder {
         }
         let mut all = Vec::new();
         for (at, line) in lines {
-            let line: Line = serde_json::from_str(line).map_err(|error| damaged(&path, at, error))?;
-            let ends = matches!(line, Line::End { lines } if lines == all.len());
+            let line: CassetteLine = serde_json::from_str(line).map_err(|error| damaged(&path, at, error))?;
+            let ends = matches!(line, CassetteLine::End { lines } if lines == all.len());
             match arrived(line) {
                 Ok(Some(arrived)) => all.push(arrived),
                 Ok(None) if ends => return Ok(Some(all)),
@@ -98,7 +103,7 @@ impl Folder {
 
     /// The heads of all recordings, by file name. What is no recording is passed over; a miss is explained as well as it
     /// can be.
-    pub(super) fn heads(&self) -> Result<Vec<Head>, CassetteError> {
+    pub(super) fn heads(&self) -> Result<Vec<CassetteHead>, CassetteError> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.path).map_err(refused(&self.path))? {
             let path = entry.map_err(refused(&self.path))?.path();
@@ -122,8 +127,8 @@ impl Folder {
     }
 }
 
-fn head(path: &Path, line: &str) -> Result<Head, CassetteError> {
-    let head: Head = serde_json::from_str(line).map_err(|error| damaged(path, 1, error))?;
+fn head(path: &Path, line: &str) -> Result<CassetteHead, CassetteError> {
+    let head: CassetteHead = serde_json::from_str(line).map_err(|error| damaged(path, 1, error))?;
     match head.cassette {
         FORMAT => Ok(head),
         other => Err(damaged(path, 1, format!("format {other} is not known to this build, which knows {FORMAT}"))),

@@ -1,6 +1,6 @@
 //! The lines of a recording: a head, one line for each thing that arrived, an end.
 
-use super::Asked;
+use super::CassetteKey;
 use crate::provider::{ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use annals_core::event::{Finish, Purpose, Usage};
 use annals_core::{AgentName, CallId, Digest, ModelName};
@@ -9,9 +9,12 @@ use serde::{Deserialize, Serialize};
 /// The number of the format.
 pub(super) const FORMAT: u32 = 1;
 
+/// The word for [`ProviderErrorKind::Violation`], which has none of its own elsewhere: played again, it is not retried either.
+const VIOLATION: &str = "protocol-violation";
+
 /// The first line: which request was answered.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Head {
+pub(super) struct CassetteHead {
     pub(super) cassette: u32,
     pub(super) request: Digest,
     pub(super) attempt: u32,
@@ -20,12 +23,12 @@ pub(super) struct Head {
     pub(super) purpose: Purpose,
     pub(super) agent: AgentName,
     pub(super) model: ModelName,
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<RequestPart>,
 }
 
 /// A part of the request; its text stands in the folder `parts` under its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Part {
+pub(super) struct RequestPart {
     pub(super) part: String,
     pub(super) digest: Digest,
 }
@@ -33,26 +36,26 @@ pub(super) struct Part {
 /// A part with its text.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct PartText {
-    pub(super) part: Part,
+    pub(super) part: RequestPart,
     pub(super) text: String,
 }
 
 /// What was asked for, part by part.
-pub(super) fn parts(request: &ProviderRequest) -> (Asked, Vec<PartText>) {
+pub(super) fn parts(request: &ProviderRequest) -> (CassetteKey, Vec<PartText>) {
     let mut parts = Vec::new();
     request.request.each_part(|name, text| {
         let digest = Digest::of(text.as_bytes());
-        parts.push(PartText { part: Part { part: name, digest }, text: text.to_owned() });
+        parts.push(PartText { part: RequestPart { part: name, digest }, text: text.to_owned() });
     });
     // As `Request::digest`, without writing the parts a second time.
     let digest = Digest::of_all(parts.iter().map(|text| &text.part.digest));
-    (Asked { request: digest, attempt: request.attempt }, parts)
+    (CassetteKey { request: digest, attempt: request.attempt }, parts)
 }
 
 /// A line after the first.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "event", rename_all = "kebab-case")]
-pub(super) enum Line {
+pub(super) enum CassetteLine {
     TextDelta {
         id: String,
         text: String,
@@ -106,7 +109,7 @@ pub(super) enum Line {
 /// What a provider's stream gives.
 pub(super) type Arrived = Result<ProviderEvent, ProviderError>;
 
-impl From<&Arrived> for Line {
+impl From<&Arrived> for CassetteLine {
     fn from(arrived: &Arrived) -> Self {
         match arrived.clone() {
             Ok(ProviderEvent::TextDelta { id, text }) => Self::TextDelta { id, text },
@@ -123,7 +126,8 @@ impl From<&Arrived> for Line {
             Ok(ProviderEvent::Usage(usage)) => Self::Usage(usage),
             Ok(ProviderEvent::Finished(finish)) => Self::Finished { finish },
             Err(ProviderError { kind, status, retry_after_ms, message }) => {
-                Self::Failed { kind: kind.as_str().into(), status, retry_after_ms, message }
+                let kind = if kind == ProviderErrorKind::Violation { VIOLATION } else { kind.as_str() };
+                Self::Failed { kind: kind.into(), status, retry_after_ms, message }
             }
         }
     }
@@ -133,25 +137,27 @@ impl From<&Arrived> for Line {
 ///
 /// # Errors
 /// Names the word that this build does not know.
-pub(super) fn arrived(line: Line) -> Result<Option<Arrived>, String> {
+pub(super) fn arrived(line: CassetteLine) -> Result<Option<Arrived>, String> {
     Ok(Some(Ok(match line {
-        Line::TextDelta { id, text } => ProviderEvent::TextDelta { id, text },
-        Line::TextEnded { id, metadata } => ProviderEvent::TextEnded { id, metadata },
-        Line::ReasoningDelta { id, text } => ProviderEvent::ReasoningDelta { id, text },
-        Line::ReasoningEnded { id, metadata } => ProviderEvent::ReasoningEnded { id, metadata },
-        Line::ToolInputDelta { call, name, text } => ProviderEvent::ToolInputDelta { call, name, text },
-        Line::ToolCalled { call, name, input, hosted, metadata } => {
+        CassetteLine::TextDelta { id, text } => ProviderEvent::TextDelta { id, text },
+        CassetteLine::TextEnded { id, metadata } => ProviderEvent::TextEnded { id, metadata },
+        CassetteLine::ReasoningDelta { id, text } => ProviderEvent::ReasoningDelta { id, text },
+        CassetteLine::ReasoningEnded { id, metadata } => ProviderEvent::ReasoningEnded { id, metadata },
+        CassetteLine::ToolInputDelta { call, name, text } => ProviderEvent::ToolInputDelta { call, name, text },
+        CassetteLine::ToolCalled { call, name, input, hosted, metadata } => {
             ProviderEvent::ToolCalled { call, name, input, hosted, metadata }
         }
-        Line::HostedSettled { call, result, error, metadata } => {
+        CassetteLine::HostedSettled { call, result, error, metadata } => {
             ProviderEvent::HostedSettled { call, result, error, metadata }
         }
-        Line::Usage(usage) => ProviderEvent::Usage(usage),
-        Line::Finished { finish } => ProviderEvent::Finished(finish),
-        Line::Failed { kind, status, retry_after_ms, message } => {
-            let kind = ProviderErrorKind::of(&kind).ok_or_else(|| format!("{kind:?} is no kind of failure"))?;
+        CassetteLine::Usage(usage) => ProviderEvent::Usage(usage),
+        CassetteLine::Finished { finish } => ProviderEvent::Finished(finish),
+        CassetteLine::Failed { kind, status, retry_after_ms, message } => {
+            let known =
+                if kind == VIOLATION { Some(ProviderErrorKind::Violation) } else { ProviderErrorKind::of(&kind) };
+            let kind = known.ok_or_else(|| format!("{kind:?} is no kind of failure"))?;
             return Ok(Some(Err(ProviderError { kind, status, retry_after_ms, message })));
         }
-        Line::End { .. } => return Ok(None),
+        CassetteLine::End { .. } => return Ok(None),
     })))
 }

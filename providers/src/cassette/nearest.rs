@@ -1,8 +1,8 @@
 //! Which recorded request is most like the one that was asked, and where the two part: what a miss is explained by.
 
-use super::folder::Folder;
-use super::line::{Head, PartText};
-use super::{Asked, CassetteError};
+use super::folder::CassetteFolder;
+use super::line::{CassetteHead, PartText};
+use super::{CassetteError, CassetteKey};
 use annals_core::Digest;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
@@ -15,16 +15,16 @@ const AFTER: usize = 72;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Nearest {
     /// What it is recorded under.
-    pub recorded: Asked,
+    pub recorded: CassetteKey,
     /// How many requests are recorded.
     pub of: usize,
     /// The first part in which the two differ; `None` when only the attempt does.
-    pub difference: Option<Difference>,
+    pub difference: Option<PartDifference>,
 }
 
 /// A part in which two requests differ, with the texts from shortly before the first difference.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Difference {
+pub struct PartDifference {
     /// Its name, such as `message 3`.
     pub part: String,
     /// What was recorded; `None` when the recorded request has no such part.
@@ -35,26 +35,26 @@ pub struct Difference {
 
 /// Finds the recorded request with the fewest differing parts; of equal ones the first by name.
 pub(super) fn nearest(
-    folder: &Folder,
-    asked: Asked,
+    folder: &CassetteFolder,
+    asked: CassetteKey,
     parts: &[PartText],
 ) -> Result<Option<Box<Nearest>>, CassetteError> {
     let heads = folder.heads()?;
     let digests: BTreeMap<&str, Digest> =
         parts.iter().map(|text| (text.part.part.as_str(), text.part.digest)).collect();
-    let differing = |head: &Head| {
+    let differing = |head: &CassetteHead| {
         let theirs: BTreeMap<&str, Digest> = head.parts.iter().map(|part| (part.part.as_str(), part.digest)).collect();
         let names: BTreeSet<&str> = digests.keys().chain(theirs.keys()).copied().collect();
         names.into_iter().filter(|name| digests.get(name) != theirs.get(name)).count()
     };
     let best = heads.iter().min_by_key(|head| (differing(head), head.attempt.abs_diff(asked.attempt)));
     Ok(best.map(|head| {
-        let recorded = Asked { request: head.request, attempt: head.attempt };
+        let recorded = CassetteKey { request: head.request, attempt: head.attempt };
         Box::new(Nearest { recorded, of: heads.len(), difference: difference(folder, head, parts) })
     }))
 }
 
-fn difference(folder: &Folder, head: &Head, parts: &[PartText]) -> Option<Difference> {
+fn difference(folder: &CassetteFolder, head: &CassetteHead, parts: &[PartText]) -> Option<PartDifference> {
     let text = |digest| folder.part_text(digest).unwrap_or_else(|| "(its text was not kept)".into());
     for PartText { part, text: asked } in parts {
         let recorded = head.parts.iter().find(|recorded| recorded.part == part.part);
@@ -62,17 +62,17 @@ fn difference(folder: &Folder, head: &Head, parts: &[PartText]) -> Option<Differ
             Some(recorded) if recorded.digest == part.digest => {}
             Some(recorded) => {
                 let (recorded, asked) = around(&text(recorded.digest), asked);
-                return Some(Difference { part: part.part.clone(), recorded: Some(recorded), asked: Some(asked) });
+                return Some(PartDifference { part: part.part.clone(), recorded: Some(recorded), asked: Some(asked) });
             }
             None => {
                 let (asked, _) = around(asked, "");
-                return Some(Difference { part: part.part.clone(), recorded: None, asked: Some(asked) });
+                return Some(PartDifference { part: part.part.clone(), recorded: None, asked: Some(asked) });
             }
         }
     }
     let besides = head.parts.iter().find(|recorded| parts.iter().all(|text| text.part.part != recorded.part))?;
     let (recorded, _) = around(&text(besides.digest), "");
-    Some(Difference { part: besides.part.clone(), recorded: Some(recorded), asked: None })
+    Some(PartDifference { part: besides.part.clone(), recorded: Some(recorded), asked: None })
 }
 
 /// Two texts from shortly before the first character in which they differ.
@@ -102,7 +102,7 @@ impl fmt::Display for Nearest {
     }
 }
 
-impl fmt::Display for Difference {
+impl fmt::Display for PartDifference {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { part, recorded, asked } = self;
         match (recorded, asked) {

@@ -1,11 +1,11 @@
 //! Answers from a folder.
 
-use super::folder::Folder;
+use super::folder::CassetteFolder;
 use super::line::{Arrived, PartText, parts};
 use super::nearest::nearest;
 use super::recorder::{failed, not_played};
-use super::{Asked, CassetteError};
-use crate::provider::{Answer, Provider, ProviderRequest};
+use super::{CassetteError, CassetteKey};
+use crate::provider::{AnswerStream, Provider, ProviderRequest};
 use futures_util::{StreamExt, stream};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -17,9 +17,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 /// A request that was not recorded fails with [`CassetteError::Missing`], which names the nearest recorded one and where
 /// the two part.
 pub struct CassettePlayer {
-    folder: Folder,
+    folder: CassetteFolder,
     /// The take that was played last.
-    takes: Arc<Mutex<BTreeMap<Asked, u32>>>,
+    takes: Arc<Mutex<BTreeMap<CassetteKey, u32>>>,
 }
 
 impl CassettePlayer {
@@ -28,7 +28,7 @@ impl CassettePlayer {
     /// # Errors
     /// When there is no such folder.
     pub fn open(folder: impl Into<PathBuf>) -> Result<Self, CassetteError> {
-        let folder = Folder::at(folder);
+        let folder = CassetteFolder::at(folder);
         if !folder.path().is_dir() {
             return Err(CassetteError::NoFolder(folder.path().to_path_buf()));
         }
@@ -37,7 +37,7 @@ impl CassettePlayer {
 }
 
 impl Provider for CassettePlayer {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let (folder, takes) = (self.folder.clone(), self.takes.clone());
         let played = move || {
             let (asked, parts) = parts(&request);
@@ -55,9 +55,9 @@ impl Provider for CassettePlayer {
 }
 
 fn play(
-    folder: &Folder,
-    takes: &Mutex<BTreeMap<Asked, u32>>,
-    asked: Asked,
+    folder: &CassetteFolder,
+    takes: &Mutex<BTreeMap<CassetteKey, u32>>,
+    asked: CassetteKey,
     parts: &[PartText],
 ) -> Result<Vec<Arrived>, CassetteError> {
     // Held while reading: of two who ask the same at once, each gets another take.

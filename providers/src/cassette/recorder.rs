@@ -1,16 +1,16 @@
 //! Keeps what a provider answers.
 
-use super::folder::Folder;
-use super::line::{Arrived, FORMAT, Head, PartText, parts};
-use super::{Asked, CassetteError};
-use crate::provider::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use super::folder::CassetteFolder;
+use super::line::{Arrived, CassetteHead, FORMAT, PartText, parts};
+use super::{CassetteError, CassetteKey};
+use crate::provider::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use futures_util::{StreamExt, stream};
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Replaces the secrets in a text.
-pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
+pub type ScrubFn = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Passes requests on to a provider and keeps every answer in a folder, as it was.
 ///
@@ -18,25 +18,25 @@ pub type Scrub = Arc<dyn Fn(&str) -> String + Send + Sync>;
 /// recording with a gap is worth nothing. An answer that nobody waited for to the end is not kept.
 pub struct CassetteRecorder<P> {
     provider: P,
-    folder: Folder,
-    scrub: Option<Scrub>,
-    takes: Mutex<BTreeMap<Asked, u32>>,
+    folder: CassetteFolder,
+    scrub: Option<ScrubFn>,
+    takes: Mutex<BTreeMap<CassetteKey, u32>>,
 }
 
 impl<P: Provider> CassetteRecorder<P> {
     /// A recorder into a folder, which is made when the first answer is kept. What it holds of the same requests is
     /// replaced.
     pub fn new(provider: P, folder: impl Into<PathBuf>) -> Self {
-        Self { provider, folder: Folder::at(folder), scrub: None, takes: Mutex::default() }
+        Self { provider, folder: CassetteFolder::at(folder), scrub: None, takes: Mutex::default() }
     }
 
     /// The same; what a provider says when it fails is kept without secrets, as the log keeps it.
     #[must_use]
-    pub fn redacting(self, scrub: Option<Scrub>) -> Self {
+    pub fn redacting(self, scrub: Option<ScrubFn>) -> Self {
         Self { scrub, ..self }
     }
 
-    fn take(&self, asked: Asked) -> u32 {
+    fn take(&self, asked: CassetteKey) -> u32 {
         let mut takes = self.takes.lock().unwrap_or_else(PoisonError::into_inner);
         let take = takes.entry(asked).or_default();
         *take += 1;
@@ -45,9 +45,9 @@ impl<P: Provider> CassetteRecorder<P> {
 }
 
 impl<P: Provider> Provider for CassetteRecorder<P> {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let (asked, parts) = parts(&request);
-        let head = Head {
+        let head = CassetteHead {
             cassette: FORMAT,
             request: asked.request,
             attempt: asked.attempt,
@@ -57,9 +57,9 @@ impl<P: Provider> Provider for CassetteRecorder<P> {
             model: request.request.model.model.clone(),
             parts: parts.iter().map(|text| text.part.clone()).collect(),
         };
-        let recording = Recording { folder: self.folder.clone(), head, parts, arrived: Vec::new() };
+        let recording = OpenRecording { folder: self.folder.clone(), head, parts, arrived: Vec::new() };
         let scrub = self.scrub.clone();
-        let answer: Answer = self
+        let answer: AnswerStream = self
             .provider
             .send(request)
             .map(move |arrived| arrived.map_err(|error| redacted(scrub.as_ref(), error)))
@@ -81,20 +81,20 @@ impl<P: Provider> Provider for CassetteRecorder<P> {
     }
 }
 
-fn redacted(scrub: Option<&Scrub>, error: ProviderError) -> ProviderError {
+fn redacted(scrub: Option<&ScrubFn>, error: ProviderError) -> ProviderError {
     let Some(scrub) = scrub else { return error };
     ProviderError { message: scrub(&error.message), ..error }
 }
 
 /// What arrived so far.
-struct Recording {
-    folder: Folder,
-    head: Head,
+struct OpenRecording {
+    folder: CassetteFolder,
+    head: CassetteHead,
     parts: Vec<PartText>,
     arrived: Vec<Arrived>,
 }
 
-impl Recording {
+impl OpenRecording {
     async fn keep(self) -> Result<(), ProviderError> {
         let written = move || self.folder.write(&self.head, &self.parts, &self.arrived);
         match tokio::task::spawn_blocking(written).await {
@@ -114,7 +114,7 @@ pub(super) fn failed(message: String) -> ProviderError {
 }
 
 impl<P: Provider + ?Sized> Provider for Arc<P> {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         (**self).send(request)
     }
 }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::provider::scripted_model;
-use crate::provider::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use crate::provider::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use annals_core::event::{Finish, Purpose, RequestOptions, Usage};
 use annals_core::{RequestId, SessionId};
 use annals_projections::{Block, Request, RequestMessage, Role, ToolChoice};
@@ -23,7 +23,7 @@ impl Raw {
 }
 
 impl Provider for Raw {
-    fn send(&self, _: ProviderRequest) -> Answer {
+    fn send(&self, _: ProviderRequest) -> AnswerStream {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         stream::iter(next.unwrap_or_default()).boxed()
     }
@@ -257,7 +257,8 @@ fn arrived() -> impl Strategy<Value = Arrived> {
         any::<proptest::sample::Index>().prop_map(|at| Ok(ProviderEvent::Finished(*at.get(&FINISHES)))),
         (any::<proptest::sample::Index>(), any::<Option<u16>>(), any::<Option<u64>>(), text()).prop_map(
             |(at, status, retry_after_ms, message)| {
-                let kind = *at.get(&ProviderErrorKind::ALL);
+                let kinds = [ProviderErrorKind::ALL.as_slice(), &[ProviderErrorKind::Violation]].concat();
+                let kind = *at.get(&kinds);
                 Err(ProviderError { kind, status, retry_after_ms, message })
             }
         ),

@@ -2,7 +2,7 @@
 
 /// Models that are spoken to alike.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Family {
+pub enum ModelFamily {
     /// Claude.
     Anthropic,
     /// GPT-5 and its successors, and whatever is named for coding.
@@ -15,13 +15,13 @@ pub enum Family {
     Other,
 }
 
-impl Family {
+impl ModelFamily {
     /// The family of a model, by the name that its provider knows it by.
     ///
     /// ```
-    /// use annals_providers::catalog::Family;
-    /// assert_eq!(Family::of("anthropic/claude-sonnet-5"), Family::Anthropic);
-    /// assert_eq!(Family::of("gpt-oss-20b"), Family::Other);
+    /// use annals_providers::catalog::ModelFamily;
+    /// assert_eq!(ModelFamily::of("anthropic/claude-sonnet-5"), ModelFamily::Anthropic);
+    /// assert_eq!(ModelFamily::of("gpt-oss-20b"), ModelFamily::Other);
     /// ```
     pub fn of(id: &str) -> Self {
         let id = id.to_ascii_lowercase();
@@ -59,5 +59,5 @@ impl Family {
 
 /// What an agent without a text of its own tells a model, by the name that its provider knows it by.
 pub fn system_text(id: &str) -> &'static str {
-    Family::of(id).system_text()
+    ModelFamily::of(id).system_text()
 }

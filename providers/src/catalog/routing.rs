@@ -43,7 +43,7 @@ pub enum UnsupportedApi {
         npm: String,
     },
     /// Nobody said what it speaks.
-    #[error("provider {provider}: nobody says which protocol it speaks; give it a `protocol`: {}", words())]
+    #[error("provider {provider}: unknown protocol; set `protocol` to one of {}", words())]
     Silent {
         /// The provider.
         provider: String,
@@ -57,7 +57,7 @@ pub enum UnsupportedApi {
         protocol: String,
     },
     /// It has no address.
-    #[error("provider {provider}: nobody says where it is; give it a `base_url`")]
+    #[error("provider {provider}: unknown address; set `base_url`")]
     Nowhere {
         /// The provider.
         provider: String,
@@ -74,15 +74,15 @@ pub(super) fn route(provider: &str, entry: &ProviderEntry, model: &ModelEntry) -
     let provider = || provider.to_owned();
     let own = model.provider.as_ref();
     let protocol = match own
-        .and_then(|own| own.protocol.as_ref().map(Said::Protocol))
-        .or(own.and_then(|own| own.npm.as_ref().map(Said::Package)))
-        .or(entry.protocol.as_ref().map(Said::Protocol))
-        .or(entry.npm.as_ref().map(Said::Package))
+        .and_then(|own| own.protocol.as_ref().map(StatedApi::Protocol))
+        .or(own.and_then(|own| own.npm.as_ref().map(StatedApi::Package)))
+        .or(entry.protocol.as_ref().map(StatedApi::Protocol))
+        .or(entry.npm.as_ref().map(StatedApi::Package))
     {
         None => return Err(UnsupportedApi::Silent { provider: provider() }),
-        Some(Said::Protocol(word)) => Protocol::of(word)
+        Some(StatedApi::Protocol(word)) => Protocol::of(word)
             .ok_or_else(|| UnsupportedApi::Protocol { provider: provider(), protocol: word.clone() })?,
-        Some(Said::Package(npm)) => package(npm)
+        Some(StatedApi::Package(npm)) => package(npm)
             .map(|(protocol, _)| protocol)
             .ok_or_else(|| UnsupportedApi::Package { provider: provider(), npm: npm.clone() })?,
     };
@@ -90,7 +90,7 @@ pub(super) fn route(provider: &str, entry: &ProviderEntry, model: &ModelEntry) -
     Ok(Route { protocol, base_url })
 }
 
-enum Said<'a> {
+enum StatedApi<'a> {
     Protocol(&'a String),
     Package(&'a String),
 }

@@ -1,4 +1,4 @@
-use super::{Catalog, Family, UnsupportedApi, system_text};
+use super::{Catalog, ModelFamily, UnsupportedApi, system_text};
 use annals_core::event::SystemMessages;
 
 fn laid(over: &str) -> Catalog {
@@ -122,38 +122,40 @@ fn what_is_no_list_is_refused_with_its_place() {
 #[test]
 fn the_agents_text_follows_the_family_of_the_model() {
     for (id, family) in [
-        ("claude-opus-4-8", Family::Anthropic),
-        ("anthropic/claude-haiku-4.5", Family::Anthropic),
-        ("gpt-5.5", Family::Codex),
-        ("codex-mini-latest", Family::Codex),
-        ("openai/gpt-4.1", Family::Gpt),
-        ("o3", Family::Gpt),
-        ("openai/o4-mini", Family::Gpt),
-        ("openai/gpt-oss-120b", Family::Other),
-        ("olmo-3", Family::Other),
-        ("models/gemini-3.5-flash", Family::Gemini),
-        ("qwen3-coder:30b", Family::Other),
+        ("claude-opus-4-8", ModelFamily::Anthropic),
+        ("anthropic/claude-haiku-4.5", ModelFamily::Anthropic),
+        ("gpt-5.5", ModelFamily::Codex),
+        ("codex-mini-latest", ModelFamily::Codex),
+        ("openai/gpt-4.1", ModelFamily::Gpt),
+        ("o3", ModelFamily::Gpt),
+        ("openai/o4-mini", ModelFamily::Gpt),
+        ("openai/gpt-oss-120b", ModelFamily::Other),
+        ("olmo-3", ModelFamily::Other),
+        ("models/gemini-3.5-flash", ModelFamily::Gemini),
+        ("qwen3-coder:30b", ModelFamily::Other),
     ] {
-        assert_eq!(Family::of(id), family, "{id}");
+        assert_eq!(ModelFamily::of(id), family, "{id}");
     }
-    let families = [Family::Anthropic, Family::Codex, Family::Gpt, Family::Gemini, Family::Other];
+    let families =
+        [ModelFamily::Anthropic, ModelFamily::Codex, ModelFamily::Gpt, ModelFamily::Gemini, ModelFamily::Other];
     for family in families {
         let text = family.system_text();
         assert!(text.len() > 500 && text == text.trim() && text.lines().count() > 5, "{family:?}");
         assert_eq!(families.iter().filter(|other| other.system_text() == text).count(), 1);
     }
-    assert_eq!(system_text("o3"), Family::Gpt.system_text());
+    assert_eq!(system_text("o3"), ModelFamily::Gpt.system_text());
 }
 
 #[test]
 fn a_server_that_is_known_to_refuse_what_others_take_is_asked_without_it() {
     let catalog = Catalog::built_in();
-    let habits = |name: &str| catalog.model(&name.into()).map(|model| serde_json::Value::from(model.habits()));
+    let server_defaults =
+        |name: &str| catalog.model(&name.into()).map(|model| serde_json::Value::from(model.server_defaults()));
     let mistral = serde_json::json!({"reasoningField": "none", "streamUsage": false});
-    assert_eq!(habits("mistral/mistral-large-latest"), Some(mistral));
-    assert_eq!(habits("ollama/mistral"), Some(serde_json::json!({})));
-    assert_eq!(habits("lmstudio/any"), Some(serde_json::json!({"emptyContent": "text"})));
+    assert_eq!(server_defaults("mistral/mistral-large-latest"), Some(mistral));
+    assert_eq!(server_defaults("ollama/mistral"), Some(serde_json::json!({})));
+    assert_eq!(server_defaults("lmstudio/any"), Some(serde_json::json!({"emptyContent": "text"})));
     let own = Catalog::parse(r#"{"mine": {"protocol": "openai-chat", "api": "https://api.openai.com/v1"}}"#);
-    let own = own.ok().and_then(|catalog| catalog.model(&"mine/gpt-5.4".into())).map(|model| model.habits());
+    let own = own.ok().and_then(|catalog| catalog.model(&"mine/gpt-5.4".into())).map(|model| model.server_defaults());
     assert_eq!(own.map(serde_json::Value::from), Some(serde_json::json!({"maxTokensField": "max_completion_tokens"})));
 }

@@ -1,10 +1,10 @@
 //! An answer as it comes: bytes to lines, lines to events, events to what the protocol says they mean.
 
-use super::endpoint::Limits;
+use super::endpoint::EndpointLimits;
 use super::faults::{broken, cause, fault};
 use super::lines::{self, Broken};
-use super::secrets::Secrets;
-use crate::provider::{Answer, ProviderError, ProviderErrorKind, ProviderEvent};
+use super::secrets::EndpointSecrets;
+use crate::provider::{AnswerStream, ProviderError, ProviderErrorKind, ProviderEvent};
 use crate::wire::Decoder;
 use eventsource_stream::{Event, EventStream, EventStreamError};
 use futures_util::stream::BoxStream;
@@ -21,25 +21,25 @@ const REST: Duration = Duration::from_secs(1);
 type Events = BoxStream<'static, Result<Event, EventStreamError<Broken>>>;
 
 /// An open answer.
-pub(super) struct Reading {
+pub(super) struct AnswerReader {
     events: Events,
-    decoder: Box<dyn Decoder>,
+    decoder: Decoder,
     ready: VecDeque<ProviderEvent>,
     /// Whether the connection has given all it has.
     ended: bool,
     content: usize,
     limit: usize,
-    secrets: Secrets,
+    secrets: EndpointSecrets,
     at: String,
 }
 
-impl Reading {
+impl AnswerReader {
     pub(super) fn new(
         response: reqwest::Response,
-        decoder: Box<dyn Decoder>,
-        limits: Limits,
+        decoder: Decoder,
+        limits: EndpointLimits,
         deadline: Instant,
-        secrets: Secrets,
+        secrets: EndpointSecrets,
         at: String,
     ) -> Self {
         let bytes = response.bytes_stream().map_err(|error| cause(&error));
@@ -49,10 +49,10 @@ impl Reading {
     /// An answer whose bytes come from anywhere.
     pub(super) fn of<B: AsRef<[u8]> + Send + 'static>(
         bytes: impl Stream<Item = Result<B, String>> + Send + 'static,
-        decoder: Box<dyn Decoder>,
-        limits: Limits,
+        decoder: Decoder,
+        limits: EndpointLimits,
         deadline: Instant,
-        secrets: Secrets,
+        secrets: EndpointSecrets,
         at: String,
     ) -> Self {
         let events = EventStream::new(lines::whole(bytes, limits, deadline)).boxed();
@@ -61,17 +61,17 @@ impl Reading {
     }
 
     /// What arrives, to the end or the first error. Dropping it closes the connection.
-    pub(super) fn answer(self) -> Answer {
-        stream::unfold(Some(self), |reading| async move {
-            let mut reading = reading?;
-            match reading.next().await? {
+    pub(super) fn answer(self) -> AnswerStream {
+        stream::unfold(Some(self), |reader| async move {
+            let mut reader = reader?;
+            match reader.next().await? {
                 Ok(event @ ProviderEvent::Finished(_)) => {
-                    reading.end().await;
+                    reader.end().await;
                     Some((Ok(event), None))
                 }
-                Ok(event) => Some((Ok(event), Some(reading))),
+                Ok(event) => Some((Ok(event), Some(reader))),
                 Err(error) => {
-                    let message = reading.secrets.replace(error.message);
+                    let message = reader.secrets.replace(error.message);
                     Some((Err(ProviderError { message, ..error }), None))
                 }
             }

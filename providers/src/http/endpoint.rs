@@ -26,13 +26,13 @@ pub struct Endpoint {
     /// Where the key comes from; a local server may want none.
     pub key: Option<KeySource>,
     /// How long and how much.
-    pub limits: Limits,
+    pub limits: EndpointLimits,
 }
 
 impl Endpoint {
     /// An address without a key.
     pub fn at(base_url: impl Into<String>) -> Self {
-        Self { base_url: base_url.into(), headers: BTreeMap::new(), key: None, limits: Limits::default() }
+        Self { base_url: base_url.into(), headers: BTreeMap::new(), key: None, limits: EndpointLimits::default() }
     }
 
     /// The same with a key.
@@ -50,7 +50,7 @@ impl Endpoint {
 
     /// The same with other limits.
     #[must_use]
-    pub fn limits(self, limits: Limits) -> Self {
+    pub fn limits(self, limits: EndpointLimits) -> Self {
         Self { limits, ..self }
     }
 }
@@ -68,7 +68,7 @@ impl fmt::Debug for Endpoint {
 
 /// How long an attempt may take and how much it may bring. What exceeds a limit ends it with an error that says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct EndpointLimits {
     /// Until a connection stands, name lookup and TLS included.
     pub connect: Duration,
     /// Without a byte: before the first one, when a model may read for minutes, and between any two.
@@ -84,7 +84,7 @@ pub struct Limits {
     pub content_bytes: usize,
 }
 
-impl Default for Limits {
+impl Default for EndpointLimits {
     fn default() -> Self {
         Self {
             connect: Duration::from_secs(30),

@@ -26,15 +26,15 @@ impl fmt::Display for KeySource {
 
 /// A key that was read. It shows itself to nobody.
 #[derive(Clone, PartialEq, Eq)]
-pub(super) struct Key(String);
+pub(super) struct ApiKey(String);
 
-impl Key {
+impl ApiKey {
     pub(super) fn expose(&self) -> &str {
         &self.0
     }
 }
 
-impl fmt::Debug for Key {
+impl fmt::Debug for ApiKey {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Key(..)")
     }
@@ -74,7 +74,7 @@ pub(super) enum KeyError {
 }
 
 /// Reads a key.
-pub(super) async fn read(source: &KeySource) -> Result<Key, KeyError> {
+pub(super) async fn read(source: &KeySource) -> Result<ApiKey, KeyError> {
     let text = match source {
         KeySource::Env(name) => match env::var(name) {
             Ok(text) if text.trim().is_empty() => return Err(KeyError::NotSet(name.clone())),
@@ -88,7 +88,7 @@ pub(super) async fn read(source: &KeySource) -> Result<Key, KeyError> {
     if text.is_empty() || !text.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(KeyError::Unusable(source.clone()));
     }
-    Ok(Key(text.into()))
+    Ok(ApiKey(text.into()))
 }
 
 async fn run(source: &KeySource, words: &[String]) -> Result<String, KeyError> {

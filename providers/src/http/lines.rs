@@ -4,7 +4,7 @@
 //! piece that comes, which would cost the square of a long line; handed whole lines it looks at each byte once. And it
 //! panics at a byte order mark, which is therefore taken off here.
 
-use super::endpoint::Limits;
+use super::endpoint::EndpointLimits;
 use futures_util::{Stream, StreamExt, stream};
 use std::pin::Pin;
 use std::time::Duration;
@@ -43,19 +43,19 @@ const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 /// The whole lines among the bytes, piece by piece. What follows the last line end is no line.
 pub(super) fn whole<S, B>(
     bytes: S,
-    limits: Limits,
+    limits: EndpointLimits,
     deadline: Instant,
 ) -> Pin<Box<dyn Stream<Item = Result<Vec<u8>, Broken>> + Send>>
 where
     S: Stream<Item = Result<B, String>> + Send + 'static,
     B: AsRef<[u8]> + Send,
 {
-    let lines = Lines {
+    let lines = EventLines {
         bytes: Box::pin(bytes),
         held: Vec::new(),
         begun: false,
         read: 0,
-        event: Event::default(),
+        event: EventSize::default(),
         limits,
         deadline,
     };
@@ -68,19 +68,19 @@ where
     .boxed()
 }
 
-struct Lines<S> {
+struct EventLines<S> {
     bytes: Pin<Box<S>>,
     /// The beginning of a line.
     held: Vec<u8>,
     /// Whether a line was passed on.
     begun: bool,
     read: u64,
-    event: Event,
-    limits: Limits,
+    event: EventSize,
+    limits: EndpointLimits,
     deadline: Instant,
 }
 
-impl<S, B> Lines<S>
+impl<S, B> EventLines<S>
 where
     S: Stream<Item = Result<B, String>>,
     B: AsRef<[u8]>,
@@ -120,14 +120,14 @@ where
 
 /// Counts the bytes from blank line to blank line.
 #[derive(Default)]
-struct Event {
+struct EventSize {
     bytes: usize,
     line: usize,
     after_return: bool,
     largest: usize,
 }
 
-impl Event {
+impl EventSize {
     fn pass(&mut self, piece: &[u8]) {
         for byte in piece {
             // A line feed after a carriage return ends the same line.
@@ -155,8 +155,13 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn limits() -> Limits {
-        Limits { event_bytes: 16, answer_bytes: 64, idle: Duration::from_millis(20), ..Limits::default() }
+    fn limits() -> EndpointLimits {
+        EndpointLimits {
+            event_bytes: 16,
+            answer_bytes: 64,
+            idle: Duration::from_millis(20),
+            ..EndpointLimits::default()
+        }
     }
 
     async fn of(pieces: Vec<Vec<u8>>) -> Vec<Result<String, Broken>> {
@@ -207,7 +212,7 @@ mod tests {
     async fn silence_ends_it_and_so_does_the_deadline() {
         let silent = || stream::pending::<Result<Vec<u8>, String>>();
         let soon = Instant::now();
-        let total = whole(silent(), Limits { total: Duration::from_secs(2), ..limits() }, soon).next().await;
+        let total = whole(silent(), EndpointLimits { total: Duration::from_secs(2), ..limits() }, soon).next().await;
         assert_eq!(total, Some(Err(Broken::Total(Duration::from_secs(2)))));
         let idle = whole(silent(), limits(), soon + Duration::from_secs(60)).next().await;
         assert_eq!(idle, Some(Err(Broken::Idle(Duration::from_millis(20)))));

@@ -2,10 +2,10 @@
 
 use super::endpoint::Endpoint;
 use super::faults::fault;
-use super::key::Key;
-use super::secrets::{Secrets, shown};
+use super::key::ApiKey;
+use super::secrets::{EndpointSecrets, shown};
 use crate::provider::{ProviderError, ProviderErrorKind, ProviderRequest};
-use crate::wire::{Body, Protocol};
+use crate::wire::{Protocol, RequestBody};
 use reqwest::Url;
 use reqwest::header::{
     ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, InvalidHeaderName, InvalidHeaderValue,
@@ -19,16 +19,16 @@ const ANTHROPIC_VERSION: &str = "2023-06-01";
 pub(super) struct Post {
     pub(super) protocol: Protocol,
     pub(super) endpoint: Endpoint,
-    pub(super) secrets: Secrets,
+    pub(super) secrets: EndpointSecrets,
     pub(super) url: Url,
     pub(super) headers: HeaderMap,
-    pub(super) body: Arc<Body>,
+    pub(super) body: Arc<RequestBody>,
 }
 
 /// The encoded bytes, not copied.
-pub(super) struct Shared(pub(super) Arc<Body>);
+pub(super) struct BodyBytes(pub(super) Arc<RequestBody>);
 
-impl AsRef<[u8]> for Shared {
+impl AsRef<[u8]> for BodyBytes {
     fn as_ref(&self) -> &[u8] {
         &self.0.bytes
     }
@@ -59,7 +59,7 @@ pub(super) fn headers(
     request: &ProviderRequest,
     protocol: Protocol,
     endpoint: &Endpoint,
-    key: Option<&Key>,
+    key: Option<&ApiKey>,
 ) -> Result<HeaderMap, ProviderError> {
     let mut headers = HeaderMap::new();
     let session = HeaderValue::from_str(&request.session.to_string()).map_err(unsendable("X-Session-Id"))?;

@@ -1,15 +1,15 @@
 //! The provider behind HTTP: one POST of exactly the encoded bytes, an event stream back
 //! (`docs/reference/wire.md#http`).
 
-use super::answer::Reading;
+use super::answer::AnswerReader;
 use super::client::{Clients, is_local};
 use super::endpoint::{Endpoint, Endpoints};
 use super::faults::{fault, no_stream, redirected, unsent};
-use super::key::{self, Key, KeySource};
-use super::post::{Post, Shared, address, headers};
+use super::key::{self, ApiKey, KeySource};
+use super::post::{BodyBytes, Post, address, headers};
 use super::retry_after;
-use super::secrets::{Secrets, shown};
-use crate::provider::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderRequest};
+use super::secrets::{EndpointSecrets, shown};
+use crate::provider::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderRequest};
 use crate::wire::{self, Protocol};
 use annals_core::Time;
 use bytes::Bytes;
@@ -47,7 +47,7 @@ struct Inner {
     now: Now,
     clients: Clients,
     /// What commands gave. A key that was refused is forgotten.
-    keys: Mutex<BTreeMap<KeySource, Key>>,
+    keys: Mutex<BTreeMap<KeySource, ApiKey>>,
 }
 
 impl HttpProvider {
@@ -58,11 +58,11 @@ impl HttpProvider {
 }
 
 impl Provider for HttpProvider {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let inner = self.0.clone();
         stream::once(async move { inner.open(&request).await })
             .flat_map(|opened| match opened {
-                Ok(reading) => reading.answer(),
+                Ok(reader) => reader.answer(),
                 Err(error) => stream::once(async move { Err(error) }).boxed(),
             })
             .boxed()
@@ -73,7 +73,7 @@ impl Inner {
     #[tracing::instrument(level = "debug", skip_all, fields(
         session = %request.session, request = %request.id, attempt = request.attempt, model = %request.request.model.model,
     ))]
-    async fn open(&self, request: &ProviderRequest) -> Result<Reading, ProviderError> {
+    async fn open(&self, request: &ProviderRequest) -> Result<AnswerReader, ProviderError> {
         let model = &request.request.model;
         let wrong = |message: String| fault(ProviderErrorKind::InvalidRequest, message);
         let (Some(protocol), Some(body)) = (Protocol::of(&model.protocol), &request.body) else {
@@ -88,7 +88,7 @@ impl Inner {
             })?),
             None => None,
         };
-        let secrets = Secrets::of(&endpoint, key.as_ref());
+        let secrets = EndpointSecrets::of(&endpoint, key.as_ref());
         let headers = headers(request, protocol, &endpoint, key.as_ref())?;
         let post = Post { protocol, endpoint, secrets, url, headers, body: body.clone() };
         self.post(&post).await.map_err(|error| {
@@ -99,12 +99,12 @@ impl Inner {
         })
     }
 
-    async fn post(&self, post: &Post) -> Result<Reading, ProviderError> {
+    async fn post(&self, post: &Post) -> Result<AnswerReader, ProviderError> {
         let Post { protocol, endpoint, secrets, url, headers, body } = post;
         let (at, limits, local) = (shown(url), endpoint.limits, is_local(url));
         let deadline = Instant::now() + limits.total;
         let client = self.clients.client(url, limits.connect).map_err(|error| unsent(&error, &at, local))?;
-        let body = Bytes::from_owner(Shared(body.clone()));
+        let body = Bytes::from_owner(BodyBytes(body.clone()));
         let posted = client.post(url.clone()).headers(headers.clone()).body(body).send();
         let first = limits.idle.min(limits.total);
         let response = match timeout(first, posted).await {
@@ -116,7 +116,7 @@ impl Inner {
         };
         tracing::debug!(status = response.status().as_u16(), %at, "answered");
         let response = self.judge(response, *protocol, endpoint, &at).await?;
-        Ok(Reading::new(response, wire::decoder(*protocol), limits, deadline, secrets.clone(), at))
+        Ok(AnswerReader::new(response, wire::decoder(*protocol), limits, deadline, secrets.clone(), at))
     }
 
     /// Gives the response if it is a stream of events, and explains what else it is.
@@ -149,7 +149,7 @@ impl Inner {
         }
     }
 
-    async fn key(&self, source: &KeySource) -> Result<Key, key::KeyError> {
+    async fn key(&self, source: &KeySource) -> Result<ApiKey, key::KeyError> {
         if let Some(key) = self.keys().get(source) {
             return Ok(key.clone());
         }
@@ -161,7 +161,7 @@ impl Inner {
         Ok(key)
     }
 
-    fn keys(&self) -> MutexGuard<'_, BTreeMap<KeySource, Key>> {
+    fn keys(&self) -> MutexGuard<'_, BTreeMap<KeySource, ApiKey>> {
         self.keys.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

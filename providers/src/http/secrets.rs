@@ -2,7 +2,7 @@
 //! also as a segment of a path or in a query.
 
 use super::endpoint::Endpoint;
-use super::key::{Key, KeySource};
+use super::key::{ApiKey, KeySource};
 use reqwest::Url;
 
 /// The words that addresses of APIs are made of. Any other segment of a path may be a key, and is not shown.
@@ -44,11 +44,11 @@ const URL: &str = "[redacted:url]";
 
 /// Values and what stands in their place.
 #[derive(Clone, Default)]
-pub(super) struct Secrets(Vec<(String, String)>);
+pub(super) struct EndpointSecrets(Vec<(String, String)>);
 
-impl Secrets {
+impl EndpointSecrets {
     /// Those of an endpoint.
-    pub(super) fn of(endpoint: &Endpoint, key: Option<&Key>) -> Self {
+    pub(super) fn of(endpoint: &Endpoint, key: Option<&ApiKey>) -> Self {
         let mut secrets = Self::default();
         if let Some(key) = key {
             let place = match &endpoint.key {
@@ -155,7 +155,7 @@ mod tests {
             assert!(!shown.contains(secret), "{shown}");
         }
         assert!(shown.contains("https://host:8443/v1") && shown.contains("x-gateway") && shown.contains("SOME_KEY"));
-        let told = Secrets::of(&endpoint, None)
+        let told = EndpointSecrets::of(&endpoint, None)
             .replace("pass-word query-secret header-secret Bearer bearer-secret; bearer-secret".into());
         assert_eq!(
             told,
@@ -169,7 +169,7 @@ mod tests {
         let base = "https://host/gateway/k3y-of%2Fmine/v1?api-key=query%2Bsecret&mode=on";
         let endpoint = Endpoint::at(base);
         assert_eq!(without_credentials(base), "https://host/gateway/…/v1");
-        let told = Secrets::of(&endpoint, None)
+        let told = EndpointSecrets::of(&endpoint, None)
             .replace("k3y-of%2Fmine k3y-of/mine query%2Bsecret query+secret gateway mode on".into());
         let placeholder = "[redacted:url]";
         assert_eq!(told, format!("{placeholder} {placeholder} {placeholder} {placeholder} gateway mode on"));
@@ -178,6 +178,6 @@ mod tests {
     #[test]
     fn short_values_are_left_alone() {
         let endpoint = Endpoint::at("http://localhost").header("x-mode", "on");
-        assert_eq!(Secrets::of(&endpoint, None).replace("condition".into()), "condition");
+        assert_eq!(EndpointSecrets::of(&endpoint, None).replace("condition".into()), "condition");
     }
 }

@@ -1,6 +1,6 @@
 //! A provider that answers what a script says.
 
-use super::{Answer, Provider, ProviderError, ProviderEvent, ProviderRequest};
+use super::{AnswerStream, Provider, ProviderError, ProviderEvent, ProviderRequest};
 use annals_core::event::{Finish, ModelProfile, Prices, SystemMessages, Usage};
 use annals_core::{CallId, ModelName};
 use futures_util::future::BoxFuture;
@@ -14,7 +14,7 @@ pub type During = Arc<dyn Fn() -> BoxFuture<'static, ()> + Send + Sync>;
 
 /// What the model answers to one request.
 #[derive(Clone, Default)]
-pub struct Attempt {
+pub struct ScriptedAttempt {
     /// Reasoning, before the text.
     pub reasoning: Option<String>,
     /// Text.
@@ -24,7 +24,7 @@ pub struct Attempt {
     /// Reported usage.
     pub usage: Option<Usage>,
     /// How it ends.
-    pub outcome: Outcome,
+    pub outcome: ScriptedEnd,
     /// What happens meanwhile.
     pub during: Option<During>,
 }
@@ -42,7 +42,7 @@ pub struct ScriptedCall {
 
 /// How a scripted answer ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Outcome {
+pub enum ScriptedEnd {
     /// `tool-calls` with calls, otherwise `stop`.
     #[default]
     Usual,
@@ -52,7 +52,7 @@ pub enum Outcome {
     Error(ProviderError),
 }
 
-impl fmt::Debug for Attempt {
+impl fmt::Debug for ScriptedAttempt {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Attempt")
             .field("reasoning", &self.reasoning)
@@ -65,7 +65,7 @@ impl fmt::Debug for Attempt {
     }
 }
 
-impl Attempt {
+impl ScriptedAttempt {
     /// An answer of text alone.
     pub fn text(text: impl Into<String>) -> Self {
         Self { text: Some(text.into()), ..Self::default() }
@@ -79,7 +79,7 @@ impl Attempt {
 
     /// A failure before any output.
     pub fn error(error: ProviderError) -> Self {
-        Self { outcome: Outcome::Error(error), ..Self::default() }
+        Self { outcome: ScriptedEnd::Error(error), ..Self::default() }
     }
 
     /// What the stream gives, in order.
@@ -101,15 +101,15 @@ impl Attempt {
         if let Some(during) = self.during {
             plays.push_back(Play::During(during));
         }
-        let failed = matches!(self.outcome, Outcome::Error(_));
+        let failed = matches!(self.outcome, ScriptedEnd::Error(_));
         if told && !failed {
             plays.push_back(Play::Event(TextEnded { id: text, metadata: None }));
         }
         let finish = match self.outcome {
-            Outcome::Usual if self.calls.is_empty() => Ok(Finish::Stop),
-            Outcome::Usual => Ok(Finish::ToolCalls),
-            Outcome::Finish(finish) => Ok(finish),
-            Outcome::Error(error) => Err(error),
+            ScriptedEnd::Usual if self.calls.is_empty() => Ok(Finish::Stop),
+            ScriptedEnd::Usual => Ok(Finish::ToolCalls),
+            ScriptedEnd::Finish(finish) => Ok(finish),
+            ScriptedEnd::Error(error) => Err(error),
         };
         plays.extend(self.calls.into_iter().map(|ScriptedCall { call, tool, input }| {
             Play::Event(ToolCalled { call, name: tool, input, hosted: false, metadata: None })
@@ -133,36 +133,36 @@ enum Play {
 ///
 /// ```
 /// use annals_providers::provider::ScriptedProvider;
-/// use annals_providers::provider::Attempt;
+/// use annals_providers::provider::ScriptedAttempt;
 /// let provider = ScriptedProvider::new([
-///     Attempt::call("c1", "read", r#"{"path":"a.txt"}"#),
-///     Attempt::text("The file is empty."),
+///     ScriptedAttempt::call("c1", "read", r#"{"path":"a.txt"}"#),
+///     ScriptedAttempt::text("The file is empty."),
 /// ]);
 /// assert!(provider.received().is_empty());
 /// ```
 #[derive(Default)]
-pub struct ScriptedProvider(Mutex<Script>);
+pub struct ScriptedProvider(Mutex<ScriptState>);
 
 #[derive(Default)]
-struct Script {
-    queue: VecDeque<Attempt>,
+struct ScriptState {
+    queue: VecDeque<ScriptedAttempt>,
     received: Vec<ProviderRequest>,
 }
 
 impl ScriptedProvider {
-    fn script(&self) -> MutexGuard<'_, Script> {
+    fn script(&self) -> MutexGuard<'_, ScriptState> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A provider that answers these attempts first.
-    pub fn new(attempts: impl IntoIterator<Item = Attempt>) -> Self {
+    pub fn new(attempts: impl IntoIterator<Item = ScriptedAttempt>) -> Self {
         let provider = Self::default();
         provider.push(attempts);
         provider
     }
 
     /// Appends attempts to the queue.
-    pub fn push(&self, attempts: impl IntoIterator<Item = Attempt>) {
+    pub fn push(&self, attempts: impl IntoIterator<Item = ScriptedAttempt>) {
         self.script().queue.extend(attempts);
     }
 
@@ -173,11 +173,11 @@ impl ScriptedProvider {
 }
 
 impl Provider for ScriptedProvider {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let attempt = {
             let mut script = self.script();
             script.received.push(request);
-            script.queue.pop_front().unwrap_or_else(|| Attempt::text("ok"))
+            script.queue.pop_front().unwrap_or_else(|| ScriptedAttempt::text("ok"))
         };
         stream::unfold(attempt.play(), |mut plays| async move {
             loop {
@@ -269,9 +269,10 @@ mod tests {
             retry_after_ms: None,
             message: "no".into(),
         };
-        let mut broken = Attempt::text("half");
-        broken.outcome = Outcome::Error(failed.clone());
-        let provider = ScriptedProvider::new([Attempt::call("c1", "read", "{}"), Attempt::error(failed), broken]);
+        let mut broken = ScriptedAttempt::text("half");
+        broken.outcome = ScriptedEnd::Error(failed.clone());
+        let provider =
+            ScriptedProvider::new([ScriptedAttempt::call("c1", "read", "{}"), ScriptedAttempt::error(failed), broken]);
         assert_eq!(answer(&provider).await, ["read({})", "finish tool-calls"]);
         assert_eq!(answer(&provider).await, ["transport: no"]);
         assert_eq!(answer(&provider).await, ["half", "transport: no"]);
@@ -283,7 +284,7 @@ mod tests {
     async fn what_happens_meanwhile_comes_after_the_text_and_before_the_calls() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let note = seen.clone();
-        let mut attempt = Attempt::call("c1", "read", "{}");
+        let mut attempt = ScriptedAttempt::call("c1", "read", "{}");
         attempt.text = Some("reading".into());
         attempt.during = Some(Arc::new(move || {
             let note = note.clone();

@@ -5,15 +5,15 @@ mod content;
 mod decoder;
 mod messages;
 
-use super::body::Fields;
+use super::body::BodyFields;
 use super::chat::{Described, described};
-use super::options::{Control, Kind, Options, controls, overlay};
-use super::{EncodeError, Protocol};
-use crate::provider::Body;
+use super::options::{Control, ControlKind, ProtocolOptions, controls, overlay};
+use super::{BodyError, Protocol};
+use crate::provider::RequestBody;
 use annals_core::event::Purpose;
 use annals_projections::{Request, ToolChoice};
 use cache::{CacheControl, Hints};
-use decoder::Decoder;
+use decoder::AnthropicDecoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
@@ -28,31 +28,31 @@ const OPTIONS: [&str; 7] =
     ["cache", "cacheTtl", "disableParallelToolUse", "effort", "hostedTools", "serviceTier", "thinking"];
 
 const CONTROLS: [Control; 5] = [
-    Control { name: "max_tokens", field: "max_tokens", kind: Kind::Count },
-    Control { name: "temperature", field: "temperature", kind: Kind::Number },
-    Control { name: "top_p", field: "top_p", kind: Kind::Number },
-    Control { name: "top_k", field: "top_k", kind: Kind::Whole },
-    Control { name: "stop", field: "stop_sequences", kind: Kind::Texts },
+    Control { name: "max_tokens", field: "max_tokens", kind: ControlKind::Count },
+    Control { name: "temperature", field: "temperature", kind: ControlKind::Number },
+    Control { name: "top_p", field: "top_p", kind: ControlKind::Number },
+    Control { name: "top_k", field: "top_k", kind: ControlKind::Whole },
+    Control { name: "stop", field: "stop_sequences", kind: ControlKind::Texts },
 ];
 
 /// The longest answer where neither a control nor the model's profile says one, in tokens.
 const MAX_TOKENS: u64 = 4_096;
 
 /// A decoder for one answer.
-pub(super) fn decoder() -> Decoder {
-    Decoder::default()
+pub(super) fn decoder() -> AnthropicDecoder {
+    AnthropicDecoder::default()
 }
 
 /// Writes a request; encoding 1.
-pub(super) fn encode(request: &Request) -> Result<Body, EncodeError> {
-    let options = Options::of(request, PROTOCOL, "anthropic", &OPTIONS)?;
+pub(super) fn encode(request: &Request) -> Result<RequestBody, BodyError> {
+    let options = ProtocolOptions::of(request, PROTOCOL, "anthropic", &OPTIONS)?;
     let hosted = if request.tool_choice == ToolChoice::Auto { options.list("hostedTools")? } else { Vec::new() };
     let mut hints = hints(request, &options, &hosted)?;
     // The order of what a provider's cache is a prefix of: tools, system, messages.
     let tools = tools(request, hosted, &mut hints)?;
     let system = system(request, &mut hints);
     let messages = messages::messages(request, &mut hints)?;
-    let mut fields = Fields::default();
+    let mut fields = BodyFields::default();
     fields.put("model", &request.model.id)?;
     fields.put("max_tokens", &if request.model.output > 0 { request.model.output } else { MAX_TOKENS })?;
     if !system.is_empty() {
@@ -77,7 +77,7 @@ pub(super) fn encode(request: &Request) -> Result<Body, EncodeError> {
 }
 
 /// How many places may be marked for the cache, and for how long.
-fn hints(request: &Request, options: &Options<'_>, hosted: &[&RawValue]) -> Result<Hints, EncodeError> {
+fn hints(request: &Request, options: &ProtocolOptions<'_>, hosted: &[&RawValue]) -> Result<Hints, BodyError> {
     let off = options.word("cache", "one of auto, none", &["auto", "none"])? == Some("none");
     let ttl = options.read("cacheTtl", "a number of seconds", |value| value.as_u64())?;
     // What is asked once is not read again.
@@ -92,7 +92,7 @@ fn hints(request: &Request, options: &Options<'_>, hosted: &[&RawValue]) -> Resu
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Tool<'a> {
+enum AnthropicTool<'a> {
     Ours {
         name: Cow<'a, str>,
         description: &'a str,
@@ -105,7 +105,11 @@ enum Tool<'a> {
 }
 
 /// The tools of a request, then those that the provider executes; none where calls are not allowed.
-fn tools<'a>(request: &'a Request, hosted: Vec<&'a RawValue>, hints: &mut Hints) -> Result<Vec<Tool<'a>>, EncodeError> {
+fn tools<'a>(
+    request: &'a Request,
+    hosted: Vec<&'a RawValue>,
+    hints: &mut Hints,
+) -> Result<Vec<AnthropicTool<'a>>, BodyError> {
     let mut tools = Vec::with_capacity(request.tools.len() + hosted.len());
     if request.tool_choice == ToolChoice::None {
         return Ok(tools);
@@ -113,26 +117,30 @@ fn tools<'a>(request: &'a Request, hosted: Vec<&'a RawValue>, hints: &mut Hints)
     for (at, tool) in described(request)?.into_iter().enumerate() {
         let Described { name, description, schema } = tool;
         let cache_control = if at + 1 == request.tools.len() { hints.take() } else { None };
-        tools.push(Tool::Ours { name, description, input_schema: schema, cache_control });
+        tools.push(AnthropicTool::Ours { name, description, input_schema: schema, cache_control });
     }
-    tools.extend(hosted.into_iter().map(Tool::Hosted));
+    tools.extend(hosted.into_iter().map(AnthropicTool::Hosted));
     Ok(tools)
 }
 
 /// The system texts, each for itself; the last one is marked for the cache.
-fn system<'a>(request: &'a Request, hints: &mut Hints) -> Vec<content::Block<'a>> {
-    let texts: Vec<&str> =
-        request.system.iter().map(|system| system.text.as_str()).filter(|text| !super::talk::is_blank(text)).collect();
+fn system<'a>(request: &'a Request, hints: &mut Hints) -> Vec<content::ContentBlock<'a>> {
+    let texts: Vec<&str> = request
+        .system
+        .iter()
+        .map(|system| system.text.as_str())
+        .filter(|text| !super::conversation::is_blank(text))
+        .collect();
     let last = texts.len();
     let marked = |(at, text): (usize, &'a str)| {
         let cache_control = if at + 1 == last { hints.take() } else { None };
-        content::Block::Text { text: text.into(), citations: None, cache_control }
+        content::ContentBlock::Text { text: text.into(), citations: None, cache_control }
     };
     texts.into_iter().enumerate().map(marked).collect()
 }
 
 /// How much the model may think: the protocol's own fields, or as AI-SDK settings call them.
-fn thinking(options: &Options<'_>) -> Result<Option<Value>, EncodeError> {
+fn thinking(options: &ProtocolOptions<'_>) -> Result<Option<Value>, BodyError> {
     options.read("thinking", "an object with a type", |value| {
         let Value::Object(given) = value else { return None };
         let named = |(name, value): (String, Value)| match name.as_str() {

@@ -3,14 +3,14 @@
 mod calls;
 mod decoder;
 mod messages;
-mod thought;
+mod reasoning_fragment;
 
-use crate::provider::Body;
-use decoder::Decoder;
+use crate::provider::RequestBody;
+use decoder::ChatDecoder;
 
-use super::body::{Fields, received};
-use super::options::{Control, Kind, Options, controls, overlay};
-use super::{EncodeError, Protocol, names};
+use super::body::{BodyFields, received};
+use super::options::{Control, ControlKind, ProtocolOptions, controls, overlay};
+use super::{BodyError, Protocol, names};
 use annals_core::SessionId;
 use annals_projections::{Request, ToolChoice};
 use serde::Serialize;
@@ -61,13 +61,13 @@ enum ReasoningField {
 }
 
 /// A decoder for one answer.
-pub(super) fn decoder() -> Decoder {
-    Decoder::default()
+pub(super) fn decoder() -> ChatDecoder {
+    ChatDecoder::default()
 }
 
 /// Writes a request; encoding 1.
-pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, EncodeError> {
-    let options = Options::of(request, PROTOCOL, "openai", &OPTIONS)?;
+pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBody, BodyError> {
+    let options = ProtocolOptions::of(request, PROTOCOL, "openai", &OPTIONS)?;
     let expected = "one of reasoning_content, reasoning, none";
     let reasoning = match options.word("reasoningField", expected, &["reasoning_content", "reasoning", "none"])? {
         Some("reasoning") => ReasoningField::Short,
@@ -77,11 +77,11 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
     let empty = options.word("emptyContent", "one of null, text", &["null", "text"])?;
     let mistral = messages::is_mistral(&request.model.id);
     let dialect = Dialect { reasoning, empty_text: empty == Some("text"), mistral };
-    let mut fields = Fields::default();
+    let mut fields = BodyFields::default();
     fields.put("model", &request.model.id)?;
     fields.put("messages", &messages::messages(request, dialect))?;
     if !request.tools.is_empty() {
-        let tools: Vec<Tool> = described(request)?.into_iter().map(Tool::from).collect();
+        let tools: Vec<ChatTool> = described(request)?.into_iter().map(ChatTool::from).collect();
         fields.put("tools", &tools)?;
         if request.tool_choice == ToolChoice::None {
             fields.put("tool_choice", "none")?;
@@ -94,14 +94,14 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
     let expected = "max_tokens or max_completion_tokens";
     let limit = options.word("maxTokensField", expected, &["max_tokens", "max_completion_tokens"])?;
     let table = [
-        Control { name: "max_tokens", field: limit.unwrap_or("max_tokens"), kind: Kind::Count },
-        Control { name: "temperature", field: "temperature", kind: Kind::Number },
-        Control { name: "top_p", field: "top_p", kind: Kind::Number },
-        Control { name: "top_k", field: "top_k", kind: Kind::Whole },
-        Control { name: "frequency_penalty", field: "frequency_penalty", kind: Kind::Number },
-        Control { name: "presence_penalty", field: "presence_penalty", kind: Kind::Number },
-        Control { name: "seed", field: "seed", kind: Kind::Whole },
-        Control { name: "stop", field: "stop", kind: Kind::Texts },
+        Control { name: "max_tokens", field: limit.unwrap_or("max_tokens"), kind: ControlKind::Count },
+        Control { name: "temperature", field: "temperature", kind: ControlKind::Number },
+        Control { name: "top_p", field: "top_p", kind: ControlKind::Number },
+        Control { name: "top_k", field: "top_k", kind: ControlKind::Whole },
+        Control { name: "frequency_penalty", field: "frequency_penalty", kind: ControlKind::Number },
+        Control { name: "presence_penalty", field: "presence_penalty", kind: ControlKind::Number },
+        Control { name: "seed", field: "seed", kind: ControlKind::Whole },
+        Control { name: "stop", field: "stop", kind: ControlKind::Texts },
     ];
     controls(&mut fields, request, PROTOCOL, &table)?;
     fields.put_if("parallel_tool_calls", options.flag("parallelToolCalls")?)?;
@@ -115,21 +115,21 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, Enco
 }
 
 #[derive(Serialize)]
-struct Tool<'a> {
+struct ChatTool<'a> {
     r#type: &'static str,
-    function: Function<'a>,
+    function: ChatFunction<'a>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ChatFunction<'a> {
     name: Cow<'a, str>,
     description: &'a str,
     parameters: &'a RawValue,
 }
 
-impl<'a> From<Described<'a>> for Tool<'a> {
+impl<'a> From<Described<'a>> for ChatTool<'a> {
     fn from(Described { name, description, schema }: Described<'a>) -> Self {
-        Self { r#type: "function", function: Function { name, description, parameters: schema } }
+        Self { r#type: "function", function: ChatFunction { name, description, parameters: schema } }
     }
 }
 
@@ -144,16 +144,16 @@ pub(super) struct Described<'a> {
 ///
 /// # Errors
 /// When one is no JSON, its blob is missing, or two would be called the same.
-pub(super) fn described(request: &Request) -> Result<Vec<Described<'_>>, EncodeError> {
+pub(super) fn described(request: &Request) -> Result<Vec<Described<'_>>, BodyError> {
     let mut known: BTreeMap<Cow<'_, str>, &str> = BTreeMap::new();
     let mut all = Vec::with_capacity(request.tools.len());
     for tool in &request.tools {
         let name = names::tool(&tool.name);
         if let Some(first) = known.insert(name.clone(), &tool.name) {
             let (first, second) = (first.to_owned(), tool.name.clone());
-            return Err(EncodeError::SameName { first, second, name: name.into_owned() });
+            return Err(BodyError::SameName { first, second, name: name.into_owned() });
         }
-        let missing = || EncodeError::NotJson {
+        let missing = || BodyError::NotJson {
             what: format!("the definition of tool {}", tool.name),
             why: "a blob that it refers to is missing".into(),
         };

@@ -1,4 +1,4 @@
-//! From the server-sent events of an answer to what the turn takes in.
+//! Decodes the server-sent events of an answer into [`ProviderEvent`]s.
 
 use super::halves::Halves;
 use super::refusal::{behind, in_stream};
@@ -7,100 +7,86 @@ use crate::provider::{ProviderError, ProviderErrorKind, ProviderEvent};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Reads one answer, event by event. It never panics, whatever it is given; what the protocol does not allow is an
+/// Decodes one answer, event by event. It never panics, whatever it is given; what the protocol does not allow is a
 /// [`ProviderErrorKind::IncompleteStream`].
 ///
-/// After [`ProviderEvent::Finished`] or an error the answer is over: further events give nothing.
-pub trait Decoder: Send {
-    /// Takes in one event: its name (empty when the stream gives none) and its data.
-    ///
-    /// # Errors
-    /// What the provider says went wrong, or what the protocol does not allow.
-    fn event(&mut self, name: &str, data: &str) -> Result<Vec<ProviderEvent>, ProviderError>;
-
-    /// The stream ended.
-    ///
-    /// # Errors
-    /// When the answer was not complete.
-    fn end(&mut self) -> Result<Vec<ProviderEvent>, ProviderError>;
-
-    /// Bytes that it holds for events to come, such as names and ids of calls and native metadata. The text of what it gives
-    /// in pieces does not count.
-    fn held(&self) -> usize;
-}
-
-/// A decoder for one answer.
-pub fn decoder(protocol: Protocol) -> Box<dyn Decoder> {
-    match protocol {
-        Protocol::OpenAiChat => Box::new(Once::new(chat::decoder())),
-        Protocol::OpenAiResponses => Box::new(Once::new(responses::decoder())),
-        Protocol::AnthropicMessages => Box::new(Once::new(anthropic::decoder())),
-    }
-}
-
-/// What a protocol makes of an event.
-pub(super) trait Reading: Send {
-    fn read(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError>;
-    fn finish(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError>;
-    fn held(&self) -> usize {
-        0
-    }
-}
-
-/// Ends an answer at its first end, whichever it is. What an event gave before it turned out wrong is given up: a turn
-/// that failed keeps what came with earlier events.
-struct Once<R> {
-    reading: R,
+/// The answer ends at its first end, whichever that is: after [`ProviderEvent::Finished`] or an error, further events
+/// return nothing. Events that were decoded from the same chunk before it turned out wrong are discarded; a turn that
+/// failed keeps what came with earlier chunks.
+pub struct Decoder {
+    protocol: Box<dyn ProtocolDecoder>,
     halves: Halves,
-    /// Whether it gave anything but usage.
+    /// Whether anything but usage was returned.
     begun: bool,
     over: bool,
 }
 
-impl<R: Reading> Once<R> {
-    fn new(reading: R) -> Self {
-        Self { reading, halves: Halves::default(), begun: false, over: false }
+/// A decoder for one answer.
+pub fn decoder(protocol: Protocol) -> Decoder {
+    let protocol: Box<dyn ProtocolDecoder> = match protocol {
+        Protocol::OpenAiChat => Box::new(chat::decoder()),
+        Protocol::OpenAiResponses => Box::new(responses::decoder()),
+        Protocol::AnthropicMessages => Box::new(anthropic::decoder()),
+    };
+    Decoder { protocol, halves: Halves::default(), begun: false, over: false }
+}
+
+impl Decoder {
+    /// Decodes one event: its name (empty when the stream has none) and its data.
+    ///
+    /// # Errors
+    /// The provider's own error, or a violation of the protocol.
+    pub fn event(&mut self, name: &str, data: &str) -> Result<Vec<ProviderEvent>, ProviderError> {
+        let data = self.halves.whole(data);
+        self.decode(|protocol, out| protocol.event(name, &data, out))
     }
 
-    fn take(
+    /// Ends the stream.
+    ///
+    /// # Errors
+    /// When the answer was not complete.
+    pub fn end(&mut self) -> Result<Vec<ProviderEvent>, ProviderError> {
+        self.decode(|protocol, out| protocol.end(out))
+    }
+
+    /// Bytes buffered for later events, such as names and ids of calls and native metadata. Text that was returned already
+    /// does not count.
+    pub fn held(&self) -> usize {
+        self.protocol.held()
+    }
+
+    fn decode(
         &mut self,
-        step: impl FnOnce(&mut R, &mut Vec<ProviderEvent>) -> Result<(), ProviderError>,
+        step: impl FnOnce(&mut dyn ProtocolDecoder, &mut Vec<ProviderEvent>) -> Result<(), ProviderError>,
     ) -> Result<Vec<ProviderEvent>, ProviderError> {
         if self.over {
             return Ok(Vec::new());
         }
         let mut out = Vec::new();
-        let taken = step(&mut self.reading, &mut out);
-        self.over = taken.is_err() || matches!(out.last(), Some(ProviderEvent::Finished(_)));
-        taken.map_err(|error| if self.begun { cut_off(error) } else { error })?;
+        let decoded = step(self.protocol.as_mut(), &mut out);
+        self.over = decoded.is_err() || matches!(out.last(), Some(ProviderEvent::Finished(_)));
+        decoded.map_err(|error| if self.begun { cut_off(error) } else { error })?;
         self.begun |= out.iter().any(|event| !matches!(event, ProviderEvent::Usage(_)));
         Ok(out)
     }
 }
 
-impl<R: Reading> Decoder for Once<R> {
-    fn event(&mut self, name: &str, data: &str) -> Result<Vec<ProviderEvent>, ProviderError> {
-        let data = self.halves.whole(data);
-        self.take(|reading, out| reading.read(name, &data, out))
-    }
-
-    fn end(&mut self) -> Result<Vec<ProviderEvent>, ProviderError> {
-        self.take(Reading::finish)
-    }
-
+/// How one protocol decodes events.
+pub(super) trait ProtocolDecoder: Send {
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError>;
+    fn end(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError>;
     fn held(&self) -> usize {
-        self.reading.held()
+        0
     }
 }
 
 /// The answer is not what the protocol allows.
 pub(super) fn violation(what: impl Into<String>) -> ProviderError {
-    ProviderError {
-        kind: ProviderErrorKind::IncompleteStream,
-        status: None,
-        retry_after_ms: None,
-        message: what.into(),
-    }
+    fault(ProviderErrorKind::Violation, what.into())
+}
+
+fn fault(kind: ProviderErrorKind, message: String) -> ProviderError {
+    ProviderError { kind, status: None, retry_after_ms: None, message }
 }
 
 /// An error of the provider that ends an answer of which something arrived: one that passes cuts it off, as a lost
@@ -119,7 +105,12 @@ fn cut_off(error: ProviderError) -> ProviderError {
 
 /// The answer ended before it was complete.
 pub(super) fn broke_off() -> ProviderError {
-    violation("the answer broke off before it was complete")
+    fault(ProviderErrorKind::IncompleteStream, "the answer broke off before it was complete".into())
+}
+
+/// The server says that the answer is not whole.
+pub(super) fn given_up(reason: &str) -> ProviderError {
+    fault(ProviderErrorKind::IncompleteStream, format!("the server gave the answer up: {reason}"))
 }
 
 /// Reads the data of an event.
@@ -128,7 +119,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ProviderE
 }
 
 /// An error that stands in the answer: `{type, code, message}`, or a text.
-pub(super) fn told(error: &Value) -> ProviderError {
+pub(super) fn provider_error(error: &Value) -> ProviderError {
     let text = |name: &str| match error.get(name) {
         Some(Value::String(text)) => text.clone(),
         Some(Value::Number(number)) => number.to_string(),

@@ -14,11 +14,11 @@ const LARGEST_ENCODED: usize = 28 * 1024 * 1024;
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Medium<'a> {
     /// A picture.
-    Image(Place<'a>),
+    Image(MediaLocation<'a>),
     /// A PDF.
     Document {
         /// Where it is.
-        place: Place<'a>,
+        place: MediaLocation<'a>,
         /// Its file name.
         name: &'a str,
     },
@@ -35,7 +35,7 @@ pub(super) enum Medium<'a> {
 
 /// Where a medium is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Place<'a> {
+pub(super) enum MediaLocation<'a> {
     /// In the request.
     Inline {
         /// The whole `data:` URI.
@@ -69,7 +69,7 @@ pub(super) fn medium<'a>(attachment: &'a Attachment, model: &ModelProfile) -> Me
             Ok(text) => format!("Attached file: {}\n{text}", attachment.name.as_deref().unwrap_or(&attachment.mime)),
             Err(_) => note(attachment, Some("it is not UTF-8")),
         }),
-        Ok(_) => native(attachment, Place::Inline { uri, mime, data }),
+        Ok(_) => native(attachment, MediaLocation::Inline { uri, mime, data }),
     }
 }
 
@@ -88,20 +88,20 @@ fn checked(attachment: &Attachment, mime: &str, data: &str) -> Result<Vec<u8>, &
 fn remote<'a>(attachment: &'a Attachment, uri: &'a str, model: &ModelProfile) -> Medium<'a> {
     let fetched = uri.starts_with("https://") || uri.starts_with("http://");
     if fetched && takes(model, &attachment.mime) {
-        native(attachment, Place::Address(uri))
+        native(attachment, MediaLocation::Address(uri))
     } else {
         Medium::Words(note(attachment, None))
     }
 }
 
-fn native<'a>(attachment: &'a Attachment, place: Place<'a>) -> Medium<'a> {
+fn native<'a>(attachment: &'a Attachment, place: MediaLocation<'a>) -> Medium<'a> {
     match (attachment.mime.to_ascii_lowercase().as_str(), place) {
         ("image/png" | "image/jpeg" | "image/gif" | "image/webp", place) => Medium::Image(place),
         ("application/pdf", place) => {
             Medium::Document { place, name: attachment.name.as_deref().unwrap_or("document.pdf") }
         }
-        ("audio/wav" | "audio/x-wav", Place::Inline { data, .. }) => Medium::Audio { format: "wav", data },
-        ("audio/mpeg" | "audio/mp3", Place::Inline { data, .. }) => Medium::Audio { format: "mp3", data },
+        ("audio/wav" | "audio/x-wav", MediaLocation::Inline { data, .. }) => Medium::Audio { format: "wav", data },
+        ("audio/mpeg" | "audio/mp3", MediaLocation::Inline { data, .. }) => Medium::Audio { format: "mp3", data },
         _ => Medium::Words(note(attachment, None)),
     }
 }

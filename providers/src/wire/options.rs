@@ -1,8 +1,8 @@
 //! Generation Controls, Model Request Options and what is laid over the body: three things, kept apart
 //! (`docs/wire.md#options`).
 
-use super::body::{Fields, received};
-use super::{EncodeError, Protocol};
+use super::body::{BodyFields, received};
+use super::{BodyError, Protocol};
 use annals_core::{Json, NoBlobs};
 use annals_projections::Request;
 use serde_json::Value;
@@ -17,12 +17,12 @@ pub(super) struct Control {
     /// The protocol's field.
     pub(super) field: &'static str,
     /// What it may be.
-    pub(super) kind: Kind,
+    pub(super) kind: ControlKind,
 }
 
 /// What a Generation Control may be.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum ControlKind {
     /// A whole number above 0.
     Count,
     /// A whole number.
@@ -33,7 +33,7 @@ pub(super) enum Kind {
     Texts,
 }
 
-impl Kind {
+impl ControlKind {
     const fn expected(self) -> &'static str {
         match self {
             Self::Count => "a whole number above 0",
@@ -58,15 +58,15 @@ impl Kind {
 /// # Errors
 /// When the table lacks one, or its value is none that it can have.
 pub(super) fn controls(
-    fields: &mut Fields,
+    fields: &mut BodyFields,
     request: &Request,
     protocol: Protocol,
     table: &[Control],
-) -> Result<(), EncodeError> {
+) -> Result<(), BodyError> {
     for (name, json) in &request.options.controls {
         let Some(control) = table.iter().find(|control| control.name == name) else {
             let known = table.iter().map(|control| control.name).collect();
-            return Err(EncodeError::UnknownControl { control: name.clone(), protocol, known });
+            return Err(BodyError::UnknownControl { control: name.clone(), protocol, known });
         };
         let text = text_of(json);
         let raw = received(|| format!("the control {name}"), &text)?;
@@ -75,7 +75,7 @@ pub(super) fn controls(
             return Err(wrong(name, control.kind.expected(), raw));
         }
         match (control.kind, value) {
-            (Kind::Texts, Value::String(text)) => fields.put(control.field, &[text])?,
+            (ControlKind::Texts, Value::String(text)) => fields.put(control.field, &[text])?,
             _ => fields.put(control.field, raw)?,
         }
     }
@@ -83,11 +83,11 @@ pub(super) fn controls(
 }
 
 /// Lays the request's own fields over the body.
-pub(super) fn overlay(fields: &mut Fields, request: &Request, owned: &[&str]) -> Result<(), EncodeError> {
+pub(super) fn overlay(fields: &mut BodyFields, request: &Request, owned: &[&str]) -> Result<(), BodyError> {
     let body = &request.options.body;
     let refused: Vec<String> = body.keys().filter(|name| owned.contains(&name.as_str())).cloned().collect();
     if !refused.is_empty() {
-        return Err(EncodeError::OwnedFields(refused));
+        return Err(BodyError::OwnedFields(refused));
     }
     for (name, json) in body {
         // A key is the connection's business and never a part of what is sent.
@@ -99,12 +99,12 @@ pub(super) fn overlay(fields: &mut Fields, request: &Request, owned: &[&str]) ->
 }
 
 /// The Model Request Options of one namespace. Those of others are for other providers and say nothing here.
-pub(super) struct Options<'a> {
+pub(super) struct ProtocolOptions<'a> {
     namespace: &'static str,
     values: BTreeMap<&'a str, Box<RawValue>>,
 }
 
-impl<'a> Options<'a> {
+impl<'a> ProtocolOptions<'a> {
     /// Reads them.
     ///
     /// # Errors
@@ -114,13 +114,13 @@ impl<'a> Options<'a> {
         protocol: Protocol,
         namespace: &'static str,
         known: &[&'static str],
-    ) -> Result<Self, EncodeError> {
+    ) -> Result<Self, BodyError> {
         let mut values = BTreeMap::new();
         for (option, json) in &request.options.options {
             let Some(name) = option.strip_prefix(namespace).and_then(|rest| rest.strip_prefix('.')) else { continue };
             if !known.contains(&name) {
                 let known = known.to_vec();
-                return Err(EncodeError::UnknownOption { option: option.clone(), protocol, known });
+                return Err(BodyError::UnknownOption { option: option.clone(), protocol, known });
             }
             let raw = received(|| format!("the option {option}"), &text_of(json))?.to_owned();
             values.insert(name, raw);
@@ -134,7 +134,7 @@ impl<'a> Options<'a> {
     }
 
     /// A text.
-    pub(super) fn text(&self, name: &str) -> Result<Option<String>, EncodeError> {
+    pub(super) fn text(&self, name: &str) -> Result<Option<String>, BodyError> {
         self.read(name, "a text", |value| match value {
             Value::String(text) => Some(text),
             _ => None,
@@ -147,17 +147,17 @@ impl<'a> Options<'a> {
         name: &str,
         expected: &'static str,
         words: &[&'static str],
-    ) -> Result<Option<&'static str>, EncodeError> {
+    ) -> Result<Option<&'static str>, BodyError> {
         self.read(name, expected, |value| words.iter().copied().find(|word| value.as_str() == Some(word)))
     }
 
     /// Yes or no.
-    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, EncodeError> {
+    pub(super) fn flag(&self, name: &str) -> Result<Option<bool>, BodyError> {
         self.read(name, "true or false", |value| value.as_bool())
     }
 
     /// A text, or whether there is one at all: `true` stands for `usual`.
-    pub(super) fn text_or(&self, name: &str, usual: &str) -> Result<Option<Option<String>>, EncodeError> {
+    pub(super) fn text_or(&self, name: &str, usual: &str) -> Result<Option<Option<String>>, BodyError> {
         self.read(name, "a text, true or false", |value| match value {
             Value::String(text) => Some(Some(text)),
             Value::Bool(wanted) => Some(wanted.then(|| usual.to_owned())),
@@ -166,7 +166,7 @@ impl<'a> Options<'a> {
     }
 
     /// A list, element by element as it stands.
-    pub(super) fn list(&self, name: &str) -> Result<Vec<&RawValue>, EncodeError> {
+    pub(super) fn list(&self, name: &str) -> Result<Vec<&RawValue>, BodyError> {
         let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
         serde_json::from_str(raw.get()).map_err(|_| wrong(&self.named(name), "a list", raw))
     }
@@ -177,7 +177,7 @@ impl<'a> Options<'a> {
         name: &str,
         expected: &'static str,
         take: impl FnOnce(Value) -> Option<T>,
-    ) -> Result<Option<T>, EncodeError> {
+    ) -> Result<Option<T>, BodyError> {
         let Some(raw) = self.raw(name) else { return Ok(None) };
         let value = parsed(&self.named(name), raw)?;
         take(value).map(Some).ok_or_else(|| wrong(&self.named(name), expected, raw))
@@ -193,11 +193,11 @@ fn text_of(json: &Json) -> Cow<'_, str> {
     json.0.resolve(&NoBlobs)
 }
 
-fn parsed(name: &str, raw: &RawValue) -> Result<Value, EncodeError> {
-    serde_json::from_str(raw.get()).map_err(|error| EncodeError::NotJson { what: name.into(), why: error.to_string() })
+fn parsed(name: &str, raw: &RawValue) -> Result<Value, BodyError> {
+    serde_json::from_str(raw.get()).map_err(|error| BodyError::NotJson { what: name.into(), why: error.to_string() })
 }
 
-fn wrong(name: &str, expected: &'static str, raw: &RawValue) -> EncodeError {
+fn wrong(name: &str, expected: &'static str, raw: &RawValue) -> BodyError {
     let found = raw.get().chars().take(60).collect();
-    EncodeError::Value { name: name.into(), expected, found }
+    BodyError::Value { name: name.into(), expected, found }
 }

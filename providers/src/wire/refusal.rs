@@ -186,6 +186,7 @@ const fn headline(kind: ProviderErrorKind) -> &'static str {
         ProviderErrorKind::Quota => "the account's quota or credit is used up",
         ProviderErrorKind::ContentFilter => "a content filter refused the request",
         ProviderErrorKind::IncompleteStream => "the answer broke off",
+        ProviderErrorKind::Violation => "the answer is not what the protocol allows",
     }
 }
 

@@ -4,14 +4,14 @@ mod decoder;
 mod input;
 mod items;
 
-use super::body::Fields;
+use super::body::BodyFields;
 use super::chat::{Described, EFFORT, EFFORTS, VERBOSITIES, VERBOSITY, described};
-use super::options::{Control, Kind, Options, controls, overlay};
-use super::{EncodeError, Protocol};
-use crate::provider::Body;
+use super::options::{Control, ControlKind, ProtocolOptions, controls, overlay};
+use super::{BodyError, Protocol};
+use crate::provider::RequestBody;
 use annals_core::SessionId;
 use annals_projections::{Request, ToolChoice};
-use decoder::Decoder;
+use decoder::ResponsesDecoder;
 use serde::Serialize;
 use serde_json::value::RawValue;
 use std::borrow::Cow;
@@ -35,20 +35,20 @@ const OPTIONS: [&str; 10] = [
 ];
 
 const CONTROLS: [Control; 3] = [
-    Control { name: "max_tokens", field: "max_output_tokens", kind: Kind::Count },
-    Control { name: "temperature", field: "temperature", kind: Kind::Number },
-    Control { name: "top_p", field: "top_p", kind: Kind::Number },
+    Control { name: "max_tokens", field: "max_output_tokens", kind: ControlKind::Count },
+    Control { name: "temperature", field: "temperature", kind: ControlKind::Number },
+    Control { name: "top_p", field: "top_p", kind: ControlKind::Number },
 ];
 
 /// A decoder for one answer.
-pub(super) fn decoder() -> Decoder {
-    Decoder::default()
+pub(super) fn decoder() -> ResponsesDecoder {
+    ResponsesDecoder::default()
 }
 
 /// Writes a request; encoding 1.
-pub(super) fn encode(request: &Request, session: SessionId) -> Result<Body, EncodeError> {
-    let options = Options::of(request, PROTOCOL, "openai", &OPTIONS)?;
-    let mut fields = Fields::default();
+pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBody, BodyError> {
+    let options = ProtocolOptions::of(request, PROTOCOL, "openai", &OPTIONS)?;
+    let mut fields = BodyFields::default();
     fields.put("model", &request.model.id)?;
     fields.put("input", &input::items(request))?;
     let tools = tools(request, &options)?;
@@ -110,14 +110,14 @@ struct Reasoning {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Tool<'a> {
-    Ours(Function<'a>),
+enum ResponsesTool<'a> {
+    Ours(ResponsesFunction<'a>),
     /// One that the provider executes, as the option has it.
     Hosted(&'a RawValue),
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct ResponsesFunction<'a> {
     r#type: &'static str,
     name: Cow<'a, str>,
     description: &'a str,
@@ -125,17 +125,18 @@ struct Function<'a> {
     strict: bool,
 }
 
-impl<'a> From<Described<'a>> for Function<'a> {
+impl<'a> From<Described<'a>> for ResponsesFunction<'a> {
     fn from(Described { name, description, schema }: Described<'a>) -> Self {
         Self { r#type: "function", name, description, parameters: schema, strict: false }
     }
 }
 
 /// The tools of a request, then those that the provider executes; the latter only where calls are allowed.
-fn tools<'a>(request: &'a Request, options: &'a Options<'a>) -> Result<Vec<Tool<'a>>, EncodeError> {
-    let mut tools: Vec<Tool<'a>> = described(request)?.into_iter().map(|tool| Tool::Ours(tool.into())).collect();
+fn tools<'a>(request: &'a Request, options: &'a ProtocolOptions<'a>) -> Result<Vec<ResponsesTool<'a>>, BodyError> {
+    let mut tools: Vec<ResponsesTool<'a>> =
+        described(request)?.into_iter().map(|tool| ResponsesTool::Ours(tool.into())).collect();
     if request.tool_choice == ToolChoice::Auto {
-        tools.extend(options.list("hostedTools")?.into_iter().map(Tool::Hosted));
+        tools.extend(options.list("hostedTools")?.into_iter().map(ResponsesTool::Hosted));
     }
     Ok(tools)
 }

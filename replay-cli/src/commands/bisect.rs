@@ -50,8 +50,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         draw(&found, &mut Sheet::new(out, &cli.style))?;
     }
-    let (probes, folded) = (counted(found.probes, "Cut"), counted(found.folded, "event"));
-    cli.remark(&format!("{probes} looked at, {folded} folded"));
+    let (probes, folded) = (counted(found.probes, "place"), counted(found.folded, "event"));
+    cli.remark(&format!("checked {probes}, folded {folded}"));
     Ok(Verdict::Fine)
 }
 
@@ -61,7 +61,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 /// When the output refuses.
 pub fn draw(found: &Found, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let last = found.bad.0.saturating_sub(1);
-    sheet.rule(&format!("it holds first after event {last}"), "with this Batch", Emphasis::Strong)?;
+    sheet.rule(&format!("first true after event {last}"), "written together", Emphasis::Strong)?;
     for fact in &found.facts {
         let time = sheet.style.clock(fact.at);
         sheet.row(Some(fact.seq), ("", Emphasis::Plain), (fact.kind, Emphasis::Plain), (&time, Emphasis::Dim))?;

@@ -58,7 +58,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         } else if args.report.is_none() {
             list(&found, &cli.style, out)?;
         }
-        cli.remark(&format!("{} folded", counted(found.sessions.len() as u64, "Session")));
+        cli.remark(&format!("{} folded", counted(found.sessions.len() as u64, "session")));
         return Ok(Verdict::Fine);
     };
     let differences = expected.differences(&found);
@@ -67,9 +67,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         draw(&differences, &cli.style, out)?;
     }
-    let count = counted(found.sessions.len() as u64, "Session");
+    let count = counted(found.sessions.len() as u64, "session");
     match differences.len() {
-        0 => cli.remark(&format!("{count} folded, all views as in the report")),
+        0 => cli.remark(&format!("{count} folded, all views match the report")),
         some => cli.remark(&format!("{count} folded, {}", counted(some as u64, "difference"))),
     }
     Ok(Verdict::bad_if(!differences.is_empty()))

@@ -3,7 +3,7 @@
 use super::run::With;
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::host::chat::{Chat, Reading};
+use crate::host::chat::{Chat, ChatInput};
 use crate::host::{Host, HostError, Questions, configured, opening};
 use annals_store::OpenMode;
 use std::io::{IsTerminal, Write};
@@ -52,8 +52,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let person = std::io::stdin().is_terminal() && cli.watched;
     let history = host.reader.folder().join("chat-history");
     let reading = match person {
-        true => Reading::edited(history).map_err(HostError::Editor)?,
-        false => Reading::piped(),
+        true => ChatInput::edited(history).map_err(HostError::Editor)?,
+        false => ChatInput::piped(),
     };
     let approval = args.with.approval(person);
     Chat::new(cli, &host, definitions, chosen, session, questions, approval, reading)?.talk(out).await

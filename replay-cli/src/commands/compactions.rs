@@ -1,10 +1,10 @@
 //! `annals compactions`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
+use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{plain, wrap};
-use crate::offline;
 use crate::style::{Emphasis, Style, counted, money, thousands};
 use annals_core::event::CompactionUndone;
 use annals_core::{Blobs, Seq, SessionId};
@@ -31,7 +31,7 @@ pub struct Args {
 }
 
 /// One compaction of the list: what the ledger has, and what its summary does not mention of what it covered.
-struct Item {
+struct ListedCompaction {
     entry: LedgerEntry,
     summary: Option<String>,
     names: Vec<String>,
@@ -61,12 +61,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     items.iter().try_for_each(|item| draw(item, &cli.style, out))?;
     if items.is_empty() {
-        cli.remark("no compaction was asked for in this Session");
+        cli.remark("no compaction in this session");
     }
     Ok(Verdict::Fine)
 }
 
-async fn list(found: &Found) -> Result<Vec<Item>, CliError> {
+async fn list(found: &FoundSession) -> Result<Vec<ListedCompaction>, CliError> {
     let ledger: Ledger = found.reader.fold(found.session, found.until).await?;
     let mut messages = Messages::default();
     found
@@ -87,7 +87,7 @@ async fn list(found: &Found) -> Result<Vec<Item>, CliError> {
             Some(summary) => unmentioned(&covered.join("\n"), summary),
             None => (Vec::new(), Vec::new()),
         };
-        Item { entry, summary, names, instructions }
+        ListedCompaction { entry, summary, names, instructions }
     });
     Ok(items.collect())
 }
@@ -113,15 +113,15 @@ fn said(message: &Message, blobs: &dyn Blobs) -> Vec<String> {
     }
 }
 
-fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(item: &ListedCompaction, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let entry = &item.entry;
     let mut facts = vec![entry.reason.as_str().to_owned()];
     facts.push(match &entry.outcome {
-        LedgerOutcome::Open => "not ended".to_owned(),
-        LedgerOutcome::Completed => format!("completed at {}", entry.ended.unwrap_or(entry.seq)),
+        LedgerOutcome::Open => "not finished".to_owned(),
+        LedgerOutcome::Completed => format!("completed at event {}", entry.ended.unwrap_or(entry.seq)),
         LedgerOutcome::Failed { kind } => format!("failed: {kind}"),
-        LedgerOutcome::Undone { by } => format!("undone at {by}"),
-        LedgerOutcome::Reverted { by } => format!("reverted at {by}"),
+        LedgerOutcome::Undone { by } => format!("undone at event {by}"),
+        LedgerOutcome::Reverted { by } => format!("reverted at event {by}"),
     });
     if entry.before > 0 || entry.after > 0 {
         facts.push(format!("{} → {} tokens", thousands(entry.before), thousands(entry.after)));
@@ -140,15 +140,15 @@ fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError>
         let counts = [
             (entry.messages.len(), "message"),
             (entry.tool_outputs.len(), "tool output"),
-            (entry.context_messages.len(), "context message"),
+            (entry.context_messages.len(), "context update"),
         ];
         let left: Vec<String> =
             counts.into_iter().filter(|(n, _)| *n > 0).map(|(n, noun)| counted(n as u64, noun)).collect();
         let pinned = match entry.pinned.len() {
             0 => String::new(),
-            n => format!("; {} stayed, pinned", counted(n as u64, "message")),
+            n => format!("; {} kept", counted(n as u64, "pinned message")),
         };
-        tell(&format!("left the model's view: {}{pinned}", left.join(", ")))?;
+        tell(&format!("replaced by the summary: {}{pinned}", left.join(", ")))?;
     }
     if let Some(request) = &entry.request {
         tell(&format!("request {}", request.short()))?;
@@ -168,7 +168,7 @@ fn draw(item: &Item, style: &Style, out: &mut dyn Write) -> Result<(), CliError>
 async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, CliError> {
     let reader = cli.store(OpenMode::Existing).await?;
     let named = reader.find(&args.target.session).await?;
-    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
+    let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     // A person may name it by its start, as the list does, or by its end, as the history does.
@@ -180,9 +180,9 @@ async fn undo(seq: Seq, args: &Args, cli: &CommandContext) -> Result<Verdict, Cl
     };
     fits_without(&view, session, seq, reader.blobs())?;
     let undone = CompactionUndone { compaction: seq }.into();
-    let (session, at) = offline::append(&reader, cli.style.now, session, undone).await?;
-    let fork = offline::in_fork(named, session);
-    cli.remark(&format!("undone{fork} (event {at}); the next turn sees the history without it"));
+    let (session, at) = editing::append(&reader, cli.style.now, session, undone).await?;
+    let fork = editing::in_fork(named, session);
+    cli.remark(&format!("undone{fork} (event {at}); the next request carries the full messages again"));
     Ok(Verdict::Fine)
 }
 

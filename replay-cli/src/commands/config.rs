@@ -1,7 +1,7 @@
 //! `annals config`: what is configured, where each value comes from, and which projects are trusted.
 
 use crate::command_context::CommandContext;
-use crate::config::{ConfigError, Layer, Loaded, Origin, Places, ProjectFile, Setting, Trust, shown};
+use crate::config::{ConfigError, ConfigLayer, LoadedConfig, Places, ProjectFile, Setting, Trust, ValueOrigin, shown};
 use crate::error::{CliError, Verdict};
 use crate::json::object;
 use crate::layout::{columns, plain, wrap};
@@ -23,23 +23,23 @@ const BELOW: &str = "    ";
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: Option<What>,
+    what: Option<ConfigCommand>,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum What {
+enum ConfigCommand {
     /// Show every value and where it comes from (default).
-    Show(At),
+    Show(ProjectDirectory),
     /// Show the paths of the configuration files.
-    Path(At),
+    Path(ProjectDirectory),
     /// Trust the configuration of a project until it changes.
-    Trust(At),
+    Trust(ProjectDirectory),
     /// Stop trusting the configuration of a project.
-    Untrust(At),
+    Untrust(ProjectDirectory),
 }
 
 #[derive(Clone, Debug, Default, clap::Args)]
-struct At {
+struct ProjectDirectory {
     /// The project, or a directory in it (default: the current directory).
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
@@ -51,16 +51,16 @@ struct At {
 /// When a file is wrong or cannot be read or written, or there is no project's file to trust.
 pub fn run(args: &Args, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     match &args.what {
-        None => show(&At::default(), cli, out),
-        Some(What::Show(at)) => show(at, cli, out),
-        Some(What::Path(at)) => path(at, cli, out),
-        Some(What::Trust(at)) => trust(at, cli, out),
-        Some(What::Untrust(at)) => untrust(at, cli, out),
+        None => show(&ProjectDirectory::default(), cli, out),
+        Some(ConfigCommand::Show(at)) => show(at, cli, out),
+        Some(ConfigCommand::Path(at)) => path(at, cli, out),
+        Some(ConfigCommand::Trust(at)) => trust(at, cli, out),
+        Some(ConfigCommand::Untrust(at)) => untrust(at, cli, out),
     }
 }
 
-fn show(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
-    let Loaded { config, refused, .. } =
+fn show(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+    let LoadedConfig { config, refused, .. } =
         cli.environment.examined(&cli.environment.directory(at.directory.as_deref()))?;
     let settings: Vec<&Setting> =
         config.settings.all().iter().filter(|setting| says_something(setting, &config.settings)).collect();
@@ -76,7 +76,7 @@ fn show(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, C
     let places = cli.environment.places()?;
     let root = config.project.as_ref().map(|project| project.root.as_path());
     for setting in settings {
-        let emphasis = if setting.origin == Origin::BuiltIn { Emphasis::Dim } else { Emphasis::Plain };
+        let emphasis = if setting.origin == ValueOrigin::BuiltIn { Emphasis::Dim } else { Emphasis::Plain };
         let from = format!("# {}", plain(&from(&setting.origin, places.home.as_deref(), root)));
         draw(&line(setting), emphasis, &from, &cli.style, out)?;
     }
@@ -108,12 +108,12 @@ fn draw(line: &str, emphasis: Emphasis, from: &str, style: &Style, out: &mut dyn
 }
 
 /// Where a value comes from, in brief: a file of the project's by its place in that, one of the user's by its place at home.
-fn from(origin: &Origin, home: Option<&Path>, project: Option<&Path>) -> String {
-    let Origin::File { layer, path, line } = origin else { return origin.to_string() };
+fn from(origin: &ValueOrigin, home: Option<&Path>, project: Option<&Path>) -> String {
+    let ValueOrigin::File { layer, path, line } = origin else { return origin.to_string() };
     let within = |folder: Option<&Path>| path.strip_prefix(folder?).ok();
     match layer {
-        Layer::Project => within(project).map(|within| format!("{}:{line} (project)", within.display())),
-        Layer::User => within(home).map(|within| format!("~/{}:{line}", within.display())),
+        ConfigLayer::Project => within(project).map(|within| format!("{}:{line} (project)", within.display())),
+        ConfigLayer::User => within(home).map(|within| format!("~/{}:{line}", within.display())),
     }
     .unwrap_or_else(|| origin.to_string())
 }
@@ -142,12 +142,12 @@ fn value(setting: &Setting) -> Value {
 
 fn in_json(setting: &Setting) -> Value {
     let origin = match &setting.origin {
-        Origin::BuiltIn => json!({"built_in": true}),
-        Origin::Environment(name) => json!({"variable": name}),
-        Origin::File { layer, path, line } => {
+        ValueOrigin::BuiltIn => json!({"built_in": true}),
+        ValueOrigin::Environment(name) => json!({"variable": name}),
+        ValueOrigin::File { layer, path, line } => {
             let layer = match layer {
-                Layer::User => "user",
-                Layer::Project => "project",
+                ConfigLayer::User => "user",
+                ConfigLayer::Project => "project",
             };
             json!({"file": path.to_string_lossy(), "line": line, "of": layer})
         }
@@ -155,7 +155,7 @@ fn in_json(setting: &Setting) -> Value {
     json!({"key": setting.path, "value": value(setting), "origin": origin})
 }
 
-fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn path(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let places = cli.environment.places()?;
     let directory = cli.environment.directory(at.directory.as_deref());
     let project = ProjectFile::find(&directory, &cli.environment.variables);
@@ -175,40 +175,40 @@ fn path(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, C
     }
     let aside = |style: &Style, text: &str| style.paint(Emphasis::Dim, text);
     let Places { user_file, .. } = &places;
-    let there = if user_file.is_file() { "" } else { "  (not there)" };
+    let there = if user_file.is_file() { "" } else { "  (does not exist)" };
     writeln!(out, "user     {}{}", user_file.display(), aside(&cli.style, there))?;
     match project {
         Some(project) => {
             let trusted = if trusted == Some(true) { "  (trusted)" } else { "  (not trusted)" };
             writeln!(out, "project  {}{}", project.file.display(), aside(&cli.style, trusted))?;
         }
-        None => writeln!(out, "project  {}", aside(&cli.style, "none; it would be .annals/config.toml"))?,
+        None => writeln!(out, "project  {}", aside(&cli.style, "none (it would be .annals/config.toml)"))?,
     }
     Ok(Verdict::Fine)
 }
 
-fn trust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn trust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     // What is trusted is at least understood; and it is the very text that was judged, whatever the file holds by now.
-    let Loaded { refused, text, .. } = cli.environment.examined(&project.root)?;
+    let LoadedConfig { refused, text, .. } = cli.environment.examined(&project.root)?;
     let text = text.ok_or_else(|| ConfigError::NoProject { directory: project.root.clone() })?;
     Trust::kept_in(&places.trust).give(&project, &text)?;
     for problem in &refused {
         writeln!(out, "{}  {}", cli.style.paint(Emphasis::Warn, "allowed"), plain(&problem.to_string()))?;
     }
-    writeln!(out, "{} is trusted as it is now; once it changes, it is not.", project.file.display())?;
+    writeln!(out, "{} is trusted until it changes.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
-fn untrust(at: &At, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
+fn untrust(at: &ProjectDirectory, cli: &CommandContext, out: &mut dyn Write) -> Result<Verdict, CliError> {
     let (places, project) = named(at, cli)?;
     let was = Trust::kept_in(&places.trust).take(&project)?;
-    let told = if was { "is trusted no more" } else { "was not trusted" };
+    let told = if was { "is no longer trusted" } else { "was not trusted" };
     writeln!(out, "{} {told}.", project.file.display())?;
     Ok(Verdict::Fine)
 }
 
-fn named(at: &At, cli: &CommandContext) -> Result<(Places, ProjectFile), CliError> {
+fn named(at: &ProjectDirectory, cli: &CommandContext) -> Result<(Places, ProjectFile), CliError> {
     let directory = cli.environment.directory(at.directory.as_deref());
     let found = ProjectFile::find(&directory, &cli.environment.variables);
     let project = found.ok_or(ConfigError::NoProject { directory })?;

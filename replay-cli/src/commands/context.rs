@@ -1,6 +1,6 @@
 //! `annals context`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, plain};
@@ -144,7 +144,7 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
         sheet.row(None, ("source", Emphasis::Context), (key.as_str(), Emphasis::Context), ("", Emphasis::Dim))?;
         sheet.quote(&plain(&entry.value.0.resolve(blobs)), Emphasis::Plain)?;
         if let Some(removed) = &entry.removed {
-            let line = format!("when it goes: {}", plain(&removed.resolve(blobs)));
+            let line = format!("if removed: {}", plain(&removed.resolve(blobs)));
             sheet.quote(&line, Emphasis::Dim)?;
         }
     }
@@ -153,7 +153,7 @@ fn snapshot(snapshot: &Snapshot, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Re
 
 async fn marks(
     epochs: &Epochs,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
@@ -163,7 +163,7 @@ async fn marks(
     }
     for (at, mark) in epochs.marks.iter().enumerate() {
         let until = epochs.marks.get(at + 1).map_or(found.until, |next| next.seq);
-        let slice = found.reader.log().read(found.session, mark.seq, 1).await?.into_iter().next();
+        let slice = found.reader.log().batch_at(found.session, mark.seq).await?;
         let record = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
         let facts = record.as_ref().map(|record| facts(record.event, record.at, &cli.style)).unwrap_or_default();
         writeln!(

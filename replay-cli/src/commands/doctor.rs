@@ -70,7 +70,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         compact(&dir, args.yes, cli, out)?;
     }
     if !sound && !args.repair {
-        cli.remark("`annals doctor --repair` mends what can be mended");
+        cli.remark("to repair it: annals doctor --repair");
     }
     Ok(Verdict::bad_if(!(sound || mended)))
 }
@@ -81,10 +81,10 @@ fn restore_format(dir: &Path, yes: bool, cli: &CommandContext) -> Result<bool, C
     let Some(restoring) = DiskLog::lost_format(dir).map_err(annals_store::SharedError::from)? else { return Ok(true) };
     let Restoring { identity, state, segments } = restoring;
     let from = match segments {
-        0 => "with a new id: no segment names the store".to_owned(),
+        0 => "with a new id, as no segment contains one".to_owned(),
         _ => format!("with the id {} of {}", identity.id, counted(segments as u64, "segment")),
     };
-    if !announce(&format!("writes the file FORMAT again, which is {state}, {from}"), yes, cli) {
+    if !announce(&format!("rewrite the file FORMAT, which is {state}, {from}"), yes, cli) {
         return Ok(false);
     }
     let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
@@ -140,10 +140,10 @@ fn draw(
         _ if !examination.findings.is_empty() => {
             writeln!(out, "{} {batches} batches can be read", style.paint(Emphasis::Bad, "✗"))?;
         }
-        None => writeln!(out, "{} {batches} batches, both copies are sound", style.paint(Emphasis::Good, "✓"))?,
+        None => writeln!(out, "{} {batches} batches, both copies are intact", style.paint(Emphasis::Good, "✓"))?,
         Some(reason) => {
             let good = style.paint(Emphasis::Good, "✓");
-            writeln!(out, "{good} {batches} batches, the journal is sound")?;
+            writeln!(out, "{good} {batches} batches, the journal is intact")?;
             let line = format!("the second copy (sled) was not checked: {reason}");
             writeln!(out, "  {}", style.paint(Emphasis::Warn, &line))?;
         }
@@ -215,7 +215,7 @@ fn cause_words(gap: &Gap) -> &'static str {
 
 /// Says what will be done; whether to do it.
 fn announce(what: &str, yes: bool, cli: &CommandContext) -> bool {
-    cli.remark(&if yes { what.to_owned() } else { format!("{what}; --yes does it") });
+    cli.remark(&if yes { format!("to do: {what}") } else { format!("would {what}; to do it, add --yes") });
     yes
 }
 
@@ -229,10 +229,10 @@ fn repair(
 ) -> Result<bool, CliError> {
     let mendable = examination.findings.iter().filter(|finding| finding.copy().is_some()).count() as u64;
     if mendable == 0 {
-        cli.remark("there is nothing to mend");
+        cli.remark("nothing to repair");
         return Ok(false);
     }
-    if announce(&format!("mends {} from the other copy", counted(mendable, "damaged place")), yes, cli) {
+    if announce(&format!("repair {} from the other copy", counted(mendable, "damaged place")), yes, cli) {
         let report = DiskLog::repair(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
         for line in summary(&report.remarks) {
             writeln!(out, "{line}")?;
@@ -253,10 +253,10 @@ fn collect(
         garbage.blobs.iter().map(|(_, bytes)| bytes).chain(garbage.unfinished.iter().map(|(_, bytes)| bytes)).sum();
     let count = (garbage.blobs.len() + garbage.unfinished.len()) as u64;
     if count == 0 {
-        cli.remark("there is nothing to collect");
+        cli.remark("no unused blobs");
         return Ok(());
     }
-    if announce(&format!("removes {} that no Batch names, {}", counted(count, "file"), size(bytes)), yes, cli) {
+    if announce(&format!("remove {} that no event refers to, {}", counted(count, "file"), size(bytes)), yes, cli) {
         let (disk, _) = DiskLog::open(dir, OpenMode::Existing).map_err(annals_store::SharedError::from)?;
         let removed = disk.collect(garbage, AGE)?;
         writeln!(out, "removed {}, {}", counted(removed.files, "file"), size(removed.bytes))?;
@@ -265,7 +265,7 @@ fn collect(
 }
 
 fn compact(dir: &Path, yes: bool, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
-    if announce("writes the index anew from the journal, and packs what is sealed", yes, cli) {
+    if announce("rebuild the index from the journal, and compress sealed segments", yes, cli) {
         let (before, after) = DiskLog::compact(dir, Tuning::default()).map_err(annals_store::SharedError::from)?;
         writeln!(out, "{} before, {} now", size(before.bytes), size(after.bytes))?;
     }

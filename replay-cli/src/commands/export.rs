@@ -3,7 +3,7 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::progress::Bar;
-use crate::style::{counted, size};
+use crate::style::size;
 use annals_store::exchange::export;
 use std::fs::{File, Permissions};
 use std::io::{self, Write};
@@ -55,8 +55,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     file.sync_all().map_err(at)?;
     std::fs::rename(&part, path).map_err(at)?;
     bar.clear();
-    let what = format!("{}, {} blobs", counted(exported.batches, "Batch").replace("Batchs", "Batches"), exported.blobs);
-    cli.remark(&format!("wrote {} ({what}) to {}", size(exported.bytes), path.display()));
+    cli.remark(&format!("wrote {} to {}", size(exported.bytes), path.display()));
     Ok(Verdict::Fine)
 }
 

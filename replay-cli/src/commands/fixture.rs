@@ -59,12 +59,12 @@ async fn check(
         return Ok(Verdict::bad_if(!stale.is_empty()));
     }
     for golden in &stale {
-        let place = golden.line.map_or("is not there".to_owned(), |line| format!("differs from line {line} on"));
+        let place = golden.line.map_or("is missing".to_owned(), |line| format!("differs at line {line}"));
         writeln!(out, "{} {}", golden.path.display(), cli.style.paint(Emphasis::Bad, &place))?;
     }
     match stale.len() {
-        0 => cli.remark("every golden is as the Session gives it"),
-        some => cli.remark(&format!("{}; --force writes them anew", counted(some as u64, "difference"))),
+        0 => cli.remark("all golden files match"),
+        some => cli.remark(&format!("{}; --force rewrites the files", counted(some as u64, "difference"))),
     }
     Ok(Verdict::bad_if(!stale.is_empty()))
 }

@@ -5,10 +5,10 @@ use crate::error::{CliError, Verdict};
 use crate::host::opening;
 use crate::json;
 use crate::layout::plain;
-use crate::message_ref::MessageRef;
 use crate::style::{Emphasis, counted};
 use annals_core::event::{Location, SessionForked, SessionMoved};
 use annals_core::{Seq, SessionId};
+use annals_inspect::message_ref::MessageRef;
 use annals_runtime::fork_title;
 use annals_runtime::ports::{Ids, SeededIds};
 use annals_store::{Draft, append_rules};
@@ -76,11 +76,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let until = reader.until(session, None).await?;
     let messages = reader.view(session, until).await?.history.selected().count() as u64;
     let messages = counted(messages, "message");
-    cli.remark(&format!("forked {parent} before event {cut}; the history holds {messages}"));
+    cli.remark(&format!("forked {parent} after event {}; its history has {messages}", cut.0.saturating_sub(1)));
     if let Some(gone) = location.filter(|location| !Path::new(&location.directory).is_dir()) {
         cli.remark(&plain(&format!(
-            "it works in {}, which is no directory here; to continue in another one: annals run -s {session} --directory \
-             DIR",
+            "its directory {} does not exist here; to continue in another one: annals run -s {session} --directory DIR",
             gone.directory
         )));
     }

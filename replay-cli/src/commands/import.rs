@@ -11,13 +11,13 @@ use crate::import_secret;
 use crate::json;
 use crate::layout::plain;
 use crate::progress::Bar;
-use crate::reader::Reader;
 use crate::style::{Emphasis, counted};
 use annals_core::Time;
 use annals_import::{ImportFollower, ImportOptions, ImportReport, ImportSource, Selection};
+use annals_inspect::reader::Reader;
 use annals_store::{EventLog, OpenMode};
 use draw::{draw, in_json};
-use secrets::Secrets;
+use secrets::ImportSecrets;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -126,7 +126,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         ..ImportOptions::default()
     };
     let reader = cli.store(OpenMode::Create).await?;
-    let secrets = Secrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
+    let secrets = ImportSecrets::of(args.redact, reader.log(), &wanted.sources, cli)?;
     let log = secrets.log();
     let before = log.sessions().await?.len();
     let mut signals = Signals::listen()?;
@@ -207,7 +207,7 @@ async fn import_all(
         [] => {}
         [one] => cli.remark(&plain(&format!("{}: no prompt yet; nothing to import", one.display()))),
         several => {
-            cli.remark(&format!("{} hold no prompt yet; nothing to import", counted(several.len() as u64, "file")));
+            cli.remark(&format!("{} without a prompt yet; nothing to import", counted(several.len() as u64, "file")));
         }
     }
     Ok(())
@@ -223,13 +223,13 @@ fn write_report(path: &Path, report: &ImportReport) -> Result<(), CliError> {
 async fn follow(
     mut follower: ImportFollower,
     log: &Arc<dyn EventLog>,
-    secrets: &Secrets,
+    secrets: &ImportSecrets,
     signals: &mut Signals,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<(), CliError> {
     out.flush()?;
-    cli.remark("following; interrupt to end");
+    cli.remark("following (Ctrl-C ends it)");
     loop {
         let mut report = follower.round(log, &mut |_| {}).await?;
         if report.new_batches() > 0 || report.has_bad_news() {

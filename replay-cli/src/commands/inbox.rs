@@ -1,15 +1,14 @@
 //! `annals inbox`
 
 use crate::command_context::CommandContext;
+use crate::editing;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{clip, plain};
-use crate::offline;
 use crate::style::{Emphasis, counted};
+use annals_core::InputId;
 use annals_core::event::Delivery;
-use annals_core::{InputId, SessionId};
 use annals_inspect::timeline::one_line;
-use annals_runtime::Refusal;
 use serde_json::json;
 use std::io::Write;
 
@@ -55,26 +54,21 @@ async fn change(
     delivery: Option<Delivery>,
 ) -> Result<Verdict, CliError> {
     let (reader, id) = cli.change(&args.session).await?;
-    let head = reader.head(id).await?;
-    let runtime = offline::runtime(&reader, cli.style.now.max(head.at))?;
-    let session = runtime.session(id).await.map_err(refused(id))?;
+    let files = editing::captured_files(reader.folder().clone());
+    let session = editing::editor(&reader, id, cli.style.now, files).await?;
     let input = InputId::from(input);
     let said = match delivery {
         None => {
-            session.withdraw(&input).await.map_err(refused(id))?;
+            session.withdraw(&input).await.map_err(editing::refused(id))?;
             "withdrawn"
         }
         Some(delivery) => {
-            session.redeliver(&input, delivery).await.map_err(refused(id))?;
-            if delivery == Delivery::Steer { "joins at the next request" } else { "queued" }
+            session.set_delivery(&input, delivery).await.map_err(editing::refused(id))?;
+            if delivery == Delivery::Steer { "will be sent with the next request" } else { "queued" }
         }
     };
     cli.remark(&format!("{}: {said}", plain(input.as_str())));
     Ok(Verdict::Fine)
-}
-
-fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
-    move |refusal| CliError::Refused { session, refusal }
 }
 
 async fn list(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
@@ -105,9 +99,9 @@ async fn list(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -
         writeln!(out, "{}  {delivery}  {}", cli.style.paint(Emphasis::Context, &input), clip(&text, room))?;
     }
     match pending.len() {
-        0 => cli.remark("nothing waits in this session"),
+        0 => cli.remark("no input is waiting"),
         waiting => {
-            cli.remark(&format!("{} waiting; `annals run -s {session}` answers", counted(waiting as u64, "input")));
+            cli.remark(&format!("{} waiting; to answer: annals run -s {session}", counted(waiting as u64, "input")));
         }
     }
     Ok(Verdict::Fine)

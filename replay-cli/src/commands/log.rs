@@ -4,10 +4,10 @@ use crate::command_context::{CommandContext, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, wrap};
-use crate::reader::Reader;
 use crate::style::{Emphasis, Style};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Kind, Record, Seq};
+use annals_inspect::reader::Reader;
 use annals_inspect::timeline::brief;
 use annals_projections::ToJson;
 use annals_store::{Followed, Scope};
@@ -71,11 +71,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let Some(last) = args.last.filter(|_| args.kinds.is_empty()) {
         from = from.max(Seq(found.until.0.saturating_sub(last)));
     }
-    let mut lines = Lines { style: &cli.style, directory: directory(reader, session).await?, reader };
+    let mut lines = EventLines { style: &cli.style, directory: directory(reader, session).await?, reader };
     if cli.style.json && !args.follow {
         let mut list = json::List::begin(out)?;
-        let mut walk = reader.walk(session, from, found.until);
-        while let Some(slice) = walk.next().await? {
+        let mut pages = reader.pages(session, from, found.until);
+        while let Some(slice) = pages.next_slice().await? {
             for record in slice.records().filter(|record| args.takes(record.event)) {
                 list.item(&record.to_json(reader.blobs()))?;
             }
@@ -86,8 +86,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if let Some(last) = args.last.filter(|_| !args.kinds.is_empty()) {
         from = from.max(nth_last(args, &found.reader, session, found.until, last).await?);
     }
-    let mut walk = reader.walk(session, from, found.until);
-    while let Some(slice) = walk.next().await? {
+    let mut pages = reader.pages(session, from, found.until);
+    while let Some(slice) = pages.next_slice().await? {
         let records: Vec<Record<'_>> = slice.records().filter(|record| args.takes(record.event)).collect();
         lines.batch(&records, out)?;
     }
@@ -138,20 +138,20 @@ async fn nth_last(
 
 /// The directory that a Session was created in: paths below it are shown from there.
 pub(super) async fn directory(reader: &Reader, session: annals_core::SessionId) -> Result<String, CliError> {
-    let first = reader.log().read(session, Seq::ZERO, 1).await?;
-    Ok(match first.first().and_then(|slice| slice.batch.events.first()) {
+    let first = reader.log().batch_at(session, Seq::ZERO).await?;
+    Ok(match first.as_ref().and_then(|slice| slice.batch.events.first()) {
         Some(Event::Session(SessionEvent::Created(created))) => created.location.directory.clone(),
         _ => String::new(),
     })
 }
 
-struct Lines<'a> {
+struct EventLines<'a> {
     style: &'a Style,
     directory: String,
     reader: &'a Reader,
 }
 
-impl Lines<'_> {
+impl EventLines<'_> {
     fn batch(&mut self, records: &[Record<'_>], out: &mut dyn Write) -> Result<(), CliError> {
         for (at, record) in records.iter().enumerate() {
             let joint = match (at, records.len()) {

@@ -1,11 +1,11 @@
 //! `annals pin` and `annals unpin`
 
 use crate::command_context::CommandContext;
+use crate::editing;
 use crate::error::{CliError, Unpinnable, Verdict};
-use crate::message_ref::MessageRef;
-use crate::offline;
 use annals_core::Event;
 use annals_core::event::{MessagePinned, MessageUnpinned};
+use annals_inspect::message_ref::MessageRef;
 use annals_projections::Body;
 use annals_store::OpenMode;
 
@@ -46,7 +46,7 @@ pub async fn run_unpin(args: &UnpinArgs, cli: &CommandContext) -> Result<Verdict
 async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict, CliError> {
     let reader = cli.store(OpenMode::Existing).await?;
     let named = reader.find(&args.session).await?;
-    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
+    let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
     let head = reader.head(session).await?;
     let view = reader.view(session, head.next).await?;
     let seq = args.message.find(&reader, session, &view).await?;
@@ -67,8 +67,8 @@ async fn record(args: &Args, cli: &CommandContext, pin: bool) -> Result<Verdict,
         true => MessagePinned { message: seq }.into(),
         false => MessageUnpinned { message: seq }.into(),
     };
-    let (session, at) = offline::append(&reader, cli.style.now, session, event).await?;
+    let (session, at) = editing::append(&reader, cli.style.now, session, event).await?;
     let done = if pin { "pinned" } else { "unpinned" };
-    cli.remark(&format!("{done} the message at event {seq}{} (event {at})", offline::in_fork(named, session)));
+    cli.remark(&format!("{done} the message at event {seq}{} (event {at})", editing::in_fork(named, session)));
     Ok(Verdict::Fine)
 }

@@ -62,9 +62,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let (reader, session) = (&found.reader, found.session);
     let report = verify_session(&**reader.log(), session, None, &mut |_| {}).await?;
     let mut statistics = Statistics::default();
-    let mut walk = reader.walk(session, Seq::ZERO, found.until);
+    let mut pages = reader.pages(session, Seq::ZERO, found.until);
     let hole = loop {
-        match walk.next().await {
+        match pages.next_slice().await {
             Ok(Some(slice)) => slice.records().for_each(|record| statistics.apply(&record)),
             Ok(None) => break None,
             Err(error @ ReadError::Damaged { .. }) => break Some(error),
@@ -87,9 +87,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let mut sheet = Sheet::for_names(out, &cli.style, names);
     head::head(&statistics, &report, &mut sheet)?;
     let mut timeline = Timeline::default();
-    let mut pace = args.speed.map(|speed| Pace { speed, last: None });
-    let mut walk = reader.walk(session, Seq::ZERO, found.until);
-    while let Some(slice) = match walk.next().await {
+    let mut pace = args.speed.map(|speed| Playback { speed, last: None });
+    let mut pages = reader.pages(session, Seq::ZERO, found.until);
+    while let Some(slice) = match pages.next_slice().await {
         Err(ReadError::Damaged { .. }) => None,
         other => other?,
     } {
@@ -120,10 +120,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 async fn show(
     entry: &TimelineEntry,
-    pace: &mut Option<Pace>,
+    pace: &mut Option<Playback>,
     sheet: &mut Sheet<'_>,
     detail: &Detail,
-    reader: &crate::reader::Reader,
+    reader: &annals_inspect::reader::Reader,
 ) -> Result<(), CliError> {
     if let Some(pace) = pace {
         sheet.out.flush()?;
@@ -134,12 +134,12 @@ async fn show(
 }
 
 /// The pace at which a Session is played.
-struct Pace {
+struct Playback {
     speed: f64,
     last: Option<Time>,
 }
 
-impl Pace {
+impl Playback {
     async fn wait(&mut self, at: Time) {
         let ms = at.millis().saturating_sub(self.last.unwrap_or(at).millis());
         self.last = Some(self.last.map_or(at, |last| last.max(at)));

@@ -1,6 +1,6 @@
 //! `annals requests`
 
-use crate::command_context::{CommandContext, Found, Target};
+use crate::command_context::{CommandContext, FoundSession, Target};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{Sheet, name, plain};
@@ -53,7 +53,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 async fn list(
     prove: bool,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
@@ -83,12 +83,12 @@ async fn list(
     }
     match (items.len(), prove, wrong) {
         (0, ..) => cli.remark(
-            "no request is recorded: agents that Sessions are imported from do not record theirs; `history` and \
-             `context` show what the next one would hold",
+            "no request is recorded: other agents do not record their requests. `annals why` and `annals history` show what \
+             a request contains",
         ),
-        (count, true, 0) => cli.remark(&format!("all {} are proved", counted(count as u64, "request"))),
-        (count, true, wrong) => cli.remark(&format!("{wrong} of {} are not proved", counted(count as u64, "request"))),
-        (count, false, _) => cli.remark(&format!("{}; --step N rebuilds one", counted(count as u64, "request"))),
+        (count, true, 0) => cli.remark(&format!("{} verified", counted(count as u64, "request"))),
+        (count, true, wrong) => cli.remark(&format!("{wrong} of {} not verified", counted(count as u64, "request"))),
+        (count, false, _) => cli.remark(&format!("{}; to rebuild one: --step N", counted(count as u64, "request"))),
     }
     Ok(Verdict::bad_if(wrong > 0))
 }
@@ -125,15 +125,15 @@ fn line(
 async fn one(
     wanted: usize,
     wire: bool,
-    found: &Found,
+    found: &FoundSession,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
     let marks: annals_projections::Requests = found.reader.fold(found.session, found.until).await?;
     let none = CliError::NoRequest { session: found.session, wanted, count: marks.marks.len() };
     let Some(mark) = wanted.checked_sub(1).and_then(|at| marks.marks.get(at)) else { return Err(none) };
-    let slices = found.reader.log().read(found.session, mark.seq, 1).await?;
-    let sent = slices.first().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
+    let slice = found.reader.log().batch_at(found.session, mark.seq).await?;
+    let sent = slice.as_ref().and_then(|slice| slice.records().find(|record| record.seq == mark.seq));
     let Some(Event::Step(StepEvent::RequestSent(sent))) = sent.map(|record| record.event) else { return Err(none) };
     let view = found.reader.view(found.session, mark.seq).await?;
     let request = rebuild(&view, sent, found.reader.blobs())?;
@@ -164,15 +164,15 @@ async fn one(
 fn bytes(wire: Wire, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (body, bad) = match wire {
         Wire::Proved(body) => {
-            cli.remark(&format!("proved: digest {}", body.digest));
+            cli.remark(&format!("verified: digest {}", body.digest));
             (Some(body), false)
         }
         Wire::NotRecorded => {
-            cli.remark("no body is recorded for this request: nothing was encoded for its model");
+            cli.remark("no body is recorded for this request");
             (None, true)
         }
         Wire::OfAnotherBuild(why) => {
-            cli.remark(&format!("not provable by this build: {why}"));
+            cli.remark(&format!("cannot be verified by this build: {why}"));
             (None, true)
         }
         Wire::Differs(why, body) => {
@@ -190,7 +190,7 @@ fn draw(number: usize, mark: &RequestMark, request: &Request, sheet: &mut Sheet<
     let left = format!("request {number} · {}", mark.purpose);
     let right = format!("event {} · {}", mark.seq, sheet.style.clock(mark.at));
     sheet.rule(&left, &right, Emphasis::Strong)?;
-    let head = format!("{} on {}, {} tokens or so", request.agent, request.model.model, thousands(request.chars() / 4));
+    let head = format!("{} on {}, about {} tokens", request.agent, request.model.model, thousands(request.chars() / 4));
     sheet.row(None, ("", Emphasis::Dim), (&head, Emphasis::Dim), ("", Emphasis::Dim))?;
     for system in &request.system {
         let mut at = 0;
@@ -268,7 +268,7 @@ fn draw_block(role: Role, block: &Block, sheet: &mut Sheet<'_>) -> Result<(), Cl
 fn prove(recorded: Digest, found: Digest, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let style = sheet.style;
     if recorded == found {
-        writeln!(sheet.out, "{} proved: digest {recorded}", style.paint(Emphasis::Good, "✓"))?;
+        writeln!(sheet.out, "{} verified: digest {recorded}", style.paint(Emphasis::Good, "✓"))?;
     } else {
         let line = format!("✗ not what was sent: recorded {recorded}, rebuilt {found}");
         writeln!(sheet.out, "{}", style.paint(Emphasis::Bad, &line))?;

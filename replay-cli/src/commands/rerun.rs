@@ -5,8 +5,8 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::rerun::{RecordedWorld, UNBOUNDED, UserAction, recorded};
 use crate::host::{
-    ApprovalMode, Ended, Frontend, Host, HostError, Interaction, Job, Lines, Questions, Screen, advice, closing,
-    configured, opening, run_interactive,
+    ApprovalMode, Frontend, Host, HostError, Interaction, Questions, RunEnd, RunGoal, Screen, TypedLines, advice,
+    closing, configured, opening, run_interactive,
 };
 use crate::json;
 use crate::style::{Emphasis, counted};
@@ -75,7 +75,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let approval = if frozen { ApprovalMode::Recorded } else { args.with.approval(person) };
     let screen = Screen::new(cli.remarks.clone(), cli.style.clone(), false);
     let mut interaction =
-        Interaction::new(&host, questions, Frontend::Screen(Box::new(screen)), approval, Lines::of_stdin())?;
+        Interaction::new(&host, questions, Frontend::Screen(Box::new(screen)), approval, TypedLines::of_stdin())?;
     interaction.show.begin(&*session.view().await.map_err(HostError::from)?, &mut io::sink())?;
     let whole = again(&recorded.actions, &options.model, &host, &session, &mut interaction, cli).await?;
     let (one, other) = (past(found.session, &reader).await?, past(session.id(), &reader).await?);
@@ -92,7 +92,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         writeln!(out, "{} {} the same", cli.style.paint(Emphasis::Good, "✓"), counted(differs.same, "turn"))?;
     }
     let short = closing::short(id);
-    cli.remark(&format!("Session {short} is the fork; `annals diff {} {short}` compares again", found.session));
+    cli.remark(&format!("forked as session {short}; to compare again: annals diff {} {short}", found.session));
     Ok(Verdict::bad_if(differs.first.is_some() || !whole))
 }
 
@@ -121,24 +121,24 @@ async fn again(
                 for input in inputs {
                     session.admit(input.clone()).await.map_err(HostError::from)?;
                 }
-                Job::Answer
+                RunGoal::Answer
             }
-            UserAction::Compaction => Job::Compaction,
+            UserAction::Compaction => RunGoal::Compaction,
         };
         match run_interactive(host, session, goal, interaction, &mut io::sink()).await? {
-            Ended::Idle | Ended::Elsewhere | Ended::Empty(_) | Ended::Stopped => {}
-            Ended::Failed(error) => {
+            RunEnd::Idle | RunEnd::Elsewhere | RunEnd::Empty(_) | RunEnd::Stopped => {}
+            RunEnd::Failed(error) => {
                 let view = session.view().await.map_err(HostError::from)?;
                 cli.remarks.say(Emphasis::Bad, &advice(&error, &view));
                 return Ok(false);
             }
-            Ended::Interrupted | Ended::Left => return Ok(false),
+            RunEnd::Interrupted | RunEnd::Left => return Ok(false),
         }
     }
     Ok(true)
 }
 
-async fn past(session: annals_core::SessionId, reader: &crate::reader::Reader) -> Result<SessionAt, CliError> {
+async fn past(session: annals_core::SessionId, reader: &annals_inspect::reader::Reader) -> Result<SessionAt, CliError> {
     let until = reader.until(session, None).await?;
     Ok(SessionAt::new(reader.log().clone(), reader.saved().cloned(), session, until))
 }

@@ -3,18 +3,18 @@
 mod draw;
 
 use crate::command_context::CommandContext;
+use crate::editing::{self, refused};
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::plain;
-use crate::message_ref::MessageRef;
-use crate::offline;
-use crate::reader::Reader;
 use crate::style::counted;
 use annals_core::event::{SessionEvent, StepEvent};
 use annals_core::{Event, InputId, Seq, SessionId};
+use annals_inspect::message_ref::MessageRef;
+use annals_inspect::reader::Reader;
 use annals_projections::{SessionView, Transcript};
 use annals_runtime::worktree::{FilesError, Plan};
-use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, Session};
+use annals_runtime::{Extent, MessagePlace, Refusal, RevertFiles, SessionEditor};
 use annals_store::Head;
 use std::io::Write;
 
@@ -47,28 +47,28 @@ pub struct Args {
 }
 
 /// What is changed: a Session as it was read, and everybody's view of it.
-struct Place {
+struct RevertContext {
     reader: Reader,
     session: SessionId,
     head: Head,
     view: SessionView,
     /// Who undoes.
-    undoing: Session,
+    undoing: SessionEditor,
 }
 
 /// What an undo takes away.
-struct Going {
+struct Removal {
     first_removed: Seq,
     /// The messages of the transcript.
     messages: Transcript,
     /// Inputs that wait.
     inputs: Vec<InputId>,
     /// What becomes of files.
-    files: Files,
+    files: FileEffect,
 }
 
 /// What becomes of files.
-enum Files {
+enum FileEffect {
     /// They stay as they are, and why.
     Stay(String),
     /// These change.
@@ -83,19 +83,20 @@ enum Files {
 /// When there is no such Session or message, the log refuses, or files cannot be put back.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let (reader, named) = cli.change(&args.session).await?;
-    let session = offline::local_fork(&reader, named).await?.unwrap_or(named);
-    let runtime = offline::runtime(&reader, cli.style.now.max(reader.head(session).await?.at))?;
-    let mut place = Place::of(reader, runtime.session(session).await.map_err(refused(session))?).await?;
+    let session = editing::local_fork(&reader, named).await?.unwrap_or(named);
+    let files = editing::captured_files(reader.folder().clone());
+    let editor = editing::editor(&reader, session, cli.style.now, files).await?;
+    let mut place = RevertContext::of(reader, editor).await?;
     let changes = match args.to {
         Some(to) => place.can_undo(to, args.talk).await?,
         None => place.view.session.revert.is_some(),
     };
     if changes && place.view.session.origin.is_some() {
-        let local = offline::local(&runtime, session).await?;
-        place = Place::of(place.reader, local.session).await?;
+        let local = editing::local(&place.undoing).await?;
+        place = RevertContext::of(place.reader, local.session).await?;
     }
     if changes && place.session != named && !cli.style.json {
-        cli.remark(&format!("in a fork: {} (an imported session stays as its source)", place.session));
+        cli.remark(&format!("in a fork: {} (an imported session is never changed)", place.session));
     }
     match args.to {
         Some(to) => stage(to, args.talk, &place, cli, out).await,
@@ -103,20 +104,16 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
 }
 
-fn refused(session: SessionId) -> impl Fn(Refusal) -> CliError {
-    move |refusal| CliError::Refused { session, refusal }
-}
-
 async fn stage(
     to: MessageRef,
     talk: bool,
-    place: &Place,
+    place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
-    let Place { session, view, undoing, .. } = place;
+    let RevertContext { session, view, undoing, .. } = place;
     let first_removed = to.find(&place.reader, *session, view).await?;
-    let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
+    let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
     let plan = undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
     let plan = plan.map_err(|refusal| place.refused(refusal))?;
     let files = place.files(&plan.files, plan.first_removed).await?;
@@ -129,13 +126,13 @@ async fn stage(
         json::object(out, &place.in_json("staged", Some(seq), Some(&going)))?;
         return Ok(Verdict::Fine);
     }
-    cli.remark(&format!("undo staged (event {seq}); `--commit` applies it, `--clear` drops it"));
+    cli.remark(&format!("undo staged (event {seq}); --commit applies it, --clear drops it"));
     Ok(Verdict::Fine)
 }
 
 async fn end(
     commit: bool,
-    place: &Place,
+    place: &RevertContext,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
 ) -> Result<Verdict, CliError> {
@@ -144,19 +141,19 @@ async fn end(
         if cli.style.json {
             json::object(out, &place.in_json("nothing-staged", None, None))?;
         }
-        cli.remark("nothing is staged in this Session");
+        cli.remark("no undo is staged in this session");
         return Ok(Verdict::Fine);
     };
     let undoing = &place.undoing;
     let files = match commit {
-        true => Files::StayRestored(staged.files.len()),
+        true => FileEffect::StayRestored(staged.files.len()),
         false => match undoing.plan_clear().await.map_err(|refusal| place.refused(refusal))? {
-            Some(plan) => Files::Change(Box::new(plan)),
-            None => Files::StayRestored(0),
+            Some(plan) => FileEffect::Change(Box::new(plan)),
+            None => FileEffect::StayRestored(0),
         },
     };
     let going = place.going(staged.first_removed, files);
-    if let (Files::Change(plan), false) = (&going.files, cli.style.json) {
+    if let (FileEffect::Change(plan), false) = (&going.files, cli.style.json) {
         draw::files(&going.files, plan, &cli.style, out)?;
     }
     let ended = if commit { undoing.commit_revert().await } else { undoing.clear_revert().await };
@@ -168,16 +165,16 @@ async fn end(
     }
     let messages = counted(going.messages.items.len() as u64, "message");
     let then = match commit {
-        true => format!("{messages} left the Session; the transcript keeps them, marked"),
-        false => format!("{messages} stay"),
+        true => format!("{messages} undone; annals transcript still shows them"),
+        false => format!("{messages} kept"),
     };
     cli.remark(&format!("{word} (event {seq}); {then}"));
     Ok(Verdict::Fine)
 }
 
-impl Place {
+impl RevertContext {
     /// A session as it is now.
-    async fn of(reader: Reader, undoing: Session) -> Result<Self, CliError> {
+    async fn of(reader: Reader, undoing: SessionEditor) -> Result<Self, CliError> {
         let session = undoing.id();
         let head = reader.head(session).await?;
         let view = reader.view(session, head.next).await?;
@@ -187,7 +184,7 @@ impl Place {
     /// Whether a message can be undone: yes, or the reason as an error.
     async fn can_undo(&self, to: MessageRef, talk: bool) -> Result<bool, CliError> {
         let first_removed = to.find(&self.reader, self.session, &self.view).await?;
-        let extent = if talk { Extent::Talk } else { Extent::TalkAndFiles };
+        let extent = if talk { Extent::Conversation } else { Extent::ConversationAndFiles };
         let planned = self.undoing.plan_revert(MessagePlace::Seq(first_removed), extent).await;
         planned.map(|_| true).map_err(|refusal| self.refused(refusal))
     }
@@ -196,7 +193,7 @@ impl Place {
     fn refused(&self, refusal: Refusal) -> CliError {
         let staged = self.view.session.revert.as_ref().map_or(0, |staged| staged.files.len());
         match &refusal {
-            Refusal::Files(error) if staged > 0 && matches!(**error, FilesError::TalkOnly { .. }) => {
+            Refusal::Files(error) if staged > 0 && matches!(**error, FilesError::ConversationOnly { .. }) => {
                 CliError::FilesRestored { session: self.session, files: staged, why: error.to_string() }
             }
             _ => CliError::Refused { session: self.session, refusal },
@@ -208,8 +205,8 @@ impl Place {
         if let Some(origin) = &self.view.session.origin {
             return Ok(Some(origin.agent.clone()));
         }
-        let first = self.reader.log().read(self.session, Seq::ZERO, 1).await?;
-        Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
+        let first = self.reader.log().batch_at(self.session, Seq::ZERO).await?;
+        Ok(first.and_then(|slice| match slice.batch.events.first()? {
             Event::Session(SessionEvent::Created(created)) => {
                 created.origin.as_ref().map(|origin| origin.agent.clone())
             }
@@ -218,14 +215,14 @@ impl Place {
     }
 
     /// What an undo does to files, in words where it does nothing.
-    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<Files, CliError> {
+    async fn files(&self, planned: &RevertFiles, first_removed: Seq) -> Result<FileEffect, CliError> {
         let why = match planned {
             RevertFiles::Restored(plan) if !plan.restores.is_empty() || !plan.left.is_empty() => {
-                return Ok(Files::Change(plan.clone()));
+                return Ok(FileEffect::Change(plan.clone()));
             }
-            RevertFiles::Untouched => return Ok(Files::Stay("stay as they are: the talk alone is undone".to_owned())),
+            RevertFiles::Untouched => return Ok(FileEffect::Stay("not changed (--talk)".to_owned())),
             RevertFiles::Restored(_) => None,
-            RevertFiles::TalkOnly { why } => Some(why),
+            RevertFiles::ConversationOnly { why } => Some(why),
         };
         let mut captured = false;
         let visit = |record: &annals_core::Record<'_>| match record.event {
@@ -234,27 +231,27 @@ impl Place {
             _ => {}
         };
         self.reader.each(self.session, first_removed, self.head.next, visit).await?;
-        Ok(Files::Stay(match (self.origin().await?, captured, why) {
+        Ok(FileEffect::Stay(match (self.origin().await?, captured, why) {
             (Some(agent), ..) => format!(
-                "stay as they are: {} recorded this Session, and files of an imported Session cannot be restored",
+                "not changed: {} recorded this session, and files of an imported session cannot be restored",
                 plain(&agent)
             ),
-            (None, false, _) => "stay as they are: no step that goes captured any".to_owned(),
-            (None, true, Some(why)) => format!("stay as they are: {}", plain(why)),
-            (None, true, None) => "stay as they are: no step that goes changed any".to_owned(),
+            (None, false, _) => "not changed: the undone steps captured none".to_owned(),
+            (None, true, Some(why)) => format!("not changed: {}", plain(why)),
+            (None, true, None) => "not changed: the undone steps changed none".to_owned(),
         }))
     }
 
-    fn going(&self, first_removed: Seq, files: Files) -> Going {
+    fn going(&self, first_removed: Seq, files: FileEffect) -> Removal {
         let mut messages = self.view.transcript.clone();
         messages.items.retain(|item| item.seq >= first_removed && !self.view.transcript.is_removed(item.seq));
         let pending = self.view.inbox.pending.iter().filter(|pending| pending.seq > first_removed);
         let inputs = pending.map(|pending| pending.input.clone()).collect();
-        Going { first_removed, messages, inputs, files }
+        Removal { first_removed, messages, inputs, files }
     }
 
-    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Going>) -> serde_json::Value {
-        let messages = |going: &Going| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
+    fn in_json(&self, what: &str, seq: Option<Seq>, going: Option<&Removal>) -> serde_json::Value {
+        let messages = |going: &Removal| going.messages.items.iter().map(|item| item.seq).collect::<Vec<_>>();
         serde_json::json!({
             "session": self.session, "revert": what, "seq": seq,
             "first_removed": going.map(|going| going.first_removed),
@@ -264,17 +261,17 @@ impl Place {
     }
 }
 
-impl Files {
+impl FileEffect {
     /// In words.
     fn told(&self) -> String {
         match self {
             Self::Stay(why) => why.clone(),
             Self::Change(plan) => match plan.restores.len() {
-                1 => "1 file changes".to_owned(),
-                count => format!("{count} files change"),
+                1 => "1 file restored".to_owned(),
+                count => format!("{count} files restored"),
             },
-            Self::StayRestored(0) => "stay as they are".to_owned(),
-            Self::StayRestored(files) => format!("{} stay restored", counted(*files as u64, "file")),
+            Self::StayRestored(0) => "not changed".to_owned(),
+            Self::StayRestored(files) => format!("{} restored", counted(*files as u64, "file")),
         }
     }
 

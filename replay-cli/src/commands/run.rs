@@ -3,8 +3,8 @@
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::host::{
-    ApprovalMode, Chosen, Ended, Frontend, Host, HostError, Interaction, Job, JsonLines, Lines, Options, Questions,
-    Screen, advice, closing, configured, opening, run_interactive,
+    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, JsonLines, Options, Questions, RunEnd, RunGoal,
+    Screen, TypedLines, advice, closing, configured, opening, run_interactive,
 };
 use annals_core::event::{Attachment, Finish, ModelProfile};
 use annals_projections::{Body, SessionView};
@@ -130,7 +130,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         true => Frontend::Json(JsonLines::default()),
         false => Frontend::Screen(Box::new(Screen::new(cli.remarks.clone(), cli.style.clone(), cli.watched))),
     };
-    let mut interaction = Interaction::new(&host, questions, show, args.with.approval(person), Lines::of_stdin())?;
+    let mut interaction = Interaction::new(&host, questions, show, args.with.approval(person), TypedLines::of_stdin())?;
     interaction.show.begin(&before, out)?;
     if let Some(prompt) = prompt {
         let input = SeededIds::from_entropy()?.input(cli.style.now);
@@ -138,8 +138,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         let input = NewInput { attachments, ..NewInput::steer(prompt).named(input.as_str()) };
         session.admit(input).await.map_err(HostError::from)?;
     }
-    let ended = run_interactive(&host, &session, Job::Answer, &mut interaction, out).await?;
-    if !matches!(ended, Ended::Left) {
+    let ended = run_interactive(&host, &session, RunGoal::Answer, &mut interaction, out).await?;
+    if !matches!(ended, RunEnd::Left) {
         interaction.await_title(&session).await;
     }
     let view = session.view().await.map_err(HostError::from)?;
@@ -148,12 +148,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     } else {
         closing::say(&view, &ended, cli);
     }
-    if let Ended::Failed(error) = &ended
+    if let RunEnd::Failed(error) = &ended
         && !cli.style.json
     {
         cli.remarks.say(crate::style::Emphasis::Bad, &advice(error, &view));
     }
-    Ok(Verdict::bad_if(!matches!(ended, Ended::Idle | Ended::Elsewhere)))
+    Ok(Verdict::bad_if(!matches!(ended, RunEnd::Idle | RunEnd::Elsewhere)))
 }
 
 /// Whether the last turn came to its end and nothing waits: to ask again would ask for an answer to an answer.

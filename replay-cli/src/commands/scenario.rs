@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 #[derive(Clone, Debug, clap::Args)]
 pub struct Args {
     #[command(subcommand)]
-    what: What,
+    what: ScenarioCommand,
 }
 
 #[derive(Clone, Debug, Subcommand)]
-enum What {
+enum ScenarioCommand {
     /// Run scenario files.
     ///
     /// Each file gets a new store: a temporary one, or --store DIR (with several files, one folder in DIR for each).
@@ -35,7 +35,7 @@ enum What {
         report: Option<PathBuf>,
         /// Where to store the log.
         #[arg(long, value_enum, default_value = "sled")]
-        backend: Kind,
+        backend: BackendKind,
         /// Keep the temporary stores and show where they are.
         #[arg(long)]
         keep: bool,
@@ -58,7 +58,7 @@ enum What {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Kind {
+enum BackendKind {
     /// On disk.
     Sled,
     /// In memory.
@@ -71,7 +71,7 @@ enum Kind {
 /// When a file is no scenario, a store cannot be made, or the output refuses.
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     match &args.what {
-        What::Run { files, report, backend, keep } => {
+        ScenarioCommand::Run { files, report, backend, keep } => {
             let played = run_all(files, *backend, *keep, cli, out)?;
             if let Some(path) = report {
                 let at = |source| CliError::File { path: path.clone(), source };
@@ -83,8 +83,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             }
             Ok(Verdict::bad_if(!played.passed()))
         }
-        What::New { file } => give(STARTER, file.as_deref(), cli, out),
-        What::Record { session, file } => {
+        ScenarioCommand::New { file } => give(STARTER, file.as_deref(), cli, out),
+        ScenarioCommand::Record { session, file } => {
             let (reader, session) = cli.find(session).await?;
             let text = record(&**reader.log(), session).await?;
             give(&text, file.as_deref(), cli, out)
@@ -106,13 +106,13 @@ fn give(
     let at = |source| CliError::File { path: path.to_owned(), source };
     // A file that is there may hold work: it is never written over.
     std::fs::File::create_new(path).and_then(|mut file| file.write_all(text.as_bytes())).map_err(at)?;
-    cli.remark(&format!("wrote {}; play it with `annals scenario run {0}`", path.display()));
+    cli.remark(&format!("wrote {}; to run it: annals scenario run {0}", path.display()));
     Ok(Verdict::Fine)
 }
 
 fn run_all(
     files: &[PathBuf],
-    backend: Kind,
+    backend: BackendKind,
     keep: bool,
     cli: &CommandContext,
     out: &mut (dyn Write + Send),
@@ -129,8 +129,8 @@ fn run_all(
             None => temporary.path().join(format!("{:03}-{name}", at + 1)),
         };
         let backend = match backend {
-            Kind::Sled => Backend::Sled(folder),
-            Kind::Memory => Backend::Memory,
+            BackendKind::Sled => Backend::Sled(folder),
+            BackendKind::Memory => Backend::Memory,
         };
         let outcome = play(&file.to_string_lossy(), scenario, &backend)?;
         if !cli.style.json {
@@ -141,10 +141,10 @@ fn run_all(
     let failed = report.scenarios.iter().filter(|outcome| !outcome.passed()).count() as u64;
     let count = counted(report.scenarios.len() as u64, "scenario");
     cli.remark(&match failed {
-        0 => format!("{count}, every expectation holds"),
-        failed => format!("{failed} of {count} do not hold"),
+        0 => format!("{count} passed"),
+        failed => format!("{failed} of {count} failed"),
     });
-    if keep && backend == Kind::Sled && cli.named.is_none() {
+    if keep && backend == BackendKind::Sled && cli.named.is_none() {
         cli.remark(&format!("the stores are in {}", temporary.keep().display()));
     }
     Ok(report)

@@ -29,7 +29,7 @@ fn name(text: &str) -> Result<String, String> {
         return Ok(text.to_owned());
     }
     let near = names().max_by(|a, b| strsim::jaro_winkler(text, a).total_cmp(&strsim::jaro_winkler(text, b)));
-    Err(format!("nothing has this name; did you mean {}?", near.unwrap_or("all")))
+    Err(format!("no view or kind of event has this name; did you mean {}?", near.unwrap_or("all")))
 }
 
 /// Runs the command.

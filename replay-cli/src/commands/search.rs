@@ -147,9 +147,9 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     'sessions: for (session, entry) in &sessions {
         // What a fork inherits is found in its parent.
         let from = entry.fork.filter(|_| only.is_none()).map_or(Seq::ZERO, |fork| fork.cut);
-        let mut walk = reader.walk(*session, from, entry.next);
+        let mut pages = reader.pages(*session, from, entry.next);
         let mut headed = false;
-        while let Some(slice) = walk.next().await? {
+        while let Some(slice) = pages.next_slice().await? {
             for record in slice.records() {
                 hits(&record, &needle, args, reader.blobs(), &mut items);
                 for (by, line, range) in items.drain(..) {
@@ -180,8 +180,8 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         writeln!(out, "{}", if places == 0 { "]" } else { "\n]" })?;
     } else {
         cli.remark(&match places {
-            0 => format!("nothing holds {:?}", args.text),
-            places => format!("{} in {}", counted(places, "place"), counted(found, "Session")),
+            0 => format!("no match for {:?}", args.text),
+            places => format!("{} in {}", counted(places, "match"), counted(found, "session")),
         });
     }
     Ok(Verdict::bad_if(places == 0))

@@ -5,9 +5,9 @@ use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{clip, columns, name, pad};
 use crate::pricing::{Cost, Pricing};
-use crate::reader::short_ids;
 use crate::style::{Emphasis, counted, thousands};
 use annals_core::SessionId;
+use annals_inspect::reader::short_ids;
 use annals_projections::CatalogueEntry;
 use clap::ValueEnum;
 use std::io::Write;
@@ -31,7 +31,7 @@ pub struct Args {
     directory: Option<String>,
     /// Sort by this.
     #[arg(long, value_enum, default_value = "updated")]
-    sort: Sort,
+    sort: SortOrder,
     /// Reverse the order.
     #[arg(long)]
     reverse: bool,
@@ -45,7 +45,7 @@ pub struct Args {
 
 /// An order of Sessions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-enum Sort {
+enum SortOrder {
     /// Most recently changed first.
     Updated,
     /// Newest first.
@@ -60,7 +60,7 @@ enum Sort {
     Events,
 }
 
-type Row = (SessionId, CatalogueEntry);
+type SessionRow = (SessionId, CatalogueEntry);
 
 impl Args {
     fn takes(&self, entry: &CatalogueEntry) -> bool {
@@ -77,16 +77,16 @@ impl Args {
             && (self.children || entry.parent.is_none())
     }
 
-    fn sort(&self, rows: &mut [Row], pricing: &Pricing) {
+    fn sort(&self, rows: &mut [SessionRow], pricing: &Pricing) {
         let cost = |entry: &CatalogueEntry| pricing.cost(entry.cost, &entry.unpriced.tokens).known();
         rows.sort_by(|(a_id, a), (b_id, b)| {
             let order = match self.sort {
-                Sort::Updated => b.updated.cmp(&a.updated),
-                Sort::Created => b.created.cmp(&a.created),
-                Sort::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
-                Sort::Cost => cost(b).cmp(&cost(a)),
-                Sort::Turns => b.turns.cmp(&a.turns),
-                Sort::Events => b.next.cmp(&a.next),
+                SortOrder::Updated => b.updated.cmp(&a.updated),
+                SortOrder::Created => b.created.cmp(&a.created),
+                SortOrder::Title => a.title.to_lowercase().cmp(&b.title.to_lowercase()),
+                SortOrder::Cost => cost(b).cmp(&cost(a)),
+                SortOrder::Turns => b.turns.cmp(&a.turns),
+                SortOrder::Events => b.next.cmp(&a.next),
             };
             order.then(a_id.cmp(b_id))
         });
@@ -104,7 +104,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let catalogue = cli.reader().await?.catalogue().await?;
     let ids = short_ids(&catalogue.sessions.keys().copied().collect::<Vec<_>>());
     let all = catalogue.sessions.len();
-    let mut rows: Vec<Row> = catalogue.sessions.into_iter().filter(|(_, entry)| args.takes(entry)).collect();
+    let mut rows: Vec<SessionRow> = catalogue.sessions.into_iter().filter(|(_, entry)| args.takes(entry)).collect();
     let pricing = Pricing::of(cli);
     args.sort(&mut rows, &pricing);
     rows.truncate(args.limit.unwrap_or(usize::MAX));
@@ -139,7 +139,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 }
 
 /// One row a Session; on a terminal titles are cut at its edge.
-fn draw(rows: &[Row], table: &[[String; 5]], cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
+fn draw(rows: &[SessionRow], table: &[[String; 5]], cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
     let (style, watched) = (&cli.style, cli.watched);
     const HEADS: [&str; 5] = ["id", "age", "agent", "turns", "cost"];
     if rows.is_empty() {

@@ -7,6 +7,7 @@ use crate::json;
 use crate::layout::{columns, pad, plain, wrap};
 use crate::style::{Emphasis, Style};
 use annals_core::{Batch, Blobs, Json, Record, Seq, Text, text::Texts};
+use annals_inspect::reader::FindError;
 use annals_projections::ToJson;
 use serde_json::Value;
 use std::io::Write;
@@ -32,12 +33,12 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let seq = Seq(seq.parse().map_err(|_| CliError::NotASeq { text: seq.clone() })?);
     let (reader, session) = cli.find(name).await?;
     reader.until(session, Some(seq)).await?;
-    let slices = reader.log().read(session, seq, 1).await?;
-    let Some((batch, record)) = slices.first().and_then(|slice| {
+    let slice = reader.log().batch_at(session, seq).await?;
+    let Some((batch, record)) = slice.as_ref().and_then(|slice| {
         let record = slice.batch.records().find(|record| record.seq == seq)?;
         Some((slice.batch.clone(), record))
     }) else {
-        return Err(CliError::PastTheEnd { session, seq, last: seq });
+        return Err(FindError::PastTheEnd { session, seq, last: seq }.into());
     };
     let blobs = reader.blobs();
     if cli.style.json {
@@ -76,7 +77,7 @@ pub(super) fn draw(
         out,
         "{} {}",
         style.paint(emphasis(kind), kind.name()),
-        style.paint(Emphasis::Dim, &format!("at event {}", record.seq))
+        style.paint(Emphasis::Dim, &format!("event {}", record.seq))
     )?;
     writeln!(out, "{}", style.paint(Emphasis::Dim, kind.meaning()))?;
     writeln!(out)?;
@@ -85,9 +86,18 @@ pub(super) fn draw(
         fact(style, out, "inherited", &format!("from session {}", batch.session))?;
     }
     let last = Seq(batch.next().0.saturating_sub(1));
-    let range = if batch.events.len() == 1 { "alone".to_owned() } else { format!("{} to {last}", batch.first) };
+    let range = if batch.events.len() == 1 {
+        "this event only".to_owned()
+    } else {
+        format!("events {} to {last}", batch.first)
+    };
     fact(style, out, "batch", &format!("{range}, digest {}", batch.digest))?;
-    fact(style, out, "prev", &batch.prev.map_or("none: the log begins here".to_owned(), |prev| prev.to_string()))?;
+    fact(
+        style,
+        out,
+        "prev",
+        &batch.prev.map_or("none (the first event of the log)".to_owned(), |prev| prev.to_string()),
+    )?;
     writeln!(out)?;
     let mut event = record.event.clone();
     event.texts(&mut |text: &mut Text| *text = text.resolve(blobs).into_owned().into());

@@ -42,7 +42,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     if cli.style.json {
         let mut list = json::List::begin(out)?;
         reader
-            .transcript(found.session, found.until, &index, |messages, wanted| {
+            .transcript(found.session, found.until, &index, |messages, wanted| -> Result<(), CliError> {
                 for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
                     let mut value = message.to_json(blobs);
                     if let (true, Value::Object(fields)) = (index.is_reverted(message.seq), &mut value) {
@@ -58,7 +58,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     let mut sheet = Sheet::for_names(out, &cli.style, ["exec_command"]);
     reader
-        .transcript(found.session, found.until, &index, |messages, wanted| {
+        .transcript(found.session, found.until, &index, |messages, wanted| -> Result<(), CliError> {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
                 let mark = if index.is_reverted(message.seq) { "undone" } else { "" };
                 message::draw(message, mark, &mut sheet, blobs)?;

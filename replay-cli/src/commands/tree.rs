@@ -4,10 +4,10 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::layout::{columns, plain, wrap};
-use crate::reader::{Reader, short_ids};
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_core::SessionId;
 use annals_core::event::ChildOutcome;
+use annals_inspect::reader::{Reader, short_ids};
 use annals_projections::{Catalogue, CatalogueEntry, FileTotals};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
@@ -24,7 +24,7 @@ pub struct Args {
 }
 
 /// One Session in the tree.
-struct Node<'c> {
+struct TreeNode<'c> {
     id: SessionId,
     entry: &'c CatalogueEntry,
     /// Whether it is the last one under its parent, for it and each of its ancestors, the oldest first.
@@ -32,7 +32,7 @@ struct Node<'c> {
 }
 
 /// Who hangs under whom.
-struct Forest<'c> {
+struct SessionTrees<'c> {
     catalogue: &'c Catalogue,
     under: BTreeMap<SessionId, Vec<SessionId>>,
 }
@@ -47,7 +47,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
         None => (cli.reader().await?, None),
     };
     let catalogue = reader.catalogue().await?;
-    let forest = Forest::of(&catalogue);
+    let forest = SessionTrees::of(&catalogue);
     let nodes = forest.nodes(asked);
     let outcomes = outcomes(&reader, &forest, &nodes).await?;
     if cli.style.json {
@@ -60,11 +60,11 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     }
     draw(&nodes, &outcomes, asked, &cli.style, out)?;
     if nodes.is_empty() {
-        cli.remark("no Session of the store has a fork or a child; `annals sessions` lists them");
+        cli.remark("no session of the store has a fork or a sub-agent (see annals sessions)");
     }
     for node in nodes.iter().filter(|node| node.lasts.is_empty()) {
         if let Some(parent) = above(node.entry).filter(|parent| !catalogue.sessions.contains_key(parent)) {
-            cli.remark(&format!("Session {} hangs under {parent}, which is not in this store", node.id));
+            cli.remark(&format!("session {} comes from {parent}, which is not in this store", node.id));
         }
     }
     Ok(Verdict::Fine)
@@ -75,7 +75,7 @@ fn above(entry: &CatalogueEntry) -> Option<SessionId> {
     entry.fork.map(|fork| fork.parent).or_else(|| entry.parent.as_ref().map(|parent| parent.session))
 }
 
-impl<'c> Forest<'c> {
+impl<'c> SessionTrees<'c> {
     fn of(catalogue: &'c Catalogue) -> Self {
         let mut under: BTreeMap<SessionId, Vec<SessionId>> = BTreeMap::new();
         for (id, entry) in &catalogue.sessions {
@@ -101,7 +101,7 @@ impl<'c> Forest<'c> {
     }
 
     /// The trees in the order in which they are drawn: each Session before those that hang under it.
-    fn nodes(&self, asked: Option<SessionId>) -> Vec<Node<'c>> {
+    fn nodes(&self, asked: Option<SessionId>) -> Vec<TreeNode<'c>> {
         let roots: BTreeSet<SessionId> = match asked {
             Some(session) => BTreeSet::from([self.root(session)]),
             // A Session without relations is no tree.
@@ -118,7 +118,7 @@ impl<'c> Forest<'c> {
                 lasts.push(at + 1 == under.len());
                 left.push((*child, lasts));
             }
-            nodes.push(Node { id, entry, lasts });
+            nodes.push(TreeNode { id, entry, lasts });
         }
         nodes
     }
@@ -127,7 +127,7 @@ impl<'c> Forest<'c> {
 type Outcomes = BTreeMap<SessionId, Option<ChildOutcome>>;
 
 /// How the children ended, as their parents recorded it.
-async fn outcomes(reader: &Reader, forest: &Forest<'_>, nodes: &[Node<'_>]) -> Result<Outcomes, CliError> {
+async fn outcomes(reader: &Reader, forest: &SessionTrees<'_>, nodes: &[TreeNode<'_>]) -> Result<Outcomes, CliError> {
     let mut outcomes = Outcomes::new();
     let is_child = |id: &SessionId| {
         forest.catalogue.sessions.get(id).is_some_and(|entry| entry.fork.is_none() && entry.parent.is_some())
@@ -145,7 +145,7 @@ async fn outcomes(reader: &Reader, forest: &Forest<'_>, nodes: &[Node<'_>]) -> R
 }
 
 fn draw(
-    nodes: &[Node<'_>],
+    nodes: &[TreeNode<'_>],
     outcomes: &Outcomes,
     asked: Option<SessionId>,
     style: &Style,
@@ -200,9 +200,9 @@ fn branches(lasts: &[bool], goes_on: bool) -> (String, String) {
 }
 
 /// What a Session is to the one above it.
-fn relation(node: &Node<'_>, outcomes: &Outcomes) -> String {
+fn relation(node: &TreeNode<'_>, outcomes: &Outcomes) -> String {
     if let Some(fork) = node.entry.fork {
-        return format!("fork at {}: ", fork.cut);
+        return format!("fork after event {}: ", fork.cut.0.saturating_sub(1));
     }
     if node.entry.parent.is_none() {
         return String::new();
@@ -211,9 +211,9 @@ fn relation(node: &Node<'_>, outcomes: &Outcomes) -> String {
         Some(Some(ChildOutcome::Completed)) | None => "",
         Some(Some(ChildOutcome::Failed)) => ", failed",
         Some(Some(ChildOutcome::Cancelled)) => ", cancelled",
-        Some(None) => ", not settled",
+        Some(None) => ", not finished",
     };
-    format!("child {}{ended}: ", plain(node.entry.agent.as_str()))
+    format!("sub-agent {}{ended}: ", plain(node.entry.agent.as_str()))
 }
 
 /// What it changed in its project, if anything is known to have changed.
@@ -224,7 +224,7 @@ fn changed(entry: &CatalogueEntry) -> String {
     })
 }
 
-fn in_json(node: &Node<'_>, outcomes: &Outcomes) -> serde_json::Value {
+fn in_json(node: &TreeNode<'_>, outcomes: &Outcomes) -> serde_json::Value {
     let entry = node.entry;
     serde_json::json!({
         "id": node.id, "depth": node.lasts.len(), "title": entry.title, "agent": entry.agent, "fork": entry.fork,

@@ -4,11 +4,11 @@ use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
 use crate::json;
 use crate::progress::Bar;
-use crate::reader::Reader;
-use crate::style::{Emphasis, counted, thousands};
+use crate::style::{Emphasis, counted};
 use annals_core::Digest;
 use annals_import::TextFile;
 use annals_inspect::prove::{Proof, Wire, prove_all};
+use annals_inspect::reader::Reader;
 use annals_store::exchange::verify::KeptDigest;
 use annals_store::exchange::{VerifyReport, verify_file, verify_session, verify_store};
 use std::io::Write;
@@ -44,7 +44,7 @@ pub struct Args {
 pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
     let bar = Bar::new(cli.shows_progress(), "verifying");
     let mut tell = |progress: annals_store::exchange::Progress| bar.tell(progress.done, progress.total);
-    let mut requests = Requests::default();
+    let mut requests = RequestCheck::default();
     let (report, subject) = match &args.what {
         None => {
             let reader = cli.reader().await?;
@@ -67,10 +67,10 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
             let (reader, session) = cli.find(what).await?;
             let report = verify_session(&**reader.log(), session, args.head, &mut tell).await?;
             requests.prove(args, &reader, &report).await?;
-            (report, format!("Session {session}"))
+            (report, format!("session {session}"))
         }
     };
-    let copies = if args.what.is_none() { Copies::compared(cli).await? } else { Copies::met(cli) };
+    let copies = if args.what.is_none() { CopyCheck::compared(cli).await? } else { CopyCheck::met(cli) };
     bar.clear();
     if cli.style.json {
         let mut value = serde_json::to_value(&report).map_err(std::io::Error::from)?;
@@ -92,14 +92,14 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 
 /// What is known of the two copies of the log: the answer holds when one of them serves.
 #[derive(Default)]
-struct Copies {
+struct CopyCheck {
     /// How many places are damaged in one copy alone.
     damaged: u64,
     /// Why a copy was not read.
     unchecked: Option<String>,
 }
 
-impl Copies {
+impl CopyCheck {
     /// Compares both copies of the store.
     async fn compared(cli: &CommandContext) -> Result<Self, CliError> {
         if cli.file.is_some() {
@@ -141,7 +141,7 @@ impl Copies {
 
 /// What rebuilding the requests gave.
 #[derive(Default)]
-struct Requests {
+struct RequestCheck {
     count: u64,
     /// Whether the log is damaged, so that nothing was rebuilt.
     damaged: bool,
@@ -154,7 +154,7 @@ struct Requests {
     unknown: Vec<String>,
 }
 
-impl Requests {
+impl RequestCheck {
     async fn prove(&mut self, args: &Args, reader: &Reader, report: &VerifyReport) -> Result<(), CliError> {
         if !args.requests {
             return Ok(());
@@ -203,7 +203,7 @@ impl Requests {
     fn draw(&self, wire: bool, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
         let style = &cli.style;
         if self.damaged {
-            cli.remark("no request was rebuilt: what a damaged log holds proves nothing");
+            cli.remark("requests were not verified, as the log is damaged");
             return Ok(());
         }
         if self.count == 0 {
@@ -212,10 +212,10 @@ impl Requests {
             cli.remark("other agents do not record their requests; an imported session has none");
         } else if self.flaws.is_empty() {
             let mark = style.paint(Emphasis::Good, "✓");
-            writeln!(out, "{mark} {} rebuilt from the log, digest by digest", counted(self.count, "request"))?;
+            writeln!(out, "{mark} {} rebuilt from the log, digests verified", counted(self.count, "request"))?;
         } else {
             let count = counted(self.count, "request");
-            writeln!(out, "{} {} of {count} are not proved", style.paint(Emphasis::Bad, "✗"), self.flaws.len())?;
+            writeln!(out, "{} {} of {count} not verified", style.paint(Emphasis::Bad, "✗"), self.flaws.len())?;
             for flaw in &self.flaws {
                 writeln!(out, "  {}", style.paint(Emphasis::Bad, flaw))?;
             }
@@ -229,21 +229,19 @@ impl Requests {
     fn draw_bodies(&self, cli: &CommandContext, out: &mut dyn Write) -> Result<(), CliError> {
         let style = &cli.style;
         if self.bodies > 0 {
-            let bodies =
-                if self.bodies == 1 { "1 body".to_owned() } else { format!("{} bodies", thousands(self.bodies)) };
-            writeln!(out, "{} {bodies} encoded again, byte for byte", style.paint(Emphasis::Good, "✓"))?;
+            let bodies = counted(self.bodies, "body");
+            writeln!(out, "{} {bodies} encoded again, identical to what was sent", style.paint(Emphasis::Good, "✓"))?;
         }
         if !self.unknown.is_empty() {
-            let count = thousands(self.unknown.len() as u64);
-            let bodies = if self.unknown.len() == 1 { "body is" } else { "bodies are" };
-            writeln!(out, "{} {count} {bodies} not provable by this build", style.paint(Emphasis::Bad, "?"))?;
+            let bodies = counted(self.unknown.len() as u64, "body");
+            writeln!(out, "{} {bodies} cannot be verified by this build", style.paint(Emphasis::Bad, "?"))?;
             for why in &self.unknown {
                 writeln!(out, "  {}", style.paint(Emphasis::Bad, why))?;
             }
         }
         if self.bodiless > 0 {
             let without = counted(self.bodiless, "request");
-            cli.remark(&format!("{without} without a recorded body: nothing was encoded for the model"));
+            cli.remark(&format!("{without} without a recorded body"));
         }
         Ok(())
     }
@@ -257,33 +255,18 @@ fn draw(
     out: &mut dyn Write,
 ) -> Result<(), CliError> {
     let style = &cli.style;
-    let facts = [
-        (report.sessions.len() as u64, "Session"),
-        (report.batches, "Batch"),
-        (report.events, "event"),
-        (report.blobs, "blob"),
-    ];
-    let facts: Vec<String> =
-        facts
-            .into_iter()
-            .filter(|(count, _)| *count > 0)
-            .map(|(count, noun)| {
-                if noun == "Batch" && count != 1 {
-                    format!("{} Batches", thousands(count))
-                } else {
-                    counted(count, noun)
-                }
-            })
-            .collect();
+    let facts = [(report.sessions.len() as u64, "session"), (report.events, "event"), (report.blobs, "blob")];
+    let facts = facts.into_iter().filter(|(count, _)| *count > 0).map(|(count, noun)| counted(count, noun));
+    let facts: Vec<String> = facts.collect();
     if report.is_sound() {
-        writeln!(out, "{} {subject} is unaltered: {}", style.paint(Emphasis::Good, "✓"), facts.join(", "))?;
+        writeln!(out, "{} {subject}: {}, integrity verified", style.paint(Emphasis::Good, "✓"), facts.join(", "))?;
     } else {
         let count = report.damage.len() as u64 + report.more;
         writeln!(
             out,
-            "{} {subject} is damaged: {} in {}",
+            "{} {subject}: {} in {}",
             style.paint(Emphasis::Bad, "✗"),
-            counted(count, "place"),
+            counted(count, "damaged place"),
             facts.join(", ")
         )?;
         for damage in &report.damage {
@@ -295,7 +278,7 @@ fn draw(
         }
     }
     for anomaly in report.anomalies.iter().take(ANOMALIES) {
-        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("unusual, not damaged: {anomaly}")))?;
+        writeln!(out, "  {}", style.paint(Emphasis::Warn, &format!("unusual, but not damaged: {anomaly}")))?;
     }
     if let more @ 1.. = report.anomalies.len().saturating_sub(ANOMALIES) {
         writeln!(out, "  … and {more} more such events")?;
@@ -318,7 +301,9 @@ fn draw(
             writeln!(out, "  {}", style.paint(Emphasis::Bad, "the digest that you kept is not in this log"))?;
         }
         (None, _) if report.is_sound() && head.is_none() && report.sessions.len() == 1 => {
-            cli.remark("keep the digest elsewhere; `verify --head DIGEST` then proves that nobody rewrote the log");
+            cli.remark(
+                "keep the digest elsewhere; verifying with --head DIGEST then proves that nothing was rewritten",
+            );
         }
         (None, _) => {}
     }

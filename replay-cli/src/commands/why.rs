@@ -42,7 +42,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let absent = answer.spans.is_empty() && args.text.is_some();
     if absent {
         cli.remark(&format!(
-            "request {} does not hold this text; `annals when` tells when one did",
+            "request {} does not contain this text; `annals when` shows which requests did",
             answer.step.number
         ));
     }

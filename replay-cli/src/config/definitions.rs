@@ -35,7 +35,7 @@ impl Definitions for Config {
     /// (`docs/configuration.md#models`).
     fn options(&self, agent: &AgentName, model: &ModelName) -> RequestOptions {
         let Some(known) = self.catalog.model(model) else { return RequestOptions::default() };
-        let mut settings = known.habits();
+        let mut settings = known.server_defaults();
         lay(&mut settings, free(&self.settings, &["providers", &known.provider, "options"]));
         lay(&mut settings, free(&self.settings, &["models", model.as_str(), "options"]));
         if let Some(agent) = self.agents.get(agent) {

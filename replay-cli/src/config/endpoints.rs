@@ -4,7 +4,7 @@ use super::Config;
 use super::agent::free;
 use annals_core::ModelName;
 use annals_providers::catalog::UnsupportedApi;
-use annals_providers::http::{Endpoint, EndpointError, Endpoints, KeySource, Limits};
+use annals_providers::http::{Endpoint, EndpointError, EndpointLimits, Endpoints, KeySource};
 use std::time::Duration;
 
 impl Endpoints for Config {
@@ -19,8 +19,8 @@ impl Endpoints for Config {
         })?;
         let own = |key| ["providers", known.provider.as_str(), key];
         let ms = |key| self.settings.count(&own(key)).map(Duration::from_millis);
-        let usual = Limits::default();
-        let limits = Limits {
+        let usual = EndpointLimits::default();
+        let limits = EndpointLimits {
             connect: ms("connect_timeout_ms").unwrap_or(usual.connect),
             idle: ms("idle_timeout_ms").unwrap_or(usual.idle),
             ..usual

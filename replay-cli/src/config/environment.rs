@@ -2,7 +2,7 @@
 
 use super::places::Places;
 use super::problem::ConfigError;
-use super::{Config, Loaded};
+use super::{Config, LoadedConfig};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -91,7 +91,7 @@ impl Environment {
     ///
     /// # Errors
     /// See [`Config::examine`].
-    pub fn examined(&self, directory: &Path) -> Result<Loaded, ConfigError> {
+    pub fn examined(&self, directory: &Path) -> Result<LoadedConfig, ConfigError> {
         Config::examine(&self.places()?, directory, self.variables.clone())
     }
 }

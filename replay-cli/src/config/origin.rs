@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 /// Whose a configuration file is. Later ones are laid over earlier ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Layer {
+pub enum ConfigLayer {
     /// The user's.
     User,
     /// The project's.
@@ -15,7 +15,7 @@ pub enum Layer {
 
 /// Where a value comes from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub enum ValueOrigin {
     /// Nobody said otherwise.
     BuiltIn,
     /// An environment variable.
@@ -23,7 +23,7 @@ pub enum Origin {
     /// A line of a file, from 1.
     File {
         /// Whose it is.
-        layer: Layer,
+        layer: ConfigLayer,
         /// Which.
         path: Arc<PathBuf>,
         /// The line.
@@ -31,7 +31,7 @@ pub enum Origin {
     },
 }
 
-impl fmt::Display for Origin {
+impl fmt::Display for ValueOrigin {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::BuiltIn => f.write_str("built in"),

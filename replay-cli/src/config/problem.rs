@@ -1,6 +1,6 @@
 //! What is wrong with a configuration, and why there is none.
 
-use super::origin::Origin;
+use super::origin::ValueOrigin;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// Where.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
     /// What, and what to do.
     pub message: String,
 }

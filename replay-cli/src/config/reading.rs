@@ -1,7 +1,7 @@
 //! A configuration file as settings: each value with its path and line, checked against the keys there are.
 
-use super::keys::{KEYS, Key, Kind};
-use super::origin::{Layer, Origin};
+use super::keys::{ConfigKey, KEYS, ValueKind};
+use super::origin::{ConfigLayer, ValueOrigin};
 use super::problem::Problem;
 use annals_providers::catalog::Dollars;
 use serde_json::{Map, Value as Json};
@@ -27,12 +27,12 @@ pub struct Setting {
     /// What; a price as its text.
     pub value: Json,
     /// Where it stands.
-    pub origin: Origin,
+    pub origin: ValueOrigin,
 }
 
 /// What a file says, and what is wrong with it.
 #[derive(Clone, Debug, Default)]
-pub struct Reading {
+pub struct FileSettings {
     /// In the order of the file.
     pub settings: Vec<Setting>,
     /// What could not be understood.
@@ -40,8 +40,8 @@ pub struct Reading {
 }
 
 /// Reads the text of a file.
-pub fn read(layer: Layer, path: PathBuf, text: &str) -> Reading {
-    let mut reader = Reader { layer, path: Arc::new(path), text, reading: Reading::default() };
+pub fn read(layer: ConfigLayer, path: PathBuf, text: &str) -> FileSettings {
+    let mut reader = FileReader { layer, path: Arc::new(path), text, reading: FileSettings::default() };
     match Document::parse(text) {
         Ok(document) => reader.table(&[], KEYS, document.as_table()),
         Err(error) => reader.problem(error.span(), error.message().to_owned()),
@@ -49,18 +49,18 @@ pub fn read(layer: Layer, path: PathBuf, text: &str) -> Reading {
     reader.reading
 }
 
-struct Reader<'t> {
-    layer: Layer,
+struct FileReader<'t> {
+    layer: ConfigLayer,
     path: Arc<PathBuf>,
     text: &'t str,
-    reading: Reading,
+    reading: FileSettings,
 }
 
-impl Reader<'_> {
-    fn origin(&self, span: Option<Range<usize>>) -> Origin {
+impl FileReader<'_> {
+    fn origin(&self, span: Option<Range<usize>>) -> ValueOrigin {
         let until = span.map_or(0, |span| span.start).min(self.text.len());
         let line = self.text.as_bytes().iter().take(until).filter(|byte| **byte == b'\n').count() + 1;
-        Origin::File { layer: self.layer, path: self.path.clone(), line }
+        ValueOrigin::File { layer: self.layer, path: self.path.clone(), line }
     }
 
     fn problem(&mut self, span: Option<Range<usize>>, message: String) {
@@ -74,7 +74,7 @@ impl Reader<'_> {
     }
 
     /// The entries of a table whose keys are known.
-    fn table(&mut self, path: &[String], keys: &'static [Key], table: &dyn TableLike) {
+    fn table(&mut self, path: &[String], keys: &'static [ConfigKey], table: &dyn TableLike) {
         for (name, item) in table.iter() {
             let path = joined(path, name);
             match keys.iter().find(|key| key.name == name) {
@@ -87,56 +87,59 @@ impl Reader<'_> {
         }
     }
 
-    fn entry(&mut self, path: &[String], key: &'static Key, item: &Item) {
+    fn entry(&mut self, path: &[String], key: &'static ConfigKey, item: &Item) {
         match key.kind {
-            Kind::Table(keys) => {
+            ValueKind::Table(keys) => {
                 if let Some(table) = self.as_table(path, key.kind, item) {
                     self.table(path, keys, table);
                 }
             }
-            Kind::Each(keys) => {
+            ValueKind::Each(keys) => {
                 let Some(named) = self.as_table(path, key.kind, item) else { return };
                 for (name, item) in named.iter() {
                     let path = joined(path, name);
-                    if let Some(table) = self.as_table(&path, Kind::Table(keys), item) {
+                    if let Some(table) = self.as_table(&path, ValueKind::Table(keys), item) {
                         // One that says nothing is there all the same.
                         self.setting(&path, Json::Object(Map::new()), item.span());
                         self.table(&path, keys, table);
                     }
                 }
             }
-            Kind::Named | Kind::Free => {
+            ValueKind::Named | ValueKind::Free => {
                 let Some(named) = self.as_table(path, key.kind, item) else { return };
                 for (name, item) in named.iter() {
                     let path = joined(path, name);
                     match (key.kind, self.json(&path, item)) {
                         (_, None) => {}
-                        (Kind::Named, Some(value)) if !value.is_string() => {
-                            self.expected(&path, Kind::Text, "a text", item);
+                        (ValueKind::Named, Some(value)) if !value.is_string() => {
+                            self.expected(&path, ValueKind::Text, "a text", item);
                         }
                         (_, Some(value)) => self.setting(&path, value, item.span()),
                     }
                 }
             }
-            Kind::Added | Kind::Rules => {
+            ValueKind::Added | ValueKind::Rules => {
                 let Some(list) = item.as_array() else { return self.expected(path, key.kind, "a list", item) };
                 for element in list {
                     self.element(path, key, element);
                 }
             }
-            Kind::Text | Kind::Flag | Kind::Count | Kind::Word(_) | Kind::Price | Kind::Texts => {
-                match self.scalar(key.kind, item) {
-                    Ok(value) => self.setting(path, value, item.span()),
-                    Err(expected) => self.expected(path, key.kind, &expected, item),
-                }
-            }
+            ValueKind::Text
+            | ValueKind::Flag
+            | ValueKind::Count
+            | ValueKind::Word(_)
+            | ValueKind::Price
+            | ValueKind::Texts => match self.scalar(key.kind, item) {
+                Ok(value) => self.setting(path, value, item.span()),
+                Err(expected) => self.expected(path, key.kind, &expected, item),
+            },
         }
     }
 
-    fn element(&mut self, path: &[String], key: &Key, element: &Value) {
+    fn element(&mut self, path: &[String], key: &ConfigKey, element: &Value) {
         let text = |value: &Value| value.as_str().map(|text| Json::String(text.to_owned()));
         let read = match key.kind {
-            Kind::Rules => element.as_array().and_then(|parts| {
+            ValueKind::Rules => element.as_array().and_then(|parts| {
                 let parts: Vec<Json> = parts.iter().map(text).collect::<Option<_>>()?;
                 let [_, _, effect] = parts.as_slice() else { return None };
                 matches!(effect.as_str(), Some("allow" | "deny" | "ask")).then_some(Json::Array(parts))
@@ -147,7 +150,7 @@ impl Reader<'_> {
             Some(value) => self.setting(path, value, element.span()),
             None => {
                 let expected = match key.kind {
-                    Kind::Rules => "rules such as [\"bash\", \"git *\", \"allow\"] (allow, ask or deny)",
+                    ValueKind::Rules => "rules such as [\"bash\", \"git *\", \"allow\"] (allow, ask or deny)",
                     _ => "a list of texts",
                 };
                 let found = self.found(element.span(), element.type_name());
@@ -156,19 +159,19 @@ impl Reader<'_> {
         }
     }
 
-    fn scalar(&self, kind: Kind, item: &Item) -> Result<Json, String> {
+    fn scalar(&self, kind: ValueKind, item: &Item) -> Result<Json, String> {
         let expected = |what: &str| Err(what.to_owned());
         match kind {
-            Kind::Flag => item.as_bool().map_or_else(|| expected("true or false"), |flag| Ok(flag.into())),
-            Kind::Count => match item.as_integer().and_then(|count| u64::try_from(count).ok()) {
+            ValueKind::Flag => item.as_bool().map_or_else(|| expected("true or false"), |flag| Ok(flag.into())),
+            ValueKind::Count => match item.as_integer().and_then(|count| u64::try_from(count).ok()) {
                 Some(count) if count < 1 << 53 => Ok(count.into()),
                 _ => expected("a whole number, 0 or more"),
             },
-            Kind::Word(words) => match item.as_str() {
+            ValueKind::Word(words) => match item.as_str() {
                 Some(word) if words.contains(&word) => Ok(word.into()),
                 _ => Err(format!("one of {}", words.join(", "))),
             },
-            Kind::Price => {
+            ValueKind::Price => {
                 let written = match item.as_value() {
                     Some(Value::String(text)) => text.value().as_str(),
                     // As it is written: a float would be another number.
@@ -183,7 +186,7 @@ impl Reader<'_> {
                     Err(error) => Err(format!("an amount of dollars: {error}")),
                 }
             }
-            Kind::Texts => item
+            ValueKind::Texts => item
                 .as_array()
                 .and_then(|list| list.iter().map(|text| text.as_str().map(Json::from)).collect::<Option<Vec<_>>>())
                 .map_or_else(|| expected("a list of texts"), |list| Ok(Json::Array(list))),
@@ -191,7 +194,7 @@ impl Reader<'_> {
         }
     }
 
-    fn as_table<'i>(&mut self, path: &[String], kind: Kind, item: &'i Item) -> Option<&'i dyn TableLike> {
+    fn as_table<'i>(&mut self, path: &[String], kind: ValueKind, item: &'i Item) -> Option<&'i dyn TableLike> {
         let table = item.as_table_like();
         if table.is_none() {
             self.expected(path, kind, "a table", item);
@@ -199,7 +202,7 @@ impl Reader<'_> {
         table
     }
 
-    fn expected(&mut self, path: &[String], kind: Kind, expected: &str, item: &Item) {
+    fn expected(&mut self, path: &[String], kind: ValueKind, expected: &str, item: &Item) {
         let found = match item {
             Item::Value(_) => self.found(item.span(), item.type_name()),
             Item::None | Item::Table(_) | Item::ArrayOfTables(_) => kind_of(item.type_name()).to_owned(),
@@ -247,18 +250,20 @@ fn kind_of(type_name: &str) -> &'static str {
 }
 
 /// How a key of a kind is written.
-fn example(path: &[String], kind: Kind) -> String {
+fn example(path: &[String], kind: ValueKind) -> String {
     let name = path.last().map(std::slice::from_ref).map(shown).unwrap_or_default();
     match kind {
-        Kind::Text => format!("`{name} = \"...\"`"),
-        Kind::Flag => format!("`{name} = true` or `{name} = false`"),
-        Kind::Count => format!("`{name} = 1000`"),
-        Kind::Word(words) => format!("`{name} = {:?}`", words.first().copied().unwrap_or_default()),
-        Kind::Price => format!("`{name} = \"2.50\"`"),
-        Kind::Texts | Kind::Added => format!("`{name} = [\"...\", \"...\"]`"),
-        Kind::Rules => format!("`{name} = [[\"bash\", \"git *\", \"allow\"]]`"),
-        Kind::Table(_) | Kind::Named | Kind::Free => format!("`[{}]` and its keys below that", shown(path)),
-        Kind::Each(_) => format!("`[{}.NAME]` and its keys below that", shown(path)),
+        ValueKind::Text => format!("`{name} = \"...\"`"),
+        ValueKind::Flag => format!("`{name} = true` or `{name} = false`"),
+        ValueKind::Count => format!("`{name} = 1000`"),
+        ValueKind::Word(words) => format!("`{name} = {:?}`", words.first().copied().unwrap_or_default()),
+        ValueKind::Price => format!("`{name} = \"2.50\"`"),
+        ValueKind::Texts | ValueKind::Added => format!("`{name} = [\"...\", \"...\"]`"),
+        ValueKind::Rules => format!("`{name} = [[\"bash\", \"git *\", \"allow\"]]`"),
+        ValueKind::Table(_) | ValueKind::Named | ValueKind::Free => {
+            format!("`[{}]` and its keys below that", shown(path))
+        }
+        ValueKind::Each(_) => format!("`[{}.NAME]` and its keys below that", shown(path)),
     }
 }
 
@@ -302,12 +307,12 @@ pub fn shown(path: &[String]) -> String {
     path.iter().map(part).collect::<Vec<_>>().join(".")
 }
 
-fn unknown(path: &[String], keys: &[Key]) -> String {
+fn unknown(path: &[String], keys: &[ConfigKey]) -> String {
     let name = path.last().map_or("", String::as_str);
     let told = format!("unknown key `{}`", shown(path));
     if SECRETS.contains(&name) {
         return format!(
-            "{told}: keys never stand in files; name a variable with `key_env` or a command with `key_command`"
+            "{told}: keys never belong in files; name a variable with `key_env` or a command with `key_command`"
         );
     }
     let near = keys

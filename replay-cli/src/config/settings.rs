@@ -1,8 +1,8 @@
 //! Settings of several files laid over one another.
 
 use super::environment::Variables;
-use super::keys::{self, KEYS, Key, Kind};
-use super::origin::{Layer, Origin};
+use super::keys::{self, ConfigKey, KEYS, ValueKind};
+use super::origin::{ConfigLayer, ValueOrigin};
 use super::reading::{Setting, read};
 use annals_core::event::{Effect, Rule};
 use serde_json::Value;
@@ -21,9 +21,9 @@ pub struct Settings {
 impl Settings {
     /// What holds unless somebody says otherwise.
     pub fn built_in() -> Self {
-        let mut read = read(Layer::User, PathBuf::new(), BUILT_IN);
+        let mut read = read(ConfigLayer::User, PathBuf::new(), BUILT_IN);
         for setting in &mut read.settings {
-            setting.origin = Origin::BuiltIn;
+            setting.origin = ValueOrigin::BuiltIn;
         }
         Self { all: read.settings }
     }
@@ -31,7 +31,8 @@ impl Settings {
     /// Lays settings over these: of a list that is added to, both stay.
     pub fn lay(&mut self, over: impl IntoIterator<Item = Setting>) {
         for setting in over {
-            let added = matches!(keys::at(&setting.path), Some(Key { kind: Kind::Added | Kind::Rules, .. }));
+            let added =
+                matches!(keys::at(&setting.path), Some(ConfigKey { kind: ValueKind::Added | ValueKind::Rules, .. }));
             match self.all.iter_mut().find(|under| under.path == setting.path) {
                 Some(under) if !added => *under = setting,
                 _ => self.all.push(setting),
@@ -41,10 +42,14 @@ impl Settings {
 
     /// Lays over what environment variables say for this run.
     pub fn lay_environment(&mut self, variables: &Variables) {
-        let said = |key: &Key| {
+        let said = |key: &ConfigKey| {
             let name = key.variable?;
             let value = variables.get(name)?;
-            Some(Setting { path: vec![key.name.to_owned()], value: value.into(), origin: Origin::Environment(name) })
+            Some(Setting {
+                path: vec![key.name.to_owned()],
+                value: value.into(),
+                origin: ValueOrigin::Environment(name),
+            })
         };
         self.lay(KEYS.iter().filter_map(said).collect::<Vec<_>>());
     }
@@ -61,7 +66,7 @@ impl Settings {
 
     /// What one key says, if a file or a variable says it.
     pub fn of_a_file(&self, path: &[String]) -> Option<&Setting> {
-        self.all.iter().find(|setting| setting.path == path && setting.origin != Origin::BuiltIn)
+        self.all.iter().find(|setting| setting.path == path && setting.origin != ValueOrigin::BuiltIn)
     }
 
     /// What a list says.
@@ -130,10 +135,10 @@ pub fn rule(value: &Value) -> Option<Rule> {
 
 #[cfg(test)]
 mod tests {
-    use super::{BUILT_IN, Layer, PathBuf, read};
+    use super::{BUILT_IN, ConfigLayer, PathBuf, read};
 
     #[test]
     fn what_is_built_in_is_a_configuration_without_problems() {
-        assert_eq!(read(Layer::User, PathBuf::new(), BUILT_IN).problems, []);
+        assert_eq!(read(ConfigLayer::User, PathBuf::new(), BUILT_IN).problems, []);
     }
 }

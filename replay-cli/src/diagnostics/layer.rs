@@ -1,6 +1,6 @@
 //! Takes reports from `tracing`.
 
-use super::{Report, Shared};
+use super::{Diagnostic, Reporter};
 use std::fmt;
 use std::sync::Arc;
 use tracing::field::{Field, Visit};
@@ -9,26 +9,26 @@ use tracing_subscriber::Layer;
 use tracing_subscriber::layer::Context;
 
 /// The layer.
-pub(super) struct Reports(pub(super) Arc<Shared>);
+pub(super) struct DiagnosticLayer(pub(super) Arc<Reporter>);
 
-impl<S: Subscriber> Layer<S> for Reports {
+impl<S: Subscriber> Layer<S> for DiagnosticLayer {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
         let metadata = event.metadata();
-        let mut report = Report {
+        let mut report = Diagnostic {
             level: *metadata.level(),
             target: metadata.target(),
             line: metadata.line().unwrap_or_default(),
             message: String::new(),
             fields: Vec::new(),
         };
-        event.record(&mut Fields(&mut report));
+        event.record(&mut DiagnosticFields(&mut report));
         self.0.report(&report);
     }
 }
 
-struct Fields<'r>(&'r mut Report);
+struct DiagnosticFields<'r>(&'r mut Diagnostic);
 
-impl Fields<'_> {
+impl DiagnosticFields<'_> {
     fn take(&mut self, field: &Field, value: String) {
         match field.name() {
             "message" => self.0.message = value,
@@ -37,7 +37,7 @@ impl Fields<'_> {
     }
 }
 
-impl Visit for Fields<'_> {
+impl Visit for DiagnosticFields<'_> {
     fn record_str(&mut self, field: &Field, value: &str) {
         self.take(field, value.to_owned());
     }

@@ -27,18 +27,18 @@ fn hearing() -> (Diagnostics, Collected) {
         zone: jiff::tz::TimeZone::UTC,
         now: annals_core::Time(0),
     };
-    let state = State {
+    let state = ReporterState {
         sink: Sink::Remarks(Remarks::new(Box::new(shown.clone()), style, false)),
         redactor: Some(Arc::new(Redactor::default().with_variable("TOKEN", "correct-horse-battery"))),
         file: None,
         waiting: Vec::new(),
         reported: BTreeMap::new(),
     };
-    (Diagnostics(Some(Arc::new(Shared { verbose: false, state: Mutex::new(state) }))), shown)
+    (Diagnostics(Some(Arc::new(Reporter { verbose: false, state: Mutex::new(state) }))), shown)
 }
 
-fn report(target: &'static str, message: &str) -> Report {
-    Report { level: Level::WARN, target, line: 7, message: message.into(), fields: Vec::new() }
+fn report(target: &'static str, message: &str) -> Diagnostic {
+    Diagnostic { level: Level::WARN, target, line: 7, message: message.into(), fields: Vec::new() }
 }
 
 fn text(shown: &Collected) -> String {

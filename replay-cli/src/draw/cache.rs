@@ -8,7 +8,7 @@ use annals_inspect::cache::{Break, Cached, Cause, Shared};
 use std::collections::BTreeSet;
 use std::io::Write;
 
-const HEADS: [&str; 7] = ["request", "seq", "size", "tokens", "shared", "blocks", "cache read"];
+const HEADS: [&str; 7] = ["request", "event", "size", "tokens", "shared", "blocks", "cache read"];
 
 /// Draws the answer.
 ///
@@ -48,13 +48,13 @@ pub fn draw(cached: &Cached, style: &Style, out: &mut dyn Write) -> Result<(), C
         if shared.options_differ {
             let indent = widths[0] + 2;
             let event = shared.options_fact.map(|fact| format!(" · {} at event {}", fact.kind, fact.seq));
-            let line = format!("other request options than before{}", event.unwrap_or_default());
+            let line = format!("request options changed{}", event.unwrap_or_default());
             writeln!(out, "{:indent$}{}", "", style.paint(Emphasis::Warn, &line))?;
         }
     }
     let price = match cached.price {
         0 => String::new(),
-        price => format!(", {} more than with the prefix kept", money(price)),
+        price => format!(", {} more than with an unbroken prefix", money(price)),
     };
     let emphasis = if cached.breaks == 0 && cached.damaged == 0 { Emphasis::Good } else { Emphasis::Bad };
     let damaged = match cached.damaged {
@@ -119,7 +119,7 @@ fn words(broken: &Break, shared: &Shared) -> String {
     if broken.part.is_empty() {
         words.extend(shared.gap_ms.map(|gap| format!("{} since the request before", duration(gap))));
     }
-    words.push(format!("{} sent anew", counted(broken.tokens, "token")));
+    words.push(format!("{} sent again", counted(broken.tokens, "token")));
     words.push(broken.price.map_or("price unknown".to_owned(), |price| format!("{} more", money(price))));
     words.join(" · ")
 }

@@ -1,8 +1,9 @@
 //! Draws a timeline.
 
 use crate::layout::{Sheet, WHOLE, plain};
+use crate::pricing::Cost;
 use crate::style::{Emphasis, counted, duration, money, thousands};
-use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome};
+use annals_core::event::{Attachment, CompactionReason, Delivery, Finish, ToolOutcome, Usage};
 use annals_core::{Blobs, Seq};
 use annals_inspect::timeline::{
     CallResult, CompactionOutcome, EntryKind, TimelineCall, TimelineCompaction, TimelineEntry, TimelineNote, Topic,
@@ -190,11 +191,11 @@ fn call(
         }
     }
     if settled.truncated {
-        let whole = settled.paths.last().map(|path| format!("; the whole output was in {path}")).unwrap_or_default();
+        let whole = settled.paths.last().map(|path| format!("; full output in {path}")).unwrap_or_default();
         sheet.row(
             None,
             ("", Emphasis::Dim),
-            (&plain(&format!("a preview{whole}")), Emphasis::Warn),
+            (&plain(&format!("shortened{whole}")), Emphasis::Warn),
             ("", Emphasis::Dim),
         )?;
     }
@@ -251,7 +252,7 @@ fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
         Some(Finish::Length) => facts.push("cut off at the output limit".to_owned()),
         Some(Finish::ContentFilter) => facts.push("cut off by a filter".to_owned()),
         Some(Finish::Error) => facts.push("failed".to_owned()),
-        Some(Finish::Other) => facts.push("ended in a way without a name".to_owned()),
+        Some(Finish::Other) => facts.push("ended for an unknown reason".to_owned()),
     }
     let emphasis = if facts.is_empty() { Emphasis::Dim } else { Emphasis::Warn };
     let ms = turn.ended.millis().saturating_sub(turn.began.millis());
@@ -260,9 +261,8 @@ fn turn_ended(turn: &TurnSummary, sheet: &mut Sheet<'_>) -> io::Result<()> {
         facts.push(counted(turn.steps, "step"));
     }
     facts.extend(tokens(turn));
-    if turn.cost > 0 {
-        facts.push(money(turn.cost));
-    }
+    let is_used = turn.usage != Usage::default();
+    facts.extend(Cost::of_log(turn.cost, is_used && turn.cost == 0).fact());
     if !turn.changed.is_empty() {
         facts.push(format!("{} changed", counted(turn.changed.len() as u64, "file")));
     }

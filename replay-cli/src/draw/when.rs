@@ -13,7 +13,7 @@ pub fn draw(when: &When, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     let here = when.sightings.iter().filter(|it| it.stays.last().is_some_and(|stay| stay.left.is_none())).count();
     let right = match (when.sightings.len(), here) {
         (0, _) => "never in the model's view".to_owned(),
-        (all, 0) => format!("{}, none there now", counted(all as u64, "place")),
+        (all, 0) => format!("{}, no longer there", counted(all as u64, "place")),
         (all, here) => format!("{}, {here} there now", counted(all as u64, "place")),
     };
     sheet.rule(&format!("{:?}", when.text), &right, Emphasis::Strong)?;
@@ -74,10 +74,10 @@ fn words(left: &Left) -> String {
         LeftBy::Prune => "a prune cleared the output".to_owned(),
         LeftBy::Revert => "a committed revert removed it".to_owned(),
         LeftBy::Epoch(cause) => format!("a new system prompt ({cause})"),
-        LeftBy::Move => "the Session moved; its Context Epoch ended".to_owned(),
+        LeftBy::Move => "the session moved, which ended the system prompt".to_owned(),
         LeftBy::CompactionUndone => "the compaction was undone".to_owned(),
-        LeftBy::Unpinned => "it was pinned no more".to_owned(),
-        LeftBy::Reconfigured => "this request was given something else".to_owned(),
+        LeftBy::Unpinned => "it was unpinned".to_owned(),
+        LeftBy::Reconfigured => "this request contains something else".to_owned(),
     }
 }
 

@@ -57,8 +57,8 @@ fn row(origin: &Origin, sheet: &mut Sheet<'_>) -> Result<(), CliError> {
     if let Some(fact) = &origin.fact {
         line.push(fact.kind.to_owned());
     }
-    line.extend(span.admitted.map(|seq| format!("admitted at {seq}")));
-    line.extend(span.settled.map(|seq| format!("output given at {seq}")));
+    line.extend(span.admitted.map(|seq| format!("admitted at event {seq}")));
+    line.extend(span.settled.map(|seq| format!("output at event {seq}")));
     line.push(if origin.turn == 0 { "before turn 1".to_owned() } else { format!("turn {}", origin.turn) });
     line.push(format!("since request {}", origin.since));
     line.extend(origin.fact.and_then(|fact| fact.inherited).map(|session| format!("inherited from {session}")));

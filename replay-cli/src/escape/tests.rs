@@ -1,7 +1,7 @@
 use super::*;
 use std::io::{self, Write as _};
 
-fn written(form: Form, text: &str, step: usize) -> io::Result<String> {
+fn written(form: Escaping, text: &str, step: usize) -> io::Result<String> {
     let mut out = Vec::new();
     let mut writer = EscapingWriter::new(&mut out, form);
     text.as_bytes().chunks(step).try_for_each(|piece| writer.write_all(piece))?;
@@ -12,9 +12,9 @@ fn written(form: Form, text: &str, step: usize) -> io::Result<String> {
 
 /// The same however it arrives.
 fn text(of: &str) -> io::Result<String> {
-    let whole = written(Form::Text, of, of.len().max(1))?;
+    let whole = written(Escaping::Text, of, of.len().max(1))?;
     for step in 1..6 {
-        assert_eq!(written(Form::Text, of, step)?, whole, "in pieces of {step} bytes");
+        assert_eq!(written(Escaping::Text, of, step)?, whole, "in pieces of {step} bytes");
     }
     Ok(whole)
 }
@@ -60,7 +60,7 @@ fn only_our_own_sequences_are_effective() -> io::Result<()> {
 #[test]
 fn json_means_the_same() -> io::Result<()> {
     let value = "a\u{1b}\u{202e}\u{85}\u{200d}\u{e0041}\u{7f}日".to_owned();
-    let shown = written(Form::Json, &serde_json::to_string(&value)?, 1)?;
+    let shown = written(Escaping::Json, &serde_json::to_string(&value)?, 1)?;
     assert_eq!(shown, "\"a\\u001b\\u202e\\u0085\\u200d\\udb40\\udc41\\u007f日\"");
     assert_eq!(serde_json::from_str::<String>(&shown)?, value);
     Ok(())
@@ -68,15 +68,15 @@ fn json_means_the_same() -> io::Result<()> {
 
 #[test]
 fn raw_bytes_are_as_they_came() -> io::Result<()> {
-    assert_eq!(written(Form::Raw, "\x1b[2J\u{202e}\r", 1)?, "\x1b[2J\u{202e}\r");
-    assert_eq!(written(Form::Raw, &control("1m"), 3)?, "\x1b[1m");
+    assert_eq!(written(Escaping::Raw, "\x1b[2J\u{202e}\r", 1)?, "\x1b[2J\u{202e}\r");
+    assert_eq!(written(Escaping::Raw, &control("1m"), 3)?, "\x1b[1m");
     Ok(())
 }
 
 #[test]
 fn bytes_that_are_no_text_are_replaced() -> io::Result<()> {
     let mut out = Vec::new();
-    let mut writer = EscapingWriter::new(&mut out, Form::Text);
+    let mut writer = EscapingWriter::new(&mut out, Escaping::Text);
     writer.write_all(b"a\x9b2J\xff\xe2\x80")?;
     writer.finish()?;
     drop(writer);

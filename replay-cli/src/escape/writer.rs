@@ -1,6 +1,6 @@
 //! The writer that everything printed passes through.
 
-use super::{Form, is_unsafe, mark, push_drawn};
+use super::{Escaping, is_unsafe, mark, push_drawn};
 use std::io::{self, Write};
 
 /// The zero-width joiner: it stays between two pictures, which it makes one of, and is drawn anywhere else.
@@ -9,7 +9,7 @@ const JOINER: char = '\u{200d}';
 /// Writes text so that it cannot steer a terminal; see [`super`].
 pub struct EscapingWriter<W: Write> {
     out: W,
-    form: Form,
+    form: Escaping,
     /// The beginning of a character or of a sequence, or a character that the next one decides on.
     held: Vec<u8>,
     /// Whether the last character is a picture, or belongs to one.
@@ -17,7 +17,7 @@ pub struct EscapingWriter<W: Write> {
 }
 
 /// One piece of what is written.
-enum Piece<'a> {
+enum ControlPiece<'a> {
     /// A character, and its length in bytes.
     Char(char, usize),
     /// Bytes that are no character.
@@ -30,7 +30,7 @@ enum Piece<'a> {
 
 impl<W: Write> EscapingWriter<W> {
     /// A writer to `out`.
-    pub fn new(out: W, form: Form) -> Self {
+    pub fn new(out: W, form: Escaping) -> Self {
         Self { out, form, held: Vec::new(), picture: false }
     }
 
@@ -57,18 +57,20 @@ impl<W: Write> EscapingWriter<W> {
         while let Some(rest) = bytes.get(at..).filter(|rest| !rest.is_empty()) {
             let piece = piece(rest, end);
             let (drawn, length) = match piece {
-                Piece::Incomplete => break,
-                Piece::Char(c, length) => match self.drawn(c, rest.get(length..).unwrap_or_default(), end, &mut text) {
-                    Some(drawn) => (drawn, length),
-                    None => break,
-                },
-                Piece::Invalid(length) => {
-                    if self.form != Form::Raw {
+                ControlPiece::Incomplete => break,
+                ControlPiece::Char(c, length) => {
+                    match self.drawn(c, rest.get(length..).unwrap_or_default(), end, &mut text) {
+                        Some(drawn) => (drawn, length),
+                        None => break,
+                    }
+                }
+                ControlPiece::Invalid(length) => {
+                    if self.form != Escaping::Raw {
                         text.push(char::REPLACEMENT_CHARACTER);
                     }
-                    (self.form != Form::Raw, length)
+                    (self.form != Escaping::Raw, length)
                 }
-                Piece::Ours(sequence, length) => {
+                ControlPiece::Ours(sequence, length) => {
                     text.push_str("\x1b[");
                     text.push_str(sequence);
                     (true, length)
@@ -91,10 +93,10 @@ impl<W: Write> EscapingWriter<W> {
     /// decides and is not there yet.
     fn drawn(&mut self, c: char, rest: &[u8], end: bool, text: &mut String) -> Option<bool> {
         let was_picture = std::mem::replace(&mut self.picture, is_picture(c));
-        if self.form == Form::Raw || !is_unsafe(c) {
+        if self.form == Escaping::Raw || !is_unsafe(c) {
             return Some(false);
         }
-        if self.form == Form::Json {
+        if self.form == Escaping::Json {
             let mut units = [0; 2];
             // A string takes everything.
             for unit in c.encode_utf16(&mut units) {
@@ -105,13 +107,13 @@ impl<W: Write> EscapingWriter<W> {
         let joins = c == JOINER && was_picture;
         if c == '\r' || joins {
             match piece(rest, end) {
-                Piece::Incomplete if !end => {
+                ControlPiece::Incomplete if !end => {
                     self.picture = was_picture;
                     return None;
                 }
                 // The end of a line, as some systems write it.
-                Piece::Char('\n', _) if c == '\r' => return Some(false),
-                Piece::Char(next, _) if joins && is_picture(next) => return Some(false),
+                ControlPiece::Char('\n', _) if c == '\r' => return Some(false),
+                ControlPiece::Char(next, _) if joins && is_picture(next) => return Some(false),
                 _ => {}
             }
         }
@@ -121,13 +123,13 @@ impl<W: Write> EscapingWriter<W> {
 }
 
 /// The first piece of `bytes`; `end` says that nothing follows them.
-fn piece(bytes: &[u8], end: bool) -> Piece<'_> {
-    let Some(first) = bytes.first() else { return Piece::Incomplete };
+fn piece(bytes: &[u8], end: bool) -> ControlPiece<'_> {
+    let Some(first) = bytes.first() else { return ControlPiece::Incomplete };
     if *first == 0x1b {
         return sequence(bytes, end);
     }
     if first.is_ascii() {
-        return Piece::Char(char::from(*first), 1);
+        return ControlPiece::Char(char::from(*first), 1);
     }
     let most = bytes.get(..bytes.len().min(4)).unwrap_or(bytes);
     let valid = match std::str::from_utf8(most) {
@@ -137,30 +139,30 @@ fn piece(bytes: &[u8], end: bool) -> Piece<'_> {
         }
         Err(error) => {
             return match error.error_len() {
-                None if !end => Piece::Incomplete,
-                length => Piece::Invalid(length.unwrap_or(most.len())),
+                None if !end => ControlPiece::Incomplete,
+                length => ControlPiece::Invalid(length.unwrap_or(most.len())),
             };
         }
     };
-    valid.chars().next().map_or(Piece::Incomplete, |c| Piece::Char(c, c.len_utf8()))
+    valid.chars().next().map_or(ControlPiece::Incomplete, |c| ControlPiece::Char(c, c.len_utf8()))
 }
 
 /// What begins with ESC: a control sequence of our own, or the character.
-fn sequence(bytes: &[u8], end: bool) -> Piece<'_> {
-    let (escape, mark) = (Piece::Char('\x1b', 1), mark().as_bytes());
+fn sequence(bytes: &[u8], end: bool) -> ControlPiece<'_> {
+    let (escape, mark) = (ControlPiece::Char('\x1b', 1), mark().as_bytes());
     let behind = bytes.get(1..).unwrap_or_default();
     let Some(body) = behind.strip_prefix(mark) else {
-        return if mark.starts_with(behind) && !end { Piece::Incomplete } else { escape };
+        return if mark.starts_with(behind) && !end { ControlPiece::Incomplete } else { escape };
     };
     match body.iter().position(|byte| !byte.is_ascii_digit() && *byte != b';') {
         Some(at) => match body.get(..=at).and_then(|body| std::str::from_utf8(body).ok()) {
             Some(body) if body.ends_with(|c: char| c.is_ascii_alphabetic()) => {
-                Piece::Ours(body, 1 + mark.len() + body.len())
+                ControlPiece::Ours(body, 1 + mark.len() + body.len())
             }
             _ => escape,
         },
         None if end => escape,
-        None => Piece::Incomplete,
+        None => ControlPiece::Incomplete,
     }
 }
 

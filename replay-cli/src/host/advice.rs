@@ -9,7 +9,7 @@ use annals_runtime::{LogError, RunError};
 pub fn advice(error: &RunError, view: &SessionView) -> String {
     let model = &view.session.model;
     match error {
-        RunError::Provider { kind, message } => {
+        RunError::Provider { kind, message, .. } => {
             let message = message.trim();
             let stop = if message.ends_with(['.', '?', '!']) { "" } else { "." };
             match hint(*kind, attempts(view)) {
@@ -21,10 +21,10 @@ pub fn advice(error: &RunError, view: &SessionView) -> String {
             format!("no model is called {model}: `annals models` lists what there is, --model chooses one")
         }
         RunError::Reconcile(_) | RunError::AgentReplacementBlocked { .. } => {
-            format!("{error}; the input waits in the Session, and `annals run -c` tries again")
+            format!("{error}; the input waits in the session; to try again: `annals run -c`")
         }
         RunError::Log(LogError::Append(_)) => format!(
-            "{error}; what was shown as done stands in the log. Once it can be written again, `annals run -c` goes on"
+            "{error}; what was shown as done is in the log. To continue once it can be written again: `annals run -c`"
         ),
         other => other.to_string(),
     }
@@ -54,7 +54,7 @@ fn hint(kind: ProviderErrorKind, attempts: u32) -> Option<String> {
                 .into()
         }
         ProviderErrorKind::ContentFilter => "A filter of the provider refused it; put it in other words.".into(),
-        ProviderErrorKind::IncompleteStream => {
+        ProviderErrorKind::IncompleteStream | ProviderErrorKind::Violation => {
             format!("{}. What arrived is kept; to continue: `annals run -c`.", tried(attempts))
         }
         ProviderErrorKind::InvalidRequest => return None,

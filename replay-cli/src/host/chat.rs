@@ -6,16 +6,16 @@ mod undo;
 mod words;
 
 pub use printer::Printer;
-pub use reading::Reading;
-pub use words::{WORDS, Word};
+pub use reading::ChatInput;
+pub use words::{ChatCommand, WORDS};
 
 use super::{
-    ApprovalMode, Chosen, Ended, Frontend, Host, HostError, Interaction, Job, Line, Question, Screen, advice, closing,
-    idle, leave, run_interactive,
+    ApprovalMode, Chosen, Frontend, Host, HostError, Interaction, Question, RunEnd, RunGoal, Screen, TypedLine, advice,
+    closing, idle, leave, run_interactive,
 };
 use crate::command_context::CommandContext;
 use crate::error::{CliError, Verdict};
-use crate::escape::{EscapingWriter, Form};
+use crate::escape::{Escaping, EscapingWriter};
 use crate::remarks::Remarks;
 use crate::style::{Emphasis, counted};
 use annals_runtime::ports::{Clock, Ids, SeededIds, SystemClock};
@@ -59,9 +59,9 @@ impl<'a> Chat<'a> {
         session: Option<Session>,
         questions: mpsc::UnboundedReceiver<Question>,
         approval: ApprovalMode,
-        reading: Reading,
+        reading: ChatInput,
     ) -> Result<Self, CliError> {
-        let Reading { lines, printer } = reading;
+        let ChatInput { lines, printer } = reading;
         let printer = printer.map(|printer| printer.wide(cli.style.width));
         let remarks = match &printer {
             Some(printer) => Remarks::new(Box::new(printer.clone()), cli.remarks.style().clone(), true),
@@ -85,28 +85,28 @@ impl<'a> Chat<'a> {
     /// # Errors
     /// When the output or the store refuses.
     pub async fn talk(mut self, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
-        let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Form::Text));
+        let mut above = self.printer.clone().map(|printer| EscapingWriter::new(printer, Escaping::Text));
         let out: &mut (dyn Write + Send) = match &mut above {
             Some(above) => above,
             None => out,
         };
         let Chosen { agent, model, directory } = &self.chosen;
-        self.aside(&format!("{agent} on {model} in {directory} · /help tells what can be said"));
+        self.aside(&format!("{agent} on {model} in {directory} · /help lists commands"));
         if let Some(session) = &self.session {
             self.interaction.show.begin(&*session.view().await.map_err(HostError::from)?, out)?;
         }
         loop {
             let then = match idle(self.host, self.session.as_ref(), &mut self.interaction, out).await? {
-                Line::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
-                Line::Text { text, .. } => match Word::of(&text) {
+                TypedLine::Text { text, .. } if text.trim().is_empty() => Then::GoesOn,
+                TypedLine::Text { text, .. } => match ChatCommand::of(&text) {
                     Some(word) => self.word(word, out).await?,
                     None => self.prompt(text.trim(), out).await?,
                 },
-                Line::Interrupt => {
+                TypedLine::Interrupt => {
                     self.interrupt();
                     Then::GoesOn
                 }
-                Line::End => Then::Ends,
+                TypedLine::End => Then::Ends,
             };
             if then == Then::Ends {
                 break;
@@ -117,7 +117,7 @@ impl<'a> Chat<'a> {
             self.interaction.await_title(session).await;
             let view = session.view().await.map_err(HostError::from)?;
             let id = closing::short(session.id());
-            self.aside(&format!("Session {id} · {}", closing::used(&view)));
+            self.aside(&format!("session {id} · {}", closing::used(&view)));
             self.aside(&format!("to continue: annals chat -s {id} · to verify: annals verify {id} --requests --wire"));
         }
         Ok(Verdict::Fine)
@@ -159,45 +159,45 @@ impl<'a> Chat<'a> {
         let input = self.ids.input(SystemClock::local().now());
         self.interaction.show.typed(input.clone());
         session.admit(NewInput::steer(text).named(input.as_str())).await.map_err(HostError::from)?;
-        self.run(&session, Job::Answer, out).await
+        self.run(&session, RunGoal::Answer, out).await
     }
 
-    async fn run(&mut self, session: &Session, goal: Job, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn run(&mut self, session: &Session, goal: RunGoal, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
         let mut goal = goal;
         loop {
             let ended = run_interactive(self.host, session, goal, &mut self.interaction, out).await?;
             match &ended {
-                Ended::Idle | Ended::Elsewhere => {
+                RunEnd::Idle | RunEnd::Elsewhere => {
                     // What was typed in the last moment is pending.
                     let view = session.view().await.map_err(HostError::from)?;
                     if !view.inbox.pending.is_empty() {
-                        goal = Job::Answer;
+                        goal = RunGoal::Answer;
                         continue;
                     }
                 }
-                Ended::Empty(silence) => self.warn(silence.sentence()),
-                Ended::Interrupted => self.warn("interrupted; say what is to be done instead"),
-                Ended::Stopped => self.warn("the turn ended: a permission was declined"),
-                Ended::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
-                Ended::Failed(error) => {
+                RunEnd::Empty(silence) => self.warn(silence.sentence()),
+                RunEnd::Interrupted => self.warn("interrupted; type what to do instead"),
+                RunEnd::Stopped => self.warn("the turn ended: a permission was declined"),
+                RunEnd::Failed(RunError::NothingToCompact(nothing)) => self.aside(&nothing.to_string()),
+                RunEnd::Failed(error) => {
                     self.warn(&advice(error, &*session.view().await.map_err(HostError::from)?));
                 }
-                Ended::Left => return Ok(Then::Ends),
+                RunEnd::Left => return Ok(Then::Ends),
             }
             return Ok(Then::GoesOn);
         }
     }
 
-    async fn word(&mut self, word: Word, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
+    async fn word(&mut self, word: ChatCommand, out: &mut (dyn Write + Send)) -> Result<Then, CliError> {
         match (word, self.session.clone()) {
-            (Word::Help, _) => {
+            (ChatCommand::Help, _) => {
                 let widest = WORDS.iter().map(|(word, _)| word.len()).max().unwrap_or_default();
                 WORDS.iter().for_each(|(word, does)| self.aside(&format!("{word:widest$}  {does}")));
             }
-            (Word::Model(None), _) => {
+            (ChatCommand::Model(None), _) => {
                 self.aside(&format!("{} answers; `annals models` lists others", self.chosen.model));
             }
-            (Word::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
+            (ChatCommand::Model(Some(name)), session) => match self.definitions.model(&name.as_str().into()) {
                 None => self.warn(&HostError::UnknownModel { name, meant: Vec::new() }.to_string()),
                 Some(profile) => {
                     // Of a Session the fact is shown.
@@ -208,9 +208,9 @@ impl<'a> Chat<'a> {
                     self.chosen.model = profile.model;
                 }
             },
-            (Word::Agent(None), _) => self.aside(&format!("{} works", self.chosen.agent)),
-            (Word::Agent(Some(name)), session) => match self.definitions.agent(&name.as_str().into()) {
-                None => self.warn(&format!("no agent is called {name:?}")),
+            (ChatCommand::Agent(None), _) => self.aside(&format!("{} works", self.chosen.agent)),
+            (ChatCommand::Agent(Some(name)), session) => match self.definitions.agent(&name.as_str().into()) {
+                None => self.warn(&format!("no agent of the name {name:?} is configured")),
                 Some(profile) => {
                     match session {
                         Some(session) => session.switch_agent(profile.agent.clone()).await.map_err(HostError::from)?,
@@ -219,7 +219,7 @@ impl<'a> Chat<'a> {
                     self.chosen.agent = profile.agent;
                 }
             },
-            (Word::New, session) => {
+            (ChatCommand::New, session) => {
                 if let Some(session) = session {
                     leave(self.host, &session, &mut self.interaction, out).await?;
                     let id = closing::short(session.id());
@@ -227,15 +227,15 @@ impl<'a> Chat<'a> {
                 }
                 self.session = None;
             }
-            (Word::Quit, _) => return Ok(Then::Ends),
-            (Word::Unknown(word), _) => {
+            (ChatCommand::Quit, _) => return Ok(Then::Ends),
+            (ChatCommand::Unknown(word), _) => {
                 self.warn(&format!("{word} is nothing that can be said here; /help lists what is"));
             }
             (_, None) => self.aside("nothing was said yet"),
-            (Word::Undo, Some(session)) => self.undo(&session).await?,
-            (Word::Redo, Some(session)) => self.redo(&session).await?,
-            (Word::Compact, Some(session)) => return self.run(&session, Job::Compaction, out).await,
-            (Word::Cost, Some(session)) => {
+            (ChatCommand::Undo, Some(session)) => self.undo(&session).await?,
+            (ChatCommand::Redo, Some(session)) => self.redo(&session).await?,
+            (ChatCommand::Compact, Some(session)) => return self.run(&session, RunGoal::Compaction, out).await,
+            (ChatCommand::Cost, Some(session)) => {
                 let view = session.view().await.map_err(HostError::from)?;
                 self.aside(&closing::used(&view));
             }

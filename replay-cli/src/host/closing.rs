@@ -1,9 +1,10 @@
 //! The last words of a run: what it was, what it took, how to go on.
 
-use super::{Ended, JsonLines, advice};
+use super::{JsonLines, RunEnd, advice};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::style::{Emphasis, money, thousands};
+use crate::pricing::Cost;
+use crate::style::{Emphasis, thousands};
 use annals_core::SessionId;
 use annals_projections::SessionView;
 use std::io::Write;
@@ -17,15 +18,15 @@ pub fn short(session: SessionId) -> String {
 }
 
 /// Says it to a person, beside the answer.
-pub fn say(view: &SessionView, ended: &Ended, cli: &CommandContext) {
+pub fn say(view: &SessionView, ended: &RunEnd, cli: &CommandContext) {
     let Some(session) = view.session.id else { return };
     let id = short(session);
     let told = match ended {
-        Ended::Idle | Ended::Elsewhere | Ended::Failed(_) => None,
-        Ended::Interrupted => Some("interrupted; the Session keeps what there was".to_owned()),
-        Ended::Stopped => Some("the turn ended without an answer: a permission was declined".to_owned()),
-        Ended::Empty(silence) => Some(silence.sentence().to_owned()),
-        Ended::Left => Some("left; what was under way is settled as interrupted when the Session goes on".to_owned()),
+        RunEnd::Idle | RunEnd::Elsewhere | RunEnd::Failed(_) => None,
+        RunEnd::Interrupted => Some("interrupted; what arrived is kept".to_owned()),
+        RunEnd::Stopped => Some("the turn ended without an answer: a permission was declined".to_owned()),
+        RunEnd::Empty(silence) => Some(silence.sentence().to_owned()),
+        RunEnd::Left => Some("left; what was running is recorded as interrupted when the session continues".to_owned()),
     };
     if let Some(told) = told {
         cli.remarks.say(Emphasis::Warn, &told);
@@ -33,7 +34,7 @@ pub fn say(view: &SessionView, ended: &Ended, cli: &CommandContext) {
     let dim = |text: &str| cli.remarks.write(&format!("{}\n", cli.remarks.style().paint(Emphasis::Dim, text)));
     let blank = if cli.shows_progress() { "\n" } else { "" };
     cli.remarks.write(blank);
-    dim(&format!("Session {id} · {}", used(view)));
+    dim(&format!("session {id} · {}", used(view)));
     if cli.shows_progress() {
         dim(&format!("to continue: annals run -s {id} \"…\" · to verify: annals verify {id} --requests --wire"));
     }
@@ -48,7 +49,8 @@ pub fn used(view: &SessionView) -> String {
         cached => format!(" ({} from a cache)", thousands(cached)),
     };
     let written = thousands(tokens.output.saturating_add(tokens.reasoning));
-    let cost = if view.usage.cost > 0 { format!(" · {}", money(view.usage.cost)) } else { String::new() };
+    let cost = Cost::of_log(view.usage.cost, view.usage.unpriced > 0).fact();
+    let cost = cost.map(|cost| format!(" · {cost}")).unwrap_or_default();
     format!("{} in{cached}, {written} out{cost}", thousands(read))
 }
 
@@ -56,23 +58,23 @@ pub fn used(view: &SessionView) -> String {
 ///
 /// # Errors
 /// When the output refuses.
-pub fn in_json(view: &SessionView, ended: &Ended, out: &mut dyn Write) -> Result<(), CliError> {
+pub fn in_json(view: &SessionView, ended: &RunEnd, out: &mut dyn Write) -> Result<(), CliError> {
     let outcome = match ended {
-        Ended::Idle => "idle",
-        Ended::Elsewhere => "elsewhere",
-        Ended::Empty(_) => "empty",
-        Ended::Interrupted => "interrupted",
-        Ended::Stopped => "stopped",
-        Ended::Failed(_) => "failed",
-        Ended::Left => "left",
+        RunEnd::Idle => "idle",
+        RunEnd::Elsewhere => "elsewhere",
+        RunEnd::Empty(_) => "empty",
+        RunEnd::Interrupted => "interrupted",
+        RunEnd::Stopped => "stopped",
+        RunEnd::Failed(_) => "failed",
+        RunEnd::Left => "left",
     };
     let told;
     let error = match ended {
-        Ended::Failed(error) => {
+        RunEnd::Failed(error) => {
             told = advice(error, view);
             Some((error.kind(), told.as_str()))
         }
-        Ended::Empty(silence) => Some((silence.kind(), silence.sentence())),
+        RunEnd::Empty(silence) => Some((silence.kind(), silence.sentence())),
         _ => None,
     };
     Ok(JsonLines::end(view, outcome, error, out)?)

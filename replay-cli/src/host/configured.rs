@@ -175,12 +175,12 @@ fn choose(config: &Config) -> String {
     };
     match config.catalog.models().find(has_key) {
         Some(model) => format!(
-            "say --model {0} for this run, or write `model = \"{0}\"` into {file} for all; `annals models` lists others",
+            "use --model {0} for this run, or write `model = \"{0}\"` into {file} for all; `annals models` lists others",
             model.model
         ),
         None => format!(
             "set the key of a provider (ANTHROPIC_API_KEY, OPENAI_API_KEY, ...) or start a local server such as Ollama, \
-             then say --model NAME, or write `model = \"NAME\"` into {file}; `annals models --all` lists models and keys"
+             then use --model NAME, or write `model = \"NAME\"` into {file}; `annals models --all` lists models and keys"
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! Runs a Session here, or waits while another process does.
 
 use super::empty_answer::EmptyAnswer;
-use super::run_loop::{Ended, Job};
+use super::run_loop::{RunEnd, RunGoal};
 use super::{Host, HostError, Lease};
 use crate::error::CliError;
 use annals_runtime::{Outcome, RunError, Session};
@@ -40,32 +40,32 @@ impl Elsewhere {
 pub(super) async fn run(
     host: &Host,
     session: &Session,
-    goal: Job,
+    goal: RunGoal,
     waits: bool,
     elsewhere: &Elsewhere,
-) -> Result<(Ended, Option<Arc<Lease>>), CliError> {
+) -> Result<(RunEnd, Option<Arc<Lease>>), CliError> {
     loop {
         if let Some(lease) = host.lease(session.id())? {
-            if elsewhere.is_so() && goal == Job::Answer {
+            if elsewhere.is_so() && goal == RunGoal::Answer {
                 elsewhere.set(false);
                 let view = session.view().await.map_err(HostError::from)?;
                 if view.inbox.pending.is_empty() && !view.session.running {
-                    return Ok((answered(session, Ended::Elsewhere).await?, None));
+                    return Ok((answered(session, RunEnd::Elsewhere).await?, None));
                 }
             }
             let mut done = match goal {
-                Job::Answer => session.run().await,
-                Job::Compaction => session.compact().await,
+                RunGoal::Answer => session.run().await,
+                RunGoal::Compaction => session.compact().await,
             };
             if waits {
                 done = with_background(session, done, elsewhere).await;
             }
             let lease = Some(lease).filter(|_| !session.background().is_empty());
             let ended = match done {
-                Ok(Outcome::Idle) if goal == Job::Answer => answered(session, Ended::Idle).await?,
-                Ok(Outcome::Idle) => Ended::Idle,
-                Ok(Outcome::Interrupted) => Ended::Stopped,
-                Err(error) => Ended::Failed(error),
+                Ok(Outcome::Idle) if goal == RunGoal::Answer => answered(session, RunEnd::Idle).await?,
+                Ok(Outcome::Idle) => RunEnd::Idle,
+                Ok(Outcome::Interrupted) => RunEnd::Stopped,
+                Err(error) => RunEnd::Failed(error),
             };
             return Ok((ended, lease));
         }
@@ -99,10 +99,10 @@ async fn with_background(
 }
 
 /// An idle Session whose last answer holds no text has not answered.
-async fn answered(session: &Session, ended: Ended) -> Result<Ended, CliError> {
+async fn answered(session: &Session, ended: RunEnd) -> Result<RunEnd, CliError> {
     let view = session.view().await.map_err(HostError::from)?;
     Ok(match EmptyAnswer::of(&view, &*session.blobs()) {
-        Some(silence) => Ended::Empty(silence),
+        Some(silence) => RunEnd::Empty(silence),
         None => ended,
     })
 }

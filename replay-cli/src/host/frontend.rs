@@ -69,6 +69,17 @@ impl Frontend {
         }
     }
 
+    /// Shows a person all of what a question is about, and asks again; a program has all of it.
+    ///
+    /// # Errors
+    /// When the output refuses.
+    pub fn details(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        match self {
+            Self::Screen(screen) => screen.details(question, out),
+            Self::Json(_) => Ok(()),
+        }
+    }
+
     /// Asks again for what was not understood.
     ///
     /// # Errors

@@ -2,7 +2,7 @@
 
 use super::elsewhere::Elsewhere;
 use super::run_loop::{ActiveRun, Happened};
-use super::{Host, HostError, Interaction, Line, Signal, Word, advice};
+use super::{ChatCommand, Host, HostError, Interaction, Signal, TypedLine, advice};
 use crate::error::CliError;
 use annals_runtime::bus::Notice;
 use annals_runtime::{BackgroundEnded, Boxed, Outcome, Session};
@@ -24,7 +24,7 @@ pub async fn idle(
     session: Option<&Session>,
     interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
-) -> Result<Line, CliError> {
+) -> Result<TypedLine, CliError> {
     if let Some(line) = interaction.later.pop_front() {
         return Ok(line);
     }
@@ -48,8 +48,8 @@ pub async fn idle(
             }
         };
         match happened {
-            Happened::Signal(Signal::Interrupt) => return Ok(Line::Interrupt),
-            Happened::Signal(Signal::End) => return Ok(Line::End),
+            Happened::Signal(Signal::Interrupt) => return Ok(TypedLine::Interrupt),
+            Happened::Signal(Signal::End) => return Ok(TypedLine::End),
             Happened::Typed(line) => match active.is_answered_by(line)? {
                 None => {}
                 Some(line) => return Ok(line),
@@ -111,9 +111,11 @@ impl ActiveRun<'_> {
     }
 
     /// Takes a line for the answer to the open question; gives it back when it is not meant for it.
-    fn is_answered_by(&mut self, line: Line) -> Result<Option<Line>, CliError> {
+    fn is_answered_by(&mut self, line: TypedLine) -> Result<Option<TypedLine>, CliError> {
         match line {
-            Line::Text { text, begun } if self.is_meant_for_question(begun) && Word::of(&text).is_none() => {
+            TypedLine::Text { text, begun }
+                if self.is_meant_for_question(begun) && ChatCommand::of(&text).is_none() =>
+            {
                 self.reply(&text)?;
                 Ok(None)
             }

@@ -1,7 +1,7 @@
 //! Where runs are shown, and where people take part in them.
 
-use super::pending::Pending;
-use super::{ApprovalMode, Frontend, Host, Lease, Line, Lines, Question, Signal, Signals};
+use super::pending::HeldNotices;
+use super::{ApprovalMode, Frontend, Host, Lease, Question, Signal, Signals, TypedLine, TypedLines};
 use crate::diagnostics::Redirected;
 use crate::error::CliError;
 use annals_runtime::Session;
@@ -21,7 +21,7 @@ pub struct Interaction {
     /// Who answers questions.
     pub approval: ApprovalMode,
     /// What a person types.
-    pub lines: Lines,
+    pub lines: TypedLines,
     /// Whether what is typed meanwhile joins the turn.
     pub steers: bool,
     /// Whether a run lasts until the tasks in the background have ended; else they run on while the Session is idle.
@@ -30,11 +30,11 @@ pub struct Interaction {
     pub(super) questions: mpsc::UnboundedReceiver<Question>,
     pub(super) signals: Signals,
     /// The question that waits for its answer.
-    pub(super) open: Option<Asked>,
+    pub(super) open: Option<OpenQuestion>,
     /// What a person is not shown meanwhile: it would push the question away.
-    pub(super) held: Pending,
+    pub(super) held: HeldNotices,
     /// Words to the chat that were typed while a turn ran: they are for the time after it.
-    pub(super) later: VecDeque<Line>,
+    pub(super) later: VecDeque<TypedLine>,
     /// The right to run the Session, kept while tasks of it run in the background.
     pub(super) lease: Option<Arc<Lease>>,
     /// What the program reports of trouble, where it is shown among the rest.
@@ -44,12 +44,12 @@ pub struct Interaction {
 }
 
 /// A question that a person has seen.
-pub(super) struct Asked {
+pub(super) struct OpenQuestion {
     pub(super) question: Question,
     since: Instant,
 }
 
-impl Asked {
+impl OpenQuestion {
     pub(super) fn now(question: Question) -> Self {
         Self { question, since: Instant::now() }
     }
@@ -70,7 +70,7 @@ impl Interaction {
         questions: mpsc::UnboundedReceiver<Question>,
         show: Frontend,
         approval: ApprovalMode,
-        lines: Lines,
+        lines: TypedLines,
     ) -> Result<Self, CliError> {
         let (tell, notices) = mpsc::unbounded_channel();
         let listening = host.runtime.bus().observe(move |notice: &Notice| {
@@ -96,7 +96,7 @@ impl Interaction {
             questions,
             signals,
             open: None,
-            held: Pending::default(),
+            held: HeldNotices::default(),
             later: VecDeque::new(),
             lease: None,
             reports,
@@ -115,12 +115,12 @@ impl Interaction {
     }
 
     /// Waits for what a person types or signals where there is no Session yet.
-    pub(super) async fn typed(&mut self) -> Line {
+    pub(super) async fn typed(&mut self) -> TypedLine {
         tokio::select! {
             line = self.lines.next() => line,
             signal = self.signals.next() => match signal {
-                Signal::Interrupt => Line::Interrupt,
-                Signal::End => Line::End,
+                Signal::Interrupt => TypedLine::Interrupt,
+                Signal::End => TypedLine::End,
             },
         }
     }

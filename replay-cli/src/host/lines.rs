@@ -6,7 +6,7 @@ use tokio::sync::mpsc;
 
 /// What came from whoever types.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line {
+pub enum TypedLine {
     /// A line, or several that belong together.
     Text {
         /// What was typed.
@@ -20,7 +20,7 @@ pub enum Line {
     End,
 }
 
-impl Line {
+impl TypedLine {
     /// A line of which is not known when it was begun.
     pub fn text(text: impl Into<String>) -> Self {
         Self::Text { text: text.into(), begun: None }
@@ -29,49 +29,49 @@ impl Line {
 
 /// Where typed lines arrive. Nothing is read before the first line is wanted.
 #[derive(Debug)]
-pub struct Lines(Source);
+pub struct TypedLines(LineSource);
 
 #[derive(Debug)]
-enum Source {
+enum LineSource {
     /// Nobody reads stdin yet.
     Unread,
-    Open(mpsc::UnboundedReceiver<Line>),
+    Open(mpsc::UnboundedReceiver<TypedLine>),
 }
 
-impl Lines {
+impl TypedLines {
     /// Those of stdin, as the terminal edits them.
     pub fn of_stdin() -> Self {
-        Self(Source::Unread)
+        Self(LineSource::Unread)
     }
 
     /// Those that somebody else reads.
-    pub fn arriving(lines: mpsc::UnboundedReceiver<Line>) -> Self {
-        Self(Source::Open(lines))
+    pub fn arriving(lines: mpsc::UnboundedReceiver<TypedLine>) -> Self {
+        Self(LineSource::Open(lines))
     }
 
-    /// The next one; [`Line::End`] for ever after the last.
-    pub async fn next(&mut self) -> Line {
-        if let Source::Unread = self.0 {
-            self.0 = Source::Open(read_stdin());
+    /// The next one; [`TypedLine::End`] for ever after the last.
+    pub async fn next(&mut self) -> TypedLine {
+        if let LineSource::Unread = self.0 {
+            self.0 = LineSource::Open(read_stdin());
         }
         match &mut self.0 {
-            Source::Open(lines) => lines.recv().await.unwrap_or(Line::End),
-            Source::Unread => Line::End,
+            LineSource::Open(lines) => lines.recv().await.unwrap_or(TypedLine::End),
+            LineSource::Unread => TypedLine::End,
         }
     }
 }
 
 /// A thread of its own, not one of the runtime's: what blocks in a read must not keep the process from ending.
-fn read_stdin() -> mpsc::UnboundedReceiver<Line> {
+fn read_stdin() -> mpsc::UnboundedReceiver<TypedLine> {
     let (read, lines) = mpsc::unbounded_channel();
     std::thread::spawn(move || {
         for line in std::io::stdin().lock().lines() {
             let Ok(line) = line else { break };
-            if read.send(Line::text(line)).is_err() {
+            if read.send(TypedLine::text(line)).is_err() {
                 return;
             }
         }
-        drop(read.send(Line::End));
+        drop(read.send(TypedLine::End));
     });
     lines
 }

@@ -12,7 +12,7 @@ use annals_runtime::settings::{LocationServices, NestedInstructions};
 use annals_runtime::tools::{SkillTool, Tool, ToolRegistry};
 use annals_store::disk::StorePath;
 use annals_tools::Workplace;
-use annals_tools::skills::{self, Root};
+use annals_tools::skills::{self, SkillRoot};
 use annals_tools::worktree::files_kept_in;
 use std::path::Path;
 use std::sync::Arc;
@@ -23,7 +23,7 @@ pub struct LocalServices {
     /// Which files instruct the model.
     pub instructions: InstructionFiles,
     /// Folders with skills, the first to name one winning.
-    pub skills: Vec<Root>,
+    pub skills: Vec<SkillRoot>,
     /// Environment variables that no command sees.
     pub hidden: Vec<String>,
     /// How much of one call's output a model is shown.
@@ -85,8 +85,8 @@ impl ServicesAt for LocalServices {
 }
 
 impl LocalServices {
-    fn catalogue(&self) -> skills::Folder {
-        skills::Folder::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
+    fn catalogue(&self) -> skills::SkillFolders {
+        skills::SkillFolders::new(Arc::new(RealFilesystem), self.skills.iter().cloned())
     }
 }
 
@@ -97,8 +97,8 @@ fn not_followed(LinkOut { path, target }: &LinkOut, directory: &Path, project: &
         false => format!("is a link out of the project, to {target}"),
     };
     plain(&format!(
-        "{shown} {why}: it is not read, since the project may be anybody's. If it is to be, say `annals config trust`; that \
-         needs a file .annals/config.toml, which may be empty"
+        "{shown} {why}: it is not read, since the project may come from anybody. To have it read: `annals config trust`, which \
+         needs a file .annals/config.toml (it may be empty)"
     ))
 }
 

@@ -2,11 +2,11 @@
 
 use super::{Chosen, Host, HostError};
 use crate::command_context::CommandContext;
+use crate::editing;
 use crate::error::CliError;
-use crate::offline;
-use crate::reader::Reader;
 use annals_core::event::{Location, SessionEvent};
 use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
+use annals_inspect::reader::Reader;
 use annals_projections::CatalogueEntry;
 use annals_runtime::{NewSession, Refusal, Session};
 use annals_store::OpenMode;
@@ -110,7 +110,7 @@ pub async fn find(
 /// # Errors
 /// When the log cannot be read.
 pub async fn continued(found: Found) -> Result<Found, CliError> {
-    match offline::local_fork(&found.reader, found.session).await? {
+    match editing::local_fork(&found.reader, found.session).await? {
         Some(fork) => described(found.reader, fork).await,
         None => Ok(found),
     }
@@ -120,8 +120,8 @@ async fn described(reader: Reader, session: SessionId) -> Result<Found, CliError
     let until = reader.until(session, None).await?;
     let info = reader.bounded(session, until).await?.session;
     let directory = info.location.map(|location| location.directory).unwrap_or_default();
-    let first = reader.log().read(session, Seq::ZERO, 1).await?;
-    let created = first.first().and_then(|slice| slice.batch.events.first());
+    let first = reader.log().batch_at(session, Seq::ZERO).await?;
+    let created = first.as_ref().and_then(|slice| slice.batch.events.first());
     let is_imported =
         matches!(created, Some(Event::Session(SessionEvent::Created(created))) if created.origin.is_some());
     Ok(Found { reader, session, agent: info.agent, model: info.model, directory, moves_from: None, is_imported })

@@ -10,9 +10,9 @@ use std::collections::VecDeque;
 /// **Invariant**: what waits is bounded by what will be shown. Pieces of one fragment are one piece, and what a running tool
 /// showed meanwhile is left out: the end of its call says more.
 #[derive(Debug, Default)]
-pub(super) struct Pending(VecDeque<Notice>);
+pub(super) struct HeldNotices(VecDeque<Notice>);
 
-impl Pending {
+impl HeldNotices {
     /// Keeps a notice.
     pub(super) fn keep(&mut self, notice: Notice) {
         match notice {
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn pieces_of_one_fragment_wait_as_one_and_progress_does_not_wait() {
-        let mut held = Pending::default();
+        let mut held = HeldNotices::default();
         for _ in 0..1_000 {
             held.keep(delta(1, Fragment::Text(0), "a"));
             held.keep(delta(2, Fragment::Text(0), "b"));

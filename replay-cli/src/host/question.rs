@@ -9,7 +9,7 @@ use similar::{ChangeTag, TextDiff};
 use std::time::Duration;
 use tokio::sync::{mpsc, oneshot};
 
-/// How many lines of a change are shown.
+/// How many lines of a change are shown at first.
 const SHOWN: usize = 40;
 
 /// How long is thought about the best way to show a change. A person waits for the question, and the first way found is
@@ -124,42 +124,75 @@ pub fn reply(line: &str) -> Option<PermissionAnswer> {
     }
 }
 
-/// What a question is about, in lines of at most `width` columns. What is asked for stands whole, wrapped: nothing of a
-/// command is allowed unseen. What is beside it is clipped.
-pub(super) fn shown(question: &PermissionQuestion, directory: &str, width: usize) -> Vec<(Emphasis, String)> {
-    let lines = told(question, directory).into_iter().flat_map(|(emphasis, text)| {
+/// Whether a typed line asks to see all of what a question is about: `d` or `details`.
+pub(super) fn asks_for_details(line: &str) -> bool {
+    matches!(line.trim().to_lowercase().as_str(), "d" | "details")
+}
+
+/// What a question is about, in lines of at most `width` columns. Commands and resources are complete and wrapped: no part of a
+/// command is allowed unseen. Of a change the first lines are shown, each clipped, and how to see the rest.
+pub(super) fn brief(question: &PermissionQuestion, directory: &str, width: usize) -> Vec<(Emphasis, String)> {
+    let all = described(question, directory);
+    let (more, mut cut) = (all.change.len().saturating_sub(SHOWN), false);
+    let mut lines = wrapped(all.subject, width);
+    lines.extend(all.change.into_iter().take(SHOWN).map(|(emphasis, text)| {
         let text = plain(&text);
-        let lines = if emphasis == Emphasis::Strong { wrap(&text, width) } else { vec![clip(&text, width)] };
-        lines.into_iter().map(move |line| (emphasis, line))
-    });
+        let line = clip(&text, width);
+        cut |= line != text;
+        (emphasis, line)
+    }));
+    if more > 0 {
+        lines.push((Emphasis::Dim, format!("… {}; d shows all", counted(more as u64, "more line"))));
+    } else if cut {
+        lines.push((Emphasis::Dim, "… d shows long lines whole".to_owned()));
+    }
+    lines
+}
+
+/// The same with the whole change.
+pub(super) fn whole(question: &PermissionQuestion, directory: &str, width: usize) -> Vec<(Emphasis, String)> {
+    let all = described(question, directory);
+    wrapped(all.subject.into_iter().chain(all.change), width)
+}
+
+fn wrapped(lines: impl IntoIterator<Item = (Emphasis, String)>, width: usize) -> Vec<(Emphasis, String)> {
+    let lines = lines
+        .into_iter()
+        .flat_map(|(emphasis, text)| wrap(&plain(&text), width).into_iter().map(move |line| (emphasis, line)));
     lines.collect()
 }
 
-/// What a question is about, line by line: the command, the change, or the resources.
-fn told(question: &PermissionQuestion, directory: &str) -> Vec<(Emphasis, String)> {
+/// What a question is about, line by line.
+struct QuestionText {
+    /// The command, or the resources.
+    subject: Vec<(Emphasis, String)>,
+    /// The change, or else the input of the call.
+    change: Vec<(Emphasis, String)>,
+}
+
+fn described(question: &PermissionQuestion, directory: &str) -> QuestionText {
     let input: Value = serde_json::from_str(&question.input).unwrap_or(Value::Null);
     let field = |name: &str| input.get(name).and_then(Value::as_str);
     if let Some(command) = field("command") {
         // Where it would run, if that is what is asked.
         let of_place = question.resources.iter().filter(|_| question.action != question.tool);
-        let mut lines: Vec<(Emphasis, String)> = of_place.map(|place| (Emphasis::Strong, place.clone())).collect();
-        lines.extend(command.lines().map(|line| (Emphasis::Strong, line.to_owned())));
-        lines.extend(field("description").map(|why| (Emphasis::Dim, why.to_owned())));
-        return lines;
+        let mut subject: Vec<(Emphasis, String)> = of_place.map(|place| (Emphasis::Strong, place.clone())).collect();
+        subject.extend(command.lines().map(|line| (Emphasis::Strong, line.to_owned())));
+        let change = field("description").map(|why| (Emphasis::Dim, why.to_owned())).into_iter().collect();
+        return QuestionText { subject, change };
     }
     let below = |path: &str| match path.strip_prefix(directory).and_then(|rest| rest.strip_prefix('/')) {
         Some(rest) if !directory.is_empty() => rest.to_owned(),
         _ => path.to_owned(),
     };
     let named = question.resources.iter().filter(|resource| *resource != "*");
-    let mut lines: Vec<(Emphasis, String)> = named.map(|resource| (Emphasis::Strong, below(resource))).collect();
-    let change = change(&input);
+    let subject = named.map(|resource| (Emphasis::Strong, below(resource))).collect();
+    let mut change = change(&input);
     if change.is_empty() && !question.input.is_empty() {
         // Whatever it is about: what the model gave, as it is.
-        lines.push((Emphasis::Dim, question.input.clone()));
+        change.push((Emphasis::Dim, question.input.clone()));
     }
-    lines.extend(change);
-    lines
+    QuestionText { subject, change }
 }
 
 /// What an edit would change, or what would be written.
@@ -174,8 +207,7 @@ fn change(input: &Value) -> Vec<(Emphasis, String)> {
     };
     let mut differ = TextDiff::configure();
     let diff = differ.timeout(THOUGHT).diff_lines(old, new);
-    let mut changes = diff.iter_all_changes();
-    let shown = changes.by_ref().take(SHOWN).map(|change| {
+    let lines = diff.iter_all_changes().map(|change| {
         let text = change.value().trim_end_matches('\n');
         match change.tag() {
             ChangeTag::Insert => (Emphasis::Good, format!("+ {text}")),
@@ -183,12 +215,7 @@ fn change(input: &Value) -> Vec<(Emphasis, String)> {
             ChangeTag::Equal => (Emphasis::Dim, format!("  {text}")),
         }
     });
-    let mut lines: Vec<(Emphasis, String)> = shown.collect();
-    let more = changes.count();
-    if more > 0 {
-        lines.push((Emphasis::Dim, format!("… {}", counted(more as u64, "more line"))));
-    }
-    lines
+    lines.collect()
 }
 
 #[cfg(test)]
@@ -211,10 +238,10 @@ mod tests {
     #[test]
     fn nothing_of_a_command_is_asked_for_unseen() {
         let command = format!("ls {}; rm -r .", "a ".repeat(60));
-        let lines = shown(&asked("bash", &serde_json::json!({"command": command})), "/project", 40);
+        let lines = brief(&asked("bash", &serde_json::json!({"command": command})), "/project", 40);
         assert!(lines.len() > 2 && lines.iter().all(|(emphasis, _)| *emphasis == Emphasis::Strong), "{lines:?}");
-        let told: Vec<&str> = lines.iter().flat_map(|(_, line)| line.split_whitespace()).collect();
-        assert_eq!(told, command.split_whitespace().collect::<Vec<_>>());
+        let words: Vec<&str> = lines.iter().flat_map(|(_, line)| line.split_whitespace()).collect();
+        assert_eq!(words, command.split_whitespace().collect::<Vec<_>>());
     }
 
     #[test]
@@ -222,15 +249,27 @@ mod tests {
         let lines =
             |seed: u64| (0..20_000_u64).map(|n| format!("{}\n", (n * 7_919 + seed) * 104_729 % 1_000)).collect();
         let (old, new): (String, String) = (lines(1), lines(2));
-        let shown = shown(&asked("edit", &serde_json::json!({"old_string": old, "new_string": new})), "/project", 40);
-        let told: Vec<&str> = shown.iter().map(|(_, line)| line.as_str()).collect();
-        assert_eq!((told.len(), told[0]), (SHOWN + 2, "/etc"));
-        assert!(told[SHOWN + 1].starts_with("… ") && told[SHOWN + 1].ends_with(" more lines"), "{}", told[SHOWN + 1]);
+        let asked = asked("edit", &serde_json::json!({"old_string": old, "new_string": new}));
+        let shown = brief(&asked, "/project", 40);
+        let lines: Vec<&str> = shown.iter().map(|(_, line)| line.as_str()).collect();
+        assert_eq!((lines.len(), lines[0]), (SHOWN + 2, "/etc"));
+        let more = whole(&asked, "/project", 40).len() - SHOWN - 1;
+        assert_eq!(lines[SHOWN + 1], format!("… {}; d shows all", counted(more as u64, "more line")));
+    }
+
+    #[test]
+    fn a_long_line_of_a_change_is_clipped_and_shown_whole_on_request() {
+        let asked = asked("write", &serde_json::json!({"content": "word ".repeat(20)}));
+        let shown = brief(&asked, "/project", 40);
+        assert_eq!(shown.last().map(|(_, line)| line.as_str()), Some("… d shows long lines whole"));
+        let all: Vec<String> = whole(&asked, "/project", 40).into_iter().map(|(_, line)| line).collect();
+        assert_eq!(all.join(" ").matches("word").count(), 20, "{all:?}");
+        assert!(asks_for_details(" D ") && !asks_for_details("y"));
     }
 
     #[test]
     fn a_question_about_a_place_names_it_beside_the_command() {
-        let lines = shown(&asked("external_directory", &serde_json::json!({"command": "ls"})), "/project", 40);
+        let lines = brief(&asked("external_directory", &serde_json::json!({"command": "ls"})), "/project", 40);
         assert_eq!(lines, [(Emphasis::Strong, "/etc".to_owned()), (Emphasis::Strong, "ls".to_owned())]);
     }
 }

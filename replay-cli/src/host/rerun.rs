@@ -11,12 +11,12 @@ pub use world::{RecordedWorld, UNBOUNDED};
 
 use super::HostError;
 use crate::error::CliError;
-use crate::reader::Reader;
 use annals_core::event::{
     CompactionEvent, CompactionReason, InputAdmitted, InputEvent, ProfileEvent, Purpose, SessionEvent, StepEvent,
     ToolDefinition, ToolEvent, ToolSettled,
 };
 use annals_core::{AgentName, Blobs, CallId, Event, InputId, ModelName, Record, Seq, SessionId, Snapshot};
+use annals_inspect::reader::Reader;
 use annals_projections::{Projection, SessionView};
 use annals_runtime::NewInput;
 use std::collections::BTreeMap;
@@ -58,7 +58,7 @@ pub async fn recorded(reader: &Reader, session: SessionId, from: Option<Seq>) ->
     let whole = reader.view(session, until).await?;
     let wanted = from.unwrap_or_default();
     let stands = |seq: Seq| !whole.transcript.is_removed(seq);
-    let mut reading = Reading {
+    let mut reading = ActionReader {
         blobs: reader.blobs(),
         wanted,
         view: SessionView::default(),
@@ -76,7 +76,7 @@ pub async fn recorded(reader: &Reader, session: SessionId, from: Option<Seq>) ->
     Ok(found)
 }
 
-struct Reading<'a> {
+struct ActionReader<'a> {
     blobs: &'a dyn Blobs,
     wanted: Seq,
     view: SessionView,
@@ -88,7 +88,7 @@ struct Reading<'a> {
     joined: Option<Seq>,
 }
 
-impl Reading<'_> {
+impl ActionReader<'_> {
     fn take(&mut self, record: &Record<'_>, stands: &impl Fn(Seq) -> bool) {
         if let Event::Input(InputEvent::Admitted(admitted)) = record.event {
             self.admitted.insert(admitted.input.clone(), admitted.clone());

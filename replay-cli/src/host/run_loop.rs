@@ -2,9 +2,9 @@
 
 use super::elsewhere::{Elsewhere, run};
 use super::empty_answer::EmptyAnswer;
-use super::interaction::Asked;
-use super::question::reply;
-use super::{ApprovalMode, Host, HostError, Interaction, Line, Question, Signal, Word};
+use super::interaction::OpenQuestion;
+use super::question::{asks_for_details, reply};
+use super::{ApprovalMode, ChatCommand, Host, HostError, Interaction, Question, Signal, TypedLine};
 use crate::error::CliError;
 use crate::layout::plain;
 use crate::style::counted;
@@ -19,7 +19,7 @@ const PUT_AWAY: Duration = Duration::from_secs(5);
 
 /// What a run is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Job {
+pub enum RunGoal {
     /// An answer to what waits.
     Answer,
     /// A summary in the place of the history.
@@ -28,7 +28,7 @@ pub enum Job {
 
 /// How a run ended.
 #[derive(Debug)]
-pub enum Ended {
+pub enum RunEnd {
     /// With an answer.
     Idle,
     /// Another process ran the Session, and what was asked for here with it.
@@ -52,10 +52,10 @@ pub(super) enum Happened {
     Notice(Notice),
     Asked(Question),
     Reported(String),
-    Typed(Line),
+    Typed(TypedLine),
     RunsElsewhere,
     Waits,
-    Ended(Ended),
+    Ended(RunEnd),
 }
 
 /// Runs what waits in a Session, shows it, and gives how it ended. While another process runs the Session, what that one
@@ -66,10 +66,10 @@ pub(super) enum Happened {
 pub async fn run_interactive(
     host: &Host,
     session: &Session,
-    goal: Job,
+    goal: RunGoal,
     interaction: &mut Interaction,
     out: &mut (dyn Write + Send),
-) -> Result<Ended, CliError> {
+) -> Result<RunEnd, CliError> {
     let elsewhere = Elsewhere::default();
     let running = run(host, session, goal, interaction.waits, &elsewhere);
     tokio::pin!(running);
@@ -156,12 +156,11 @@ impl<'a> ActiveRun<'a> {
                 Some(answered) => question.answer(answered),
                 None => {
                     self.interaction.show.question(&question.asked, self.interaction.questions.len(), self.out)?;
-                    self.interaction.open = Some(Asked::now(question));
+                    self.interaction.open = Some(OpenQuestion::now(question));
                 }
             },
             Happened::RunsElsewhere => {
-                let text =
-                    "another process runs this Session: the prompt joins there, and what it records is shown here";
+                let text = "another process runs this session: the prompt joins it, and what it records is shown here";
                 self.interaction.show.aside(text, self.out)?;
             }
             Happened::Reported(report) => self.interaction.show.warning(&report, self.out)?,
@@ -172,30 +171,30 @@ impl<'a> ActiveRun<'a> {
         Ok(())
     }
 
-    async fn typed(&mut self, line: Line) -> Result<(), CliError> {
+    async fn typed(&mut self, line: TypedLine) -> Result<(), CliError> {
         match line {
-            Line::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
+            TypedLine::Text { text, begun } if self.is_meant_for_question(begun) => self.reply(&text)?,
             // A word is for the chat, never for the model.
-            Line::Text { text, begun } if Word::of(&text).is_some() => {
+            TypedLine::Text { text, begun } if ChatCommand::of(&text).is_some() => {
                 let told = format!("{}: once the turn is over; Ctrl-C interrupts it", plain(text.trim()));
-                self.interaction.later.push_back(Line::Text { text, begun });
+                self.interaction.later.push_back(TypedLine::Text { text, begun });
                 self.interaction.show.aside(&told, self.out)?;
             }
-            Line::Text { text, .. } => {
+            TypedLine::Text { text, .. } => {
                 self.steer(text.trim()).await?;
                 if self.interaction.open.is_some() {
                     self.interaction.show.not_understood()?;
                 }
             }
-            Line::Interrupt => self.obey(Signal::Interrupt).await?,
+            TypedLine::Interrupt => self.obey(Signal::Interrupt).await?,
             // Nobody is there any more to be asked, but the turn was asked for.
-            Line::End if self.interaction.open.is_some() && !self.interaction.steers => {
+            TypedLine::End if self.interaction.open.is_some() && !self.interaction.steers => {
                 self.interaction.approval = ApprovalMode::Nobody;
                 if let (Some(asked), Some(answered)) = (self.interaction.open.take(), ApprovalMode::Nobody.answer()) {
                     asked.question.answer(answered);
                 }
             }
-            Line::End => self.obey(Signal::End).await?,
+            TypedLine::End => self.obey(Signal::End).await?,
         }
         Ok(())
     }
@@ -216,6 +215,10 @@ impl<'a> ActiveRun<'a> {
 
     /// Answers the open question, or asks again.
     pub(super) fn reply(&mut self, text: &str) -> Result<(), CliError> {
+        if let Some(asked) = self.interaction.open.as_ref().filter(|_| asks_for_details(text)) {
+            self.interaction.show.details(&asked.question.asked, self.out)?;
+            return Ok(());
+        }
         match reply(text) {
             Some(answer) => {
                 if let Some(asked) = self.interaction.open.take() {
@@ -291,21 +294,21 @@ impl<'a> ActiveRun<'a> {
     }
 
     /// Shows what is left to be shown.
-    fn end(mut self, ended: Option<Ended>) -> Result<Ended, CliError> {
+    fn end(mut self, ended: Option<RunEnd>) -> Result<RunEnd, CliError> {
         if self.left {
             self.interaction.open = None;
         }
         self.flush()?;
         self.interaction.show.finish(self.out)?;
         Ok(match ended {
-            Some(Ended::Stopped | Ended::Idle | Ended::Empty(_)) if self.interrupted => Ended::Interrupted,
+            Some(RunEnd::Stopped | RunEnd::Idle | RunEnd::Empty(_)) if self.interrupted => RunEnd::Interrupted,
             Some(ended) => ended,
-            None => Ended::Left,
+            None => RunEnd::Left,
         })
     }
 }
 
-async fn withdrawn(open: &mut Option<Asked>) {
+async fn withdrawn(open: &mut Option<OpenQuestion>) {
     match open {
         Some(asked) => asked.question.withdrawn().await,
         None => std::future::pending().await,

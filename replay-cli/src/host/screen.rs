@@ -3,20 +3,17 @@
 //! On a terminal the answer streams as it comes. Where stdout is no terminal it holds the answer alone: what the model
 //! said after its last tool result, written when the run is over; what was said before goes beside it, to stderr.
 
+mod records;
+
 use super::chat::Printer;
 use super::edge::Edge;
 use super::meter::Meter;
 use super::screen_tasks::Tasks;
-use super::screen_tools::Calls;
+use super::screen_tools::ShownCalls;
 use crate::layout::plain;
 use crate::remarks::Remarks;
-use crate::style::{Emphasis, Style, counted, duration};
-use annals_core::event::{
-    ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, Finish, InputEvent, MessageEvent, PermissionEvent,
-    Purpose, SessionEvent, StepEvent, ToolEvent,
-};
-use annals_core::{Blobs, Event, InputId, PermissionId, Record, SessionId, Text};
-use annals_inspect::timeline::one_line;
+use crate::style::{Emphasis, Style};
+use annals_core::{Blobs, InputId, PermissionId, SessionId, Text};
 use annals_projections::SessionView;
 use annals_runtime::bus::{Delta, Fragment, Notice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -53,7 +50,7 @@ pub struct Screen {
     answer: String,
     typed: BTreeSet<InputId>,
     inputs: BTreeMap<InputId, Text>,
-    pub(super) calls: Calls,
+    pub(super) calls: ShownCalls,
     pub(super) tasks: Tasks,
     /// Breaks what streams on a terminal at blanks.
     edge: Edge,
@@ -87,7 +84,7 @@ impl Screen {
             answer: String::new(),
             typed: BTreeSet::new(),
             inputs: BTreeMap::new(),
-            calls: Calls::default(),
+            calls: ShownCalls::default(),
             tasks: Tasks::default(),
             edge: Edge::default(),
             asked: None,
@@ -255,123 +252,6 @@ impl Screen {
 
     pub(super) fn shows(&self, session: SessionId) -> bool {
         self.session == Some(session)
-    }
-
-    fn record(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
-        if let Event::Child(ChildEvent::Started(started)) = record.event {
-            self.calls.child(started.child, started.agent.as_str());
-            self.tasks.began(started);
-        }
-        if !self.shows(record.session) {
-            self.about_permissions(record, out)?;
-            return self.call_of(record, blobs, out);
-        }
-        if let Event::Step(StepEvent::RequestSent(sent)) = record.event
-            && sent.purpose != Purpose::Title
-        {
-            self.asked = Some((sent.model.to_string(), Instant::now()));
-        }
-        let brief = |text: &Text| one_line(&plain(&text.resolve(blobs)));
-        match record.event {
-            Event::Child(ChildEvent::Settled(settled)) => self.task_ended(settled, blobs, out),
-            Event::Input(InputEvent::Admitted(admitted)) => {
-                match self.tasks.gave_input() {
-                    // Its text was shown with the end of the task.
-                    true => drop(self.typed.insert(admitted.input.clone())),
-                    false => drop(self.inputs.insert(admitted.input.clone(), admitted.text.clone())),
-                }
-                Ok(())
-            }
-            Event::Input(InputEvent::Promoted(promoted)) => match self.inputs.remove(&promoted.input) {
-                None => {
-                    // What was said before the result of a task came is not the answer to it.
-                    if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
-                }
-                Some(text) if !self.typed.remove(&promoted.input) => {
-                    self.line(Emphasis::User, &format!("› {}", brief(&text)), out)
-                }
-                _ => Ok(()),
-            },
-            Event::Context(ContextEvent::EpochStarted(started))
-                if started.cause != annals_core::event::EpochCause::FirstTurn =>
-            {
-                self.aside(&format!("a new baseline: {}", started.cause), out)
-            }
-            Event::Context(ContextEvent::EpochReplacementBlocked(blocked)) => {
-                let keys: Vec<&str> = blocked.keys.iter().map(|key| key.as_str()).collect();
-                self.line(Emphasis::Warn, &format!("the baseline cannot be replaced yet: {}", keys.join(", ")), out)
-            }
-            Event::Context(ContextEvent::Admitted(told)) => {
-                let keys: Vec<&str> = told.keys.iter().map(|key| key.as_str()).collect();
-                self.aside(&format!("told the model what changed: {}", keys.join(", ")), out)
-            }
-            Event::Step(StepEvent::Started(_)) => {
-                self.shown.clear();
-                Ok(())
-            }
-            Event::Step(StepEvent::Failed(_)) => {
-                self.asked = None;
-                Ok(())
-            }
-            Event::Step(StepEvent::TextEnded(ended)) => self.ended(false, ended.index, &ended.text.resolve(blobs), out),
-            Event::Step(StepEvent::ReasoningEnded(ended)) => {
-                self.ended(true, ended.index, &ended.text.resolve(blobs), out)
-            }
-            Event::Tool(ToolEvent::Called(called)) => {
-                if !called.hosted {
-                    self.said_before_tools(out)?;
-                }
-                self.call_of(record, blobs, out)
-            }
-            Event::Tool(ToolEvent::Settled(_)) | Event::Tool(ToolEvent::Progressed(_)) => {
-                self.call_of(record, blobs, out)
-            }
-            Event::Step(StepEvent::Ended(ended)) => {
-                self.asked = None;
-                match ended.finish {
-                    Finish::Length => self.line(Emphasis::Warn, "the answer reached the model's output limit", out),
-                    Finish::ContentFilter => {
-                        self.line(Emphasis::Warn, "a filter of the provider cut the answer off", out)
-                    }
-                    Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other | Finish::Paused => Ok(()),
-                }
-            }
-            Event::Step(StepEvent::RetryScheduled(retry)) => {
-                self.asked = None;
-                let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));
-                let Failure { message, .. } = &retry.error;
-                self.line(Emphasis::Warn, &format!("{}; attempt {} in {wait}", brief(message), retry.attempt), out)
-            }
-            Event::Permission(PermissionEvent::Asked(_)) | Event::Permission(PermissionEvent::Replied(_)) => {
-                self.about_permissions(record, out)
-            }
-            Event::Compaction(CompactionEvent::Started(started)) => {
-                self.aside(&format!("compacting the history ({})", started.reason), out)
-            }
-            Event::Compaction(CompactionEvent::Ended(_)) => {
-                self.aside("the history was compacted; the log keeps all of it", out)
-            }
-            Event::Compaction(CompactionEvent::Failed(failed)) => {
-                self.line(Emphasis::Warn, &format!("the compaction failed: {}", brief(&failed.error.message)), out)
-            }
-            Event::Compaction(CompactionEvent::ToolOutputsPruned(pruned)) => {
-                let count = counted(pruned.calls.len() as u64, "old tool output");
-                self.aside(&format!("{count} left the model's view; the log keeps them"), out)
-            }
-            Event::Message(MessageEvent::RedactionApplied(applied)) => {
-                let counts: Vec<String> =
-                    applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
-                self.line(Emphasis::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
-            }
-            Event::Session(SessionEvent::AgentSwitched(switched)) => {
-                self.aside(&format!("agent {}", switched.agent), out)
-            }
-            Event::Session(SessionEvent::ModelSwitched(switched)) => {
-                self.aside(&format!("model {}", switched.model), out)
-            }
-            Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("what was undone has left the history", out),
-            _ => Ok(()),
-        }
     }
 
     /// A fragment is whole: what was not shown of it is.

@@ -51,7 +51,7 @@ impl Screen {
         };
         self.line(Emphasis::Warn, &format!("? {} asks for permission{action}", question.tool), out)?;
         let width = self.remarks.style().width.saturating_sub(4);
-        for (emphasis, line) in super::question::shown(question, &self.directory, width) {
+        for (emphasis, line) in super::question::brief(question, &self.directory, width) {
             self.line(emphasis, &format!("    {line}"), out)?;
         }
         let mut beside = self.calls.others(question.session, &question.call);
@@ -66,8 +66,18 @@ impl Screen {
         Ok(())
     }
 
+    /// Shows all of what a question is about, and asks again.
+    pub(super) fn details(&mut self, question: &PermissionQuestion, out: &mut dyn Write) -> io::Result<()> {
+        let width = self.remarks.style().width.saturating_sub(4);
+        for (emphasis, line) in super::question::whole(question, &self.directory, width) {
+            self.line(emphasis, &format!("    {line}"), out)?;
+        }
+        self.ask_for_reply();
+        Ok(())
+    }
+
     pub(super) fn ask_for_reply(&mut self) {
-        let choices = "  y once · a always in this Session · n no · n WHY no, and the model is told why › ";
+        let choices = "  y once · a always in this session · n no · n WHY no, with a reason for the model › ";
         let end = if self.above_a_prompt { "\n" } else { "" };
         self.remarks.write(&(self.remarks.style().paint(Emphasis::Strong, choices) + end));
     }

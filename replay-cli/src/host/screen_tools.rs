@@ -27,8 +27,8 @@ const NAMED: usize = 3;
 
 /// The calls that run, and the children whose calls are shown.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
-    running: BTreeMap<(SessionId, CallId), Running>,
+pub(super) struct ShownCalls {
+    running: BTreeMap<(SessionId, CallId), RunningCall>,
     children: BTreeMap<SessionId, String>,
     /// The call whose line is the last on the screen.
     newest: Option<(SessionId, CallId)>,
@@ -37,7 +37,7 @@ pub(super) struct Calls {
 }
 
 #[derive(Clone, Debug)]
-struct Running {
+struct RunningCall {
     /// `bash  cargo test`
     told: String,
     since: Time,
@@ -47,7 +47,7 @@ struct Running {
     newest: String,
 }
 
-impl Calls {
+impl ShownCalls {
     pub(super) fn child(&mut self, child: SessionId, agent: &str) {
         self.children.insert(child, agent.to_owned());
     }
@@ -114,7 +114,7 @@ impl Screen {
                 let told = format!("{child}{}  {}", called.name, plain(&about)).trim_end().to_owned();
                 let key = (record.session, called.call.clone());
                 let (seen, newest) = (Instant::now(), String::new());
-                let running = Running { told: told.clone(), since: record.at, seen, newest };
+                let running = RunningCall { told: told.clone(), since: record.at, seen, newest };
                 self.calls.running.insert(key.clone(), running);
                 if self.remarks.are_watched() {
                     let line = clip(&format!("· {told}"), self.remarks.style().width);
@@ -141,7 +141,7 @@ impl Screen {
     ) -> io::Result<()> {
         let key = (record.session, settled.call.clone());
         // A call that began before this process looked has no line.
-        let Some(Running { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
+        let Some(RunningCall { told, since, .. }) = self.calls.running.remove(&key) else { return Ok(()) };
         let took = record.at.millis().saturating_sub(since.millis());
         let failed = settled.outcome != ToolOutcome::Completed;
         let text = settled.error.as_ref().unwrap_or(&settled.output).resolve(blobs);
@@ -229,9 +229,10 @@ mod tests {
 
     #[test]
     fn a_question_names_the_calls_beside_it() {
-        let (mut calls, session) = (Calls::default(), SessionId::from_parts(1, 1));
+        let (mut calls, session) = (ShownCalls::default(), SessionId::from_parts(1, 1));
         for (call, told) in [("a", "read  a.rs"), ("b", "bash  make"), ("c", "ls"), ("d", "grep  x"), ("e", "ls  b")] {
-            let running = Running { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
+            let running =
+                RunningCall { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
             calls.running.insert((session, call.into()), running);
         }
         assert_eq!(calls.others(session, &"b".into()), ["read  a.rs", "ls", "grep  x", "1 more call"]);
@@ -244,14 +245,15 @@ mod tests {
 
     #[test]
     fn what_runs_is_told_with_what_it_showed_last() {
-        let mut calls = Calls::default();
+        let mut calls = ShownCalls::default();
         let session = SessionId::from_parts(1, 1);
         assert_eq!(calls.in_brief(), None);
-        let begin = |calls: &mut Calls, call: &str, told: &str| {
-            let running = Running { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
+        let begin = |calls: &mut ShownCalls, call: &str, told: &str| {
+            let running =
+                RunningCall { told: told.into(), since: Time(0), seen: Instant::now(), newest: String::new() };
             calls.running.insert((session, call.into()), running);
         };
-        let told = |calls: &Calls| calls.in_brief().map(|(told, _)| told).unwrap_or_default();
+        let told = |calls: &ShownCalls| calls.in_brief().map(|(told, _)| told).unwrap_or_default();
         begin(&mut calls, "c1", "bash  cargo test");
         assert_eq!(told(&calls), "bash  cargo test");
         let shows = |text: &str| ToolProgressed { call: "c1".into(), output: Some(text.into()), structured: None };

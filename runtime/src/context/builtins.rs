@@ -34,9 +34,9 @@ pub struct Builtins {
     pub clock: Arc<dyn Clock>,
     /// What the environment calls the platform; `std::env::consts::OS` for the host's.
     pub platform: String,
-    /// Whether the environment is told.
+    /// Whether the environment is included.
     pub environment: bool,
-    /// Whether the date is told.
+    /// Whether the date is included.
     pub date: bool,
 }
 

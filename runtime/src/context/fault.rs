@@ -64,7 +64,7 @@ pub enum Fault {
     /// It said so itself.
     #[error("failed: {0}")]
     Failed(String),
-    /// Its value does not survive its own codec, so that it could never be compared with what was told.
+    /// Its value does not survive its own codec, so that it could never be compared with the snapshot.
     #[error("has a value that its codec does not give back: {0}")]
     Codec(String),
 }

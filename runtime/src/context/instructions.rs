@@ -4,7 +4,7 @@
 //! In order: the global file, the project's files from the Location up to the project root, configured files, nested
 //! files that a read discovered. A file that is missing is left out; one that exists and cannot be read makes the whole
 //! source unavailable, and the reason names it. A file of the project that is a link out of it is none, unless the user
-//! trusts the project: that is a decision, which stands, and no passing failure.
+//! trusts the project: that is a decision and not a passing failure.
 
 mod discovery;
 mod pattern;
@@ -18,7 +18,7 @@ use crate::Boxed;
 use crate::ports::Filesystem;
 use annals_core::Key;
 use annals_core::event::Rule;
-use discovery::Found;
+use discovery::DiscoveredFile;
 use futures_util::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::future::ready;
@@ -48,7 +48,7 @@ pub struct InstructionFiles {
     /// Further files: absolute, `~/`, or relative to every directory from the Location upward; `*`, `?` and `**` as in
     /// a shell. Files whose names begin with a dot are matched only by a pattern that does.
     pub configured: Vec<String>,
-    /// What `~/` stands for; without it such paths lead nowhere.
+    /// The directory that `~/` means; without it such paths lead nowhere.
     pub home: Option<String>,
     /// Whether files of the project count. See [`opted_out`].
     pub project: bool,
@@ -74,7 +74,7 @@ impl Default for InstructionFiles {
     }
 }
 
-/// Produces the instructions of a Location, read anew at every boundary.
+/// Produces the instructions of a Location, read again at every boundary.
 ///
 /// ```
 /// # use annals_runtime::context::instructions::{InstructionFiles, opted_out};
@@ -109,7 +109,7 @@ impl Instructions {
     }
 }
 
-/// One instruction file as it was told.
+/// One instruction file as the model reads it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Instruction {
@@ -146,7 +146,7 @@ pub struct LinkOut {
 }
 
 impl Instructions {
-    /// Files at a Location that would be told if they were no links out of the project: for a word to the user.
+    /// Files at a Location that are left out because they are links out of the project: for a warning to the user.
     ///
     /// # Errors
     /// When a file cannot be looked at.
@@ -157,7 +157,7 @@ impl Instructions {
     async fn load(&self, boundary: &Boundary) -> std::io::Result<Vec<Instruction>> {
         let files = self.files.as_ref();
         let scan = discovery::find(files, &self.config, &boundary.location.directory, &boundary.discovered).await?;
-        let read = join_all(scan.found.into_iter().map(|Found { path, listed }| async move {
+        let read = join_all(scan.found.into_iter().map(|DiscoveredFile { path, listed }| async move {
             match files.read(&path).await {
                 Ok(content) => Ok(Some(Instruction { path, content })),
                 // It was only heard of, not seen: it is gone. One seen a moment ago must not pass for removed.

@@ -7,7 +7,7 @@ use crate::Boxed;
 use serde::{Deserialize, Serialize};
 use std::future::ready;
 
-/// A directory beside the project. One without a description is not told.
+/// A directory outside the project. One without a description is not listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reference {
     /// Unique in its catalogue.
@@ -26,7 +26,7 @@ pub trait ReferenceCatalogue: Send + Sync {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Listed {
+struct ListedReference {
     name: String,
     path: String,
     description: String,
@@ -38,9 +38,10 @@ pub(super) async fn guidance(catalogue: Option<&dyn ReferenceCatalogue>) -> Resu
     let key = own_key("core/reference-guidance");
     let loaded = match caught(async { Ok::<_, Fault>(catalogue.references().await) }).await {
         Ok(Loaded::Available(references)) => {
-            let described =
-                |found: Reference| Some(Listed { name: found.name, path: found.path, description: found.description? });
-            let mut listed: Vec<Listed> = references.into_iter().filter_map(described).collect();
+            let described = |found: Reference| {
+                Some(ListedReference { name: found.name, path: found.path, description: found.description? })
+            };
+            let mut listed: Vec<ListedReference> = references.into_iter().filter_map(described).collect();
             listed.sort_by(|a, b| a.name.cmp(&b.name));
             if listed.is_empty() {
                 return Ok(SystemContext::default());
@@ -50,7 +51,7 @@ pub(super) async fn guidance(catalogue: Option<&dyn ReferenceCatalogue>) -> Resu
         Ok(Loaded::Unavailable { reason }) => Loaded::Unavailable { reason },
         Err(fault) => return Err(ContextError::Source { key, fault }),
     };
-    let source = Source::new(key, move || ready(loaded.clone()), |listed: &Vec<Listed>| baseline(listed))
+    let source = Source::new(key, move || ready(loaded.clone()), |listed: &Vec<ListedReference>| baseline(listed))
         .update(|_, listed| {
             let list = baseline(listed);
             format!("The available project references have changed. This list supersedes the previous reference list.\n{list}")
@@ -59,7 +60,7 @@ pub(super) async fn guidance(catalogue: Option<&dyn ReferenceCatalogue>) -> Resu
     Ok(source.into())
 }
 
-fn baseline(listed: &[Listed]) -> String {
+fn baseline(listed: &[ListedReference]) -> String {
     let items: Vec<String> = listed
         .iter()
         .map(|found| {

@@ -23,7 +23,7 @@ pub struct Boundary {
     pub discovered: Vec<String>,
 }
 
-/// Contributes a System Context of zero or more sources, anew at every boundary. A fixed [`SystemContext`] is one, and
+/// Contributes a System Context of zero or more sources, again at every boundary. A fixed [`SystemContext`] is one, and
 /// so is a function from a [`Boundary`] to a future of one.
 pub trait Producer: Send + Sync {
     /// Produces for a boundary.
@@ -78,16 +78,16 @@ pub struct DuplicateContribution(pub Key);
 /// ```
 #[derive(Clone, Default)]
 pub struct Registry {
-    entries: Arc<Mutex<Entries>>,
+    entries: Arc<Mutex<RegisteredProducers>>,
 }
 
 #[derive(Default)]
-struct Entries {
+struct RegisteredProducers {
     by_key: BTreeMap<Key, (u64, Arc<dyn Producer>)>,
     registered: u64,
 }
 
-impl Entries {
+impl RegisteredProducers {
     fn put(&mut self, key: &Key, producer: Arc<dyn Producer>) -> u64 {
         self.registered += 1;
         self.by_key.insert(key.clone(), (self.registered, producer));
@@ -95,7 +95,7 @@ impl Entries {
     }
 }
 
-fn locked(entries: &Mutex<Entries>) -> MutexGuard<'_, Entries> {
+fn locked(entries: &Mutex<RegisteredProducers>) -> MutexGuard<'_, RegisteredProducers> {
     entries.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
@@ -134,7 +134,7 @@ impl Registry {
 /// A contribution's scope. Dropping it removes exactly this registration, seen from the next boundary on.
 #[must_use = "dropping a registration closes it"]
 pub struct Registration {
-    entries: Arc<Mutex<Entries>>,
+    entries: Arc<Mutex<RegisteredProducers>>,
     key: Key,
     identity: u64,
 }

@@ -10,12 +10,12 @@ use serde_json::Value;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-/// What a loader gives. A plain value stands for [`Loaded::Available`].
+/// The result of a loader. A plain value converts to [`Loaded::Available`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Loaded<A> {
     /// The value as it is now.
     Available(A),
-    /// It cannot be read for now: what was told stays in force. Never a removal.
+    /// It cannot be read for now: the admitted value stays in force. Never a removal.
     Unavailable {
         /// Why, for operators; it names the file or service.
         reason: String,
@@ -47,13 +47,13 @@ pub trait ContextSource: Send + Sync {
     /// For a mistake, which fails the turn; what passes is [`Loaded::Unavailable`].
     fn load(&self) -> Boxed<'_, Result<Loaded<Value>, Fault>>;
 
-    /// Compares and tells values.
+    /// Compares and renders values.
     fn render(&self) -> Arc<dyn Render>;
 }
 
-type Loader<A> = Box<dyn Fn() -> Boxed<'static, Loaded<A>> + Send + Sync>;
-type Teller<A> = Box<dyn Fn(&A) -> String + Send + Sync>;
-type Updater<A> = Box<dyn Fn(&A, &A) -> String + Send + Sync>;
+type LoadFn<A> = Box<dyn Fn() -> Boxed<'static, Loaded<A>> + Send + Sync>;
+type RenderFn<A> = Box<dyn Fn(&A) -> String + Send + Sync>;
+type UpdateFn<A> = Box<dyn Fn(&A, &A) -> String + Send + Sync>;
 
 /// One observed, typed, keyed value of the System Context. Its codec is serde; values are compared as `A`.
 ///
@@ -73,18 +73,18 @@ type Updater<A> = Box<dyn Fn(&A, &A) -> String + Send + Sync>;
 /// ```
 pub struct Source<A> {
     key: Key,
-    load: Loader<A>,
+    load: LoadFn<A>,
     render: Arc<Renderers<A>>,
 }
 
 struct Renderers<A> {
-    baseline: Teller<A>,
-    update: Option<Updater<A>>,
-    removed: Option<Teller<A>>,
+    baseline: RenderFn<A>,
+    update: Option<UpdateFn<A>>,
+    removed: Option<RenderFn<A>>,
 }
 
 impl<A: Serialize + DeserializeOwned + PartialEq + Send + Sync + 'static> Source<A> {
-    /// A source with the text that opens an epoch. That text also tells a change, unless [`Source::update`] says
+    /// A source with the text that opens an epoch. That text also announces a change, unless [`Source::update`] says
     /// otherwise; without [`Source::removed`], its disappearance begins a new epoch.
     pub fn new<L, F>(key: Key, load: L, baseline: impl Fn(&A) -> String + Send + Sync + 'static) -> Self
     where
@@ -101,7 +101,7 @@ impl<A: Serialize + DeserializeOwned + PartialEq + Send + Sync + 'static> Source
         }
     }
 
-    /// The text that tells a changed value, from the previous and the current one. It says what now holds, not what
+    /// The text for a changed value, from the previous and the current one. It says what now holds, not what
     /// held before.
     #[must_use]
     pub fn update(mut self, update: impl Fn(&A, &A) -> String + Send + Sync + 'static) -> Self {
@@ -111,7 +111,7 @@ impl<A: Serialize + DeserializeOwned + PartialEq + Send + Sync + 'static> Source
         self
     }
 
-    /// The text that tells that the source is gone, rendered and stored while its value still exists.
+    /// The text for a source that is gone, rendered and stored while its value still exists.
     #[must_use]
     pub fn removed(mut self, removed: impl Fn(&A) -> String + Send + Sync + 'static) -> Self {
         if let Some(render) = Arc::get_mut(&mut self.render) {
@@ -133,7 +133,7 @@ impl<A: Serialize + DeserializeOwned + PartialEq + Send + Sync + 'static> Contex
                 Loaded::Unavailable { reason } => return Ok(Loaded::Unavailable { reason }),
             };
             let json = serde_json::to_value(&value).map_err(|error| Fault::Codec(error.to_string()))?;
-            // Otherwise the stored value would never equal the current one, and every boundary would tell it anew.
+            // Otherwise the stored value would never equal the current one, and every boundary would announce it again.
             match A::deserialize(&json) {
                 Ok(back) if back == value => Ok(Loaded::Available(json)),
                 Ok(_) => Err(Fault::Codec("it decodes to another value".into())),

@@ -1,6 +1,6 @@
 //! Text inside the tagged blocks that a model reads.
 
-/// A text with `&`, `<` and `>` escaped, so that it cannot end the element that it stands in.
+/// A text with `&`, `<` and `>` escaped, so that it cannot end the element around it.
 ///
 /// ```
 /// assert_eq!(annals_runtime::context::escaped("a < b & c"), "a &lt; b &amp; c");

@@ -1,26 +1,27 @@
 use super::*;
+use crate::outcome::CompactionError;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use tokio::sync::Notify;
 
 /// Keeps every job it is given and ends it as it is told.
 #[derive(Default)]
 struct Jobs {
-    began: Mutex<Vec<Job>>,
+    began: Mutex<Vec<RunJob>>,
     /// Lets one job end.
-    goes_on: Notify,
+    release: Notify,
     /// How many of the first jobs fail.
     failing: AtomicUsize,
     ended: AtomicUsize,
 }
 
 impl Jobs {
-    fn began(&self) -> Vec<Job> {
+    fn began(&self) -> Vec<RunJob> {
         self.began.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 
-impl Work for Jobs {
-    fn work(self: Arc<Self>, _: SessionId, job: Job, cancel: Arc<Cancel>) -> Boxed<'static, Ended> {
+impl JobRunner for Jobs {
+    fn work(self: Arc<Self>, _: SessionId, job: RunJob, cancel: Arc<Cancel>) -> Boxed<'static, RunResult> {
         Box::pin(async move {
             self.began.lock().unwrap_or_else(PoisonError::into_inner).push(job);
             let cancellation = cancel.watch();
@@ -31,9 +32,9 @@ impl Work for Jobs {
                     tokio::task::yield_now().await;
                     Ok(Outcome::Interrupted)
                 }
-                () = self.goes_on.notified() => {
+                () = self.release.notified() => {
                     match self.failing.fetch_update(SeqCst, SeqCst, |left| left.checked_sub(1)) {
-                        Ok(_) => Err(RunError::CompactionFailed("as told".into())),
+                        Ok(_) => Err(RunError::CompactionFailed(CompactionError::TooLarge)),
                         Err(_) => Ok(Outcome::Idle),
                     }
                 }
@@ -44,8 +45,8 @@ impl Work for Jobs {
     }
 }
 
-const FORCED: Job = Job::Drain { forced: true };
-const UNFORCED: Job = Job::Drain { forced: false };
+const FORCED: RunJob = RunJob::Drain { forced: true };
+const UNFORCED: RunJob = RunJob::Drain { forced: false };
 
 fn session(n: u64) -> SessionId {
     SessionId::from_parts(n, 0)
@@ -54,7 +55,7 @@ fn session(n: u64) -> SessionId {
 struct Bench {
     coordinator: Coordinator,
     jobs: Arc<Jobs>,
-    work: Arc<dyn Work>,
+    work: Arc<dyn JobRunner>,
 }
 
 fn bench() -> Bench {
@@ -63,7 +64,7 @@ fn bench() -> Bench {
 }
 
 impl Bench {
-    fn run(&self, job: Job) -> JoinHandle<Ended> {
+    fn run(&self, job: RunJob) -> JoinHandle<RunResult> {
         let (coordinator, work) = (self.coordinator.clone(), self.work.clone());
         tokio::spawn(async move { coordinator.run(&work, session(1), job).await })
     }
@@ -86,10 +87,10 @@ async fn any_number_of_wakes_make_one_more_drain_in_the_same_busy_period() {
     let run = bench.run(FORCED);
     bench.settle().await;
     (0..20_000).for_each(|_| bench.wake());
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     bench.settle().await;
     assert!(!run.is_finished(), "a joined waiter resolves at the end of the period");
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     assert!(matches!(run.await, Ok(Ok(Outcome::Idle))));
     assert_eq!(bench.jobs.began(), [FORCED, UNFORCED]);
     assert!(bench.coordinator.busy().is_empty());
@@ -102,7 +103,7 @@ async fn a_run_joins_a_drain_and_forces_no_successor() {
     bench.settle().await;
     let (first, second) = (bench.run(FORCED), bench.run(FORCED));
     bench.settle().await;
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     assert!(matches!((first.await, second.await), (Ok(Ok(Outcome::Idle)), Ok(Ok(Outcome::Idle)))));
     assert_eq!(bench.jobs.began(), [UNFORCED]);
 }
@@ -114,7 +115,7 @@ async fn after_a_failure_waiters_get_it_and_a_wake_gets_a_period_of_its_own() {
     let run = bench.run(FORCED);
     bench.settle().await;
     bench.wake();
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     assert!(run.await.is_ok_and(|ended| ended.is_err_and(|error| error.kind() == "compaction-failed")));
     bench.settle().await;
     assert_eq!(bench.jobs.began(), [FORCED, UNFORCED]);
@@ -133,7 +134,7 @@ async fn an_interrupt_forgets_the_wakes_before_it_and_a_run_during_cleanup_start
     assert!(matches!(run.await, Ok(Ok(Outcome::Interrupted))));
     bench.settle().await;
     assert_eq!(bench.jobs.began(), [FORCED, FORCED]);
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     assert!(matches!(again.await, Ok(Ok(Outcome::Idle))));
 }
 
@@ -142,16 +143,16 @@ async fn a_compaction_waits_for_the_drain_and_a_drain_for_the_compaction() {
     let bench = bench();
     bench.wake();
     bench.settle().await;
-    let compaction = bench.run(Job::Compact);
+    let compaction = bench.run(RunJob::Compact);
     bench.settle().await;
     assert_eq!(bench.jobs.began(), [UNFORCED]);
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     bench.settle().await;
     bench.wake();
-    bench.jobs.goes_on.notify_one();
+    bench.jobs.release.notify_one();
     assert!(matches!(compaction.await, Ok(Ok(Outcome::Idle))));
     bench.settle().await;
-    assert_eq!(bench.jobs.began(), [UNFORCED, Job::Compact, UNFORCED]);
+    assert_eq!(bench.jobs.began(), [UNFORCED, RunJob::Compact, UNFORCED]);
 }
 
 #[tokio::test]
@@ -172,13 +173,13 @@ async fn dropping_a_waiter_cancels_nothing_and_halting_drops_what_runs() {
 #[tokio::test]
 async fn a_panic_is_a_defect_of_the_run_and_releases_the_session() {
     struct Panics;
-    impl Work for Panics {
-        fn work(self: Arc<Self>, _: SessionId, _: Job, _: Arc<Cancel>) -> Boxed<'static, Ended> {
+    impl JobRunner for Panics {
+        fn work(self: Arc<Self>, _: SessionId, _: RunJob, _: Arc<Cancel>) -> Boxed<'static, RunResult> {
             Box::pin(async { panic!("a mistake in a port") })
         }
     }
     let coordinator = Coordinator::new(Bus::default());
-    let work: Arc<dyn Work> = Arc::new(Panics);
+    let work: Arc<dyn JobRunner> = Arc::new(Panics);
     let ended = coordinator.run(&work, session(1), FORCED).await;
     assert!(ended.is_err_and(|error| error.to_string().contains("a mistake in a port")));
     assert!(!coordinator.is_busy(session(1)));

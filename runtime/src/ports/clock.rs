@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-/// Tells time and waits for it.
+/// Gives the time and waits for it.
 pub trait Clock: Send + Sync {
     /// This moment.
     fn now(&self) -> Time;
@@ -73,7 +73,25 @@ impl Clock for SystemClock {
     }
 }
 
-/// A scripted clock, in UTC: it stands still until somebody moves it, and waiting moves it.
+/// One moment, in UTC: the time of everything that a single command records. Waiting returns at once.
+#[derive(Clone, Copy, Debug)]
+pub struct FixedClock(pub Time);
+
+impl Clock for FixedClock {
+    fn now(&self) -> Time {
+        self.0
+    }
+
+    fn sleep_until(&self, _: Time) -> Boxed<'_, ()> {
+        Box::pin(std::future::ready(()))
+    }
+
+    fn offset_minutes(&self, _: Time) -> i32 {
+        0
+    }
+}
+
+/// A test double of the clock, in UTC, for tests and scenarios: it moves only when it is advanced, and waiting advances it.
 ///
 /// ```
 /// use annals_runtime::ports::{Clock, ManualClock};

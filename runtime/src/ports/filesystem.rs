@@ -11,7 +11,7 @@ pub use real::RealFilesystem;
 use crate::Boxed;
 use std::io;
 
-/// Bytes of the largest file that is read, 1 MiB: what it says is told to a model whole.
+/// Bytes of the largest file that is read, 1 MiB: its text reaches a model complete.
 pub const LARGEST_TEXT: u64 = 1 << 20;
 
 /// What a path leads to, symbolic links followed.

@@ -21,7 +21,7 @@ pub trait Ids: Send + Sync {
     fn session_key(&self) -> SessionKey;
 }
 
-/// Monotonic ULIDs from a seed: within a millisecond each is the one before plus one; each millisecond draws anew.
+/// Monotonic ULIDs from a seed: within a millisecond each is the one before plus one; each millisecond draws again.
 ///
 /// With entropy for a seed they are unique in the world; with a chosen one a run is reproducible to the byte.
 ///
@@ -36,11 +36,11 @@ pub trait Ids: Send + Sync {
 pub struct SeededIds {
     seed: [u8; 32],
     spread: bool,
-    state: Mutex<State>,
+    state: Mutex<IdState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct IdState {
     millis: u64,
     random: u128,
     drawn: u64,
@@ -85,7 +85,7 @@ impl SeededIds {
         (state.millis, state.random)
     }
 
-    fn draw(&self, state: &mut State) -> u128 {
+    fn draw(&self, state: &mut IdState) -> u128 {
         state.drawn += 1;
         let hash = blake3::keyed_hash(&self.seed, &state.drawn.to_le_bytes());
         let mut half = [0; 16];

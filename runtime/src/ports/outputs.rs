@@ -32,7 +32,7 @@ pub trait OutputFiles: Send + Sync {
     fn sweep(&self, before: Time) -> Boxed<'_, io::Result<usize>>;
 }
 
-/// Sweeps now, then every hour, until dropped. A sweep that fails is told to operators and tried again an hour later.
+/// Sweeps now, then every hour, until dropped. A sweep that fails is logged and tried again an hour later.
 ///
 /// For a real clock: a scripted one would be moved on by the waiting.
 pub async fn keep_swept(files: &dyn OutputFiles, clock: &dyn Clock) {
@@ -42,7 +42,7 @@ pub async fn keep_swept(files: &dyn OutputFiles, clock: &dyn Clock) {
     }
 }
 
-/// Removes the files that have expired by now. A failure is told to operators.
+/// Removes the files that have expired by now. A failure is logged.
 pub async fn sweep(files: &dyn OutputFiles, clock: &dyn Clock) {
     let before = Time(clock.now().millis().saturating_sub(RETENTION_MS));
     match files.sweep(before).await {

@@ -1,4 +1,4 @@
-//! Secrets that the name beside them gives away: `DB_PASSWORD=...`, `"apiKey": "..."`, `client_secret: ...`.
+//! Secrets recognised by the name that they are assigned to: `DB_PASSWORD=...`, `"apiKey": "..."`, `client_secret: ...`.
 //!
 //! Every word such as `password` or `token` in a text is read as part of a name; what is assigned to that name is a secret
 //! unless it is plainly something else (a type, a variable, a placeholder of documentation). Each name and each value is
@@ -7,13 +7,13 @@
 mod name;
 mod value;
 
-pub(super) use value::Style;
+pub(super) use value::AssignmentStyle;
 
 use aho_corasick::AhoCorasick;
 use std::ops::Range;
 use std::sync::LazyLock;
 
-/// Words of which one stands in every name that counts, in lower case.
+/// Words of which every name of a secret contains one, in lower case.
 pub(super) const HINTS: &[&str] = &["pass", "pwd", "secret", "token", "key", "credential", "auth", "_pat"];
 
 /// The longest name and value, in bytes.
@@ -49,7 +49,7 @@ pub(super) fn spans(text: &str, visit: &mut dyn FnMut(Range<usize>)) {
 
 /// Whether a whole value is a secret by the name of its field.
 pub(super) fn is_secret(name: &str, value: &str) -> bool {
-    value.len() <= VALUE && value::is_secret(name, value, &Style::quoted())
+    value.len() <= VALUE && value::is_secret(name, value, &AssignmentStyle::quoted())
 }
 
 /// The name that a word is part of.
@@ -76,11 +76,11 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     let named = text.get(name.clone())?;
     // Most names are those of something else, and their values need not be read.
     name::class(named.trim_start_matches('-'))?;
-    let mut at = Reader { bytes, at: name.end };
+    let mut at = Cursor { bytes, at: name.end };
     if name.start > 0 && bytes.get(name.start - 1) == Some(&b'<') && at.takes(b">") {
         let value = at.until(|byte| matches!(byte, b'<' | b'\n'), VALUE);
         let closes = bytes.get(value.end..).is_some_and(|rest| rest.starts_with(b"</"));
-        return if closes { secret(text, named, value, &Style::quoted()) } else { None };
+        return if closes { secret(text, named, value, &AssignmentStyle::quoted()) } else { None };
     }
     let closed = at.quote().is_some();
     at.takes(b"]");
@@ -98,7 +98,7 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
         at.skip_type();
     }
     let opening = at.quote();
-    let style = Style { quoted: opening.is_some(), plain, flag, ends_line: false };
+    let style = AssignmentStyle { quoted: opening.is_some(), plain, flag, ends_line: false };
     let value = match opening {
         Some((quote, escapes)) => at.quoted(quote, escapes),
         None => at.bare(plain && begins_line(text, name.start)),
@@ -111,14 +111,14 @@ fn assigned(text: &str, name: Range<usize>) -> Option<Range<usize>> {
     if !style.quoted && continued {
         return None;
     }
-    secret(text, named, value, &Style { ends_line, ..style })
+    secret(text, named, value, &AssignmentStyle { ends_line, ..style })
 }
 
-fn secret(text: &str, name: &str, value: Range<usize>, style: &Style) -> Option<Range<usize>> {
+fn secret(text: &str, name: &str, value: Range<usize>, style: &AssignmentStyle) -> Option<Range<usize>> {
     value::is_secret(name.trim_start_matches('-'), text.get(value.clone())?, style).then_some(value)
 }
 
-/// Whether nothing but what may stand before an assignment precedes it in its line: `export`, the number of a line.
+/// Whether only what may precede an assignment precedes it in its line: `export`, the number of a line.
 fn begins_line(text: &str, start: usize) -> bool {
     let from = start.saturating_sub(NAME);
     let before = text.as_bytes().get(from..start).unwrap_or_default();
@@ -130,12 +130,12 @@ fn begins_line(text: &str, start: usize) -> bool {
 }
 
 /// A place in a text that is read on from.
-struct Reader<'t> {
+struct Cursor<'t> {
     bytes: &'t [u8],
     at: usize,
 }
 
-impl Reader<'_> {
+impl Cursor<'_> {
     fn peek(&self, ahead: usize) -> Option<u8> {
         self.bytes.get(self.at + ahead).copied()
     }
@@ -164,7 +164,7 @@ impl Reader<'_> {
         Some((quote, escapes))
     }
 
-    /// What stands between a name and its value.
+    /// The characters between a name and its value.
     fn separator(&mut self) -> bool {
         if self.peek(0) == Some(b':') && self.peek(1) == Some(b':') {
             return false;
@@ -196,7 +196,7 @@ impl Reader<'_> {
     fn skip_type(&mut self) {
         let of_type = |byte: u8| byte.is_ascii_alphanumeric() || b"_&'<>[]:?,| .".contains(&byte);
         let length = (0..TYPE).take_while(|ahead| self.peek(*ahead).is_some_and(of_type)).count();
-        let mut after = Reader { bytes: self.bytes, at: self.at + length };
+        let mut after = Cursor { bytes: self.bytes, at: self.at + length };
         if length > 0 && after.takes(b"=") {
             after.spaces();
             if matches!(after.peek(0), Some(b'"' | b'\'')) {

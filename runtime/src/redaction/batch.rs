@@ -2,7 +2,7 @@
 //! model wrote, or a provider wants back exactly, passes as it is.
 
 use super::Redactor;
-use super::doors::Door;
+use super::redacting::Redaction;
 use annals_core::Event;
 use annals_core::event::{
     ChildEvent, CompactionEvent, ContextEvent, Failure, FilesEvent, InputEvent, MessageEvent, PermissionEvent,
@@ -12,19 +12,19 @@ use std::sync::Arc;
 
 /// Takes the secrets out of facts that are about to be appended, and adds the fact that it did, once.
 pub(crate) fn pass(redactor: &Arc<Redactor>, events: &mut Vec<Event>) {
-    let mut door = Door::new(Some(redactor));
-    events.iter_mut().for_each(|event| door.event(event));
+    let mut redaction = Redaction::new(Some(redactor));
+    events.iter_mut().for_each(|event| redaction.event(event));
     events.retain(|event| match event {
         Event::Message(MessageEvent::RedactionApplied(applied)) => {
-            door.count(&applied.counts);
+            redaction.count(&applied.counts);
             false
         }
         _ => true,
     });
-    events.extend(door.applied());
+    events.extend(redaction.applied());
 }
 
-impl Door {
+impl Redaction {
     /// One fact. A new kind is sorted in here, or nothing compiles.
     pub(super) fn event(&mut self, event: &mut Event) {
         match event {

@@ -8,7 +8,7 @@ use std::ops::Range;
 
 /// The kind of a file that is kept for secrets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
+pub(super) enum SecretFileKind {
     /// Lines of `NAME=value` or `name: value`.
     Values,
     /// A key in PEM, of which a page may show neither the beginning nor the end.
@@ -17,10 +17,10 @@ pub(super) enum Kept {
 
 /// Whether the file at a path is of a kind that is kept for secrets.
 pub fn is_kept_for_secrets(path: &str) -> bool {
-    Kept::of(path).is_some()
+    SecretFileKind::of(path).is_some()
 }
 
-impl Kept {
+impl SecretFileKind {
     /// The kind of the file at a path; `None` of any other.
     pub(super) fn of(path: &str) -> Option<Self> {
         let name = path.rsplit('/').next().unwrap_or_default().to_ascii_lowercase();
@@ -55,11 +55,11 @@ impl Kept {
 
 impl Redactor {
     /// Redacts a text that shows the contents of files that are kept for secrets, after all else.
-    pub(super) fn redact_contents<'t>(&self, kept: Kept, text: &'t str) -> Redacted<'t> {
+    pub(super) fn redact_contents<'t>(&self, kept: SecretFileKind, text: &'t str) -> Redacted<'t> {
         let mut redacted = self.redact(text);
         let kind = match kept {
-            Kept::Values => formats::ASSIGNED,
-            Kept::Pem => formats::PRIVATE_KEY,
+            SecretFileKind::Values => formats::ASSIGNED,
+            SecretFileKind::Pem => formats::PRIVATE_KEY,
         };
         let (mut out, mut found, mut in_public) = (String::with_capacity(redacted.text.len()), 0, false);
         for line in redacted.text.split_inclusive('\n') {

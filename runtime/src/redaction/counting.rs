@@ -1,7 +1,7 @@
 //! Counts the secrets in what is imported without replacing them.
 
 use super::Redactor;
-use super::doors::Door;
+use super::redacting::Redaction;
 use crate::Boxed;
 use annals_core::{Seq, SessionId};
 use annals_store::{AppendError, Appended, Committed, Draft, EventLog, LogLayer};
@@ -45,10 +45,10 @@ impl CountingLog {
 
     /// Redacts a copy that is appended nowhere.
     fn count(&self, mut draft: Draft) {
-        let mut door = Door::new(Some(&self.redactor));
-        draft.events.iter_mut().for_each(|event| door.imported(event));
+        let mut redaction = Redaction::new(Some(&self.redactor));
+        draft.events.iter_mut().for_each(|event| redaction.imported(event));
         let mut all = self.counts.lock().unwrap_or_else(PoisonError::into_inner);
-        for (kind, count) in door.counts() {
+        for (kind, count) in redaction.counts() {
             *all.entry(kind.clone()).or_default() += count;
         }
     }

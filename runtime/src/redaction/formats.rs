@@ -1,15 +1,15 @@
 //! The formats of keys that give themselves away. Most begin with a word that their issuer chose for that purpose.
 
-use super::pattern::Pattern;
+use super::pattern::SecretPattern;
 use std::borrow::Cow;
 
-/// The kind of a value that the name beside it gives away.
+/// The kind of a value that is secret because of its name.
 pub(super) const ASSIGNED: &str = "assigned-secret";
 
 /// The kind of a private key.
 pub(super) const PRIVATE_KEY: &str = "private-key";
 
-/// What may stand before a secret whose first letter begins no word otherwise: an escape of JSON, of an address, of a
+/// What may precede a secret whose first letter begins no word otherwise: an escape of JSON, of an address, of a
 /// terminal.
 const BEFORE: &str = r"(?:\b|\\[nrtbf]|\\u[0-9a-fA-F]{4}|%[0-9a-fA-F]{2}|\x1b\[[0-9;]{0,20}m)";
 
@@ -136,11 +136,11 @@ const FORMATS: &[Format] = &[
 ];
 
 /// The known formats. One that is no expression would be left out; a test reads them all.
-pub(super) fn known() -> Vec<Pattern> {
+pub(super) fn known() -> Vec<SecretPattern> {
     let formats = FORMATS
         .iter()
-        .filter_map(|(kind, hints, regex, counts)| Pattern::known(kind, hints, &led(regex), *counts).ok());
-    formats.chain([Pattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
+        .filter_map(|(kind, hints, regex, counts)| SecretPattern::known(kind, hints, &led(regex), *counts).ok());
+    formats.chain([SecretPattern::assigned(ASSIGNED, super::assigned::HINTS)]).collect()
 }
 
 /// An expression that begins at a word, which may also begin behind an escape.
@@ -168,7 +168,7 @@ fn mixed(text: &str) -> bool {
     digits(secret) && secret.bytes().any(|byte| byte.is_ascii_alphabetic()) && different.len() >= 8
 }
 
-/// Neither a variable nor a word that stands for a password in documentation.
+/// Neither a variable nor a placeholder word of documentation.
 fn password(text: &str) -> bool {
     let words = ["password", "passwd", "pass", "pwd", "secret", "token"];
     let blank = text.trim_matches(['x', 'X', '*', '.']).is_empty();

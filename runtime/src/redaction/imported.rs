@@ -1,7 +1,7 @@
 //! What another agent recorded loses its secrets kind by kind: what came from the world as at the last door
 //! (`batch.rs`), and what a model wrote, too.
 
-use super::doors::Door;
+use super::redacting::Redaction;
 use annals_core::Event;
 use annals_core::context::Entry;
 use annals_core::event::{
@@ -9,7 +9,7 @@ use annals_core::event::{
     PermissionEvent, ProfileEvent, Rule, SessionEvent, StepEvent, ToolEvent,
 };
 
-impl Door {
+impl Redaction {
     /// One fact of another agent's Session: every text in it. Ids, hashes and the names of agents, models and tools stay:
     /// other facts, and whoever imports it again, refer to them. A new kind is sorted in here, or nothing compiles.
     pub(super) fn imported(&mut self, event: &mut Event) {

@@ -1,6 +1,6 @@
 //! Redaction of what another agent recorded: everything in it, since its secrets went everywhere long ago.
 
-use super::doors::Door;
+use super::redacting::Redaction;
 use super::{Redacted, Redactor};
 use crate::Boxed;
 use annals_core::BlobHash;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// A log that imports append to through a redactor: every text of every fact loses its secrets, those that a model wrote
-/// included. No fact is added, so that each stands where its importer put it; what was replaced is counted here.
+/// included. No fact is added, so that each event keeps its place; what was replaced is counted here.
 ///
 /// The same source and the same redactor give the same facts again. With other secrets to find they are others, and the
 /// Session reads as diverged.
@@ -36,9 +36,9 @@ impl RedactingLog {
     }
 
     fn pass(&self, draft: &mut Draft) {
-        let mut door = Door::new(Some(&self.redactor));
-        draft.events.iter_mut().for_each(|event| door.imported(event));
-        self.count(door.counts());
+        let mut redaction = Redaction::new(Some(&self.redactor));
+        draft.events.iter_mut().for_each(|event| redaction.imported(event));
+        self.count(redaction.counts());
     }
 
     fn count(&self, counts: &BTreeMap<String, u64>) {

@@ -22,7 +22,7 @@ struct Token {
 }
 
 /// The strings of a text that holds nothing but JSON, one value or several; `None` of any other text. Structure is checked
-/// as far as it is needed to tell names from values, at any depth.
+/// as far as it is needed to distinguish names from values, at any depth.
 fn tokens(text: &str) -> Option<Vec<Token>> {
     let bytes = text.as_bytes();
     let mut tokens: Vec<Token> = Vec::new();

@@ -15,17 +15,17 @@ pub enum PatternError {
     /// It is found in placeholders.
     #[error("finds secrets in placeholders such as [redacted:jwt]; make it narrower")]
     TooBroad,
-    /// Its name cannot stand in a placeholder.
+    /// Its name cannot be part of a placeholder.
     #[error("{0:?} cannot name a kind of secret: letters, digits, `-`, `_` and `.` can")]
     Kind(String),
 }
 
 /// A format.
 #[derive(Clone, Debug)]
-pub(super) struct Pattern {
+pub(super) struct SecretPattern {
     /// What its placeholders say.
     pub(super) kind: String,
-    /// Texts of which one stands in every match, in any case; with none it is always tried.
+    /// Texts of which every match contains at least one, in any case; without any, the pattern is always tried.
     pub(super) hints: &'static [&'static str],
     finder: Finder,
 }
@@ -39,7 +39,7 @@ enum Finder {
     Assigned,
 }
 
-impl Pattern {
+impl SecretPattern {
     /// One of ours. The secret is its last group that took part, or all of it.
     pub(super) fn known(
         kind: &str,

@@ -217,18 +217,18 @@ async fn an_imported_attachment_is_decoded_to_find_what_is_secret_in_it() {
 #[test]
 fn names_of_fields_that_become_one_placeholder_stay_as_many() {
     let redactor = Redactor::default().with_variable("A_TOKEN", "correct-horse").with_variable("Z_TOKEN", "battery-x");
-    let mut door = super::Door::new(Some(&std::sync::Arc::new(redactor)));
+    let mut redaction = super::Redaction::new(Some(&std::sync::Arc::new(redactor)));
     let text = r#"{"a":{"sk-ant-api03-aaaaaaaaaaaaaaaaaaaa":1,"sk-ant-api03-bbbbbbbbbbbbbbbbbbbb":2},"b":[1.50]}"#;
     let mut json = annals_core::Json::received(text);
-    door.json(&mut json);
+    redaction.json(&mut json);
     let expected = r#"{"a":{"[redacted:anthropic-key]":1,"[redacted:anthropic-key]-2":2},"b":[1.50]}"#;
     assert_eq!(json.0.inline(), Some(expected));
     let mut value = serde_json::json!({"correct-horse": 1, "[redacted:env:A_TOKEN]": 2, "battery-x": 3});
-    door.value(&mut value);
+    redaction.value(&mut value);
     let expected =
         serde_json::json!({"[redacted:env:A_TOKEN]-2": 1, "[redacted:env:A_TOKEN]": 2, "[redacted:env:Z_TOKEN]": 3});
     assert_eq!(value, expected);
-    door.value(&mut value);
+    redaction.value(&mut value);
     assert_eq!(value, expected, "redacting again changes nothing");
 }
 
@@ -240,9 +240,9 @@ fn the_name_of_a_field_gives_its_value_away_in_a_text_and_in_a_value() {
     let redacted: serde_json::Value = serde_json::from_str(redacted).expect("JSON");
     let as_text = redactor.redact(text).text;
     assert_eq!(serde_json::from_str::<serde_json::Value>(&as_text).ok(), Some(redacted.clone()));
-    let mut door = super::Door::new(Some(&redactor));
+    let mut redaction = super::Redaction::new(Some(&redactor));
     let mut value: serde_json::Value = serde_json::from_str(text).expect("JSON");
-    door.value(&mut value);
+    redaction.value(&mut value);
     assert_eq!(value, redacted);
-    assert_eq!(door.counts().values().sum::<u64>(), 2);
+    assert_eq!(redaction.counts().values().sum::<u64>(), 2);
 }

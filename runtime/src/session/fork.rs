@@ -1,12 +1,12 @@
-//! Forks: a Session that goes on from a cut of another one, without a copy (`docs/reference/fork.md`).
+//! Forks: a Session that continues another one from a cut, without a copy (`docs/reference/fork.md`).
 
-use super::{MessagePlace, Session};
-use crate::outcome::{LogError, Refusal};
+use super::{MessagePlace, SessionEditor};
+use crate::outcome::{LogError, MissingItem, Refusal};
 use annals_core::event::SessionForked;
 use annals_core::{Seq, SessionId};
 use annals_store::{Draft, append_rules};
 
-impl Session {
+impl SessionEditor {
     /// Forks before a message, or at the end. The fork begins with the messages before its cut, and with the baseline
     /// and the snapshot that held there; what was pending or open is not inherited.
     ///
@@ -26,12 +26,12 @@ impl Session {
     /// # Errors
     /// [`Refusal::NotFound`] when the log is not that long, or nothing would be inherited.
     pub async fn fork_at(&self, cut: Seq) -> Result<Self, Refusal> {
-        let nothing = || Refusal::NotFound(format!("event before seq {cut}"));
+        let nothing = || Refusal::NotFound(MissingItem::EventBefore(cut));
         let view = self.view().await?;
         if cut == Seq::ZERO || cut > view.cut().next {
             return Err(nothing());
         }
-        let ports = &self.shared().ports;
+        let ports = &self.state;
         // The parent is whoever wrote what lies before the cut: this Session, or the one it inherits that from.
         let inherited = append_rules::fork_at(&*ports.log, self.id(), cut, ports.ids.session_key())
             .await
@@ -41,7 +41,7 @@ impl Session {
         let session: SessionId = ports.ids.session(at);
         let draft = Draft { session, expected: cut, at, events: vec![forked.into()], digest: None };
         ports.log.append(draft).await.map_err(LogError::from)?;
-        Ok(self.runtime.handle(session))
+        Ok(Self::of(self.state.clone(), session))
     }
 }
 

@@ -1,10 +1,10 @@
 //! Admission: durable and idempotent, and nothing runs because of it (`docs/reference/inbox.md`).
 
-use super::Session;
 use super::revert::committed;
+use super::{Session, SessionEditor};
 use crate::lane::Decision;
-use crate::outcome::{Admitted, Refusal};
-use crate::redaction::Door;
+use crate::outcome::{Admitted, MissingItem, Refusal};
+use crate::redaction::Redaction;
 use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChanged, InputWithdrawn};
 use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
@@ -52,10 +52,10 @@ impl Session {
         let input = id.unwrap_or_else(|| ports.ids.input(ports.clock.now()));
         let mut admitted = InputAdmitted { input, text: text.into(), attachments, delivery };
         // Before it is compared with what was admitted under its id.
-        let mut door = Door::new(self.shared().settings.redactor.as_ref());
-        door.text(&mut admitted.text);
-        admitted.attachments.iter_mut().for_each(|attachment| door.attachment(attachment));
-        let (admitted, commits) = self.lane.decide(|view| admission(view, &admitted, door.applied())).await?;
+        let mut redaction = Redaction::new(self.shared().settings.redactor.as_ref());
+        redaction.text(&mut admitted.text);
+        admitted.attachments.iter_mut().for_each(|attachment| redaction.attachment(attachment));
+        let (admitted, commits) = self.lane.decide(|view| admission(view, &admitted, redaction.applied())).await?;
         if commits {
             self.shared().coordinator.overtake(self.id());
         }
@@ -71,11 +71,13 @@ impl Session {
         self.wake();
         Ok(admitted)
     }
+}
 
-    /// Takes a pending input back. Its id stays used up.
+impl SessionEditor {
+    /// Withdraws a pending input. Its id stays used.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when no such input waits.
+    /// [`Refusal::NotFound`] when no such input is pending.
     pub async fn withdraw(&self, input: &InputId) -> Result<(), Refusal> {
         self.lane
             .decide(|view| {
@@ -85,22 +87,12 @@ impl Session {
             .await
     }
 
-    /// Changes when a pending input joins; it keeps its place. One that becomes a steer wakes the Session.
+    /// Changes when a pending input joins; it keeps its place. Nothing runs because of it. Returns whether that changed
+    /// anything.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when no such input waits.
-    pub async fn deliver(&self, input: &InputId, delivery: Delivery) -> Result<(), Refusal> {
-        if self.redeliver(input, delivery).await? && delivery == Delivery::Steer {
-            self.wake();
-        }
-        Ok(())
-    }
-
-    /// The same, and nothing runs because of it. Gives whether that changed anything.
-    ///
-    /// # Errors
-    /// [`Refusal::NotFound`] when no such input waits.
-    pub async fn redeliver(&self, input: &InputId, delivery: Delivery) -> Result<bool, Refusal> {
+    /// [`Refusal::NotFound`] when no such input is pending.
+    pub async fn set_delivery(&self, input: &InputId, delivery: Delivery) -> Result<bool, Refusal> {
         self.lane
             .decide(|view| {
                 if pending(view, input)? == delivery {
@@ -140,5 +132,5 @@ fn admission(
 
 fn pending(view: &SessionView, input: &InputId) -> Result<Delivery, Refusal> {
     let found = view.inbox.pending.iter().find(|pending| pending.input == *input);
-    found.map(|pending| pending.delivery).ok_or_else(|| Refusal::NotFound(format!("pending input {input}")))
+    found.map(|pending| pending.delivery).ok_or_else(|| Refusal::NotFound(MissingItem::PendingInput(input.clone())))
 }

@@ -1,24 +1,24 @@
 //! Where local facts about an imported session go: to a fork of it. So its own log holds what its source holds and nothing
 //! else, and a later import continues it.
 
-use super::{Session, fork_title};
+use super::{Session, SessionEditor, fork_title};
 use crate::outcome::{LogError, Refusal};
 use annals_core::event::{RevertStaged, SessionForked};
 use annals_core::{Digest, Event, Seq, SessionId, Time};
 use annals_store::{Draft, EventLog, ReadError, append_rules};
 
-/// The session that takes local facts: see [`Session::local`].
+/// The session that takes local facts: see [`SessionEditor::local`].
 #[derive(Clone)]
-pub struct Local {
+pub struct Local<S = Session> {
     /// The session itself, or a fork of it if it is imported.
-    pub session: Session,
+    pub session: S,
     /// The imported session that it is a fork of.
     pub fork_of: Option<SessionId>,
     /// Whether the fork was made by this call.
     pub made: bool,
 }
 
-impl Session {
+impl SessionEditor {
     /// The session that takes local facts: this one, or, if it is imported, a fork at its present end. The fork is made by the
     /// first call and found again by later ones, until an import extends the imported session. A staged revert of the
     /// imported session is staged in the fork, too, for the messages alone.
@@ -27,17 +27,17 @@ impl Session {
     ///
     /// # Errors
     /// When the log cannot be read or written.
-    pub async fn local(&self) -> Result<Local, Refusal> {
+    pub async fn local(&self) -> Result<Local<Self>, Refusal> {
         let view = self.view().await?;
         if view.session.origin.is_none() {
             return Ok(Local { session: self.clone(), fork_of: None, made: false });
         }
         let fork_of = Some(self.id());
-        let log = &*self.shared().ports.log;
+        let log = &*self.state.log;
         if let Some(found) = local_fork(log, self.id()).await.map_err(LogError::from)? {
-            return Ok(Local { session: self.runtime.handle(found), fork_of, made: false });
+            return Ok(Local { session: Self::of(self.state.clone(), found), fork_of, made: false });
         }
-        let (ports, cut) = (&self.shared().ports, view.cut().next);
+        let (ports, cut) = (&self.state, view.cut().next);
         let key = ports.ids.session_key();
         let inherited = append_rules::fork_at(&*ports.log, self.id(), cut, key).await.map_err(LogError::from)?;
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
@@ -50,11 +50,11 @@ impl Session {
         let SessionId(random) = ports.ids.session(at);
         let session = Mark::of(self.id(), cut, view.session.updated).id(random);
         ports.log.append(Draft { session, expected: cut, at, events, digest: None }).await.map_err(LogError::from)?;
-        Ok(Local { session: self.runtime.handle(session), fork_of, made: true })
+        Ok(Local { session: Self::of(self.state.clone(), session), fork_of, made: true })
     }
 }
 
-/// The fork that [`Session::local`] made at the present end of an imported session; `None` without one.
+/// The fork that [`SessionEditor::local`] made at the present end of an imported session; `None` without one.
 ///
 /// # Errors
 /// When there is no such session, or the log cannot be read.

@@ -1,7 +1,7 @@
 //! Moves: to another Location, with or without the uncommitted changes (`docs/reference/revert.md#moves`).
 
-use super::Session;
-use super::restoring::Restoring;
+use super::SessionEditor;
+use super::restoring::RestoreGuard;
 use super::undo::still_holds;
 use crate::lane::Decision;
 use crate::outcome::Refusal;
@@ -24,7 +24,7 @@ pub struct MovePlan {
     at: Seq,
 }
 
-impl Session {
+impl SessionEditor {
     /// Moves it: its Context Epoch ends, and a run at the old Location ends interrupted. Moving it to where it is does
     /// nothing. Gives whether it moved.
     ///
@@ -53,7 +53,7 @@ impl Session {
     }
 
     /// Plans to move to another checkout of the project and take along what is uncommitted below the Session's
-    /// directory. Nothing is changed; [`Session::move_with_changes`] does it.
+    /// directory. Nothing is changed; [`SessionEditor::move_with_changes`] does it.
     ///
     /// # Errors
     /// [`Refusal::Busy`] while it runs; [`Refusal::OtherProject`], also within one checkout, where nothing has to come
@@ -79,7 +79,7 @@ impl Session {
     /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same. What may
     /// pass, such as an error of the disk, is tried again by whoever runs or undoes something in the Session next.
     ///
-    /// Dropping the future leaves nothing half-done: what was begun goes on.
+    /// Dropping the future leaves nothing half-done: the work continues on a task of its own.
     ///
     /// # Errors
     /// When the changes cannot arrive, or the move cannot be recorded. Then nothing has changed.
@@ -104,7 +104,7 @@ impl Session {
         });
         let mut events: Vec<Event> = vec![SessionMoved { location: plan.location.clone() }.into()];
         events.extend(begun.map(Event::from));
-        let restoring = Restoring::of(self.shared(), self.id());
+        let restoring = RestoreGuard::of(&self.state, self.id());
         let moved = self.restored(&restoring, (destination, plan.location), &plan.arrival, plan.at, events).await?;
         let left = match departure {
             Ok(leaving) if leaving.restores.is_empty() => return Ok(None),
@@ -112,16 +112,16 @@ impl Session {
             Err(error) => return Ok(Some(Arc::new(error))),
         };
         if let Err(error) = self.departed(moved.plus(1), &left).await {
-            // The Session has moved all the same: whoever looks at the files next tells it.
+            // The Session has moved; the next run or undo settles the departure and records its end.
             tracing::warn!(session = %self.id(), %error, "the end of a departure was not recorded");
         }
         Ok(left.err().map(Arc::new))
     }
 
     fn place(&self, location: Option<&Location>) -> Result<(Arc<dyn Files>, Checkout), Refusal> {
-        let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
+        let files = location.and_then(|location| (self.state.files)(location));
         let found = files.and_then(|files| files.checkout().map(|checkout| (files, checkout)));
-        found.ok_or_else(|| FilesError::TalkOnly { why: "the place is in no git worktree".into() }.into())
+        found.ok_or_else(|| FilesError::ConversationOnly { why: "the place is in no git worktree".into() }.into())
     }
 
     fn checkout_of(&self, view: &SessionView) -> Option<Checkout> {
@@ -129,6 +129,6 @@ impl Session {
     }
 
     fn checkout_at(&self, location: &Location) -> Option<Checkout> {
-        self.shared().ports.locations.at(location).files?.checkout()
+        (self.state.files)(location)?.checkout()
     }
 }

@@ -1,11 +1,11 @@
 //! Pinned messages: every compaction leaves them in the history.
 
-use super::{MessagePlace, Session};
+use super::{MessagePlace, SessionEditor};
 use crate::lane::Decision;
 use crate::outcome::Refusal;
 use annals_core::event::{MessagePinned, MessageUnpinned};
 
-impl Session {
+impl SessionEditor {
     /// Pins a message, or ends its pin. Gives whether that changed anything.
     ///
     /// # Errors

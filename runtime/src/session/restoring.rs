@@ -1,4 +1,4 @@
-//! Restores of files, told before they begin: whatever the process does not survive, the next one knows
+//! Restores of files, recorded before they begin, so that the next process can settle one that a crash interrupted
 //! (`docs/reference/revert.md#files`).
 //!
 //! ```text
@@ -13,28 +13,28 @@
 //! departure without an end is finished, since what it is for is recorded already; what keeps it from that ends it only if it
 //! cannot pass.
 
-use super::Session;
+use super::SessionEditor;
+use crate::editing::EditorState;
 use crate::lane::{Decision, Lane};
 use crate::outcome::interrupted;
 use crate::outcome::{LogError, Refusal};
-use crate::shared::Shared;
 use crate::worktree::{Files, FilesError, Plan, Tree};
 use annals_core::event::{DepartureEnded, Event, Failure, Location, RestoreAbandoned, RestoreBegun};
 use annals_core::{Seq, SessionId};
-use annals_projections::{Restoring as Open, SessionView};
+use annals_projections::{Restoring as OpenRestore, SessionView};
 use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-impl Session {
-    /// Restores files and records why, as decided when the Session ended at `at`. If one of both fails, neither stands. Gives
-    /// where the first of the events stands. As long as the mark is there, nobody settles what is open.
+impl SessionEditor {
+    /// Restores files and records why, as decided when the Session ended at `at`. If either fails, neither takes
+    /// effect. Returns the Seq of the first event. While the guard lives, nobody settles what is open.
     ///
     /// # Errors
     /// [`Refusal::Outdated`], [`Refusal::Busy`] or [`Refusal::Files`]: files are as before. [`Refusal::Unrecorded`] when they
     /// could not be put back.
     pub(super) async fn restored(
         &self,
-        _: &Restoring,
+        _: &RestoreGuard,
         (files, location): (Arc<dyn Files>, Location),
         plan: &Plan,
         at: Seq,
@@ -47,7 +47,7 @@ impl Session {
         let begun = self.recorded(at, vec![RestoreBegun { location, from, to }.into()]).await?;
         match files.restore(plan).await {
             Ok(()) => {}
-            // What stands half done is moved back by the next look at the files: until then the restore has no end.
+            // A half-done restore is taken back by the next access to the files: until then it has no end in the log.
             Err(error @ FilesError::Torn { .. }) => return Err(error.into()),
             Err(error) => {
                 self.abandoned(begun, "files", &error.to_string()).await?;
@@ -58,16 +58,16 @@ impl Session {
             Ok(seq) => return Ok(seq),
             Err(refusal) => refusal,
         };
-        match taken_back(&*files, &plan.from, &plan.to).await {
+        match put_back(&*files, &plan.from, &plan.to).await {
             Ok(()) => {
                 self.abandoned(begun, refusal.kind(), &refusal.to_string()).await?;
                 Err(refusal)
             }
-            Err(source) => Err(Refusal::Unrecorded { why: refusal.to_string(), source: Arc::new(source) }),
+            Err(source) => Err(Refusal::Unrecorded { refusal: Box::new(refusal), source: Arc::new(source) }),
         }
     }
 
-    /// Tells that what a move took along has left the source, or why it never will. As long as it may, it has no end.
+    /// Records that what a move took along has left the source, or why it never will. While it still may, nothing is recorded.
     ///
     /// # Errors
     /// When the log refuses.
@@ -80,7 +80,7 @@ impl Session {
     /// # Errors
     /// [`Refusal::Files`] when the files are not to be had here, or cannot be put back.
     pub(super) async fn settle_restore(&self) -> Result<(), Refusal> {
-        settle_restore(self.shared(), &self.lane).await
+        settle_restore(&self.state, &self.lane).await
     }
 
     async fn abandoned(&self, begun: Seq, kind: &str, why: &str) -> Result<(), Refusal> {
@@ -92,15 +92,15 @@ impl Session {
 /// Takes back a restore that its process did not survive, if there is one, and finishes a departure.
 ///
 /// # Errors
-/// See [`Session::settle_restore`].
-pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<(), Refusal> {
+/// See [`SessionEditor::settle_restore`].
+pub(crate) async fn settle_restore(state: &EditorState, lane: &Lane) -> Result<(), Refusal> {
     let view = lane.view().await?;
-    if restoring(shared).contains(&lane.session()) {
+    if restoring(state).contains(&lane.session()) {
         return Ok(());
     }
-    // Where its files are not to be had it stays open: the Session goes on without them.
+    // Where its files are not available it stays open, and the Session continues without them.
     if let Some(open) = &view.session.departing
-        && let Some(files) = shared.ports.locations.at(&open.location).files
+        && let Some(files) = (state.files)(&open.location)
     {
         let left = leave(&*files, open).await;
         if let Err(error) = &left {
@@ -109,17 +109,17 @@ pub(crate) async fn settle_restore(shared: &Arc<Shared>, lane: &Lane) -> Result<
         departed(lane, open.seq, &left, files.is_gone()).await?;
     }
     let Some(open) = &view.session.restoring else { return Ok(()) };
-    let files = shared.ports.locations.at(&open.location).files;
-    let files = files.ok_or_else(|| FilesError::TalkOnly { why: "files are not captured here".into() })?;
-    taken_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
+    let files = (state.files)(&open.location);
+    let files = files.ok_or_else(|| FilesError::ConversationOnly { why: "files are not captured here".into() })?;
+    put_back(&*files, &open.from.parse()?, &open.to.parse()?).await?;
     let error = Failure { message: "The process ended before the restore was recorded".into(), ..interrupted() };
     abandon(lane, open.seq, error).await
 }
 
-/// Finishes a departure: what stands as the move found it leaves, and anything else is the user's.
-async fn leave(files: &dyn Files, open: &Open) -> Result<(), FilesError> {
-    // To leave is to take back the way from what is to stand here to what stood here.
-    taken_back(files, &open.to.parse()?, &open.from.parse()?).await
+/// Finishes a departure: files that are as the move found them leave; any other file was changed by the user and stays.
+async fn leave(files: &dyn Files, open: &OpenRestore) -> Result<(), FilesError> {
+    // Leaving means to take back the step from the planned state to the former one.
+    put_back(files, &open.to.parse()?, &open.from.parse()?).await
 }
 
 /// Ends the departure that was begun at `begun`, unless somebody else has. What may pass is tried again by whoever looks at the
@@ -137,7 +137,7 @@ async fn departed(lane: &Lane, begun: Seq, left: &Result<(), FilesError>, gone: 
     lane.decide(|view| Ok(Decision::append(ended(view), ()))).await
 }
 
-async fn taken_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), FilesError> {
+async fn put_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), FilesError> {
     files.restore(&files.plan_take_back(from, to).await?).await
 }
 
@@ -151,24 +151,24 @@ async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal>
 }
 
 /// Marks a Session whose files this process restores, until dropped.
-pub(super) struct Restoring {
-    shared: Arc<Shared>,
+pub(super) struct RestoreGuard {
+    state: Arc<EditorState>,
     session: SessionId,
 }
 
-impl Restoring {
-    pub(super) fn of(shared: &Arc<Shared>, session: SessionId) -> Self {
-        restoring(shared).insert(session);
-        Self { shared: shared.clone(), session }
+impl RestoreGuard {
+    pub(super) fn of(state: &Arc<EditorState>, session: SessionId) -> Self {
+        restoring(state).insert(session);
+        Self { state: state.clone(), session }
     }
 }
 
-impl Drop for Restoring {
+impl Drop for RestoreGuard {
     fn drop(&mut self) {
-        restoring(&self.shared).remove(&self.session);
+        restoring(&self.state).remove(&self.session);
     }
 }
 
-fn restoring(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
-    shared.restoring.lock().unwrap_or_else(PoisonError::into_inner)
+fn restoring(state: &EditorState) -> MutexGuard<'_, BTreeSet<SessionId>> {
+    state.restoring.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,8 +1,8 @@
 //! Undo: staged, cleared, committed (`docs/reference/revert.md`).
 
-use super::{Extent, MessagePlace, Session};
+use super::{MessagePlace, SessionEditor};
 use crate::lane::Decision;
-use crate::outcome::Refusal;
+use crate::outcome::{MissingItem, Refusal};
 use crate::recovery::interrupted_turn;
 use annals_core::event::RevertCommitted;
 use annals_core::{Event, Seq};
@@ -21,10 +21,10 @@ impl MessagePlace {
                 transcript.items.iter().map(|item| item.seq).find(|at| *at == seq && !transcript.is_removed(*at))
             }
         };
-        found.ok_or_else(|| match self {
-            Self::User(n) => Refusal::NotFound(format!("user message {n}")),
-            Self::Seq(seq) => Refusal::NotFound(format!("message at seq {seq}")),
-        })
+        found.ok_or(Refusal::NotFound(match self {
+            Self::User(n) => MissingItem::UserMessage(n),
+            Self::Seq(seq) => MissingItem::Message(seq),
+        }))
     }
 }
 
@@ -35,18 +35,7 @@ pub(super) fn committed(view: &SessionView, first_removed: Seq) -> Vec<Event> {
     events
 }
 
-impl Session {
-    /// Prepares to undo a message and all that follows it, of the talk alone. History, requests and context stay as they
-    /// are; what an earlier stage restored in the files is put back. [`Session::plan_revert`] also undoes files.
-    ///
-    /// # Errors
-    /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs; [`Refusal::Files`].
-    pub async fn stage_revert(&self, message: MessagePlace) -> Result<Seq, Refusal> {
-        let plan = self.plan_revert(message, Extent::Talk).await?;
-        self.stage(&plan).await?;
-        Ok(plan.first_removed)
-    }
-
+impl SessionEditor {
     /// Carries a staged revert out; gives whether there was one. Admitting a new input does so, too.
     ///
     /// # Errors
@@ -62,9 +51,5 @@ impl Session {
                 })
             })
             .await
-    }
-
-    pub(super) fn refuse_while_running(&self) -> Result<(), Refusal> {
-        if self.is_running() { Err(Refusal::Busy) } else { Ok(()) }
     }
 }

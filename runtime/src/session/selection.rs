@@ -1,11 +1,11 @@
 //! What a Session is set to: agent, model, title. Recorded now, in force from the next turn on.
 
-use super::Session;
+use super::SessionEditor;
 use crate::outcome::LogError;
 use annals_core::event::{AgentSwitched, ModelSwitched, SessionTitled};
 use annals_core::{AgentName, ModelName};
 
-impl Session {
+impl SessionEditor {
     /// Selects an agent for the turns that follow.
     ///
     /// # Errors
@@ -22,11 +22,11 @@ impl Session {
         self.lane.record(&[ModelSwitched { model: model.into() }.into()]).await
     }
 
-    /// Gives it a title of one line.
+    /// Sets the title, which is one line.
     ///
     /// # Errors
     /// When the log refuses.
-    pub async fn entitle(&self, title: impl Into<String>) -> Result<(), LogError> {
+    pub async fn set_title(&self, title: impl Into<String>) -> Result<(), LogError> {
         self.lane.record(&[SessionTitled::given(title).into()]).await
     }
 }

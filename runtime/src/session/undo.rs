@@ -1,7 +1,7 @@
-//! What an undo does to files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
+//! Reverts and files: planned, shown, carried out, recorded (`docs/reference/revert.md#files`).
 
-use super::restoring::Restoring;
-use super::{MessagePlace, Session};
+use super::restoring::RestoreGuard;
+use super::{MessagePlace, SessionEditor};
 use crate::lane::Decision;
 use crate::outcome::{LogError, Refusal};
 use crate::worktree::{Files, FilesError, Plan, StagedFiles, StepFiles, Undo};
@@ -10,16 +10,13 @@ use annals_core::{Record, Seq};
 use annals_projections::{Revert, SessionView};
 use std::sync::Arc;
 
-/// How many Batches are read at a time.
-const PAGE: usize = 256;
-
-/// What the user wants undone.
+/// What a revert undoes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Extent {
-    /// The talk alone.
-    Talk,
-    /// The talk, and what its steps changed in the files, where that can be restored.
-    TalkAndFiles,
+    /// The conversation only.
+    Conversation,
+    /// The conversation, and what its steps changed in files, where that can be restored.
+    ConversationAndFiles,
 }
 
 /// What staging a revert will do: to be shown before it is done. It holds for the Session and the files as they are.
@@ -39,7 +36,7 @@ pub enum RevertFiles {
     /// Nothing, as was asked for.
     Untouched,
     /// Nothing, although it was asked for.
-    TalkOnly {
+    ConversationOnly {
         /// The reason, for the user.
         why: String,
     },
@@ -47,8 +44,8 @@ pub enum RevertFiles {
     Restored(Box<Plan>),
 }
 
-impl Session {
-    /// Plans to undo a message and all that follows it. Nothing is changed; [`Session::stage`] does it.
+impl SessionEditor {
+    /// Plans to undo a message and all that follows it. Nothing is changed; [`SessionEditor::stage`] does it.
     ///
     /// # Errors
     /// [`Refusal::NotFound`] when there is no such message; [`Refusal::Busy`] while it runs; [`Refusal::Files`] when the
@@ -60,16 +57,16 @@ impl Session {
         let first_removed = message.find(&view)?;
         let at = view.cut().next;
         let staged = view.session.revert.as_ref().filter(|staged| !staged.files.is_empty());
-        if extent == Extent::Talk && staged.is_none() {
+        if extent == Extent::Conversation && staged.is_none() {
             return Ok(RevertPlan { first_removed, files: RevertFiles::Untouched, at });
         }
         let steps = match extent {
-            Extent::Talk => Vec::new(),
-            Extent::TalkAndFiles => self.steps(&view, first_removed, at).await?,
+            Extent::Conversation => Vec::new(),
+            Extent::ConversationAndFiles => self.steps(&view, first_removed, at).await?,
         };
         let files = match self.plan_files(&view, steps, staged).await {
             Ok(plan) => RevertFiles::Restored(Box::new(plan)),
-            Err(FilesRefusal::TalkOnly(why)) if staged.is_none() => RevertFiles::TalkOnly { why },
+            Err(FilesRefusal::ConversationOnly(why)) if staged.is_none() => RevertFiles::ConversationOnly { why },
             Err(refusal) => return Err(refusal.into()),
         };
         Ok(RevertPlan { first_removed, files, at })
@@ -77,10 +74,10 @@ impl Session {
 
     /// Stages a planned revert: restores the files, all or none, then records it. Gives where it was recorded.
     ///
-    /// Dropping the future leaves nothing half-done: what was begun goes on.
+    /// Dropping the future leaves nothing half-done: the work continues on a task of its own.
     ///
     /// # Errors
-    /// [`Refusal::Outdated`] when the Session went on since it was planned; [`Refusal::Files`] when the files cannot be
+    /// [`Refusal::Outdated`] when the Session has new events since it was planned; [`Refusal::Files`] when the files cannot be
     /// restored. Then nothing has changed and nothing is recorded.
     pub async fn stage(&self, plan: &RevertPlan) -> Result<Seq, Refusal> {
         let mut staged =
@@ -147,7 +144,7 @@ impl Session {
         match files.plan(&Undo { steps, staged }).await {
             Ok(plan) => Ok(plan),
             Err(FilesError::NoTree { id }) => match self.recorder().await? {
-                Some(agent) => Err(FilesRefusal::TalkOnly(format!(
+                Some(agent) => Err(FilesRefusal::ConversationOnly(format!(
                     "{agent} recorded this Session; files of an imported Session cannot be restored"
                 ))),
                 None => Err(FilesError::NoTree { id }.into()),
@@ -159,10 +156,10 @@ impl Session {
     /// The files of the Session's Location.
     fn files(&self, view: &SessionView) -> Result<Arc<dyn Files>, FilesRefusal> {
         let location = view.session.location.as_ref();
-        let files = location.and_then(|location| self.shared().ports.locations.at(location).files);
-        let files = files.ok_or_else(|| FilesRefusal::TalkOnly("files are not captured here".into()))?;
-        match files.talk_only() {
-            Some(why) => Err(FilesRefusal::TalkOnly(why.into())),
+        let files = location.and_then(|location| (self.state.files)(location));
+        let files = files.ok_or_else(|| FilesRefusal::ConversationOnly("files are not captured here".into()))?;
+        match files.conversation_only() {
+            Some(why) => Err(FilesRefusal::ConversationOnly(why.into())),
             None => Ok(files),
         }
     }
@@ -174,24 +171,20 @@ impl Session {
         Ok(StagedFiles { original, files, steps })
     }
 
-    /// The steps in `[from, until)` that stand, with what was captured of them at the present Location.
+    /// The steps in `[from, until)` that no revert removed, with what was captured of them at the present Location.
     async fn steps(&self, view: &SessionView, from: Seq, until: Seq) -> Result<Vec<StepFiles>, LogError> {
-        let log = &self.shared().ports.log;
-        let (mut steps, mut next) = (Steps::default(), from);
-        while next < until {
-            let slices = log.read(self.id(), next, PAGE).await?;
-            let Some(last) = slices.last() else { break };
-            next = last.until;
-            let records = slices.iter().flat_map(|slice| slice.records());
-            records.filter(|record| record.seq < until).for_each(|record| steps.apply(&record, view));
+        let log = &self.state.log;
+        let (mut steps, mut pages) = (StepCaptures::default(), log.pages(self.id(), from..until));
+        while let Some(slices) = pages.next_page().await? {
+            slices.iter().flat_map(|slice| slice.records()).for_each(|record| steps.apply(&record, view));
         }
         Ok(steps.list)
     }
 
     /// The agent that recorded the Session, or what it inherits, if that was imported.
     async fn recorder(&self) -> Result<Option<String>, LogError> {
-        let first = self.shared().ports.log.read(self.id(), Seq::ZERO, 1).await?;
-        Ok(first.first().and_then(|slice| match slice.batch.events.first()? {
+        let first = self.state.log.batch_at(self.id(), Seq::ZERO).await?;
+        Ok(first.and_then(|slice| match slice.batch.events.first()? {
             Event::Session(SessionEvent::Created(created)) => {
                 created.origin.as_ref().map(|origin| origin.agent.clone())
             }
@@ -221,7 +214,7 @@ impl Session {
             still_holds(&view, at)?;
             // Without a Location there would be no files.
             let location = view.session.location.clone().ok_or(Refusal::Outdated)?;
-            let restoring = Restoring::of(session.shared(), session.id());
+            let restoring = RestoreGuard::of(&session.state, session.id());
             session.restored(&restoring, (files, location), &plan, at, vec![event]).await
         });
         work.await.unwrap_or_else(|_| Err(FilesError::CutShort.into()))
@@ -239,8 +232,8 @@ pub(super) fn still_holds(view: &SessionView, at: Seq) -> Result<(), Refusal> {
 
 /// Why there is no plan for the files.
 enum FilesRefusal {
-    /// Only the talk can be undone.
-    TalkOnly(String),
+    /// Only the conversation can be undone.
+    ConversationOnly(String),
     Refused(Refusal),
 }
 
@@ -259,21 +252,21 @@ impl From<LogError> for FilesRefusal {
 impl From<FilesRefusal> for Refusal {
     fn from(refusal: FilesRefusal) -> Self {
         match refusal {
-            FilesRefusal::TalkOnly(why) => FilesError::TalkOnly { why }.into(),
+            FilesRefusal::ConversationOnly(why) => FilesError::ConversationOnly { why }.into(),
             FilesRefusal::Refused(refusal) => refusal,
         }
     }
 }
 
-/// Steps and their captures, as events tell them.
+/// A fold of steps and their captures.
 #[derive(Default)]
-struct Steps {
+struct StepCaptures {
     list: Vec<StepFiles>,
     /// Whether the last one still lacks the capture after it.
     open: bool,
 }
 
-impl Steps {
+impl StepCaptures {
     fn apply(&mut self, record: &Record<'_>, view: &SessionView) {
         let tree = |id: &Option<String>| id.as_deref().and_then(|id| id.parse().ok());
         match record.event {

@@ -2,8 +2,8 @@
 
 use super::TASK;
 use crate::outcome::LogError;
-use crate::shared::Shared;
-use crate::tools::Limits;
+use crate::state::RuntimeState;
+use crate::tools::InheritedDenials;
 use annals_core::event::{AgentProfile, Effect, Purpose, Rule};
 use annals_core::{AgentName, SessionId};
 use annals_projections::SessionView;
@@ -18,12 +18,12 @@ const NOT_FOR_CHILDREN: [&str; 2] = [TASK, "todo*"];
 ///
 /// # Errors
 /// When the log cannot be read.
-pub(crate) async fn limits_of(shared: &Arc<Shared>, view: &SessionView) -> Result<Limits, LogError> {
+pub(crate) async fn limits_of(shared: &Arc<RuntimeState>, view: &SessionView) -> Result<InheritedDenials, LogError> {
     let mut limits = Vec::new();
     let (mut child, mut parent) = (view.session.id, view.session.parent.clone());
     let mut seen: BTreeSet<SessionId> = child.into_iter().collect();
     while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
-        // An imported child's parent may not be in this store; whoever goes on with the child is a person.
+        // An imported child's parent may not be in this store; then a person continues the child.
         if shared.ports.log.head(above.session).await?.is_none() {
             break;
         }
@@ -32,12 +32,12 @@ pub(crate) async fn limits_of(shared: &Arc<Shared>, view: &SessionView) -> Resul
         limits.push(rules(shared, &view, &agent));
         (child, parent) = (view.session.id, view.session.parent.clone());
     }
-    Ok(Limits::of(limits))
+    Ok(InheritedDenials::of(limits))
 }
 
 /// The rules of an agent above: as it is defined now; once nobody defines it any more, as the log recorded it last; and
 /// where that is not known either, everything is denied. What it was denied is never allowed because it was forgotten.
-fn rules(shared: &Arc<Shared>, parent: &SessionView, agent: &AgentName) -> Vec<Rule> {
+fn rules(shared: &Arc<RuntimeState>, parent: &SessionView, agent: &AgentName) -> Vec<Rule> {
     let recorded = || parent.profiles.agents.get(parent.profiles.agent.get(agent)?).cloned();
     match shared.ports.definitions.agent(agent).or_else(recorded) {
         Some(profile) => profile.permissions,

@@ -1,10 +1,10 @@
 //! Children whose process ended before they did.
 
-use super::result::Ended;
+use super::result::ChildEnd;
 use super::serve::{input, served};
 use crate::lane::{Decision, Lane};
 use crate::outcome::LogError;
-use crate::shared::Shared;
+use crate::state::RuntimeState;
 use annals_core::event::{ChildEvent, ChildOutcome};
 use annals_core::{Event, Seq, SessionId};
 use annals_projections::SessionView;
@@ -17,7 +17,7 @@ use std::sync::Arc;
 ///
 /// # Errors
 /// When the log refuses.
-pub(crate) async fn settle_lost(shared: &Arc<Shared>, lane: &Lane) -> Result<(), LogError> {
+pub(crate) async fn settle_lost(shared: &Arc<RuntimeState>, lane: &Lane) -> Result<(), LogError> {
     let view = lane.view().await?;
     let mut background = BTreeMap::new();
     for (child, began) in lost(shared, &view) {
@@ -30,7 +30,7 @@ pub(crate) async fn settle_lost(shared: &Arc<Shared>, lane: &Lane) -> Result<(),
         let mut events: Vec<Event> = Vec::new();
         for child in lost(shared, view).into_keys() {
             let text = "The process ended before the subagent did".into();
-            let ended = Ended { outcome: ChildOutcome::Cancelled, text };
+            let ended = ChildEnd { outcome: ChildOutcome::Cancelled, text };
             events.push(ended.settled(child).into());
             if background.get(&child).is_some_and(|background| *background) {
                 events.push(input(shared, ended.text(child)).into());
@@ -42,17 +42,17 @@ pub(crate) async fn settle_lost(shared: &Arc<Shared>, lane: &Lane) -> Result<(),
 }
 
 /// The children without an end that nobody in this process will give them, and where each began or was last resumed.
-fn lost(shared: &Shared, view: &SessionView) -> BTreeMap<SessionId, Seq> {
+fn lost(shared: &RuntimeState, view: &SessionView) -> BTreeMap<SessionId, Seq> {
     let served = served(shared);
     let lost = |child: &SessionId| !served.contains(child) && !shared.coordinator.is_busy(*child);
     let open = view.session.children.iter().filter(|child| child.outcome.is_none() && lost(&child.child));
     open.map(|child| (child.child, child.seq)).collect()
 }
 
-/// Whether the child that `child.started` at `seq` tells of does its task in the background.
-async fn in_background(shared: &Shared, session: SessionId, seq: Seq) -> Result<bool, LogError> {
-    let slices = shared.ports.log.read(session, seq, 1).await?;
-    let mut records = slices.iter().flat_map(|slice| slice.records());
+/// Whether the `child.started` at `seq` names a background task.
+async fn in_background(shared: &RuntimeState, session: SessionId, seq: Seq) -> Result<bool, LogError> {
+    let slice = shared.ports.log.batch_at(session, seq).await?;
+    let mut records = slice.iter().flat_map(|slice| slice.records());
     let found = records.find(|record| record.seq == seq);
     Ok(found
         .is_some_and(|record| matches!(record.event, Event::Child(ChildEvent::Started(started)) if started.background)))

@@ -1,4 +1,4 @@
-//! What a parent is told of its child's end.
+//! How the end of a child is recorded in its parent.
 
 use crate::outcome::{Outcome, RunError};
 use crate::tools::ToolError;
@@ -8,13 +8,13 @@ use annals_projections::{Assistant, Body, Content, SessionView};
 
 /// How a child ended: as its parent records and reads it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Ended {
+pub(super) struct ChildEnd {
     pub(super) outcome: ChildOutcome,
     /// Its last text, or what went wrong.
     pub(super) text: String,
 }
 
-impl Ended {
+impl ChildEnd {
     /// From how the child's run ended, and what its history ends with.
     pub(super) fn of(ended: Result<Outcome, RunError>, view: &SessionView, blobs: &dyn Blobs) -> Self {
         match ended {

@@ -1,12 +1,12 @@
-//! A child's life beside its parent's call: begun, run, settled, whatever becomes of the call.
+//! The life of a child session: created, run, settled, independently of the call that created it.
 
-use super::result::Ended;
+use super::result::ChildEnd;
 use super::{Subagent, Subagents, Task};
-use crate::coordinator::{Job, Woken, Work, end_of};
+use crate::background::{Work, scheduled};
+use crate::coordinator::{JobRunner, PendingRun, RunJob, end_of};
 use crate::lane::{Decision, Lane};
 use crate::outcome::{LogError, RunError};
-use crate::settings::{Beside, begins};
-use crate::shared::Shared;
+use crate::state::RuntimeState;
 use crate::tools::{CallContext, Cancellation, ToolError};
 use annals_core::event::{ChildOutcome, ChildStarted, Delivery, InputAdmitted, Parent, SessionCreated};
 use annals_core::{AgentName, Event, ModelName, Seq, SessionId};
@@ -17,9 +17,9 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 use tokio::task::JoinHandle;
 
 /// A child that is on the log, with its prompt, and does not run yet.
-pub(super) struct Begun {
+pub(super) struct StartedChild {
     pub(super) child: SessionId,
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     parent: Arc<Lane>,
     background: bool,
     cancellation: Cancellation,
@@ -29,14 +29,14 @@ pub(super) struct Begun {
 /// Begins a child or resumes one.
 ///
 /// # Errors
-/// What the model is told: too deep, an unknown id, another agent's task, one that still runs, or the log's refusal.
+/// The error that the model reads: too deep, an unknown id, another agent's task, one that still runs, or the log's refusal.
 pub(super) async fn begin(
-    shared: &Arc<Shared>,
+    shared: &Arc<RuntimeState>,
     subagents: &Subagents,
     subagent: &Subagent,
     task: &Task,
     context: &CallContext,
-) -> Result<Begun, ToolError> {
+) -> Result<StartedChild, ToolError> {
     let parent = shared.lane(context.session);
     let view = parent.view().await.map_err(told)?;
     let depth = depth(shared, &view).await.map_err(told)?;
@@ -63,9 +63,9 @@ pub(super) async fn begin(
     };
     parent.record(&[started.into()]).await.map_err(told)?;
     let (shared, background) = (shared.clone(), task.background);
-    let begun = Begun { child, shared, parent, background, cancellation: context.cancellation.clone(), serving };
+    let begun = StartedChild { child, shared, parent, background, cancellation: context.cancellation.clone(), serving };
     if let Err(error) = begun.prompt(&task.prompt).await {
-        let ended = Ended { outcome: ChildOutcome::Failed, text: error.to_string() };
+        let ended = ChildEnd { outcome: ChildOutcome::Failed, text: error.to_string() };
         begun.settle(&ended, true).await.map_err(told)?;
         return ended.told(child).map(|_| begun);
     }
@@ -87,8 +87,8 @@ fn known(id: &str, view: &SessionView, agent: &AgentName) -> Result<SessionId, T
     Ok(found.child)
 }
 
-/// How many Sessions stand above one.
-async fn depth(shared: &Arc<Shared>, view: &SessionView) -> Result<usize, LogError> {
+/// How many ancestors a Session has.
+async fn depth(shared: &Arc<RuntimeState>, view: &SessionView) -> Result<usize, LogError> {
     let mut seen: BTreeSet<SessionId> = view.session.id.into_iter().collect();
     let mut parent = view.session.parent.clone();
     while let Some(above) = parent.take().filter(|above| seen.insert(above.session)) {
@@ -100,7 +100,7 @@ async fn depth(shared: &Arc<Shared>, view: &SessionView) -> Result<usize, LogErr
 }
 
 async fn create(
-    shared: &Arc<Shared>,
+    shared: &Arc<RuntimeState>,
     child: SessionId,
     parent: &SessionView,
     subagent: &Subagent,
@@ -129,19 +129,19 @@ async fn create(
     Ok(())
 }
 
-impl Begun {
+impl StartedChild {
     /// Runs the child on a task of its own: a call that is dropped leaves no child without its end.
-    pub(super) fn serve(self) -> JoinHandle<Result<Ended, ToolError>> {
+    pub(super) fn serve(self) -> JoinHandle<Result<ChildEnd, ToolError>> {
         let (parent, child) = (self.parent.session(), self.child);
         if !self.background {
             return tokio::spawn(async move { self.run(None).await.map(|(ended, _)| ended) });
         }
-        let begins = begins(self.shared.settings.pace.as_ref(), Beside::Task { parent, child });
+        let start = scheduled(self.shared.settings.scheduler.as_ref(), Work::Task { parent, child });
         let running = self.shared.background.begin(parent, child);
         tokio::spawn(async move {
-            let pass = begins.await;
+            let guard = start.await;
             let (ended, woken) = self.run(Some(running.cancellation())).await?;
-            drop(pass);
+            drop(guard);
             if let Some(woken) = woken {
                 running.led_to(end_of(woken).await);
             }
@@ -151,10 +151,10 @@ impl Begun {
 
     /// Runs the child to its end and settles it. A task in the background is also cancelled by `cancelled`; it gives the
     /// busy period of the parent that its result is answered in.
-    async fn run(self, cancelled: Option<Cancellation>) -> Result<(Ended, Option<Woken>), ToolError> {
-        let (work, child): (Arc<dyn Work>, _) = (self.shared.clone(), self.child);
+    async fn run(self, cancelled: Option<Cancellation>) -> Result<(ChildEnd, Option<PendingRun>), ToolError> {
+        let (work, child): (Arc<dyn JobRunner>, _) = (self.shared.clone(), self.child);
         let coordinator = &self.shared.coordinator;
-        let run = coordinator.run(&work, child, Job::Drain { forced: true });
+        let run = coordinator.run(&work, child, RunJob::Drain { forced: true });
         tokio::pin!(run);
         let ended = tokio::select! {
             biased;
@@ -174,7 +174,7 @@ impl Begun {
         }
         let lane = self.shared.lane(child);
         let view = lane.view().await.map_err(told)?;
-        let ended = Ended::of(ended, &view, &*lane.blobs());
+        let ended = ChildEnd::of(ended, &view, &*lane.blobs());
         let unwanted = cancelled.is_some_and(|cancelled| cancelled.is_cancelled());
         let woken = self.settle(&ended, !unwanted).await.map_err(told)?;
         Ok((ended, woken))
@@ -185,9 +185,9 @@ impl Begun {
         self.shared.lane(self.child).record(&[admitted.into()]).await
     }
 
-    /// Tells the parent. After a task in the background its result is an input, which the parent goes on with if it is
+    /// Records the end in the parent. The result of a background task is an input, with which the parent continues if it is
     /// `wanted`, unless the user is about to undo something.
-    async fn settle(&self, ended: &Ended, wanted: bool) -> Result<Option<Woken>, LogError> {
+    async fn settle(&self, ended: &ChildEnd, wanted: bool) -> Result<Option<PendingRun>, LogError> {
         let mut events: Vec<Event> = vec![ended.settled(self.child).into()];
         if self.background {
             events.push(input(&self.shared, ended.clone().text(self.child)).into());
@@ -199,13 +199,13 @@ impl Begun {
         if !(self.background && wanted && wake) || self.cancellation.is_cancelled() {
             return Ok(None);
         }
-        let work: Arc<dyn Work> = self.shared.clone();
+        let work: Arc<dyn JobRunner> = self.shared.clone();
         Ok(Some(self.shared.coordinator.wake(&work, self.parent.session())))
     }
 }
 
-/// An input that the runtime gives, in the words of nobody.
-pub(super) fn input(shared: &Shared, text: String) -> InputAdmitted {
+/// An input that the runtime creates.
+pub(super) fn input(shared: &RuntimeState, text: String) -> InputAdmitted {
     let ports = &shared.ports;
     let input = ports.ids.input(ports.clock.now());
     InputAdmitted { input, text: text.into(), attachments: Vec::new(), delivery: Delivery::Steer }
@@ -220,13 +220,13 @@ async fn if_cancelled(cancelled: Option<&Cancellation>) {
 
 /// Marks a child as served by this process, until dropped.
 struct Serving {
-    shared: Arc<Shared>,
+    shared: Arc<RuntimeState>,
     child: SessionId,
 }
 
 impl Serving {
     /// `None` when it is served, or runs, already.
-    fn of(shared: &Arc<Shared>, child: SessionId) -> Option<Self> {
+    fn of(shared: &Arc<RuntimeState>, child: SessionId) -> Option<Self> {
         let free = !shared.coordinator.is_busy(child) && served(shared).insert(child);
         free.then(|| Self { shared: shared.clone(), child })
     }
@@ -242,6 +242,6 @@ impl Drop for Serving {
     }
 }
 
-pub(super) fn served(shared: &Shared) -> MutexGuard<'_, BTreeSet<SessionId>> {
+pub(super) fn served(shared: &RuntimeState) -> MutexGuard<'_, BTreeSet<SessionId>> {
     shared.serving.lock().unwrap_or_else(PoisonError::into_inner)
 }

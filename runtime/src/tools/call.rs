@@ -1,6 +1,6 @@
 //! A tool, one call of it, and what the call gives.
 
-use super::Limits;
+use super::InheritedDenials;
 use super::{CallInput, Cancellation, ToolError};
 use crate::Boxed;
 use annals_core::event::{Attachment, Effect, Rule, ToolDefinition, ToolProgressed};
@@ -16,7 +16,7 @@ use tokio::sync::mpsc::UnboundedSender;
 ///
 /// [`FunctionTool`](super::FunctionTool) makes one from a function.
 pub trait Tool: Send + Sync {
-    /// How the model is told of it. Read once, when the tool is registered.
+    /// Its definition, which the model reads. Called once, when the tool is registered.
     fn definition(&self) -> ToolDefinition;
 
     /// The permission action that its calls are judged as; several tools may share one, such as `edit`.
@@ -37,7 +37,7 @@ pub trait Tool: Send + Sync {
     }
 
     /// Whether an interrupted call is waited for: it learns of the interruption from [`CallContext::cancellation`], ends
-    /// soon by itself, and a success that it gives counts. Others are dropped where they stand.
+    /// soon by itself, and a success that it gives counts. Others are dropped.
     fn puts_away(&self) -> bool {
         false
     }
@@ -79,7 +79,7 @@ pub struct CallContext {
     pub authorised: Vec<Demand>,
     /// What else it may do without asking, for a tool that finds out while it runs what it would touch.
     pub permits: Permits,
-    /// Learns of an interruption, for a tool that has something to put away.
+    /// Reports an interruption, for tools that have something to clean up.
     pub cancellation: Cancellation,
     /// Shows what there is so far.
     pub progress: Progress,
@@ -115,7 +115,7 @@ impl fmt::Debug for Past {
 pub struct Permits {
     rules: Vec<Rule>,
     approved: Vec<Rule>,
-    limits: Limits,
+    limits: InheritedDenials,
 }
 
 impl Permits {
@@ -125,7 +125,7 @@ impl Permits {
     }
 
     /// The same with what was approved in the Session, and within what the agents above are denied.
-    pub(crate) fn within(self, approved: Vec<Rule>, limits: Limits) -> Self {
+    pub(crate) fn within(self, approved: Vec<Rule>, limits: InheritedDenials) -> Self {
         Self { approved, limits, ..self }
     }
 
@@ -180,7 +180,7 @@ pub struct ToolOutput {
     /// Files that the call has read: instructions lie near them, perhaps
     /// ([`discover`](crate::context::instructions::discover)).
     pub read: Vec<String>,
-    /// Other files whose lines stand in the output, as far as that is known: where such a file is kept for secrets
+    /// Other files whose lines are in the output, as far as that is known: where such a file is kept for secrets
     /// (`.env`, `credentials`), each of its values is taken for one.
     pub shown: Vec<String>,
 }

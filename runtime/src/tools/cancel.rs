@@ -1,4 +1,4 @@
-//! Telling running work that nobody waits for it any more.
+//! Cancellation of running work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use tokio::sync::watch;

@@ -1,6 +1,6 @@
 //! What a model sees of a call that gave no result.
 
-/// A tool's own error: its text is the result that the model sees, and the turn goes on.
+/// A tool's own error: its text is the result that the model reads, and the turn continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct ToolError(pub String);
@@ -11,7 +11,7 @@ impl<T: Into<String>> From<T> for ToolError {
     }
 }
 
-/// A call ended without a result. Its text is what the model sees; the turn goes on unless its own rules say otherwise.
+/// A call ended without a result. The model reads its text; the turn continues.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CallError {
     /// The request offered no tool of that name; also one that the agent is denied altogether.
@@ -39,10 +39,10 @@ pub enum CallError {
         /// To what.
         resource: String,
     },
-    /// Somebody rejected the call and said why; the text stands as it is.
+    /// A person rejected the call with this feedback.
     #[error("{0}")]
     Rejected(String),
-    /// The tool's own error; the text stands as it is.
+    /// The tool's own error text.
     #[error("{0}")]
     Declared(String),
     /// The turn was interrupted, or the process ended, before the call did. It is never made again.

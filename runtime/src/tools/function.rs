@@ -7,8 +7,8 @@ use annals_core::event::ToolDefinition;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-type Judged<I> = Box<dyn Fn(&I) -> Vec<String> + Send + Sync>;
-type Body<I> = Box<dyn Fn(I, CallContext) -> Boxed<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
+type DemandsFn<I> = Box<dyn Fn(&I) -> Vec<String> + Send + Sync>;
+type ToolFn<I> = Box<dyn Fn(I, CallContext) -> Boxed<'static, Result<ToolOutput, ToolError>> + Send + Sync>;
 
 /// A tool whose input is a serde type and whose body is a function.
 ///
@@ -28,8 +28,8 @@ type Body<I> = Box<dyn Fn(I, CallContext) -> Boxed<'static, Result<ToolOutput, T
 pub struct FunctionTool<I> {
     definition: ToolDefinition,
     action: String,
-    resources: Judged<I>,
-    body: Body<I>,
+    resources: DemandsFn<I>,
+    body: ToolFn<I>,
 }
 
 impl<I: DeserializeOwned + Send + 'static> FunctionTool<I> {

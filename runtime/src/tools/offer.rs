@@ -41,7 +41,7 @@ impl Offered {
     /// this registration to its end.
     ///
     /// # Errors
-    /// [`CallError::Unknown`] for a name that was not offered, [`CallError::Stale`] for one that stands for another
+    /// [`CallError::Unknown`] for a name that was not offered, [`CallError::Stale`] for one that now names another
     /// registration by now, or for none.
     pub fn resolve(&self, registry: &ToolRegistry, name: &str) -> Result<Arc<Registered>, CallError> {
         let offered = self.0.iter().find(|tool| tool.definition().name == name);

@@ -99,7 +99,7 @@ impl ToolRegistry {
         Ok(Layer { layers: self.layers.clone(), number })
     }
 
-    /// The tool that a name stands for now.
+    /// The tool that a name resolves to now.
     pub(super) fn current(&self, name: &str) -> Option<Arc<Registered>> {
         let own = locked(&self.layers).stack.values().rev().find_map(|layer| layer.get(name).cloned());
         own.or_else(|| self.application.as_ref()?.current(name))
@@ -119,7 +119,7 @@ impl ToolRegistry {
 }
 
 /// The scope of tools registered together. Dropping it removes exactly them and reveals what they shadowed; a call
-/// that runs goes on to its end.
+/// that runs is completed.
 #[must_use = "dropping a layer closes it"]
 pub struct Layer {
     layers: Arc<Mutex<Layers>>,
@@ -143,7 +143,7 @@ impl Drop for Layer {
 }
 
 impl Registered {
-    /// How the model is told of it.
+    /// Its definition, which the model reads.
     pub fn definition(&self) -> &ToolDefinition {
         &self.definition
     }

@@ -1,4 +1,4 @@
-//! How a call becomes the one fact that settles it: bounded, with its whole output kept beside, if need be.
+//! Settles a call: bounds its result and keeps a long output in a file.
 
 use super::indent::indented;
 use super::{CallError, ToolOutput};
@@ -46,7 +46,7 @@ pub struct Bounding {
 
 impl Bounding {
     /// The fact that settles a call: its bounded output, or its error. Failing to keep the whole output fails nothing:
-    /// the preview then says that the rest is lost, and operators are told why.
+    /// the preview then says that the rest is lost, and the reason is logged.
     ///
     /// Once a call has succeeded, this and the append of what it gives are one step: the caller does not interrupt it.
     pub async fn settle(&self, call: CallId, outcome: Result<ToolOutput, CallError>) -> ToolSettled {

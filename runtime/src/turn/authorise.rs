@@ -1,7 +1,7 @@
 //! Authorisation of a call: rules first, then somebody is asked; question and answer are facts
 //! (`docs/reference/permissions.md`).
 
-use super::calls::{Issued, Issuer};
+use super::calls::{CallEnd, CallRunner, IssuedCall};
 use crate::lane::Decision;
 use crate::outcome::LogError;
 use crate::permission::{Answered, PermissionAnswer, PermissionQuestion, always};
@@ -11,43 +11,33 @@ use annals_core::event::{Effect, PermissionAsked, PermissionReplied, Reply};
 use annals_core::permission::authorise;
 use annals_projections::SessionView;
 
-/// Why a call may not run.
-pub(super) enum Unauthorised {
-    /// The model is told why, and the turn goes on.
-    Refused(CallError),
-    /// Somebody declined it: the turn ends.
-    Declined,
-}
-
-impl Issuer {
-    /// Whether a call may run, by the rules of the agent whose turn made it, and what it may do then.
-    pub(super) async fn authorise(
-        &self,
-        issued: &Issued,
-        tool: &Registered,
-    ) -> Result<Result<Vec<Demand>, Unauthorised>, LogError> {
+impl CallRunner {
+    /// Authorises a call by the rules of the agent whose turn made it; returns what it may do.
+    ///
+    /// # Errors
+    /// [`CallEnd::Error`] when a rule denies it or a person rejects it with feedback, which the model reads;
+    /// [`CallEnd::Declined`] when a person declines it, which ends the turn.
+    pub(super) async fn authorise(&self, issued: &IssuedCall, tool: &Registered) -> Result<Vec<Demand>, CallEnd> {
         let demands = tool.demands(&issued.input);
         // Nobody is asked about a part of a call that is denied as a whole.
         let view = self.lane.view().await?;
         if let Some(denied) = demands.iter().find(|wanted| self.judge(&view, wanted) == Effect::Deny) {
-            return Ok(Err(Unauthorised::Refused(self.denied(denied))));
+            return Err(self.denied(denied).into());
         }
         for wanted in &demands {
-            if let Err(unauthorised) = self.allow(issued, wanted).await? {
-                return Ok(Err(unauthorised));
-            }
+            self.allow(issued, wanted).await?;
         }
-        Ok(Ok(demands))
+        Ok(demands)
     }
 
     /// Whether one thing that a call needs is allowed, asking where the rules say so.
-    async fn allow(&self, issued: &Issued, wanted: &Demand) -> Result<Result<(), Unauthorised>, LogError> {
+    async fn allow(&self, issued: &IssuedCall, wanted: &Demand) -> Result<(), CallEnd> {
         // Subscribed before the question is asked: rules that come meanwhile are not missed.
         let mut approvals = self.approvals.subscribe();
         let asked = match self.ask(issued, wanted).await? {
-            Asked::Answered(Effect::Allow | Effect::Ask) => return Ok(Ok(())),
-            Asked::Answered(Effect::Deny) => return Ok(Err(Unauthorised::Refused(self.denied(wanted)))),
-            Asked::Open(permission) => permission,
+            Judgement::Answered(Effect::Allow | Effect::Ask) => return Ok(()),
+            Judgement::Answered(Effect::Deny) => return Err(self.denied(wanted).into()),
+            Judgement::Open(permission) => permission,
         };
         let question = PermissionQuestion {
             session: self.lane.session(),
@@ -65,12 +55,12 @@ impl Issuer {
             tokio::select! {
                 biased;
                 () = self.cancellation.cancelled() => {
-                    return Ok(Err(Unauthorised::Refused(CallError::Interrupted)));
+                    return Err(CallError::Interrupted.into());
                 }
                 answered = &mut answer => return self.answered(&asked, wanted, answered).await,
                 changed = approvals.changed() => {
                     if changed.is_err() || self.released(&asked, wanted).await? {
-                        return Ok(Ok(()));
+                        return Ok(());
                     }
                 }
             }
@@ -78,13 +68,13 @@ impl Issuer {
     }
 
     /// Judges by the rules; where they say so, makes the question durable.
-    async fn ask(&self, issued: &Issued, wanted: &Demand) -> Result<Asked, LogError> {
+    async fn ask(&self, issued: &IssuedCall, wanted: &Demand) -> Result<Judgement, LogError> {
         let mut chosen: Option<PermissionId> = None;
         self.lane
             .decide(|view| {
                 let effect = self.judge(view, wanted);
                 if effect != Effect::Ask {
-                    return Ok(Decision::nothing(Asked::Answered(effect)));
+                    return Ok(Decision::nothing(Judgement::Answered(effect)));
                 }
                 let ports = &self.shared.ports;
                 let permission = chosen.get_or_insert_with(|| ports.ids.permission(ports.clock.now())).clone();
@@ -95,7 +85,7 @@ impl Issuer {
                     action: wanted.action.clone(),
                     resources: wanted.resources.clone(),
                 };
-                Ok(Decision::append(vec![asked.into()], Asked::Open(permission)))
+                Ok(Decision::append(vec![asked.into()], Judgement::Open(permission)))
             })
             .await
     }
@@ -105,7 +95,7 @@ impl Issuer {
         permission: &PermissionId,
         wanted: &Demand,
         Answered { answer, by }: Answered,
-    ) -> Result<Result<(), Unauthorised>, LogError> {
+    ) -> Result<(), CallEnd> {
         let (reply, feedback, rules) = match &answer {
             PermissionAnswer::Once => (Reply::Once, None, Vec::new()),
             PermissionAnswer::Always => (Reply::Always, None, always(&wanted.action, &wanted.resources)),
@@ -116,11 +106,11 @@ impl Issuer {
         if reply == Reply::Always {
             self.approvals.send_modify(|replies| *replies += 1);
         }
-        Ok(match answer {
+        match answer {
             PermissionAnswer::Once | PermissionAnswer::Always => Ok(()),
-            PermissionAnswer::Reject { feedback: Some(why) } => Err(Unauthorised::Refused(CallError::Rejected(why))),
-            PermissionAnswer::Reject { feedback: None } => Err(Unauthorised::Declined),
-        })
+            PermissionAnswer::Reject { feedback: Some(why) } => Err(CallError::Rejected(why).into()),
+            PermissionAnswer::Reject { feedback: None } => Err(CallEnd::Declined),
+        }
     }
 
     /// Answers a question that waits, if the rules that somebody gave meanwhile allow what it asks for.
@@ -161,7 +151,7 @@ impl Issuer {
 }
 
 /// What the rules said, or the question that is open now.
-enum Asked {
+enum Judgement {
     Answered(Effect),
     Open(PermissionId),
 }

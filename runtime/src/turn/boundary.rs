@@ -1,47 +1,48 @@
 //! The Safe Provider-Turn Boundary, in its exact order (`docs/reference/turn.md#boundary`).
 
-use super::epoch::{self, Kept};
+use super::epoch::{self, EpochCheck};
 use super::promotion::promote;
-use super::shape::Shape;
-use super::{Plan, Runner, Selected, Stop};
+use super::request_profile::RequestProfile;
+use super::{Runner, Selected, Stop, TurnState};
 use crate::context::{Boundary, Guidance, Observations, compose};
-use crate::redaction::Door;
+use crate::redaction::Redaction;
 use crate::settings::LoadOrder;
 use annals_core::event::Switch;
 use annals_projections::SessionView;
 
-/// Brings a Session to where its next request can be built: an epoch stands, inputs joined, the context is told.
+/// Prepares the next request: an epoch is current, pending inputs are promoted, context changes are appended.
 ///
-/// An agent switched to meanwhile under the policy `replace` begins the boundary anew; what joined stays joined.
+/// If another agent is selected meanwhile under the policy `replace`, the boundary starts over; inputs that were promoted
+/// stay promoted.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
-pub(super) async fn prepare(runner: &Runner, plan: &mut Plan) -> Result<Shape, Stop> {
+pub(super) async fn prepare(runner: &Runner, state: &mut TurnState) -> Result<RequestProfile, Stop> {
     loop {
-        runner.goes_on()?;
+        runner.check_not_interrupted()?;
         let view = runner.lane.view().await?;
-        runner.stays(&view)?;
-        let selected = match plan.selected.take() {
+        runner.check_location(&view)?;
+        let selected = match state.selected.take() {
             Some(selected) if !selected.is_overtaken(&view) => selected,
             _ => Selected::of(&view),
         };
         let begun = view.epochs.current.is_none();
-        if begun && !epoch::begin(runner, &selected).await? {
+        if begun && !epoch::begin(runner, &selected, &view).await? {
             continue;
         }
-        if !promote(runner, plan).await? {
+        if !promote(runner, state).await? {
             continue;
         }
-        if !begun && epoch::keep(runner, &selected).await? == Kept::Overtaken {
+        if !begun && epoch::check(runner, &selected, &view).await? == EpochCheck::Overtaken {
             continue;
         }
-        let shape = Shape::of_turn(runner, &selected, plan.step)?;
-        shape.record(&runner.lane).await?;
-        plan.selected = Some(selected);
-        return Ok(shape);
+        let profile = RequestProfile::of_turn(runner, &selected, state.step)?;
+        profile.record(&runner.lane).await?;
+        state.selected = Some(selected);
+        return Ok(profile);
     }
 }
 
 impl Selected {
-    /// Whether another agent was selected since, so that under the policy `replace` no epoch may begin or stand for
+    /// Whether another agent was selected since, so that under the policy `replace` no epoch may start or continue for
     /// this one.
     pub(super) fn is_overtaken(&self, view: &SessionView) -> bool {
         view.session.policy.agent_switch == Switch::Replace && view.session.agent != self.agent
@@ -49,14 +50,14 @@ impl Selected {
 }
 
 impl Runner {
-    /// Observes every Context Source of a turn, once.
+    /// Observes every Context Source of a turn, once. Secrets are replaced before anything is compared or recorded.
     #[tracing::instrument(level = "debug", skip_all, fields(session = %self.lane.session(), agent = %selected.agent))]
-    pub(super) async fn observe(&self, selected: &Selected) -> Result<Observations, Stop> {
+    pub(super) async fn observe(&self, selected: &Selected, view: &SessionView) -> Result<Observations, Stop> {
         let boundary = Boundary {
             session: self.lane.session(),
             agent: selected.agent.clone(),
             location: self.location.clone(),
-            discovered: self.lane.view().await?.session.instructions.clone(),
+            discovered: view.session.instructions.clone(),
         };
         let profile = self.agent(&selected.agent);
         let guidance = Guidance {
@@ -72,8 +73,8 @@ impl Runner {
             }
         });
         let mut observations: Observations = observed.await??;
-        let mut door = Door::new(self.shared.settings.redactor.as_ref());
-        observations.sources.iter_mut().for_each(|source| door.observed(&mut source.observed));
+        let mut redaction = Redaction::new(self.shared.settings.redactor.as_ref());
+        observations.sources.iter_mut().for_each(|source| redaction.observed(&mut source.observed));
         Ok(observations)
     }
 }

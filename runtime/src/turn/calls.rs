@@ -1,12 +1,11 @@
 //! The local calls of one answer: issued, run, ended (`docs/reference/turn.md#a-call`).
 
-use super::authorise::Unauthorised;
-use super::{Runner, Shape};
+use super::{RequestProfile, Runner};
 use crate::lane::Lane;
 use crate::outcome::LogError;
 use crate::settings::CallOrder;
-use crate::shared::Shared;
-use crate::tools::Limits;
+use crate::state::RuntimeState;
+use crate::tools::InheritedDenials;
 use crate::tools::{
     CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, Progress, ToolOutput, ToolRegistry,
 };
@@ -18,9 +17,9 @@ use std::sync::Arc;
 use tokio::sync::{mpsc, watch};
 use tokio::task::{Id, JoinSet};
 
-/// A call that is durable and may run.
+/// A call that is recorded and may run.
 #[derive(Clone, Debug)]
-pub(super) struct Issued {
+pub(super) struct IssuedCall {
     pub(super) call: CallId,
     pub(super) name: String,
     pub(super) input: CallInput,
@@ -30,8 +29,8 @@ pub(super) struct Issued {
     pub(super) repeated: Option<u64>,
 }
 
-/// What calls tell while they run.
-pub(super) enum News {
+/// News of running calls.
+pub(super) enum CallUpdate {
     /// One showed what it has so far.
     Progressed(ToolProgressed),
     /// One ended.
@@ -49,8 +48,8 @@ pub(super) enum CallEnd {
 }
 
 /// What the calls of one answer have in common.
-pub(super) struct Issuer {
-    pub(super) shared: Arc<Shared>,
+pub(super) struct CallRunner {
+    pub(super) shared: Arc<RuntimeState>,
     pub(super) lane: Arc<Lane>,
     pub(super) registry: ToolRegistry,
     pub(super) offered: Offered,
@@ -58,17 +57,17 @@ pub(super) struct Issuer {
     pub(super) agent: AgentName,
     pub(super) rules: Vec<Rule>,
     /// What the agents above a child are denied.
-    pub(super) limits: Limits,
+    pub(super) limits: InheritedDenials,
     pub(super) cancellation: Cancellation,
     /// Changes when a reply added rules: a question that waits may be answered by them.
     pub(super) approvals: watch::Sender<u64>,
 }
 
 /// The local calls of one answer. Dropping them drops what runs.
-pub(super) struct Calls {
-    issuer: Arc<Issuer>,
+pub(super) struct RunningCalls {
+    issuer: Arc<CallRunner>,
     order: CallOrder,
-    waiting: VecDeque<Issued>,
+    waiting: VecDeque<IssuedCall>,
     running: JoinSet<Result<ToolOutput, CallEnd>>,
     names: BTreeMap<Id, CallId>,
     progress: (mpsc::UnboundedSender<ToolProgressed>, mpsc::UnboundedReceiver<ToolProgressed>),
@@ -77,15 +76,15 @@ pub(super) struct Calls {
     issued: usize,
 }
 
-impl Calls {
-    pub(super) fn new(runner: &Runner, shape: &Shape) -> Self {
-        let issuer = Issuer {
+impl RunningCalls {
+    pub(super) fn new(runner: &Runner, profile: &RequestProfile) -> Self {
+        let issuer = CallRunner {
             shared: runner.shared.clone(),
             lane: runner.lane.clone(),
             registry: runner.services.tools.clone(),
-            offered: shape.offered.clone(),
-            agent: shape.agent.agent.clone(),
-            rules: shape.agent.permissions.clone(),
+            offered: profile.offered.clone(),
+            agent: profile.agent.agent.clone(),
+            rules: profile.agent.permissions.clone(),
             limits: runner.limits.clone(),
             cancellation: runner.cancellation.clone(),
             approvals: watch::Sender::new(0),
@@ -103,7 +102,7 @@ impl Calls {
     }
 
     /// Takes a call on; runs it at once, unless calls run in order.
-    pub(super) fn issue(&mut self, issued: Issued) {
+    pub(super) fn issue(&mut self, issued: IssuedCall) {
         self.issued += 1;
         match self.order {
             CallOrder::Eager => self.spawn(issued),
@@ -131,35 +130,35 @@ impl Calls {
     }
 
     /// Calls that never ran, and will not.
-    pub(super) fn give_up(&mut self) -> Vec<CallId> {
+    pub(super) fn take_waiting(&mut self) -> Vec<CallId> {
         self.waiting.drain(..).map(|issued| issued.call).collect()
     }
 
     /// The next news; `None` when nothing runs. May be dropped and asked again.
-    pub(super) async fn news(&mut self) -> Option<News> {
+    pub(super) async fn next_update(&mut self) -> Option<CallUpdate> {
         let (_, progress) = &mut self.progress;
         while let Ok(progressed) = progress.try_recv() {
             self.shown.insert(progressed.call.clone(), progressed);
         }
         if let Some((_, progressed)) = self.shown.pop_first() {
-            return Some(News::Progressed(progressed));
+            return Some(CallUpdate::Progressed(progressed));
         }
         tokio::select! {
             biased;
-            Some(progressed) = progress.recv() => Some(News::Progressed(progressed)),
+            Some(progressed) = progress.recv() => Some(CallUpdate::Progressed(progressed)),
             ended = self.running.join_next_with_id() => match ended? {
-                Ok((task, result)) => self.names.remove(&task).map(|call| News::Ended(call, result)),
+                Ok((task, result)) => self.names.remove(&task).map(|call| CallUpdate::Ended(call, result)),
                 Err(error) => {
                     let call = self.names.remove(&error.id())?;
                     // A tool's own panic is its error already: this is a port's.
                     let defect = CallError::Defect(error.to_string());
-                    Some(News::Ended(call, Err(CallEnd::Error(defect))))
+                    Some(CallUpdate::Ended(call, Err(CallEnd::Error(defect))))
                 }
             },
         }
     }
 
-    fn spawn(&mut self, issued: Issued) {
+    fn spawn(&mut self, issued: IssuedCall) {
         let call = issued.call.clone();
         let progress = Progress::to(self.progress.0.clone());
         let task = self.running.spawn(self.issuer.clone().perform(issued, progress));
@@ -167,19 +166,15 @@ impl Calls {
     }
 }
 
-impl Issuer {
+impl CallRunner {
     /// Resolves, checks, authorises and runs one call.
-    async fn perform(self: Arc<Self>, issued: Issued, progress: Progress) -> Result<ToolOutput, CallEnd> {
+    async fn perform(self: Arc<Self>, issued: IssuedCall, progress: Progress) -> Result<ToolOutput, CallEnd> {
         if let Some(count) = issued.repeated {
             return Err(CallError::Repeated { name: issued.name, count }.into());
         }
         let tool = self.offered.resolve(&self.registry, &issued.name)?;
         tool.validate(&issued.input)?;
-        let authorised = match self.authorise(&issued, &tool).await? {
-            Ok(authorised) => authorised,
-            Err(Unauthorised::Refused(error)) => return Err(error.into()),
-            Err(Unauthorised::Declined) => return Err(CallEnd::Declined),
-        };
+        let authorised = self.authorise(&issued, &tool).await?;
         let approved = self.lane.view().await?.permissions.rules.clone();
         let permits = Permits::by(self.rules.clone()).within(approved, self.limits.clone());
         let context = CallContext {
@@ -210,7 +205,7 @@ impl From<LogError> for CallEnd {
 }
 
 /// The provider's id of a call, or, where the Session used it before, the first free one that begins with it.
-pub(super) fn unused(view: &SessionView, theirs: &CallId) -> CallId {
+pub(super) fn unused_call_id(view: &SessionView, theirs: &CallId) -> CallId {
     if !view.calls.is_used(theirs) {
         return theirs.clone();
     }

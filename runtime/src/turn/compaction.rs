@@ -1,12 +1,12 @@
-//! Compaction: a summary takes the place of what came before it (`docs/reference/compaction.md`).
+//! Compaction: a summary replaces older history (`docs/reference/compaction.md`).
 
 mod summary;
 
-use super::{Runner, Selected, Shape, Stop};
-use crate::coordinator::Ended;
+use super::{RequestProfile, Runner, Selected, Stop};
+use crate::coordinator::RunResult;
 use crate::lane::Decision;
 use crate::outcome::interrupted;
-use crate::outcome::{Outcome, RunError};
+use crate::outcome::{CompactionError, Outcome, RunError};
 use crate::recovery::settle_open;
 use annals_core::event::{
     CompactionEnded, CompactionFailed, CompactionReason, CompactionStarted, Failure, ModelProfile,
@@ -14,22 +14,22 @@ use annals_core::event::{
 use annals_core::{Event, Seq};
 use annals_projections::NothingToCompact;
 use annals_projections::{CompactionPlan, estimate, plan};
-use summary::{Summary, Unsummarised};
+use summary::{SummaryAnswer, SummaryFailure};
 
-/// What became of a compaction.
+/// The outcome of a compaction.
 #[derive(Debug)]
-pub(crate) enum Compacted {
-    /// A summary stands.
+pub(crate) enum CompactionOutcome {
+    /// A summary was recorded.
     Done,
-    /// Everything fits what would be kept.
+    /// There is nothing to summarise: everything fits the kept tail.
     Nothing,
-    /// There is no summary, and the text says why.
-    Failed(String),
+    /// No summary was made.
+    Failed(CompactionError),
 }
 
 /// The compaction that a person asked for.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
-pub(crate) async fn compact(runner: &Runner) -> Ended {
+pub(crate) async fn compact(runner: &Runner) -> RunResult {
     asked_for(runner).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
 }
 
@@ -37,13 +37,14 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     settle_open(&runner.shared, &runner.lane).await?;
     let selected = Selected::of(&*runner.lane.view().await?);
     match summarise(runner, &selected, CompactionReason::Manual, 0).await? {
-        Compacted::Done => Ok(()),
-        Compacted::Nothing => Err(RunError::from(NothingToCompact).into()),
-        Compacted::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+        CompactionOutcome::Done => Ok(()),
+        CompactionOutcome::Nothing => Err(RunError::from(NothingToCompact).into()),
+        CompactionOutcome::Failed(why) => Err(RunError::CompactionFailed(why).into()),
     }
 }
 
-/// Summarises what does not fit the kept tail. `due` is the estimate of the request that needs it, 0 when unknown.
+/// Summarises what does not fit the kept tail. `due` is the estimate of the request that needs it in tokens, 0 when
+/// unknown.
 ///
 /// # Errors
 /// When the run is interrupted, or the log refuses.
@@ -53,31 +54,31 @@ pub(crate) async fn summarise(
     selected: &Selected,
     reason: CompactionReason,
     due: u64,
-) -> Result<Compacted, Stop> {
+) -> Result<CompactionOutcome, Stop> {
     let settings = &runner.shared.settings.compaction;
     let view = runner.lane.view().await?;
     let Ok(planned) = plan(&view.history, settings.keep_tokens, &*runner.lane.blobs()) else {
-        return Ok(Compacted::Nothing);
+        return Ok(CompactionOutcome::Nothing);
     };
     let selected = Selected {
         agent: settings.agent.clone().unwrap_or_else(|| selected.agent.clone()),
         model: settings.model.clone().unwrap_or_else(|| selected.model.clone()),
     };
-    let shape = Shape::of_summary(runner, &selected)?;
+    let profile = RequestProfile::of_summary(runner, &selected)?;
     let prompt = prompt(runner, &planned).await?;
-    if !fits(&shape.model, &prompt) {
-        return Ok(Compacted::Failed("what is to be summarised exceeds the context of the model".into()));
+    if !fits(&profile.model, &prompt) {
+        return Ok(CompactionOutcome::Failed(CompactionError::TooLarge));
     }
-    shape.record(&runner.lane).await?;
+    profile.record(&runner.lane).await?;
     let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
     let began = runner.lane.decide(|view| begin(view.cut().next, &started)).await?;
-    let summary = match summary::ask(runner, &shape, prompt).await? {
+    let summary = match summary::ask(runner, &profile, prompt).await? {
         Ok(summary) => summary,
-        Err(Unsummarised { error, usage, cost, stop }) => {
-            let why = error.message.inline().unwrap_or_default().to_string();
+        Err(SummaryFailure { error, usage, cost, stop }) => {
+            let why = CompactionError::Summary(error.message.inline().unwrap_or_default().to_string());
             let failed = CompactionFailed { reason, error, usage, cost };
             runner.lane.record(&[failed.into()]).await?;
-            return stop.map_or(Ok(Compacted::Failed(why)), Err);
+            return stop.map_or(Ok(CompactionOutcome::Failed(why)), Err);
         }
     };
     finish(runner, began, reason, planned, summary).await
@@ -95,23 +96,23 @@ async fn prompt(runner: &Runner, planned: &CompactionPlan) -> Result<String, Sto
     Ok(planned.prompt(added.as_deref(), instructions.as_deref()))
 }
 
-/// Whether a prompt leaves room for its summary.
+/// Whether the context of the model can hold the prompt and its summary.
 fn fits(model: &ModelProfile, prompt: &str) -> bool {
     let answer = if model.output == 0 { SUMMARY_OUTPUT } else { model.output.min(SUMMARY_OUTPUT) };
     model.context == 0 || estimate(prompt.chars().count() as u64) <= model.context.saturating_sub(answer)
 }
 
-/// What a summary may take, in tokens.
+/// The largest summary, in tokens.
 const SUMMARY_OUTPUT: u64 = 4_096;
 
-/// Records a summary, unless a revert took away what it summarises.
+/// Records a summary, or its failure if a revert removed what it summarises.
 async fn finish(
     runner: &Runner,
     began: Seq,
     reason: CompactionReason,
     planned: CompactionPlan,
-    Summary { text, usage, cost }: Summary,
-) -> Result<Compacted, Stop> {
+    SummaryAnswer { text, usage, cost }: SummaryAnswer,
+) -> Result<CompactionOutcome, Stop> {
     let estimate = estimate(text.chars().count() as u64) + estimate(planned.recent.chars().count() as u64);
     let ended = CompactionEnded { reason, summary: text.into(), recent: planned.recent.into(), estimate, usage, cost };
     let overtaken = Failure { message: "what was summarised was reverted".into(), ..interrupted() };
@@ -124,5 +125,5 @@ async fn finish(
             Ok(Decision::append(vec![event], removed))
         })
         .await
-        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(Compacted::Done) })
+        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(CompactionOutcome::Done) })
 }

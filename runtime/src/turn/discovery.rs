@@ -1,4 +1,4 @@
-//! Nested instruction files: a successful read near one brings it to light (`docs/reference/context.md#instructions`).
+//! Nested instruction files: a successful read near one discovers it (`docs/reference/context.md#instructions`).
 
 use super::{Runner, Stop};
 use crate::context::instructions::discover;
@@ -7,7 +7,7 @@ use annals_core::event::InstructionDiscovered;
 use annals_core::{CallId, Event};
 
 impl Runner {
-    /// What the files that a call read bring to light. They join the instructions at the next boundary.
+    /// The instruction files near the files that a call read. They join the instructions at the next boundary.
     pub(super) async fn discovered(&self, call: &CallId, read: &[String]) -> Result<Vec<Event>, Stop> {
         let Some(NestedInstructions { files, config }) = self.services.nested.as_ref().filter(|_| !read.is_empty())
         else {
@@ -23,7 +23,7 @@ impl Runner {
                     events.extend(found.iter().map(event));
                     known.extend(found);
                 }
-                // The read stands all the same.
+                // The result of the read is kept.
                 Err(error) => tracing::warn!(%call, path, %error, "nested instructions could not be looked for"),
             }
         }

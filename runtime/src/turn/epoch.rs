@@ -1,4 +1,4 @@
-//! Context Epochs at a boundary: begun, kept, told, replaced (`docs/reference/context.md#what-a-boundary-appends`).
+//! Context Epochs at a boundary: started, updated, replaced (`docs/reference/context.md#what-a-boundary-appends`).
 
 use super::{Runner, Selected, Stop};
 use crate::lane::Decision;
@@ -8,25 +8,27 @@ use annals_core::event::{ContextAdmitted, EpochCause, EpochReplacementBlocked, E
 use annals_core::{Event, Key};
 use annals_projections::{Epoch, SessionView};
 
-/// What became of the epoch that stood.
+/// The state of the Context Epoch after a boundary checked it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kept {
-    /// It stands, or a new one does; what is to be told is told.
+pub(super) enum EpochCheck {
+    /// An epoch is current and every due context message has been appended.
     Ready,
-    /// The agent is not selected any more, or the epoch is gone: the boundary begins anew.
+    /// Another agent was selected, or the epoch ended: the boundary starts over.
     Overtaken,
 }
 
-/// Begins an epoch where none stands. Gives `false` when the boundary must begin anew.
+/// Starts an epoch where none is current. Returns `false` when the boundary must start over.
 ///
 /// # Errors
 /// When a source is unavailable or wrong; nothing is appended.
-pub(super) async fn begin(runner: &Runner, selected: &Selected) -> Result<bool, Stop> {
-    let observations = runner.observe(selected).await?;
+pub(super) async fn begin(runner: &Runner, selected: &Selected, view: &SessionView) -> Result<bool, Stop> {
+    // Observed before `decide`, which holds the lane: a slow source must not keep inputs from being admitted. If the epoch
+    // or the selection changed meanwhile, the observation is of the wrong agent and is dropped; the boundary observes again.
+    let observations = runner.observe(selected, view).await?;
     runner
         .lane
         .decide(|view| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             if selected.is_overtaken(view) || view.epochs.current.is_some() {
                 return Ok(Decision::nothing(false));
             }
@@ -37,19 +39,20 @@ pub(super) async fn begin(runner: &Runner, selected: &Selected) -> Result<bool, 
         .await
 }
 
-/// Tells what changed since the epoch began, or begins a new one where that is due.
+/// Appends what changed since the epoch started as a context message, or starts a new epoch where one is due.
 ///
 /// # Errors
 /// When a source is wrong, or the baseline of an agent that was switched away from cannot be replaced.
-pub(super) async fn keep(runner: &Runner, selected: &Selected) -> Result<Kept, Stop> {
-    let observations = runner.observe(selected).await?;
+pub(super) async fn check(runner: &Runner, selected: &Selected, view: &SessionView) -> Result<EpochCheck, Stop> {
+    // Before `decide`, and dropped if the boundary starts over: see `begin`.
+    let observations = runner.observe(selected, view).await?;
     let blobs = runner.lane.blobs();
-    let blocked = runner
+    let (checked, blocked) = runner
         .lane
         .decide(|view| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             let Some(epoch) = view.epochs.current.as_ref().filter(|_| !selected.is_overtaken(view)) else {
-                return Ok::<_, Stop>(Decision::nothing(Err(Kept::Overtaken)));
+                return Ok::<_, Stop>(Decision::nothing((EpochCheck::Overtaken, None)));
             };
             let due = view.epochs.due();
             let reconciled = match due {
@@ -61,22 +64,23 @@ pub(super) async fn keep(runner: &Runner, selected: &Selected) -> Result<Kept, S
             };
             let cause = due.unwrap_or(EpochCause::Incompatible);
             Ok(match reconciled {
-                Reconciled::Unchanged => Decision::nothing(Ok(None)),
-                Reconciled::Updated(update) => Decision::append(told(update).into(), Ok(None)),
+                Reconciled::Unchanged => Decision::nothing((EpochCheck::Ready, None)),
+                Reconciled::Updated(update) => {
+                    Decision::append(update_events(update).into(), (EpochCheck::Ready, None))
+                }
                 Reconciled::ReplacementReady(generation) => {
-                    Decision::append(vec![started(runner, selected, cause, generation)], Ok(None))
+                    Decision::append(vec![started(runner, selected, cause, generation)], (EpochCheck::Ready, None))
                 }
                 Reconciled::ReplacementBlocked(keys) => {
                     let waits = agent_waits(view, epoch, selected, &keys);
-                    Decision::append(newly_blocked(epoch, cause, keys), Ok(waits))
+                    Decision::append(newly_blocked(epoch, cause, keys), (EpochCheck::Ready, waits))
                 }
             })
         })
         .await?;
     match blocked {
-        Err(kept) => Ok(kept),
-        Ok(None) => Ok(Kept::Ready),
-        Ok(Some(error)) => Err(error.into()),
+        None => Ok(checked),
+        Some(error) => Err(error.into()),
     }
 }
 
@@ -92,12 +96,12 @@ fn started(runner: &Runner, selected: &Selected, cause: EpochCause, generation: 
     .into()
 }
 
-/// The message and the advance of the snapshot: they land together.
-fn told(Update { keys, text, set, removed }: Update) -> [Event; 2] {
+/// The context message and the advance of the snapshot, which are appended together.
+fn update_events(Update { keys, text, set, removed }: Update) -> [Event; 2] {
     [ContextAdmitted { keys, text: text.into() }.into(), SnapshotAdvanced { set, removed }.into()]
 }
 
-/// A blocked replacement is a fact once per change of the keys.
+/// A blocked replacement is recorded once per change of the blocking keys.
 fn newly_blocked(epoch: &Epoch, cause: EpochCause, keys: Vec<Key>) -> Vec<Event> {
     if epoch.blocked.as_ref().is_some_and(|blocked| blocked.keys == keys) {
         return Vec::new();

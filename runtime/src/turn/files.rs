@@ -9,7 +9,7 @@ use annals_projections::SessionView;
 
 /// The files after a step.
 #[derive(Default)]
-pub(super) struct After {
+pub(super) struct FilesAfter {
     /// As they are now, if they could be captured.
     pub(super) files: Option<String>,
     /// What differs from before, by path.
@@ -21,15 +21,15 @@ impl Runner {
     pub(super) async fn files_before(&self) -> Option<Tree> {
         let files = self.captured_files()?;
         match self.unless_interrupted(files.capture()).await {
-            Ok(captured) => self.taken(captured),
+            Ok(captured) => self.captured_tree(captured),
             Err(Stop::Interrupted | Stop::Failed(_)) => None,
         }
     }
 
     /// The files as a step ends, once its calls are settled: also of a step that failed or was interrupted.
-    pub(super) async fn files_after(&self, before: Option<&Tree>) -> After {
-        let (Some(files), Some(before)) = (self.captured_files(), before) else { return After::default() };
-        let Some(now) = self.taken(files.capture().await) else { return After::default() };
+    pub(super) async fn files_after(&self, before: Option<&Tree>) -> FilesAfter {
+        let (Some(files), Some(before)) = (self.captured_files(), before) else { return FilesAfter::default() };
+        let Some(now) = self.captured_tree(files.capture().await) else { return FilesAfter::default() };
         let changed = match files.changes(before, Some(&now)).await {
             Ok(changes) => changes.files.into_iter().map(|file| file.path).collect(),
             Err(error) => {
@@ -37,17 +37,17 @@ impl Runner {
                 Vec::new()
             }
         };
-        After { files: Some(now.into()), changed }
+        FilesAfter { files: Some(now.into()), changed }
     }
 
-    /// Tells what the Session changed so far, if captures say something new. What changed is known without it: a failure
+    /// Records a summary of what the Session changed so far, if there are new captures. The changes are known without it: a failure
     /// concerns this summary alone.
     ///
     /// # Errors
     /// When the log refuses.
     pub(crate) async fn summarise_files(&self) -> Result<(), LogError> {
         let view = self.lane.view().await?;
-        let Some(files) = self.captured_files().filter(|_| self.stays(&view).is_ok()) else { return Ok(()) };
+        let Some(files) = self.captured_files().filter(|_| self.check_location(&view).is_ok()) else { return Ok(()) };
         let Some((from, to)) = view.session.changed.unsummarised() else { return Ok(()) };
         let (Ok(first), Ok(last)) = (from.parse(), to.parse()) else { return Ok(()) };
         let changes = match files.changes(&first, Some(&last)).await {
@@ -68,10 +68,10 @@ impl Runner {
     }
 
     fn captured_files(&self) -> Option<&dyn Files> {
-        self.services.files.as_deref().filter(|files| files.talk_only().is_none())
+        self.services.files.as_deref().filter(|files| files.conversation_only().is_none())
     }
 
-    fn taken(&self, captured: Result<Capture, FilesError>) -> Option<Tree> {
+    fn captured_tree(&self, captured: Result<Capture, FilesError>) -> Option<Tree> {
         match captured {
             Ok(capture) => Some(capture.tree),
             Err(error) => {
@@ -81,7 +81,7 @@ impl Runner {
         }
     }
 
-    /// A failed capture concerns this step's undo alone: the turn goes on.
+    /// A failed capture affects the undo of this step only: the turn continues.
     fn warn(&self, error: &FilesError) {
         tracing::warn!(session = %self.lane.session(), %error, "the files of a step could not be captured");
     }

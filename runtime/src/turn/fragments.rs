@@ -1,10 +1,10 @@
-//! The fragments of an answer: pieces go in, whole ones come out, in the order in which they began
+//! Assembles the fragments of an answer from deltas, in the order in which they began
 //! (`docs/reference/turn.md#answer`). Pure.
 
 use crate::bus::Fragment;
 use std::collections::BTreeMap;
 
-/// Whether a fragment is shown or thought.
+/// The kind of a fragment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum FragmentKind {
     Text,
@@ -13,7 +13,7 @@ pub(super) enum FragmentKind {
 
 /// A fragment that is complete, or cut off: what had arrived is in it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Whole {
+pub(super) struct FinishedFragment {
     pub(super) kind: FragmentKind,
     pub(super) index: u32,
     pub(super) text: String,
@@ -22,51 +22,59 @@ pub(super) struct Whole {
 
 /// The stream is not what the protocol allows; the text says how.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Violation(pub(super) String);
+pub(super) struct ProtocolViolation(pub(super) String);
 
 /// The fragments of one answer, and the count of its content.
 #[derive(Debug, Default)]
 pub(super) struct Fragments {
     next: u32,
-    texts: BTreeMap<String, Fate>,
-    thoughts: BTreeMap<String, Fate>,
+    texts: BTreeMap<String, FragmentState>,
+    thoughts: BTreeMap<String, FragmentState>,
 }
 
 #[derive(Debug)]
-enum Fate {
-    Open(Open),
+enum FragmentState {
+    Open(OpenFragment),
     Closed,
 }
 
 #[derive(Debug, Default)]
-struct Open {
+struct OpenFragment {
     /// Its place, once something of it arrived.
     index: Option<u32>,
     text: String,
 }
 
 impl Fragments {
-    /// The place of the next piece of content.
+    /// Takes the next index of content.
     pub(super) fn place(&mut self) -> u32 {
         let index = self.next;
         self.next += 1;
         index
     }
 
-    /// Takes in a piece. Gives what live observers are told, unless the piece is empty.
-    pub(super) fn piece(&mut self, kind: FragmentKind, id: &str, text: &str) -> Result<Option<Fragment>, Violation> {
+    /// Adds a delta. Returns the fragment that it belongs to, unless the delta is empty.
+    pub(super) fn piece(
+        &mut self,
+        kind: FragmentKind,
+        id: &str,
+        text: &str,
+    ) -> Result<Option<Fragment>, ProtocolViolation> {
         let next = self.next;
         let open = match self.of(kind).get_mut(id) {
-            Some(Fate::Open(open)) => open,
-            Some(Fate::Closed) => {
-                return Err(Violation(format!("a piece of {kind:?} fragment {id:?} came after its end")));
+            Some(FragmentState::Open(open)) => open,
+            Some(FragmentState::Closed) => {
+                return Err(ProtocolViolation(format!("a piece of {kind:?} fragment {id:?} came after its end")));
             }
             None if text.is_empty() => {
-                self.of(kind).insert(id.to_owned(), Fate::Open(Open::default()));
+                self.of(kind).insert(id.to_owned(), FragmentState::Open(OpenFragment::default()));
                 return Ok(None);
             }
             None => {
-                self.of(kind).insert(id.to_owned(), Fate::Open(Open { index: Some(next), text: text.to_owned() }));
+                self.of(kind).insert(
+                    id.to_owned(),
+                    FragmentState::Open(OpenFragment { index: Some(next), text: text.to_owned() }),
+                );
                 self.next += 1;
                 return Ok(Some(fragment(kind, next)));
             }
@@ -83,25 +91,27 @@ impl Fragments {
         Ok(Some(fragment(kind, index)))
     }
 
-    /// Takes in the end of a fragment. One that holds nothing at all is no fragment.
+    /// Ends a fragment. One without text and metadata is dropped.
     pub(super) fn end(
         &mut self,
         kind: FragmentKind,
         id: &str,
         metadata: Option<String>,
-    ) -> Result<Option<Whole>, Violation> {
-        match self.of(kind).get_mut(id).map(|fate| std::mem::replace(fate, Fate::Closed)) {
-            Some(Fate::Open(open)) => Ok(self.whole(kind, open, metadata)),
-            Some(Fate::Closed) | None => Err(Violation(format!("{kind:?} fragment {id:?} ended, but is not open"))),
+    ) -> Result<Option<FinishedFragment>, ProtocolViolation> {
+        match self.of(kind).get_mut(id).map(|fate| std::mem::replace(fate, FragmentState::Closed)) {
+            Some(FragmentState::Open(open)) => Ok(self.whole(kind, open, metadata)),
+            Some(FragmentState::Closed) | None => {
+                Err(ProtocolViolation(format!("{kind:?} fragment {id:?} ended, but is not open")))
+            }
         }
     }
 
-    /// Ends everything that is open, with what arrived of it.
-    pub(super) fn flush(&mut self) -> Vec<Whole> {
+    /// Ends every open fragment with the text that arrived.
+    pub(super) fn flush(&mut self) -> Vec<FinishedFragment> {
         let mut whole = Vec::new();
         for kind in [FragmentKind::Text, FragmentKind::Reasoning] {
             for fate in std::mem::take(self.of(kind)).into_values() {
-                if let Fate::Open(open) = fate {
+                if let FragmentState::Open(open) = fate {
                     whole.extend(self.whole(kind, open, None));
                 }
             }
@@ -110,20 +120,20 @@ impl Fragments {
         whole
     }
 
-    fn of(&mut self, kind: FragmentKind) -> &mut BTreeMap<String, Fate> {
+    fn of(&mut self, kind: FragmentKind) -> &mut BTreeMap<String, FragmentState> {
         match kind {
             FragmentKind::Text => &mut self.texts,
             FragmentKind::Reasoning => &mut self.thoughts,
         }
     }
 
-    fn whole(&mut self, kind: FragmentKind, open: Open, metadata: Option<String>) -> Option<Whole> {
+    fn whole(&mut self, kind: FragmentKind, open: OpenFragment, metadata: Option<String>) -> Option<FinishedFragment> {
         let index = match open.index {
             Some(index) => index,
             None if metadata.is_some() => self.place(),
             None => return None,
         };
-        Some(Whole { kind, index, text: open.text, metadata })
+        Some(FinishedFragment { kind, index, text: open.text, metadata })
     }
 }
 
@@ -140,13 +150,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fragments_keep_the_order_in_which_they_began() -> Result<(), Violation> {
+    fn fragments_keep_the_order_in_which_they_began() -> Result<(), ProtocolViolation> {
         let mut fragments = Fragments::default();
         fragments.piece(Reasoning, "r", "h")?;
         fragments.piece(Text, "t", "he")?;
         fragments.piece(Reasoning, "r", "m")?;
         fragments.piece(Text, "t", "llo")?;
-        let whole = |kind, index, text: &str, metadata: Option<&str>| Whole {
+        let whole = |kind, index, text: &str, metadata: Option<&str>| FinishedFragment {
             kind,
             index,
             text: text.into(),
@@ -159,7 +169,7 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_fragment_is_none_unless_it_carries_metadata() -> Result<(), Violation> {
+    fn an_empty_fragment_is_none_unless_it_carries_metadata() -> Result<(), ProtocolViolation> {
         let mut fragments = Fragments::default();
         assert_eq!(fragments.piece(Text, "t", "")?, None);
         assert_eq!(fragments.end(Text, "t", None)?, None);
@@ -170,7 +180,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_open_is_flushed_with_what_arrived() -> Result<(), Violation> {
+    fn what_is_open_is_flushed_with_what_arrived() -> Result<(), ProtocolViolation> {
         let mut fragments = Fragments::default();
         fragments.piece(Text, "a", "")?;
         fragments.piece(Text, "b", "half")?;
@@ -181,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn pieces_after_the_end_and_ends_before_the_start_are_violations() -> Result<(), Violation> {
+    fn pieces_after_the_end_and_ends_before_the_start_are_violations() -> Result<(), ProtocolViolation> {
         let mut fragments = Fragments::default();
         assert!(fragments.end(Text, "t", None).is_err());
         fragments.piece(Text, "t", "x")?;

@@ -1,6 +1,6 @@
 //! Promotion: pending inputs join at a Safe Provider-Turn Boundary (`docs/reference/inbox.md`).
 
-use super::{Plan, Runner, Stop};
+use super::{Runner, Stop, TurnState};
 use crate::lane::Decision;
 use annals_core::Event;
 use annals_core::event::InputPromoted;
@@ -35,14 +35,14 @@ impl Promotion {
     }
 }
 
-/// Promotes what the plan says, once; any promotion begins the step count anew. Gives `false` when the Context Epoch
+/// Promotes the due inputs, once; any promotion resets the step count to 1. Returns `false` when the Context Epoch
 /// that promotion must follow is gone.
-pub(super) async fn promote(runner: &Runner, plan: &mut Plan) -> Result<bool, Stop> {
-    let promotion = plan.promotion;
+pub(super) async fn promote(runner: &Runner, state: &mut TurnState) -> Result<bool, Stop> {
+    let promotion = state.promotion;
     let promoted = runner
         .lane
         .decide(|view| {
-            runner.stays(view)?;
+            runner.check_location(view)?;
             if view.epochs.current.is_none() {
                 return Ok::<_, Stop>(Decision::nothing(None));
             }
@@ -52,9 +52,9 @@ pub(super) async fn promote(runner: &Runner, plan: &mut Plan) -> Result<bool, St
         })
         .await?;
     let Some(count) = promoted else { return Ok(false) };
-    plan.promotion = Promotion::Nothing;
+    state.promotion = Promotion::Nothing;
     if count > 0 {
-        plan.step = 1;
+        state.step = 1;
     }
     Ok(true)
 }

@@ -1,6 +1,6 @@
 //! Retries: durable, at least two seconds apart, never a crash's leftover (`docs/reference/turn.md#retries`).
 
-use super::announce::Durable;
+use super::record_request::RecordedRequest;
 use super::{Runner, Stop};
 use crate::lane::Decision;
 use crate::ports::ProviderError;
@@ -44,16 +44,16 @@ impl Runner {
     /// Records that another attempt of a request follows, unless somebody else has taken the turn from it.
     pub(super) async fn record_retry(
         &self,
-        request: &Durable,
+        request: &RecordedRequest,
         scheduled: &RetryScheduled,
         then: Option<Event>,
     ) -> Result<(), Stop> {
         let mut events: Vec<Event> = vec![scheduled.clone().into()];
         events.extend(then);
         self.lane
-            .decide(|view| match request.holds(view) {
+            .decide(|view| match request.is_current(view) {
                 true => Ok(Decision::append(events.clone(), ())),
-                false => Err(self.lost(request, view)),
+                false => Err(self.superseded(request, view)),
             })
             .await
     }

@@ -1,4 +1,4 @@
-//! Titles, asked for beside the turns (`docs/reference/turn.md#titles`).
+//! Titles, requested in the background (`docs/reference/turn.md#titles`).
 //!
 //! After the first answer of an untitled Session that no other one began, a request of its own asks a model for a title. It
 //! runs on a task of its own: no turn waits for it, and the Session is idle while it runs. Its end is a fact in any case,
@@ -7,12 +7,13 @@
 
 mod line;
 
-use super::single::{self, Ended, Said, Single};
-use super::{Runner, Selected, Shape, Stop, cost, failure};
+use super::one_shot::{self, OneShot, OneShotAnswer, OneShotEnd};
+use super::{RequestProfile, Runner, Selected, Stop, cost, failure};
+use crate::background::{Work, scheduled};
 use crate::lane::{Decision, Lane};
 use crate::outcome::LogError;
-use crate::settings::{Beside, TitleSettings, begins};
-use crate::shared::Shared;
+use crate::settings::TitleSettings;
+use crate::state::RuntimeState;
 use crate::tools::Cancel;
 use annals_core::event::{Failure, Finish, Purpose, SessionTitled, TitleFailed, Usage};
 use annals_core::{Blobs, Event, RequestId};
@@ -29,7 +30,7 @@ const INSTRUCTIONS: &str = "Give the conversation that begins with the message b
 characters, in the language of the message, that says what it is about. Do not answer the message. Answer with the title \
 alone, without quotes.";
 
-/// Begins to ask for a title if one is due after the step of this number. Nobody waits for it.
+/// Starts the request for a title if one is due after the step of this number. No turn waits for it.
 pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
     let Some(settings) = &runner.shared.settings.title else { return };
     // What failed in passing is asked again by a later activity, not after every step.
@@ -39,13 +40,13 @@ pub(crate) fn begin(runner: &Runner, view: &SessionView, step: u32) {
     let (shared, lane, session) = (runner.shared.clone(), runner.lane.clone(), runner.lane.session());
     let Some((asking, cancel)) = shared.titles.take_on(session) else { return };
     let settings = settings.clone();
-    let begins = begins(shared.settings.pace.as_ref(), Beside::Title(session));
+    let start = scheduled(shared.settings.scheduler.as_ref(), Work::Title(session));
     let task = tokio::spawn(async move {
         let _asking = asking;
         let cancelled = cancel.watch();
-        let _pass = tokio::select! {
+        let _guard = tokio::select! {
             biased;
-            pass = begins => pass,
+            guard = start => guard,
             () = cancelled.cancelled() => return,
         };
         if let Err(Stop::Failed(error)) = ask(shared, lane, cancel, &settings).await {
@@ -62,18 +63,24 @@ fn is_due(view: &SessionView) -> bool {
     untitled && session.titling.open.is_none() && session.titling.asked < ASKED
 }
 
-async fn ask(shared: Arc<Shared>, lane: Arc<Lane>, cancel: Arc<Cancel>, settings: &TitleSettings) -> Result<(), Stop> {
+async fn ask(
+    shared: Arc<RuntimeState>,
+    lane: Arc<Lane>,
+    cancel: Arc<Cancel>,
+    settings: &TitleSettings,
+) -> Result<(), Stop> {
     let runner = Runner::new(shared, lane, cancel).await?;
     let view = runner.lane.view().await?;
     let Some(prompt) = prompt(&view, &*runner.lane.blobs()) else { return Ok(()) };
-    let shape = Shape::of_summary(&runner, &selected(&runner, &view, settings))?;
-    shape.record(&runner.lane).await?;
-    let Some(request) = single::announce(&runner, &shape, Purpose::Title, prompt.into(), is_due).await? else {
+    let profile = RequestProfile::of_summary(&runner, &selected(&runner, &view, settings))?;
+    profile.record(&runner.lane).await?;
+    let Some(request) = one_shot::record_request(&runner, &profile, Purpose::Title, prompt.into(), is_due).await?
+    else {
         return Ok(());
     };
-    let Single { id, .. } = request;
-    let Said { text, usage, ended } = single::ask(&runner, request, |_| {}).await;
-    let end = End { request: id, usage, cost: cost(&shape.model.prices, usage) };
+    let OneShot { id, .. } = request;
+    let OneShotAnswer { text, usage, ended } = one_shot::ask(&runner, request, |_| {}).await;
+    let end = TitleEnd { request: id, usage, cost: cost(&profile.model.prices, usage) };
     Ok(runner.lane.decide(|view| Ok::<_, LogError>(Decision::append(end.facts(view, &text, &ended), ()))).await?)
 }
 
@@ -99,24 +106,26 @@ fn prompt(view: &SessionView, blobs: &dyn Blobs) -> Option<String> {
 }
 
 /// The end of a request.
-struct End {
+struct TitleEnd {
     request: RequestId,
     usage: Option<Usage>,
     cost: u64,
 }
 
-impl End {
-    /// Nothing if somebody else has ended it; a title that somebody gave meanwhile stands.
-    fn facts(&self, view: &SessionView, text: &str, ended: &Ended) -> Vec<Event> {
+impl TitleEnd {
+    /// The events of the end; none if another writer has ended it. A title that was set meanwhile is kept.
+    fn facts(&self, view: &SessionView, text: &str, ended: &OneShotEnd) -> Vec<Event> {
         if view.session.titling.open != Some(self.request) {
             return Vec::new();
         }
         let title = match ended {
-            Ended::Finished(Finish::ContentFilter | Finish::Error) => Err(plain("refused", "the answer was refused")),
-            Ended::Finished(_) => line::title(text).ok_or_else(|| plain("blank", "the answer holds no title")),
-            Ended::Failed(error) => Err(failure(error)),
-            Ended::Cut => Err(plain("incomplete-stream", "the answer broke off")),
-            Ended::Interrupted(_) => Err(single::cancelled("Title request cancelled")),
+            OneShotEnd::Finished(Finish::ContentFilter | Finish::Error) => {
+                Err(plain("refused", "the answer was refused"))
+            }
+            OneShotEnd::Finished(_) => line::title(text).ok_or_else(|| plain("blank", "the answer holds no title")),
+            OneShotEnd::Failed(error) => Err(failure(error)),
+            OneShotEnd::Cut => Err(plain("incomplete-stream", "the answer broke off")),
+            OneShotEnd::Interrupted(_) => Err(one_shot::cancelled("Title request cancelled")),
         };
         let untitled = || plain("overtaken", "the Session got a title meanwhile");
         let title = if view.session.title.is_some() { title.and_then(|_| Err(untitled())) } else { title };

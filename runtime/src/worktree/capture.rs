@@ -36,7 +36,7 @@ pub enum WhySkipped {
     Repository,
     /// No file or link, or one that cannot be read.
     Unreadable,
-    /// No text, or a name that git keeps to itself: it cannot be told.
+    /// No text, or a name that git keeps to itself: it cannot be recorded.
     Name,
 }
 

@@ -1,6 +1,6 @@
 //! What differs between two captures.
 
-use super::Entry;
+use super::TreeEntry;
 use annals_core::event::FileChange;
 use std::collections::BTreeMap;
 
@@ -31,15 +31,15 @@ pub struct Diff {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sides {
     /// The entry in the first capture; `None` where there is none.
-    pub before: Option<Entry>,
+    pub before: Option<TreeEntry>,
     /// The entry in the second capture.
-    pub after: Option<Entry>,
+    pub after: Option<TreeEntry>,
 }
 
 impl Sides {
     /// Whether both captures hold the content of the path.
     pub fn is_captured(&self) -> bool {
-        [&self.before, &self.after].into_iter().flatten().all(Entry::is_captured)
+        [&self.before, &self.after].into_iter().flatten().all(TreeEntry::is_captured)
     }
 }
 

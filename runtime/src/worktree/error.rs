@@ -8,7 +8,7 @@ use std::path::PathBuf;
 pub enum FilesError {
     /// No files can be restored here: undo the talk alone, and say why.
     #[error("only the conversation can be undone here: {why}")]
-    TalkOnly {
+    ConversationOnly {
         /// The reason, for the user.
         why: String,
     },
@@ -97,7 +97,7 @@ pub enum FilesError {
     Torn {
         /// Why the restore failed.
         why: String,
-        /// Where the originals are: `old/N`, numbered as in the file `restore.json` beside the shadow repository.
+        /// Where the originals are: `old/N`, numbered as in the file `restore.json` next to the shadow repository.
         staging: PathBuf,
         /// Why they could not be put back.
         source: io::Error,
@@ -112,7 +112,7 @@ impl FilesError {
     pub fn is_lasting(&self) -> bool {
         match self {
             Self::NoWorktree { .. } | Self::NoTree { .. } | Self::NoContent { .. } | Self::BadPath { .. } => true,
-            Self::TalkOnly { .. }
+            Self::ConversationOnly { .. }
             | Self::NoGit
             | Self::FolderInside { .. }
             | Self::Git { .. }

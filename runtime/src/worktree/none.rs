@@ -29,12 +29,12 @@ impl NoFiles {
 
     fn answer<T: Send + 'static>(&self) -> Boxed<'_, Result<T, FilesError>> {
         let why = self.why.clone();
-        Box::pin(async move { Err(FilesError::TalkOnly { why }) })
+        Box::pin(async move { Err(FilesError::ConversationOnly { why }) })
     }
 }
 
 impl Files for NoFiles {
-    fn talk_only(&self) -> Option<&str> {
+    fn conversation_only(&self) -> Option<&str> {
         Some(&self.why)
     }
 

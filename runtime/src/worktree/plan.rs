@@ -1,6 +1,6 @@
 //! What an undo is asked for, and what it would do.
 
-use super::{Changes, Entry, Tree};
+use super::{Changes, Tree, TreeEntry};
 use std::fmt;
 
 /// One step, as far as its files are known.
@@ -82,10 +82,10 @@ impl Plan {
 pub struct FileRestore {
     /// Below the project.
     pub path: String,
-    /// What stands there, and must still stand there when the restore comes.
-    pub from: Option<Entry>,
-    /// What will stand there.
-    pub to: Option<Entry>,
+    /// The present entry, which must be unchanged when the restore begins.
+    pub from: Option<TreeEntry>,
+    /// The entry after the restore.
+    pub to: Option<TreeEntry>,
 }
 
 /// A file that a step changed and that stays as it is.
@@ -102,11 +102,11 @@ pub struct LeftAlone {
 pub enum WhyLeft {
     /// Somebody changed it after the last of the steps, or after it was restored.
     Edited,
-    /// It stood there when the step began, but an exclude rule kept it from being captured.
+    /// It existed when the step began, but an exclude rule kept it from being captured.
     Ignored,
     /// It was not captured: too large, unreadable, or a repository of its own.
     Uncaptured,
-    /// The staged undo says that it restored the file, but none of its steps tells from what.
+    /// The staged undo says that it restored the file, but none of its steps says from what.
     Unknown,
 }
 

@@ -15,7 +15,7 @@ impl Tree {
         &self.0
     }
 
-    /// The files in it, in git's words; beside them stand the exclude rules of the moment.
+    /// The files in it, as git names them, together with the exclude rules of that moment.
     pub fn files(&self) -> String {
         format!("{}:files", self.0)
     }
@@ -48,9 +48,9 @@ impl From<Tree> for String {
     }
 }
 
-/// What stands at a path.
+/// The entry of a path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Entry {
+pub enum TreeEntry {
     /// A file, by the git id of its bytes.
     File {
         /// The id.
@@ -70,7 +70,7 @@ pub enum Entry {
     },
 }
 
-impl Entry {
+impl TreeEntry {
     /// From git's mode and id; `None` for "nothing there".
     pub fn parse(mode: &str, id: &str) -> Option<Self> {
         let id = id.to_string();

@@ -34,21 +34,27 @@ async fn hosted_calls_that_share_an_id_have_each_its_own_result() -> Tested {
 
 #[tokio::test]
 async fn an_answer_that_breaks_the_protocol_after_a_call_is_not_tried_again() -> Tested {
-    let unknown = || ProviderEvent::TextEnded { id: "never began".into(), metadata: None };
+    use annals_runtime::ports::ProviderError;
+    let kind = ProviderErrorKind::Violation;
+    // What the runtime finds, and what the decoder of a protocol does.
+    let found = || Ok(ProviderEvent::TextEnded { id: "never began".into(), metadata: None });
+    let decoded = || Err(ProviderError { kind, status: None, retry_after_ms: None, message: "no such block".into() });
     for (before, attempts) in [(call("c1", "look", "{}", false), 1), (text("t", "hm"), 2)] {
-        let world = World::new([]).provider(Raw::new([vec![before, unknown()]])).tool(says("look", "seen"));
-        let runtime = world.runtime();
-        let session = world.session(&runtime).await?;
-        session.admit(NewInput::steer("go")).await?;
-        let ended = session.run().await;
-        assert_eq!(session.view().await?.requests.marks.len(), attempts);
-        if attempts == 1 {
-            let kind = ProviderErrorKind::IncompleteStream;
-            assert!(matches!(&ended, Err(RunError::Provider { kind: found, .. }) if *found == kind), "{ended:?}");
-            let expected = "assistant error incomplete-stream: look=completed(seen)";
-            assert_eq!(history(&session).await?, ["user go", expected]);
-        } else {
-            assert_eq!(ended?, Outcome::Idle);
+        for violation in [found(), decoded()] {
+            let answer = vec![Ok(before.clone()), violation];
+            let world = World::new([]).provider(Raw::of([answer])).tool(says("look", "seen"));
+            let runtime = world.runtime();
+            let session = world.session(&runtime).await?;
+            session.admit(NewInput::steer("go")).await?;
+            let ended = session.run().await;
+            assert_eq!(session.view().await?.requests.marks.len(), attempts);
+            if attempts == 1 {
+                assert!(matches!(&ended, Err(RunError::Provider { kind: found, .. }) if *found == kind), "{ended:?}");
+                let expected = "assistant error incomplete-stream: look=completed(seen)";
+                assert_eq!(history(&session).await?, ["user go", expected]);
+            } else {
+                assert_eq!(ended?, Outcome::Idle);
+            }
         }
     }
     Ok(())
@@ -80,10 +86,11 @@ async fn a_name_in_another_case_means_the_one_tool_that_it_can_mean() -> Tested 
 
 #[tokio::test]
 async fn the_error_of_a_run_says_how_many_attempts_failed() -> Tested {
-    use annals_providers::provider::Attempt;
+    use annals_providers::provider::ScriptedAttempt;
     use annals_runtime::ports::ProviderError;
-    let failing =
-        |kind| Attempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() });
+    let failing = |kind| {
+        ScriptedAttempt::error(ProviderError { kind, status: None, retry_after_ms: None, message: "it is busy".into() })
+    };
     for (kind, message) in
         [(ProviderErrorKind::RateLimit, "it is busy (5 attempts)"), (ProviderErrorKind::InvalidRequest, "it is busy")]
     {

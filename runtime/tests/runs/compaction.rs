@@ -3,7 +3,7 @@
 use crate::world::{Tested, World, all_rebuilt, history};
 use annals_core::SessionId;
 use annals_core::event::{Finish, Purpose};
-use annals_providers::provider::{Attempt, Outcome as Answer};
+use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::settings::SummaryHook;
 use annals_runtime::settings::{CompactionSettings, scripted_model};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
@@ -36,7 +36,7 @@ async fn told(world: &mut World, settings: CompactionSettings) -> Result<Session
 
 #[tokio::test]
 async fn a_hook_and_a_model_of_its_own_shape_the_summary() -> Tested {
-    let mut world = World::new([Attempt::text("hi"), Attempt::text("Greetings were exchanged.")]);
+    let mut world = World::new([ScriptedAttempt::text("hi"), ScriptedAttempt::text("Greetings were exchanged.")]);
     world.settings.summary = Some(Arc::new(Hook));
     world.definitions = world.definitions.clone().model(scripted_model(&"test/small".into(), 50_000, 1_000));
     let settings = CompactionSettings { model: Some("test/small".into()), ..keeping(0) };
@@ -53,7 +53,8 @@ async fn a_hook_and_a_model_of_its_own_shape_the_summary() -> Tested {
 
 #[tokio::test]
 async fn every_request_is_rebuilt_from_the_log_byte_for_byte() -> Tested {
-    let mut world = World::new([Attempt::text("hi"), Attempt::text("Summary."), Attempt::text("on")]);
+    let mut world =
+        World::new([ScriptedAttempt::text("hi"), ScriptedAttempt::text("Summary."), ScriptedAttempt::text("on")]);
     let session = told(&mut world, keeping(0)).await?;
     session.compact().await?;
     session.admit(NewInput::steer("go on")).await?;
@@ -65,8 +66,8 @@ async fn every_request_is_rebuilt_from_the_log_byte_for_byte() -> Tested {
 #[tokio::test]
 async fn a_summary_that_was_cut_off_is_none() -> Tested {
     for cut in [Finish::Length, Finish::ContentFilter, Finish::Error] {
-        let summary = Attempt { outcome: Answer::Finish(cut), ..Attempt::text("Half a") };
-        let mut world = World::new([Attempt::text("hi"), summary]);
+        let summary = ScriptedAttempt { outcome: ScriptedEnd::Finish(cut), ..ScriptedAttempt::text("Half a") };
+        let mut world = World::new([ScriptedAttempt::text("hi"), summary]);
         let session = told(&mut world, keeping(0)).await?;
         let failed = session.compact().await.err().ok_or("it must fail")?;
         assert_eq!(failed.kind(), "compaction-failed");
@@ -78,7 +79,7 @@ async fn a_summary_that_was_cut_off_is_none() -> Tested {
 
 #[tokio::test]
 async fn what_exceeds_the_summarising_model_is_not_sent() -> Tested {
-    let mut world = World::new([Attempt::text("long ".repeat(2_000))]);
+    let mut world = World::new([ScriptedAttempt::text("long ".repeat(2_000))]);
     world.definitions = world.definitions.clone().model(scripted_model(&"test/tiny".into(), 3_000, 1_000));
     let settings = CompactionSettings { model: Some("test/tiny".into()), ..keeping(0) };
     let session = told(&mut world, settings).await?;

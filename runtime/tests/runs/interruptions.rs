@@ -2,9 +2,9 @@
 
 use crate::world::{Tested, World, events, history, says};
 use annals_core::event::{Delivery, Finish, Location};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::permission::{Answered, Approver, PermissionAnswer, PermissionQuestion};
-use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
+use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderErrorKind, ProviderEvent, ProviderRequest};
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{Boxed, NewInput, Outcome, Session};
 use futures_util::{StreamExt, stream};
@@ -25,8 +25,8 @@ fn waits(running: &Arc<Notify>) -> FunctionTool<Value> {
     })
 }
 
-fn call(attempt: &mut Attempt, id: &str, tool: &str) {
-    attempt.calls.extend(Attempt::call(id, tool, "{}").calls);
+fn call(attempt: &mut ScriptedAttempt, id: &str, tool: &str) {
+    attempt.calls.extend(ScriptedAttempt::call(id, tool, "{}").calls);
 }
 
 async fn going(session: &Session) -> tokio::task::JoinHandle<Result<Outcome, annals_runtime::RunError>> {
@@ -37,7 +37,7 @@ async fn going(session: &Session) -> tokio::task::JoinHandle<Result<Outcome, ann
 #[tokio::test]
 async fn an_interrupt_puts_running_calls_away_and_keeps_what_has_ended() -> Tested {
     let running = Arc::new(Notify::new());
-    let mut attempt = Attempt::text("both");
+    let mut attempt = ScriptedAttempt::text("both");
     call(&mut attempt, "c1", "look");
     call(&mut attempt, "c2", "wait");
     let world = World::new([attempt]).tool(says("look", "seen")).tool(waits(&running));
@@ -70,7 +70,8 @@ async fn interrupting_an_idle_session_does_nothing() -> Tested {
 #[tokio::test]
 async fn a_wake_during_cleanup_starts_afresh_and_pending_input_joins_then() -> Tested {
     let running = Arc::new(Notify::new());
-    let world = World::new([Attempt::call("c1", "wait", "{}"), Attempt::text("after")]).tool(waits(&running));
+    let world =
+        World::new([ScriptedAttempt::call("c1", "wait", "{}"), ScriptedAttempt::text("after")]).tool(waits(&running));
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
@@ -114,7 +115,7 @@ impl Approver for Patient {
 
 #[tokio::test]
 async fn an_always_releases_the_other_questions_that_it_answers() -> Tested {
-    let mut attempt = Attempt::default();
+    let mut attempt = ScriptedAttempt::default();
     call(&mut attempt, "c1", "look");
     call(&mut attempt, "c2", "look");
     let mut world = World::new([attempt]).tool(says("look", "seen"));
@@ -133,7 +134,7 @@ async fn an_always_releases_the_other_questions_that_it_answers() -> Tested {
 #[tokio::test]
 async fn a_declined_call_ends_the_run_and_puts_the_others_away() -> Tested {
     let running = Arc::new(Notify::new());
-    let mut attempt = Attempt::default();
+    let mut attempt = ScriptedAttempt::default();
     call(&mut attempt, "c1", "wait");
     call(&mut attempt, "c2", "look");
     let mut world = World::new([attempt]).tool(waits(&running)).tool(says("look", "seen"));
@@ -167,7 +168,7 @@ impl Approver for Choosy {
 #[tokio::test]
 async fn a_session_that_moves_while_it_runs_ends_interrupted_at_the_old_location() -> Tested {
     let running = Arc::new(Notify::new());
-    let attempt = Attempt::call("c1", "wait", "{}");
+    let attempt = ScriptedAttempt::call("c1", "wait", "{}");
     let world = World::new([attempt]).tool(waits(&running));
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
@@ -190,7 +191,8 @@ async fn a_session_that_moves_while_it_runs_ends_interrupted_at_the_old_location
 #[tokio::test]
 async fn a_second_runner_of_the_same_log_overtakes_the_first_and_the_log_stays_whole() -> Tested {
     let running = Arc::new(Notify::new());
-    let world = World::new([Attempt::call("c1", "wait", "{}"), Attempt::text("mine now")]).tool(waits(&running));
+    let world = World::new([ScriptedAttempt::call("c1", "wait", "{}"), ScriptedAttempt::text("mine now")])
+        .tool(waits(&running));
     let (first, second) = (world.runtime(), world.runtime());
     let session = world.session(&first).await?;
     session.admit(NewInput::steer("go")).await?;
@@ -211,7 +213,7 @@ async fn a_second_runner_of_the_same_log_overtakes_the_first_and_the_log_stays_w
 struct Overtaken(Mutex<Option<Session>>);
 
 impl Provider for Overtaken {
-    fn send(&self, _: ProviderRequest) -> Answer {
+    fn send(&self, _: ProviderRequest) -> AnswerStream {
         let other = self.0.lock().unwrap_or_else(PoisonError::into_inner).take();
         let answer = async move {
             let Some(other) = other else {
@@ -246,7 +248,8 @@ async fn a_request_that_another_runner_has_overtaken_is_not_tried_again() -> Tes
 #[tokio::test]
 async fn what_a_halted_process_left_open_is_settled_and_never_called_again() -> Tested {
     let running = Arc::new(Notify::new());
-    let world = World::new([Attempt::call("c1", "wait", "{}"), Attempt::text("on")]).tool(waits(&running));
+    let world =
+        World::new([ScriptedAttempt::call("c1", "wait", "{}"), ScriptedAttempt::text("on")]).tool(waits(&running));
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;

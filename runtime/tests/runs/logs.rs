@@ -1,8 +1,8 @@
 //! Runs over a log that does not know, and over one that another process writes, too.
 
 use crate::world::{Tested, World, events, history};
-use annals_providers::provider::Attempt;
-use annals_runtime::{MessagePlace, NewInput, Outcome, RunError, Session};
+use annals_providers::provider::ScriptedAttempt;
+use annals_runtime::{Extent, MessagePlace, NewInput, Outcome, RunError, Session};
 use annals_store::{AppendError, Boxed, Committed, Draft, EventLog, LogLayer, MemoryLog};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -54,13 +54,16 @@ async fn a_batch_of_which_the_log_does_not_know_is_appended_again() -> Tested {
 async fn an_answer_to_what_another_process_reverted_is_not_recorded() -> Tested {
     let other: Arc<Mutex<Option<Session>>> = Arc::default();
     let elsewhere = other.clone();
-    let mut attempt = Attempt::text("the answer to what is gone");
+    let mut attempt = ScriptedAttempt::text("the answer to what is gone");
     attempt.during = Some(Arc::new(move || {
         let session = elsewhere.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Box::pin(async move {
             let Some(session) = session else { return };
-            let staged = session.stage_revert(MessagePlace::User(1)).await;
-            assert!(staged.is_ok() && session.commit_revert().await.is_ok_and(|committed| committed));
+            let plan = session.plan_revert(MessagePlace::User(1), Extent::Conversation).await;
+            let Ok(plan) = plan else { panic!("a revert can be planned") };
+            assert!(
+                session.stage(&plan).await.is_ok() && session.commit_revert().await.is_ok_and(|committed| committed)
+            );
         })
     }));
     let world = World::new([attempt]);

@@ -1,14 +1,15 @@
 //! Many Sessions at once, and many callers of one.
 
 use crate::world::{Tested, World, events, history, says};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::{NewInput, Outcome};
 use futures_util::future::{join_all, try_join_all};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn a_hundred_sessions_run_their_turns_in_parallel() -> Tested {
     // Which Session gets which answer is nobody's concern: each takes one turn or two.
-    let world = World::new((0..100).map(|n| Attempt::call(format!("c{n}"), "look", "{}"))).tool(says("look", "seen"));
+    let world =
+        World::new((0..100).map(|n| ScriptedAttempt::call(format!("c{n}"), "look", "{}"))).tool(says("look", "seen"));
     let runtime = world.runtime();
     let sessions = try_join_all((0..100).map(|_| world.session(&runtime))).await?;
     for session in &sessions {

@@ -5,7 +5,7 @@ mod contents;
 use crate::world::{Tested, World, all_rebuilt, events, says};
 use annals_core::event::{AgentProfile, Attachment, MessageEvent, RedactionApplied};
 use annals_core::{Event, Seq, SessionId};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::context::Source;
 use annals_runtime::permission::{Answered, FixedApprover, PermissionAnswer};
 use annals_runtime::ports::{MemoryOutputs, ProviderError, ProviderErrorKind};
@@ -94,7 +94,7 @@ impl Guarded {
 
 #[tokio::test]
 async fn an_input_and_its_attachments_lose_their_secrets_in_the_batch_that_admits_them() -> Tested {
-    let guarded = Guarded::new(World::new([Attempt::text("ok")]));
+    let guarded = Guarded::new(World::new([ScriptedAttempt::text("ok")]));
     let session = guarded.session().await?;
     let encoded = STANDARD.encode(format!("x={SECRET}"));
     let mut input = NewInput::steer(format!("my key is {SECRET}")).named("m1");
@@ -133,7 +133,8 @@ async fn binary_attachments_pass_as_they_are() -> Tested {
 
 #[tokio::test]
 async fn a_context_source_is_compared_as_it_was_told_so_nothing_changes_at_each_turn() -> Tested {
-    let world = World::new([Attempt::text("one"), Attempt::text("two"), Attempt::text("three")]);
+    let world =
+        World::new([ScriptedAttempt::text("one"), ScriptedAttempt::text("two"), ScriptedAttempt::text("three")]);
     let value = Arc::new(Mutex::new(format!("token {SECRET}")));
     let read = value.clone();
     let source = Source::new(
@@ -167,8 +168,8 @@ fn look(body: impl Fn() -> Result<ToolOutput, ToolError> + Send + Sync + 'static
 }
 
 async fn looked(tool: FunctionTool<serde_json::Value>) -> Result<(Guarded, Session), Box<dyn std::error::Error>> {
-    let called = Attempt::call("c1", "look", "{}");
-    let guarded = Guarded::new(World::new([called, Attempt::text("done")]).tool(tool));
+    let called = ScriptedAttempt::call("c1", "look", "{}");
+    let guarded = Guarded::new(World::new([called, ScriptedAttempt::text("done")]).tool(tool));
     let session = guarded.session().await?;
     session.admit(NewInput::steer("look")).await?;
     session.run().await?;
@@ -223,7 +224,7 @@ async fn what_a_tool_shows_while_it_runs_loses_its_secrets() -> Tested {
 #[tokio::test]
 async fn a_providers_error_loses_its_secrets() -> Tested {
     let refused = |kind| {
-        Attempt::error(ProviderError {
+        ScriptedAttempt::error(ProviderError {
             kind,
             status: Some(401),
             retry_after_ms: None,
@@ -245,7 +246,8 @@ async fn a_providers_error_loses_its_secrets() -> Tested {
 #[tokio::test]
 async fn what_a_person_answers_loses_its_secrets() -> Tested {
     let answer = PermissionAnswer::Reject { feedback: Some(format!("use {SECRET} instead")) };
-    let mut world = World::new([Attempt::call("c1", "look", "{}"), Attempt::text("done")]).tool(says("look", "seen"));
+    let mut world = World::new([ScriptedAttempt::call("c1", "look", "{}"), ScriptedAttempt::text("done")])
+        .tool(says("look", "seen"));
     world.approver = Arc::new(FixedApprover(Answered::by_user(answer)));
     let guarded = Guarded::new(world);
     let session = guarded.session().await?;
@@ -260,7 +262,7 @@ async fn titles_that_people_give_lose_their_secrets() -> Tested {
     let titled =
         NewSession { title: Some(format!("with {SECRET}")), ..NewSession::at("/project", "build", "test/alpha") };
     let session = guarded.runtime.create(titled).await?;
-    session.entitle(format!("now {SECRET}")).await?;
+    session.set_title(format!("now {SECRET}")).await?;
     guarded.holds_no_secret(&session, 2).await
 }
 
@@ -271,7 +273,7 @@ async fn what_shapes_a_request_loses_its_secrets_before_its_hash_is_taken() -> T
     let tool = FunctionTool::new("look", &format!("Looks with {SECRET}."), &schema, |_: serde_json::Value, _| async {
         Ok(ToolOutput::text("seen"))
     });
-    let mut world = World::new([Attempt::text("one"), Attempt::text("two")]).tool(tool);
+    let mut world = World::new([ScriptedAttempt::text("one"), ScriptedAttempt::text("two")]).tool(tool);
     world.definitions = world.definitions.clone().agent(AgentProfile { system, ..bare_agent(&"build".into()) });
     let guarded = Guarded::new(world);
     let session = guarded.session().await?;
@@ -297,7 +299,7 @@ impl SummaryHook for Hook {
 
 #[tokio::test]
 async fn what_is_added_to_a_summary_request_loses_its_secrets() -> Tested {
-    let mut world = World::new([Attempt::text("hi"), Attempt::text("Greetings.")]);
+    let mut world = World::new([ScriptedAttempt::text("hi"), ScriptedAttempt::text("Greetings.")]);
     world.settings.summary = Some(Arc::new(Hook));
     world.settings.compaction = CompactionSettings { keep_tokens: 0, ..CompactionSettings::default() };
     let guarded = Guarded::new(world);
@@ -311,7 +313,8 @@ async fn what_is_added_to_a_summary_request_loses_its_secrets() -> Tested {
 #[tokio::test]
 async fn what_a_model_wrote_stays_as_it_is() -> Tested {
     let said = format!("the password could be {SECRET}");
-    let attempts = [Attempt::call("c1", "look", format!("{{\"k\":\"{SECRET}\"}}")), Attempt::text(said.clone())];
+    let attempts =
+        [ScriptedAttempt::call("c1", "look", format!("{{\"k\":\"{SECRET}\"}}")), ScriptedAttempt::text(said.clone())];
     let guarded = Guarded::new(World::new(attempts).tool(says("look", "seen")));
     let session = guarded.session().await?;
     session.admit(NewInput::steer("guess")).await?;
@@ -330,7 +333,7 @@ async fn every_request_is_still_rebuilt_from_the_log() -> Tested {
 
 #[tokio::test]
 async fn without_a_redactor_everything_passes_as_it_is() -> Tested {
-    let mut world = World::new([Attempt::text("ok")]);
+    let mut world = World::new([ScriptedAttempt::text("ok")]);
     world.settings.redactor = None;
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
@@ -343,7 +346,7 @@ async fn without_a_redactor_everything_passes_as_it_is() -> Tested {
 #[tokio::test]
 async fn a_runtime_redacts_unless_it_is_told_not_to() -> Tested {
     let key = concat!("gh", "p_1wh3wmXvKeYu2D49PQ8kY9ceIUm0ORUy2GOm");
-    let world = World::new([Attempt::text("ok")]);
+    let world = World::new([ScriptedAttempt::text("ok")]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer(format!("my token is {key}"))).await?;
@@ -356,7 +359,7 @@ async fn a_runtime_redacts_unless_it_is_told_not_to() -> Tested {
 
 #[tokio::test]
 async fn the_options_of_requests_lose_their_secrets_before_their_hash_is_taken() -> Tested {
-    let mut world = World::new([Attempt::text("one"), Attempt::text("two")]);
+    let mut world = World::new([ScriptedAttempt::text("one"), ScriptedAttempt::text("two")]);
     let mut options = annals_core::event::RequestOptions::default();
     for (values, name) in [(&mut options.options, "user"), (&mut options.body, "metadata")] {
         values.insert(name.into(), annals_core::Json::canonical(&json!({"of": [SECRET]})));

@@ -2,9 +2,9 @@
 
 use crate::world::{Tested, World, history, says};
 use annals_core::event::{Finish, Usage};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::bus::{Fragment, Notice};
-use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderEvent, ProviderRequest};
+use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderEvent, ProviderRequest};
 use annals_runtime::tools::{FunctionTool, ToolOutput};
 use annals_runtime::{NewInput, Outcome};
 use futures_util::StreamExt;
@@ -18,12 +18,16 @@ pub(crate) struct Raw(Mutex<VecDeque<Vec<Result<ProviderEvent, ProviderError>>>>
 
 impl Raw {
     pub(crate) fn new(answers: impl IntoIterator<Item = Vec<ProviderEvent>>) -> Arc<Self> {
-        Arc::new(Self(Mutex::new(answers.into_iter().map(|answer| answer.into_iter().map(Ok).collect()).collect())))
+        Self::of(answers.into_iter().map(|answer| answer.into_iter().map(Ok).collect()))
+    }
+
+    pub(crate) fn of(answers: impl IntoIterator<Item = Vec<Result<ProviderEvent, ProviderError>>>) -> Arc<Self> {
+        Arc::new(Self(Mutex::new(answers.into_iter().collect())))
     }
 }
 
 impl Provider for Raw {
-    fn send(&self, _: ProviderRequest) -> Answer {
+    fn send(&self, _: ProviderRequest) -> AnswerStream {
         let next = self.0.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
         let plain = || vec![Ok(text("t", "ok")), Ok(ProviderEvent::Finished(Finish::Stop))];
         stream::iter(next.unwrap_or_else(plain)).boxed()
@@ -112,7 +116,7 @@ async fn hosted_calls_are_not_run_here_and_do_not_go_on_by_themselves() -> Teste
 
 #[tokio::test]
 async fn a_provider_that_numbers_its_calls_anew_every_turn_works() -> Tested {
-    let again = || Attempt::call("tool_0", "look", "{}");
+    let again = || ScriptedAttempt::call("tool_0", "look", "{}");
     let world = World::new([again(), again(), again()]).tool(says("look", "seen"));
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
@@ -141,8 +145,8 @@ async fn a_tool_that_panics_fails_alone_and_one_that_shows_progress_is_seen() ->
         tokio::task::yield_now().await;
         Ok(ToolOutput::text("done"))
     });
-    let mut attempt = Attempt::call("c1", "panics", "{}");
-    attempt.calls.extend(Attempt::call("c2", "shows", "{}").calls);
+    let mut attempt = ScriptedAttempt::call("c1", "panics", "{}");
+    attempt.calls.extend(ScriptedAttempt::call("c2", "shows", "{}").calls);
     let world = World::new([attempt]).tool(panics).tool(shows);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;

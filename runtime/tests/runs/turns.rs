@@ -2,7 +2,7 @@
 
 use crate::world::{Tested, World, events, history, says};
 use annals_core::event::Finish;
-use annals_providers::provider::{Attempt, Outcome as Answer};
+use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use annals_runtime::{NewInput, Outcome};
 
@@ -12,7 +12,7 @@ fn error(kind: ProviderErrorKind) -> ProviderError {
 
 #[tokio::test]
 async fn a_first_turn_begins_an_epoch_promotes_and_answers() -> Tested {
-    let world = World::new([Attempt::text("hi")]);
+    let world = World::new([ScriptedAttempt::text("hi")]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("hello")).await?;
@@ -39,7 +39,8 @@ async fn a_first_turn_begins_an_epoch_promotes_and_answers() -> Tested {
 
 #[tokio::test]
 async fn calls_settle_before_the_next_request() -> Tested {
-    let world = World::new([Attempt::call("c1", "look", "{}"), Attempt::text("done")]).tool(says("look", "seen"));
+    let world = World::new([ScriptedAttempt::call("c1", "look", "{}"), ScriptedAttempt::text("done")])
+        .tool(says("look", "seen"));
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
@@ -52,9 +53,9 @@ async fn calls_settle_before_the_next_request() -> Tested {
 #[tokio::test]
 async fn passing_failures_are_retried_as_the_same_request() -> Tested {
     let world = World::new([
-        Attempt::error(error(ProviderErrorKind::RateLimit)),
-        Attempt::error(error(ProviderErrorKind::Transport)),
-        Attempt::text("at last"),
+        ScriptedAttempt::error(error(ProviderErrorKind::RateLimit)),
+        ScriptedAttempt::error(error(ProviderErrorKind::Transport)),
+        ScriptedAttempt::text("at last"),
     ]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
@@ -70,9 +71,9 @@ async fn passing_failures_are_retried_as_the_same_request() -> Tested {
 
 #[tokio::test]
 async fn a_turn_that_its_provider_paused_goes_on_by_itself() -> Tested {
-    let mut paused = Attempt::text("so far");
-    paused.outcome = Answer::Finish(Finish::Paused);
-    let world = World::new([paused, Attempt::text("done")]);
+    let mut paused = ScriptedAttempt::text("so far");
+    paused.outcome = ScriptedEnd::Finish(Finish::Paused);
+    let world = World::new([paused, ScriptedAttempt::text("done")]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
@@ -83,7 +84,7 @@ async fn a_turn_that_its_provider_paused_goes_on_by_itself() -> Tested {
     assert!(asked.contains("User") && asked.contains("Your turn was paused by the provider."), "{asked}");
 
     // A pause of nothing could come for ever.
-    let nothing = Attempt { outcome: Answer::Finish(Finish::Paused), ..Attempt::text("") };
+    let nothing = ScriptedAttempt { outcome: ScriptedEnd::Finish(Finish::Paused), ..ScriptedAttempt::text("") };
     let world = World::new([nothing]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
@@ -95,9 +96,9 @@ async fn a_turn_that_its_provider_paused_goes_on_by_itself() -> Tested {
 
 #[tokio::test]
 async fn an_answer_that_broke_off_stays_and_is_gone_on_from() -> Tested {
-    let mut half = Attempt::text("half");
-    half.outcome = Answer::Error(error(ProviderErrorKind::IncompleteStream));
-    let world = World::new([half, Attempt::text("whole")]);
+    let mut half = ScriptedAttempt::text("half");
+    half.outcome = ScriptedEnd::Error(error(ProviderErrorKind::IncompleteStream));
+    let world = World::new([half, ScriptedAttempt::text("whole")]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;
@@ -109,7 +110,7 @@ async fn an_answer_that_broke_off_stays_and_is_gone_on_from() -> Tested {
 
 #[tokio::test]
 async fn a_failure_that_is_not_retried_is_an_answer_with_an_error() -> Tested {
-    let world = World::new([Attempt::error(error(ProviderErrorKind::Authentication))]);
+    let world = World::new([ScriptedAttempt::error(error(ProviderErrorKind::Authentication))]);
     let runtime = world.runtime();
     let session = world.session(&runtime).await?;
     session.admit(NewInput::steer("go")).await?;

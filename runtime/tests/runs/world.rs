@@ -3,7 +3,7 @@
 use annals_core::event::{RequestSent, StepEvent};
 use annals_core::{Event, Seq};
 use annals_projections::{Body, Content, rebuild};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::permission::{Approver, FixedApprover};
 use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, ScriptedProvider, SeededIds};
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
@@ -33,7 +33,7 @@ pub struct World {
 
 impl World {
     /// A world whose model answers these attempts, then `ok`.
-    pub fn new(attempts: impl IntoIterator<Item = Attempt>) -> Self {
+    pub fn new(attempts: impl IntoIterator<Item = ScriptedAttempt>) -> Self {
         let scripted = Arc::new(ScriptedProvider::new(attempts));
         Self {
             log: Arc::new(MemoryLog::new()),

@@ -6,8 +6,8 @@ use crate::report::FailedExpectation;
 use crate::world::UnknownName;
 use annals_core::SessionId;
 use annals_core::event::Location;
+use annals_runtime::background::Work;
 use annals_runtime::outcome::{Outcome, Refusal, RunError};
-use annals_runtime::settings::Beside;
 use annals_runtime::{Boxed, LogError};
 use annals_runtime::{Extent, MessagePlace, NewInput, Session};
 use serde_json::{Value, json};
@@ -50,7 +50,7 @@ impl Process {
             }
             Action::Compact => self.ended(session.compact().await),
             Action::Revert(RevertAction::To { user, files }) => {
-                let extent = if *files { Extent::TalkAndFiles } else { Extent::Talk };
+                let extent = if *files { Extent::ConversationAndFiles } else { Extent::Conversation };
                 let plan = session.plan_revert(MessagePlace::User(*user), extent).await?;
                 session.stage(&plan).await?;
             }
@@ -122,10 +122,8 @@ impl Process {
     /// Starts background work of a session and waits until it has ended, with everything that it started.
     async fn settle(&self, session: &Session, aside: SettleTarget) -> Result<(), ActionRefused> {
         let work = match aside {
-            SettleTarget::Title => Beside::Title(session.id()),
-            SettleTarget::Child(number) => {
-                Beside::Task { parent: session.id(), child: child_of(session, number).await? }
-            }
+            SettleTarget::Title => Work::Title(session.id()),
+            SettleTarget::Child(number) => Work::Task { parent: session.id(), child: child_of(session, number).await? },
         };
         // Inside a turn, waiting for the session would be waiting for itself.
         let within = session.is_running();

@@ -1,17 +1,17 @@
 //! Background work starts when the script says so, so that its events are in the same place of the log on every backend.
 
 use annals_runtime::Boxed;
-use annals_runtime::settings::{Beside, Pace, Pass};
+use annals_runtime::background::{Guard, Scheduler, Work};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot::{self, Sender};
 
 /// Background work that waits for the script to start it.
 #[derive(Default)]
-pub(super) struct WaitingWork(Mutex<Vec<(Beside, Sender<Sender<()>>)>>);
+pub(super) struct WaitingWork(Mutex<Vec<(Work, Sender<Sender<()>>)>>);
 
 impl WaitingWork {
     /// Starts work; the future resolves when it has ended. `None` if no such work waits.
-    pub fn start(&self, work: Beside) -> Option<impl Future<Output = ()> + Send + use<>> {
+    pub fn start(&self, work: Work) -> Option<impl Future<Output = ()> + Send + use<>> {
         let mut waiting = self.waiting();
         let at = waiting.iter().position(|(held, _)| *held == work)?;
         let (_, go) = waiting.remove(at);
@@ -24,18 +24,18 @@ impl WaitingWork {
         })
     }
 
-    fn waiting(&self) -> MutexGuard<'_, Vec<(Beside, Sender<Sender<()>>)>> {
+    fn waiting(&self) -> MutexGuard<'_, Vec<(Work, Sender<Sender<()>>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Pace for WaitingWork {
-    fn begins(&self, work: Beside) -> Boxed<'static, Pass> {
+impl Scheduler for WaitingWork {
+    fn schedule(&self, work: Work) -> Boxed<'static, Guard> {
         let (go, evict) = oneshot::channel();
         self.waiting().push((work, go));
         Box::pin(async move {
             match evict.await {
-                Ok(pass) => Box::new(pass) as Pass,
+                Ok(pass) => Box::new(pass) as Guard,
                 // The process has ended.
                 Err(_) => std::future::pending().await,
             }

@@ -4,8 +4,8 @@ use annals_core::event::FileChange;
 use annals_runtime::Boxed;
 use annals_runtime::ports::MemoryFilesystem;
 use annals_runtime::worktree::{
-    Capture, Captures, Changes, Diff, Differences, Entries, Entry, Files, FilesError, Plan, Planning, Sides, Targets,
-    Transfer, Tree, Undo,
+    Capture, Captures, Changes, Diff, Differences, Files, FilesError, Plan, Sides, Targets, Transfer, Tree,
+    TreeEntries, TreeEntry, Undo, plan_take_back, plan_undo,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ pub(crate) struct MemoryCaptures {
 #[derive(Default)]
 struct CaptureStore {
     /// The files of each capture.
-    trees: BTreeMap<Tree, Entries>,
+    trees: BTreeMap<Tree, TreeEntries>,
     /// Contents by id.
     contents: BTreeMap<String, String>,
 }
@@ -41,14 +41,14 @@ impl MemoryCaptures {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn keep(&self, entries: Entries) -> Result<Tree, FilesError> {
+    fn keep(&self, entries: TreeEntries) -> Result<Tree, FilesError> {
         let lines = entries.iter().map(|(path, entry)| format!("{} {path}\n", id(entry)));
         let tree: Tree = hash(&lines.collect::<String>()).parse()?;
         self.kept().trees.insert(tree.clone(), entries);
         Ok(tree)
     }
 
-    fn content(&self, entry: Option<&Entry>) -> String {
+    fn content(&self, entry: Option<&TreeEntry>) -> String {
         entry.and_then(|entry| self.kept().contents.get(id(entry)).cloned()).unwrap_or_default()
     }
 
@@ -71,16 +71,16 @@ impl MemoryCaptures {
 
 impl Captures for MemoryCaptures {
     fn now(&self) -> Result<Tree, FilesError> {
-        let mut entries = Entries::new();
+        let mut entries = TreeEntries::new();
         for (path, content) in self.tree() {
             let id = hash(&content);
             self.kept().contents.insert(id.clone(), content);
-            entries.insert(path, Entry::File { id, executable: false });
+            entries.insert(path, TreeEntry::File { id, executable: false });
         }
         self.keep(entries)
     }
 
-    fn entries(&self, tree: &Tree) -> Result<Entries, FilesError> {
+    fn entries(&self, tree: &Tree) -> Result<TreeEntries, FilesError> {
         let found = self.kept().trees.get(tree).cloned();
         found.ok_or_else(|| FilesError::NoTree { id: tree.to_string() })
     }
@@ -93,7 +93,7 @@ impl Captures for MemoryCaptures {
         Ok(both.filter(|(_, sides)| sides.before != sides.after).collect())
     }
 
-    fn told(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
+    fn diff(&self, from: &Tree, to: &Tree) -> Result<Changes, FilesError> {
         let mut changes = Changes::default();
         for (path, sides) in self.between(from, to)? {
             let (before, after) = (self.content(sides.before.as_ref()), self.content(sides.after.as_ref()));
@@ -131,7 +131,7 @@ impl Captures for MemoryCaptures {
 }
 
 impl Files for MemoryCaptures {
-    fn talk_only(&self) -> Option<&str> {
+    fn conversation_only(&self) -> Option<&str> {
         None
     }
 
@@ -140,11 +140,11 @@ impl Files for MemoryCaptures {
     }
 
     fn changes<'a>(&'a self, from: &'a Tree, to: Option<&'a Tree>) -> Boxed<'a, Result<Changes, FilesError>> {
-        Box::pin(async move { self.told(from, &to.cloned().map_or_else(|| self.now(), Ok)?) })
+        Box::pin(async move { self.diff(from, &to.cloned().map_or_else(|| self.now(), Ok)?) })
     }
 
     fn plan<'a>(&'a self, undo: &'a Undo) -> Boxed<'a, Result<Plan, FilesError>> {
-        Box::pin(async { Planning::plan(self, undo) })
+        Box::pin(async { plan_undo(self, undo) })
     }
 
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>> {
@@ -152,7 +152,7 @@ impl Files for MemoryCaptures {
     }
 
     fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
-        Box::pin(async { self.take_back(from, to) })
+        Box::pin(async { plan_take_back(self, from, to) })
     }
 
     fn uncommitted<'a>(&'a self, _: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {
@@ -173,16 +173,16 @@ impl Files for MemoryCaptures {
 }
 
 fn nothing_committed<T: Send + 'static>() -> Boxed<'static, Result<T, FilesError>> {
-    Box::pin(async { Err(FilesError::TalkOnly { why: "a scenario commits nothing".into() }) })
+    Box::pin(async { Err(FilesError::ConversationOnly { why: "a scenario commits nothing".into() }) })
 }
 
 fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().chars().take(40).collect()
 }
 
-fn id(entry: &Entry) -> &str {
+fn id(entry: &TreeEntry) -> &str {
     match entry {
-        Entry::File { id, .. } | Entry::Link { id } | Entry::Uncaptured { id } => id,
+        TreeEntry::File { id, .. } | TreeEntry::Link { id } | TreeEntry::Uncaptured { id } => id,
     }
 }
 

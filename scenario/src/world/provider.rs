@@ -5,9 +5,9 @@ use super::declared::PerformActions;
 use crate::action::{AnswerScript, AttemptScript, CrashPoint, FailureScript};
 use crate::crash::CrashSwitch;
 use annals_core::canonical;
-use annals_providers::provider::{Attempt, Outcome, ScriptedCall};
+use annals_providers::provider::{ScriptedAttempt, ScriptedCall, ScriptedEnd};
 use annals_runtime::Boxed;
-use annals_runtime::ports::{Answer, Provider, ProviderError, ProviderRequest, ScriptedProvider};
+use annals_runtime::ports::{AnswerStream, Provider, ProviderError, ProviderRequest, ScriptedProvider};
 use std::sync::Arc;
 
 /// The provider of one process.
@@ -23,7 +23,7 @@ impl ScenarioProvider {
         Self { world, crash, perform }
     }
 
-    fn scripted(&self, attempt: AttemptScript) -> Attempt {
+    fn scripted(&self, attempt: AttemptScript) -> ScriptedAttempt {
         let (mut scripted, actions) = match attempt {
             AttemptScript::Answer(answer) => {
                 let AnswerScript { text, reasoning, calls, usage, finish, during } = *answer;
@@ -32,15 +32,15 @@ impl ScenarioProvider {
                     tool: call.tool,
                     input: canonical::value(&call.input),
                 });
-                let outcome = finish.map_or(Outcome::Usual, Outcome::Finish);
-                (Attempt { reasoning, text, calls: calls.collect(), usage, outcome, during: None }, during)
+                let outcome = finish.map_or(ScriptedEnd::Usual, ScriptedEnd::Finish);
+                (ScriptedAttempt { reasoning, text, calls: calls.collect(), usage, outcome, during: None }, during)
             }
             AttemptScript::Failing(failing) => {
                 let FailureScript { kind, status, retry_after_ms, after_text, usage } = failing;
                 let message = format!("the provider failed: {kind}");
                 let error = ProviderError { kind, status, retry_after_ms, message };
-                let outcome = Outcome::Error(error);
-                (Attempt { text: after_text, usage, outcome, ..Attempt::default() }, Vec::new())
+                let outcome = ScriptedEnd::Error(error);
+                (ScriptedAttempt { text: after_text, usage, outcome, ..ScriptedAttempt::default() }, Vec::new())
             }
         };
         let (world, crash, perform) = (self.world.clone(), self.crash.clone(), self.perform.clone());
@@ -56,7 +56,7 @@ impl ScenarioProvider {
 }
 
 impl Provider for ScenarioProvider {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         let attempt = {
             let mut state = self.world.state();
             state.requests.push(request.request.to_json());

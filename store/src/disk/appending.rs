@@ -8,7 +8,7 @@ use annals_core::{Batch, BlobHash, Blobs, Digest, Sealed, Seq, SessionId, Sessio
 use std::sync::{Arc, PoisonError};
 use tokio::sync::{mpsc, oneshot};
 
-/// Where a Draft stands after the heads were asked.
+/// What the heads say about the place of a draft.
 enum AppendSlot {
     /// Its place is its own until the reservation goes.
     Mine(Reservation, Option<Digest>, SessionKey),

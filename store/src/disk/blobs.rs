@@ -22,7 +22,7 @@ pub struct BlobFiles {
     gate: Mutex<()>,
 }
 
-/// What lies in the blobs' folder.
+/// What is in the folder of the blobs.
 #[derive(Debug, Default)]
 pub struct Listing {
     /// Every blob and its length.
@@ -37,7 +37,7 @@ impl BlobFiles {
         Self { disk, dir, counter: AtomicU64::new(0), damaged: Mutex::default(), gate: Mutex::default() }
     }
 
-    /// Where a blob lies.
+    /// The path of a blob.
     pub fn path(&self, hash: &BlobHash) -> PathBuf {
         let name = hash.to_string();
         self.dir.join(name.get(..2).unwrap_or_default()).join(&name)

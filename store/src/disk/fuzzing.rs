@@ -93,7 +93,7 @@ fn session_in(bytes: &[u8]) -> SessionId {
 /// itself of `header` bytes and of what follows them.
 fn corrected(bytes: &[u8], magic: &[u8], length: usize, sum: usize, header: usize) -> Vec<u8> {
     let mut out = bytes.to_vec();
-    // From the end, since a checksum covers what lies behind it.
+    // From the end, since a checksum covers what follows it.
     let places: Vec<_> = memchr::memmem::find_iter(bytes, magic).collect();
     for at in places.into_iter().rev() {
         let Some(told) = out.get(at + length..).and_then(|rest| rest.first_chunk()) else { continue };

@@ -56,7 +56,7 @@ pub struct Journal {
     /// The store that new segments belong to.
     store: StoreId,
     segments: RwLock<Vec<Arc<Segment>>>,
-    /// The position behind the last Batch that was acknowledged: what stands behind it may be half written.
+    /// The position behind the last Batch that was acknowledged: what follows may be half written.
     durable_end: AtomicU64,
     /// Blocks in memory.
     blocks: BlockCache,
@@ -80,7 +80,7 @@ pub struct StoredBatch {
 }
 
 impl Journal {
-    /// A journal of these segments, whose last Batch stands before position `next`; readers may keep `room` bytes of it
+    /// A journal of these segments, whose last batch is before position `next`; readers may keep `room` bytes of it
     /// in memory.
     pub fn new(
         disk: Arc<dyn Disk>,
@@ -200,7 +200,7 @@ impl Journal {
         Ok(true)
     }
 
-    /// Searches the Batch of a Session's own log that holds `seq`; gives its frame as it stands.
+    /// Searches the Batch of a Session's own log that holds `seq`; gives the bytes of its frame.
     pub fn find(&self, session: SessionId, seq: Seq) -> io::Result<Option<Vec<u8>>> {
         let Some(view) = self.holding(session, seq)? else { return Ok(None) };
         let spans = view.index.sessions.get(&session).map_or(&[][..], |part| part.spans_from(seq));

@@ -41,7 +41,7 @@ pub struct Opening {
 pub enum Purpose {
     /// To be used: only what came after the last checkpoint is compared.
     Use,
-    /// To be mended: everything is read and compared.
+    /// To be repaired: everything is read and compared.
     Repair,
     /// To be made small: sled is written anew.
     Compact,
@@ -50,7 +50,7 @@ pub enum Purpose {
 pub struct Opened {
     /// The store.
     pub shared: Arc<StoreState>,
-    /// Where the journal goes on.
+    /// Where the journal continues.
     pub writer: Option<SegmentWriter>,
     /// What was found and done.
     pub report: OpeningReport,
@@ -121,7 +121,7 @@ pub struct OpenedReadOnly {
 }
 
 impl Opening {
-    /// Reads what opening reads, and changes nothing: what is damaged is mended in memory.
+    /// Reads what opening reads, and changes nothing: what is damaged is restored in memory.
     pub fn open_read_only(self) -> io::Result<OpenedReadOnly> {
         let Self { layout, folder, identity, disk, tuning, .. } = &self;
         let mut report = OpeningReport::default();
@@ -146,7 +146,7 @@ impl Opening {
         let recovered = recovery.run()?;
         report.remarks.extend(recovered.remarks);
         let mut shared = self.shared(recovered.segments, recovered.sessions);
-        // Nothing was given to the copy of sled, so that nothing is ever mended there.
+        // Nothing was given to the copy of sled, so that nothing is ever restored there.
         shared.sled = RwLock::new(copy.opened());
         shared.copy = Some(copy);
         Ok(OpenedReadOnly { shared: Arc::new(shared), report, checkpoint })

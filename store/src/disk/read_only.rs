@@ -13,7 +13,8 @@ use crate::disk::folder::identity::Identity;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::private_copy::PrivateCopy;
 use crate::disk::maintenance::doctor::{CollectError, Examination, Finding, SledExpectation, UnusedBlobs};
-use crate::disk::maintenance::report::{OpenError, OpeningReport, Remark};
+use crate::disk::maintenance::open_error::OpenError;
+use crate::disk::maintenance::report::{OpeningReport, Remark};
 use crate::disk::opening::{OpenedReadOnly, Opening, Purpose};
 use crate::disk::reading::FEW;
 use crate::disk::reading::following::{AllPages, SessionPages, Spare, apart};
@@ -165,7 +166,7 @@ impl ReadOnlyLog {
             Some((reason, false)) if exists => examination.unchecked = Some(reason),
             Some(_) | None => {}
         }
-        // What was mended in memory is damaged on the disk all the same.
+        // What was restored in memory is still damaged on the disk.
         findings.extend(self.found.iter().filter_map(|remark| match remark.clone() {
             Remark::SegmentDamaged { segment, missing: 0, .. } => Some(Finding::Header { segment }),
             Remark::SegmentDamaged { segment, missing, in_sled } => {

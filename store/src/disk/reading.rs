@@ -7,7 +7,8 @@
 //!            └ one place ────────────────────► sled ─ lacks it, damaged, out of use ─► journal ─► the same
 //! ```
 //!
-//! Nothing is written: damage is kept as a remark, and restored by the next opening.
+//! A record that sled lost is given back when a reader finds it in the journal. A damaged segment is not written here: it is
+//! kept as a remark, and restored by the next opening.
 
 pub(in crate::disk) mod following;
 
@@ -26,10 +27,10 @@ use std::collections::VecDeque;
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError};
 
-/// Reads of no more Batches than this are of single places: they are served where the caller stands.
+/// Reads of no more Batches than this are of single places: they are served on the caller's thread.
 pub const FEW: usize = 32;
 
-/// Whoever reads so many Batches at a time goes on behind them.
+/// A reader of so many batches at a time will read on: the blocks after them are read ahead.
 const MANY: usize = 128;
 
 /// How many Batches of a Session a packed block must hold to be cheaper than as many reads in sled.
@@ -81,7 +82,7 @@ impl StoreState {
     }
 
     /// Up to `limit` Batches of a Session's own log that end after `from`, oldest first. Ends before a damaged place,
-    /// which is an error when it stands first.
+    /// which is an error when it comes first.
     pub(super) fn own_from(&self, session: SessionId, from: Seq, limit: usize) -> Result<Vec<StoredBatch>, ReadError> {
         let own = self.own(session).ok_or(ReadError::NoSession(session))?;
         self.own_of(session, own, from, limit)
@@ -236,7 +237,7 @@ impl StoreState {
         {
             match sled.replace(session, stored.batch.first, &bytes) {
                 Ok(()) => self.remark(Remark::Mended { session, seq: stored.batch.first, damaged: Copy::Sled }),
-                Err(error) => tracing::warn!(%session, %seq, %error, "sled could not be mended"),
+                Err(error) => tracing::warn!(%session, %seq, %error, "the record in sled could not be restored"),
             }
         }
         Ok(Some(stored))

@@ -31,6 +31,7 @@
 pub(in crate::disk) mod restore;
 
 mod mending;
+mod scanned;
 mod segments;
 
 use crate::disk::folder::files::Disk;
@@ -38,7 +39,7 @@ use crate::disk::folder::identity::Identity;
 use crate::disk::folder::layout::Layout;
 use crate::disk::index::sled_tree::SledTree;
 use crate::disk::journal::SegmentWriter;
-use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause, Scan};
+use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::report::Remark;
 use crate::disk::sessions::Sessions;
@@ -48,6 +49,7 @@ use crate::log::Position;
 use annals_core::codec::{self, Header};
 use annals_core::event::SessionEvent;
 use annals_core::{Event, Seq, SessionId};
+use scanned::{FramePlace, ScannedSegment, scan};
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::ops::Range;
@@ -57,12 +59,12 @@ use std::sync::Arc;
 /// No segment begins at this position or behind it, and no frame of one is read: what says so is not ours.
 pub const POSITION_MAX: u64 = 1 << 53;
 
-/// What the journal told.
+/// What reading the journal gave.
 #[derive(Debug)]
 pub struct Recovered {
     /// Oldest first.
     pub segments: Vec<Arc<Segment>>,
-    /// Where the journal goes on; `None`: the next Batch begins a segment.
+    /// Where the journal continues; `None`: the next batch begins a segment.
     pub writer: Option<SegmentWriter>,
     /// Every Session.
     pub sessions: Sessions,
@@ -82,59 +84,14 @@ pub struct Recovery<'a> {
     pub tuning: &'a Tuning,
     /// Gives the other copy, if it can be opened; asked only when something is missing in the journal.
     pub sled: &'a dyn Fn() -> Option<SledTree>,
-    /// The position below which everything was once durable, as far as anything else tells.
+    /// The position below which everything was once durable, as far as anything else shows.
     pub evidence: u64,
-    /// The Sessions as they stood at the last rotation or shutdown.
+    /// The sessions at the last rotation or shutdown.
     pub sessions: Sessions,
     /// Whether every segment is read, also those whose Batches the list of heads covers.
     pub thorough: bool,
-    /// Whether files may be written. Otherwise what is damaged is mended in memory.
+    /// Whether files may be written. Otherwise what is damaged is restored in memory.
     pub writes: bool,
-}
-
-/// The place of a frame.
-#[derive(Clone, Debug)]
-struct FramePlace {
-    /// Its bytes in the unpacked segment.
-    bytes: Range<usize>,
-    in_group: u16,
-    /// The position behind it.
-    until: u64,
-}
-
-/// One segment as it was found.
-struct ScannedSegment {
-    segment: Arc<Segment>,
-    bytes: Vec<u8>,
-    /// Whether its header holds, and the directories of a packed one.
-    header_holds: bool,
-    /// The place of each frame, by its position.
-    frames: BTreeMap<u64, FramePlace>,
-    bad: Vec<(Range<usize>, bool)>,
-    /// Where the last frame ends.
-    used: usize,
-}
-
-impl ScannedSegment {
-    /// The position behind the last frame.
-    fn end(&self) -> u64 {
-        self.frames.last_key_value().map_or(self.segment.first, |(_, frame)| frame.until)
-    }
-
-    /// The positions before `end` that no frame covers.
-    fn gaps(&self, end: u64) -> Vec<Range<u64>> {
-        let (mut gaps, mut next) = (Vec::new(), self.segment.first);
-        for (position, frame) in self.frames.range(..end) {
-            if next < *position {
-                gaps.push(next..*position);
-            }
-            next = next.max(frame.until);
-        }
-        if next < end {
-            gaps.push(next..end);
-        }
-        gaps
-    }
 }
 
 /// The content of some positions of a segment.
@@ -170,7 +127,7 @@ impl Recovery<'_> {
         Ok(Recovered { segments, writer, sessions: self.sessions, remarks })
     }
 
-    /// Takes in one segment, mended if need be.
+    /// Takes in one segment, repaired if necessary.
     fn take(
         &mut self,
         scanned: ScannedSegment,
@@ -180,6 +137,8 @@ impl Recovery<'_> {
         remarks: &mut Vec<Remark>,
     ) -> io::Result<Option<SegmentWriter>> {
         let gaps = scanned.gaps(end);
+        // Bytes at the very end that are no frame: a write that a crash cut off, or that failed. Nothing is missing then, but the
+        // segment is written again, so that the next frames do not follow bytes that a later scan would report as damage.
         let cut = last && scanned.bad.last().is_some_and(|(_, followed)| !followed);
         let restored = self.look_in_sled(&gaps);
         let torn_from = torn_from(&scanned, &restored, last, self.evidence);
@@ -206,6 +165,7 @@ impl Recovery<'_> {
                     None
                 }
                 FrameKind::Batch if *position >= known => self.apply(frame, is_torn, remarks),
+                // Below the list of heads: heads already say where its session ends.
                 FrameKind::Batch => None,
             };
             if let Some(gap) = gap {
@@ -214,6 +174,7 @@ impl Recovery<'_> {
             }
         }
         self.sessions.next = self.sessions.next.max(end);
+        // A segment is written again only when something in it changed: a repair must not risk what is whole.
         let untouched = pieces.iter().all(|(_, piece)| matches!(piece, Piece::Found(_)));
         if untouched && !cut && scanned.header_holds {
             if !last || scanned.segment.is_packed() || !self.writes {
@@ -255,6 +216,7 @@ impl Recovery<'_> {
     /// Takes in a frame's Batch. Gives what must stand there instead when it hangs on a Batch that was cut off.
     fn apply(&mut self, frame: frame::Frame<'_>, is_torn: bool, remarks: &mut Vec<Remark>) -> Option<Gap> {
         let gone = |cause| Some(Gap { cause, whose: None, count: 1 });
+        // The checksum holds, but the content cannot be decoded. Not torn: a frame that was cut off has no valid checksum.
         let Ok(header) = codec::decode_header(frame.payload) else { return gone(GapCause::Lost) };
         let own = self.sessions.own.get(&header.session);
         let begins = own.is_none().then(|| birth(frame.payload, &header)).flatten();
@@ -262,20 +224,28 @@ impl Recovery<'_> {
             Some(own) => header.first == own.head.next && header.prev == Some(own.head.digest),
             None => begins.is_some(),
         };
+        // Torn: it does not continue its session, and the last group lacks an earlier frame. A group is written in one write that
+        // may reach the device in any order, so this frame may have arrived without the batch that it follows. Nobody was
+        // answered for any of them.
         if !continues && is_torn {
             return gone(GapCause::Torn);
         }
+        // Unchained: the session is known, and it already has a batch there, or one whose digest this batch does not name. No crash
+        // of this program leaves that (heads decide before anything is written), so it is reported as lost, with its place.
+        // A batch *beyond* the head is kept: what is between them is lost, and reading reports where.
         if own.is_some_and(|own| header.first < own.head.next || (header.first == own.head.next && !continues)) {
             let (session, seq, position) = (header.session, header.first, Position(frame.position));
             remarks.push(Remark::Unchained { session, seq, position });
             return gone(GapCause::Lost);
         }
-        // What lies before it in its Session may be lost: reading tells where.
+        // A session whose first batch is lost begins, as far as is known, at 0: reading reports the missing part.
         let birth = begins.unwrap_or(Birth { first: Seq::ZERO, parent: None });
         self.sessions.take(&header, frame.position, || birth);
         None
     }
 
+    /// A lost batch at the end of a session: nothing may be appended to that session any more, because it would take the place of
+    /// an acknowledged batch. A lost batch in the middle needs no mark: the one after it shows the gap.
     fn mark(&mut self, gap: &Gap) {
         if let (GapCause::Lost, Some((session, first))) = (gap.cause, gap.whose)
             && let Some(own) = self.sessions.own.get_mut(&session)
@@ -285,7 +255,7 @@ impl Recovery<'_> {
         }
     }
 
-    /// Whose Batch a damaged place held, if enough of it is left to tell and it fits where that Session ends.
+    /// Whose Batch a damaged place held, if enough of it is left and it fits the end of that session.
     fn guess(&self, scanned: &ScannedSegment, position: u64) -> Option<(SessionId, Seq)> {
         let before = position.checked_sub(1).and_then(|before| scanned.frames.range(..=before).next_back());
         let before = before.filter(|(_, frame)| frame.until == position);
@@ -324,30 +294,14 @@ fn gap_pieces(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
     parts.map(|(part, cause)| (part.start, Piece::Missing(gap(&part, cause)))).collect()
 }
 
-fn scan(segment: Arc<Segment>, end: u64) -> io::Result<ScannedSegment> {
-    let (bytes, header_holds) = segment.load_checked()?;
-    let (mut frames, mut bad, mut used) = (BTreeMap::<u64, FramePlace>::new(), Vec::new(), segment::HEADER);
-    let end = end.min(POSITION_MAX);
-    for found in frame::scan(&bytes, segment::HEADER) {
-        match found {
-            Scan::Frame(at, frame) if frame.position >= segment.first && frame.position < end => {
-                let bytes = at..at + frame.bytes.len();
-                used = bytes.end;
-                let until = frame.next().min(end);
-                frames.entry(frame.position).or_insert(FramePlace { bytes, in_group: frame.in_group, until });
-            }
-            // Left over from a write that failed and was superseded by the next segment.
-            Scan::Frame(..) => {}
-            Scan::Bad { from, to, followed } => bad.push((from..to, followed)),
-        }
-    }
-    Ok(ScannedSegment { segment, bytes, header_holds, frames, bad, used })
-}
-
 /// From which position on what is missing was never acknowledged: in the very last group, when nothing else proves it.
 fn torn_from(scanned: &ScannedSegment, restored: &BTreeMap<u64, Vec<u8>>, last: bool, evidence: u64) -> Option<u64> {
+    // Only the last group of the last segment can be unacknowledged: the committer writes one group at a time, and answers it
+    // before it writes the next one.
     let (position, FramePlace { in_group, .. }) = scanned.frames.last_key_value().filter(|_| last)?;
     let group = position.saturating_sub(u64::from(*in_group));
+    // What is listed in heads or the checkpoint, or has reached sled, was flushed before; sled gets a group only after its answer.
+    // Then a missing frame of the group is damage, not an unfinished write.
     let acknowledged = evidence > group || restored.range(group..).next().is_some();
     (!acknowledged).then_some(group)
 }

@@ -17,14 +17,14 @@ pub struct SessionState {
     pub birth: Birth,
     /// Where it ends.
     pub head: Head,
-    /// Set when what stood at the head is damaged in every copy: nothing can be appended any more, only forked.
+    /// Set when the last batch is damaged in every copy: nothing can be appended any more, only forked.
     pub lost: bool,
 }
 
 /// Every Session up to a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sessions {
-    /// The first position that is not told.
+    /// The first position that is not in the list.
     pub next: u64,
     /// By id.
     pub own: BTreeMap<SessionId, SessionState>,
@@ -125,7 +125,7 @@ impl Checkpoint {
     }
 }
 
-/// What stands before the CRC32C that ends `bytes`, if it holds.
+/// The bytes before the CRC32C that ends `bytes`, if it matches.
 pub(super) fn checked(bytes: &[u8]) -> Option<&[u8]> {
     let (body, sum) = bytes.split_last_chunk::<4>()?;
     (crc32c::crc32c(body) == u32::from_le_bytes(*sum)).then_some(body)

@@ -7,7 +7,7 @@
 //! readers ──request──► read-ahead ──► blocks in memory
 //! ```
 //!
-//! A batch passes these states. Only the flush makes it durable; a crash before it loses the batch, which nobody was told of:
+//! A batch passes these states. Only the flush makes it durable; a crash before it loses the batch, which was not acknowledged:
 //!
 //! ```text
 //! sealed, place reserved ──► queued ──► framed ──► written ──FLUSH──► readable ──► heads advance, place freed ──► answered
@@ -22,4 +22,5 @@
 
 pub(in crate::disk) mod committer;
 pub(in crate::disk) mod read_ahead;
+pub(in crate::disk) mod running;
 pub(in crate::disk) mod sealer;

@@ -1,7 +1,7 @@
 //! Export: a Session, and what it inherits, as lines.
 
 use super::line::{Ancestor, BlobLine, Header, HeaderHead};
-use super::{OnProgress, PAGE, Progress};
+use super::{OnProgress, Progress};
 use crate::log::{EventLog, ReadError, Slice};
 use annals_core::canonical::{self, CanonicalError};
 use annals_core::{BlobHash, Seq, SessionId, SessionKey};
@@ -27,8 +27,8 @@ pub enum ExportError {
     /// The log could not be read.
     #[error(transparent)]
     Read(#[from] ReadError),
-    /// A blob is gone: what the Batch says is not all there. `verify` tells every such place.
-    #[error("session {session}, seq {seq}: blob {blob} is not in the store")]
+    /// A blob is missing: the export would be incomplete. `verify` lists every such place.
+    #[error("session {session}, event {seq}: blob {blob} is not in the store")]
     MissingBlob {
         /// Who wrote the Batch.
         session: SessionId,
@@ -41,7 +41,7 @@ pub enum ExportError {
     #[error("session {0}: its key is not in the store")]
     NoKey(SessionId),
     /// The Batch holds a number that has no exact JSON form.
-    #[error("session {session}, seq {seq}: {source}")]
+    #[error("session {session}, event {seq}: {source}")]
     Canonical {
         /// Who wrote the Batch.
         session: SessionId,
@@ -78,16 +78,18 @@ pub async fn export(
         source,
     })?;
     writer.line(&first)?;
-    let (blobs, mut next) = (log.blobs(), Seq::ZERO);
-    while next < head.next {
-        let page = log.read(session, next, PAGE).await?;
-        let gap = || ReadError::Damaged { session, seq: next, reason: "the log ends before its head".into() };
-        let until = page.last().ok_or_else(gap)?.until;
-        for slice in page.iter().take_while(|slice| slice.from < head.next) {
+    let blobs = log.blobs();
+    let mut pages = log.pages(session, Seq::ZERO..head.next);
+    while let Some(page) = pages.next_page().await? {
+        for slice in &page {
             writer.batch(slice, &*blobs)?;
         }
-        next = until;
-        tell(Progress { batches: writer.exported.batches, done: next.0.min(head.next.0), total: Some(head.next.0) });
+        let done = pages.position();
+        tell(Progress { batches: writer.exported.batches, done: done.0, total: Some(head.next.0) });
+    }
+    if pages.position() < head.next {
+        let (seq, reason) = (pages.position(), "the log ends before its head".to_owned());
+        return Err(ReadError::Damaged { session, seq, reason }.into());
     }
     writer.out.flush()?;
     Ok(writer.exported)
@@ -134,7 +136,7 @@ async fn keys(
 }
 
 async fn writer_of(log: &dyn EventLog, session: SessionId, seq: Seq) -> Result<Option<SessionId>, ReadError> {
-    Ok(log.read(session, seq, 1).await?.first().map(|slice| slice.batch.session))
+    Ok(log.batch_at(session, seq).await?.map(|slice| slice.batch.session))
 }
 
 struct ExportWriter<'a> {

@@ -27,14 +27,14 @@ pub struct ImportedSession {
     pub header: Header,
     /// Batches that were appended, inherited ones included.
     pub new: u64,
-    /// Batches that stood there already.
+    /// Batches that were there already.
     pub known: u64,
     /// Blobs that came along.
     pub blobs: u64,
 }
 
 /// An import stopped. What was appended before stays: it is an unaltered beginning of the Session, and importing a
-/// sound file later goes on from there.
+/// sound file later continues from there.
 #[derive(Debug, thiserror::Error)]
 pub enum ImportError {
     /// A line is not what the format says, or its content is not what its digest says.
@@ -47,7 +47,7 @@ pub enum ImportError {
     },
     /// The log holds something else at this place: the two have diverged, and neither is changed.
     #[error(
-        "line {line}: session {session}, seq {seq}: the log holds {}, the file {found}",
+        "line {line}: session {session}, event {seq}: the store has {}, the file has {found}",
         match expected { Some(expected) => format!("batch {expected}"), None => "no batch that begins here".into() }
     )]
     Diverged {
@@ -78,7 +78,7 @@ pub enum ImportError {
         source: AppendError,
     },
     /// The file ends before the head that its header names: it was shortened.
-    #[error("the export that begins at line {line} ends at seq {found}, before its head at seq {expected}")]
+    #[error("the export that begins at line {line} ends after {found} of {expected} events")]
     Incomplete {
         /// The line of the header.
         line: u64,
@@ -107,7 +107,7 @@ pub async fn import_file(log: &dyn EventLog, path: &Path, tell: OnProgress<'_>) 
     import(log, &mut BufReader::with_capacity(1 << 20, std::fs::File::open(path)?), tell).await
 }
 
-/// Imports what a reader gives, as it comes. Batches that stand in the log already add nothing; a file that goes on
+/// Imports what a reader gives, as it comes. Batches that are in the log already add nothing; a file that continues
 /// where the log ends extends it.
 ///
 /// # Errors
@@ -135,7 +135,7 @@ pub async fn import(
             Err(flaw) => Err(ImportError::Damaged { line, flaw }),
         };
         if let Err(error) = taken {
-            // What came before the damage is sound and stands.
+            // What came before the damage is sound and is kept.
             import.land().await?;
             return Err(error);
         }
@@ -253,9 +253,9 @@ impl<'a> Import<'a> {
 
     async fn diverged(&self, line: u64, draft: &Draft) -> ImportError {
         let (session, seq, found) = (draft.session, draft.expected, draft.digest.unwrap_or(Digest([0; 32])));
-        let ownership = self.log.read(session, seq, 1).await.unwrap_or_default().pop();
-        let ownership = ownership.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
-        ImportError::Diverged { line, session, seq, expected: ownership.map(|slice| slice.batch.digest), found }
+        let existing = self.log.batch_at(session, seq).await.unwrap_or_default();
+        let existing = existing.filter(|slice| slice.batch.first == seq && slice.batch.session == session);
+        ImportError::Diverged { line, session, seq, expected: existing.map(|slice| slice.batch.digest), found }
     }
 
     /// Ends an export: everything landed, and the head was reached.

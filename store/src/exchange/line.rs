@@ -169,7 +169,7 @@ impl Line {
     }
 }
 
-/// What stands for a withheld text while a line is read: a text for any field, a digest for those that hold one.
+/// Replaces a withheld text while a line is read: a text for any field, a digest for those that hold one.
 const FILLING: &str = "0000000000000000000000000000000000000000000000000000000000000000";
 
 /// The key of a Session, as an export gives it.
@@ -187,7 +187,7 @@ pub(super) fn key_for(batch: &Batch, keys: &BTreeMap<SessionId, SessionKey>) -> 
     }
 }
 
-/// A Batch line whose events this version cannot read: what stands around them.
+/// A Batch line whose events this version cannot read: what is known of it.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Envelope {

@@ -1,6 +1,6 @@
 //! The proof that nothing was altered: every digest, every link of the chain, every blob, no Seq missing.
 //!
-//! Damage never ends a verification: each is told once, with its place, and the rest is checked as well. The rules are
+//! Damage never ends a verification: each is reported once, with its place, and the rest is checked as well. The rules are
 //! those of `fixtures/FORMAT.md`, for a file and for a log alike.
 
 mod chain;

@@ -1,7 +1,7 @@
-//! Following a shared store: the stream goes on where it was when the owner goes and another one comes.
+//! Following a shared store: the stream continues where it was when the owner ends and another process takes over.
 
 use super::client::RawFollowing;
-use super::log::{Role, SharedState};
+use super::role::{Role, SharedState};
 use crate::log::{EventLog, Followed, Following, Position, ReadError, Scope};
 use futures_util::{StreamExt, stream};
 use std::io;

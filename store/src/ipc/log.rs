@@ -1,25 +1,17 @@
 //! A store as any process opens it: as its owner, or as a guest of the owner.
 
-use super::client::{ConnectError, Lost, RemoteLog};
 use super::following::follow;
-use super::server::{Server, serve};
-use crate::disk::{
-    DiskLog, Displaced, Examination, Folder, OpenError, OpenMode, OpeningReport, ReadOnlyLog, Remark, StoreId, blobs_in,
-};
-use crate::hung_owner::HungOwner;
+use super::owner_connections::Lost;
+use super::role::{Role, SharedError, SharedState, join_or_own};
+use crate::disk::{DiskLog, Examination, Folder, OpenError, OpenMode, OpeningReport, Remark, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
     append_each,
 };
 use annals_core::{BlobHash, Blobs, Seq, SessionId};
-use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError, RwLock};
-use std::time::{Duration, Instant};
-
-/// How long a store may be locked by a process that does not answer: it is being opened, mended or shut down.
-pub const PATIENCE: Duration = Duration::from_secs(120);
+use std::path::Path;
+use std::sync::{Arc, PoisonError, RwLock};
 
 /// An [`EventLog`] in a folder, whoever owns it. A clone is the same log.
 ///
@@ -32,7 +24,7 @@ pub struct SharedLog {
 /// What this process is to the store.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Ownership {
-    /// It owns the store; what opening it told.
+    /// It owns the store; what opening it reported.
     Owner(OpeningReport),
     /// Another process owns it.
     Guest,
@@ -40,74 +32,6 @@ pub enum Ownership {
     Reader(OpeningReport),
     /// It has closed the store.
     Closed,
-}
-
-/// A store can be neither owned nor reached.
-#[derive(Debug, thiserror::Error)]
-pub enum SharedError {
-    /// It cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// Its owner cannot be talked to.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// A process holds the store and answers nobody: let it go on, or end it.
-    #[error(transparent)]
-    OwnerHung(HungOwner),
-    /// The store was moved, removed or replaced since this process opened it: start again.
-    #[error(transparent)]
-    Displaced(Displaced),
-    /// The owner answers, and again and again not what was asked: end it.
-    #[error("the owner of the store in {} cannot be understood: {told}", dir.display())]
-    Garbled {
-        /// The store's folder.
-        dir: PathBuf,
-        /// What was found.
-        told: String,
-    },
-    /// This process has closed the store.
-    #[error("the store is closed")]
-    Closed,
-}
-
-/// How many owners may go while one call is under way. More than that go only because of the call.
-pub(super) const OWNERS_MAX: u32 = 32;
-
-pub(super) struct SharedState {
-    dir: PathBuf,
-    /// The id of the store, if an owner named one: no other store is used after it.
-    id: Option<StoreId>,
-    /// How the store is opened again when its owner goes.
-    mode: OpenMode,
-    /// Files that never change: owner and guests read them alike.
-    blobs: Arc<dyn Blobs + Send + Sync>,
-    role: RwLock<(u64, Role)>,
-    /// Held by whoever looks for the next owner.
-    renewing: tokio::sync::Mutex<()>,
-}
-
-/// What this process is, and through what it reaches the log.
-#[derive(Clone, Debug)]
-pub(super) enum Role {
-    Owner(Arc<Owner>),
-    Guest(RemoteLog),
-    /// It reads the files without owning them.
-    Reader(Arc<Reader>),
-    Closed,
-}
-
-#[derive(Debug)]
-pub(super) struct Reader {
-    pub log: ReadOnlyLog,
-    report: OpeningReport,
-}
-
-#[derive(Debug)]
-pub(super) struct Owner {
-    pub log: Arc<DiskLog>,
-    /// Absent where no socket can be made: then this process has the store to itself.
-    server: Mutex<Option<Server>>,
-    report: OpeningReport,
 }
 
 impl SharedLog {
@@ -158,7 +82,7 @@ impl SharedLog {
     /// The folder of the store, held open: it stays the same one wherever it is moved.
     ///
     /// # Errors
-    /// When it cannot be opened; [`Displaced`] when another store is there now.
+    /// When it cannot be opened; `Displaced` when another store is there now.
     pub fn folder(&self) -> io::Result<Arc<Folder>> {
         match self.shared.role().1 {
             Role::Owner(owned) => Ok(owned.log.folder().clone()),
@@ -199,107 +123,6 @@ impl SharedLog {
         }
         owned.log.close().await
     }
-}
-
-impl fmt::Debug for SharedState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Shared").field("dir", &self.dir).field("role", &self.role).finish_non_exhaustive()
-    }
-}
-
-impl SharedState {
-    /// The role, and its number: it grows with each change.
-    pub fn role(&self) -> (u64, Role) {
-        self.role.read().unwrap_or_else(PoisonError::into_inner).clone()
-    }
-
-    fn become_(&self, role: Role) -> Role {
-        let mut held = self.role.write().unwrap_or_else(PoisonError::into_inner);
-        held.0 += 1;
-        std::mem::replace(&mut held.1, role)
-    }
-
-    /// Finds the next owner, or becomes it, unless somebody did since `seen`. `gone` owners went since the last answer.
-    pub async fn renew(&self, seen: u64, gone: u32, lost: &Lost) -> Result<(), SharedError> {
-        let _turn = self.renewing.lock().await;
-        match self.role() {
-            (_, Role::Closed) => return Err(SharedError::Closed),
-            (number, _) if number != seen => return Ok(()),
-            _ => {}
-        }
-        if let Some(displaced) = Displaced::of(lost) {
-            return Err(SharedError::Displaced(displaced));
-        }
-        if let Some(hung_owner) = HungOwner::in_error(lost) {
-            return Err(SharedError::OwnerHung(hung_owner));
-        }
-        if gone > OWNERS_MAX || matches!(lost.kind(), io::ErrorKind::InvalidData | io::ErrorKind::InvalidInput) {
-            return Err(SharedError::Garbled { dir: self.dir.clone(), told: lost.to_string() });
-        }
-        tracing::debug!(dir = %self.dir.display(), %lost, "the owner of the store went");
-        let role = join_or_own(&self.dir, self.mode, self.id).await?;
-        self.become_(role);
-        Ok(())
-    }
-}
-
-/// Joins or becomes the owner; `id` is that of the store that was used before.
-async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<Role, SharedError> {
-    let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
-    loop {
-        match RemoteLog::connect_expecting(dir, id).await {
-            Ok(remote) => return Ok(Role::Guest(remote)),
-            Err(ConnectError::Absent { .. }) => {}
-            Err(ConnectError::OwnerHung(hung_owner)) => return Err(SharedError::OwnerHung(hung_owner)),
-            Err(ConnectError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
-            Err(other) => return Err(other.into()),
-        }
-        let (folder, path) = (dir.to_owned(), dir.to_owned());
-        if mode == OpenMode::ReadOnly {
-            let opened = tokio::task::spawn_blocking(move || match id {
-                Some(id) => ReadOnlyLog::reopen(&folder, id),
-                None => ReadOnlyLog::open(&folder),
-            });
-            let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
-            return match opened.await.map_err(failed)? {
-                Ok((log, report)) => Ok(Role::Reader(Arc::new(Reader { log, report }))),
-                Err(OpenError::Displaced(displaced)) => Err(SharedError::Displaced(displaced)),
-                Err(other) => Err(other.into()),
-            };
-        }
-        let opened = tokio::task::spawn_blocking(move || match id {
-            Some(id) => DiskLog::reopen(&folder, id),
-            None => DiskLog::open(&folder, mode),
-        });
-        let opened = opened.await;
-        let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
-        match opened.map_err(failed)? {
-            Ok((log, report)) => return Ok(Role::Owner(Arc::new(own(log, report, dir)))),
-            Err(OpenError::Locked { .. }) if began.elapsed() < PATIENCE => {}
-            Err(OpenError::Locked { dir }) => return Err(SharedError::OwnerHung(HungOwner::of(&dir))),
-            Err(OpenError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
-            Err(other) => return Err(other.into()),
-        }
-        tokio::time::sleep(pause).await;
-        pause = (pause * 2).min(Duration::from_millis(100));
-    }
-}
-
-fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owner {
-    for remark in &report.remarks {
-        tracing::warn!(dir = %dir.display(), "{remark}");
-    }
-    let log = Arc::new(log);
-    // Through the folder that is held open: its path may lead elsewhere by now.
-    let server = log
-        .folder()
-        .reach()
-        .and_then(|dir| serve(log.clone(), &dir))
-        .inspect_err(
-            |error| tracing::warn!(dir = %dir.display(), %error, "other processes cannot use the store meanwhile"),
-        )
-        .ok();
-    Owner { log, server: Mutex::new(server), report }
 }
 
 fn unavailable(error: SharedError) -> io::Error {

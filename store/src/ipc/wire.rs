@@ -182,7 +182,7 @@ fn decode(bytes: &[u8]) -> Result<Arc<Batch>, Malformed> {
     codec::decode(bytes).map(Arc::new).map_err(|error| Malformed(error.to_string()))
 }
 
-/// The Draft that a guest sealed: the owner chains it to what stands before it.
+/// The Draft that a guest sealed: the owner chains it to the batch before it.
 pub(super) fn draft_of(batch: &[u8], digest: Option<Digest>) -> Result<Draft, Malformed> {
     let Batch { session, first: expected, at, events, .. } =
         codec::decode(batch).map_err(|error| Malformed(error.to_string()))?;

@@ -6,7 +6,7 @@
 //! another log, or of a store that was set back) counts up to where it does: digests are chained, so that is a search.
 //! The pages of a parent are those of its forks, up to the cut.
 
-use super::{Reading, Views};
+use super::Views;
 use crate::cache::{Fold, Saved};
 use crate::{ReadError, Slice};
 use annals_core::{BlobHash, Blobs, Digest, Record, Seq, SessionId};
@@ -31,7 +31,7 @@ pub trait Page: Default + Serialize + DeserializeOwned {
     fn close(&mut self, blobs: &dyn Blobs);
 }
 
-/// A page and where it lies.
+/// A page and its range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Leaf<P> {
     /// Its first record.
@@ -117,11 +117,11 @@ impl Views {
         directory.sealed.truncate(known);
         let blobs = self.log.blobs();
         let watched = Watched::new(&*blobs);
-        let (mut reading, mut end) = (Reading::new(session, from, until), from);
+        let (mut reading, mut end) = (self.log.pages(session, from..until), from);
         let mut sealing = self.cache.is_some();
-        while let Some(slices) = reading.portion(&*self.log).await? {
-            for slice in slices.iter().filter(|slice| slice.from < until) {
-                reading.records(slice).for_each(|record| page.apply(&record, &watched));
+        while let Some(slices) = reading.next_page().await? {
+            for slice in &slices {
+                slice.records().for_each(|record| page.apply(&record, &watched));
                 end = slice.until.min(until);
                 let whole = slice.until == slice.batch.next() && slice.until <= until;
                 if whole && slice.until.0.saturating_sub(from.0) >= size {
@@ -154,9 +154,9 @@ impl Views {
     ) -> Result<P, ReadError> {
         let blobs = self.log.blobs();
         let watched = Watched::new(&*blobs);
-        let mut reading = Reading::new(session, from, sealed.until);
-        while let Some(slices) = reading.portion(&*self.log).await? {
-            slices.iter().flat_map(|slice| reading.records(slice)).for_each(|record| page.apply(&record, &watched));
+        let mut reading = self.log.pages(session, from..sealed.until);
+        while let Some(slices) = reading.next_page().await? {
+            slices.iter().flat_map(Slice::records).for_each(|record| page.apply(&record, &watched));
         }
         page.close(&watched);
         if let (Some(cache), Ok(bytes), false) = (&self.cache, serde_json::to_vec(&page), watched.missed())
@@ -194,8 +194,8 @@ impl Views {
         if best.1 > 0 {
             return Ok(best);
         }
-        let first = self.log.read(session, Seq::ZERO, 1).await?;
-        let ancestor = first.first().map(|slice| slice.batch.session).filter(|ancestor| *ancestor != session);
+        let first = self.log.batch_at(session, Seq::ZERO).await?;
+        let ancestor = first.map(|slice| slice.batch.session).filter(|ancestor| *ancestor != session);
         if let Some(saved) = ancestor.and_then(|it| self.saved_directory::<P>(it, size, Seq(u64::MAX))) {
             let all = saved.sealed.partition_point(|sealed| sealed.until <= until);
             let held = self.held(session, saved.sealed.get(..all).unwrap_or_default()).await;
@@ -226,8 +226,8 @@ impl Views {
 
     async fn ends_there(&self, session: SessionId, sealed: &SealedPage) -> bool {
         let Some(last) = sealed.until.0.checked_sub(1) else { return false };
-        let Ok(slices) = self.log.read(session, Seq(last), 1).await else { return false };
-        let found = slices.first().filter(|slice| slice.until == sealed.until);
+        let Ok(found) = self.log.batch_at(session, Seq(last)).await else { return false };
+        let found = found.filter(|slice| slice.until == sealed.until);
         found.is_some_and(|slice| slice.batch.next() == sealed.until && slice.batch.digest == sealed.digest)
     }
 

@@ -1,21 +1,21 @@
-//! What mutations begin with: the fixtures of the repository, in pieces that fit, and bytes made from them.
+//! The inputs that mutations start from: fixtures of the repository, shortened to the limit, and bytes made from them.
 
 use super::SIZE_MAX;
 use annals_core::{Batch, Digest, Event, Seq, SessionId, Time, codec};
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// Which files a target begins with: every file below `folder` whose name ends so.
+/// The files of a target: every file below `folder` with this end of the name.
 #[derive(Clone, Copy, Debug)]
 pub struct Files {
     /// Below `fixtures/`.
     pub folder: &'static str,
-    /// How its name ends.
+    /// The end of the name.
     pub ending: &'static str,
 }
 
-/// The contents of files, in the order of their names: logs of lines are cut behind the last whole line that fits, other files
-/// that are too large are left out.
+/// The contents of files, ordered by name. Files of lines are cut after the last complete line within the limit; other files
+/// above the limit are skipped.
 ///
 /// # Errors
 /// When a file cannot be read, or there is none.
@@ -42,7 +42,7 @@ pub fn corpus(files: &[Files]) -> io::Result<Vec<Vec<u8>>> {
     }
 }
 
-/// One Batch of each event in `fixtures/events.jsonl`, in the codec of the log.
+/// One batch of each event in `fixtures/events.jsonl`, in the codec of the log.
 ///
 /// # Errors
 /// When the fixture cannot be read, or a Batch cannot be written.

@@ -1,15 +1,15 @@
-//! Inputs that almost are what a parser expects.
+//! Inputs that are almost valid.
 
 use crate::crash::Dice;
 
 /// The largest input, in bytes.
 pub const SIZE_MAX: usize = 64 << 10;
 
-/// Numbers at which lengths, counts and dates break.
+/// Boundary values of lengths, counts and dates.
 const EDGES: [u64; 12] =
     [0, 1, 0x7f, 0x80, 0xff, 0xffff, 0x7fff_ffff, 0x8000_0000, 0xffff_ffff, 1 << 53, i64::MAX as u64, u64::MAX];
 
-/// Pieces of texts that parsers give a meaning to.
+/// Tokens with a meaning to parsers.
 const PIECES: [&str; 28] = [
     "\n",
     "\r\n",
@@ -41,20 +41,20 @@ const PIECES: [&str; 28] = [
     "../",
 ];
 
-/// Makes inputs for a target from a corpus: the same for the same seed and round.
+/// Makes inputs for a target from a corpus, determined by seed and round.
 pub struct Mutator<'a> {
     corpus: &'a [Vec<u8>],
     seed: u64,
 }
 
 impl<'a> Mutator<'a> {
-    /// A mutator of these inputs. `name` sets targets apart that share a seed.
+    /// A mutator of these inputs. `name` makes the inputs of targets with the same seed different.
     pub fn new(corpus: &'a [Vec<u8>], seed: u64, name: &str) -> Self {
         let mixed = name.bytes().fold(seed, |seed, byte| seed.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte));
         Self { corpus, seed: mixed }
     }
 
-    /// The input of a round. The first rounds give the corpus as it is.
+    /// The input of a round. The first rounds return the corpus unchanged.
     pub fn input(&self, round: u64) -> Vec<u8> {
         let whole = usize::try_from(round).ok().and_then(|round| self.corpus.get(round));
         if let Some(whole) = whole {
@@ -111,7 +111,7 @@ impl<'a> Mutator<'a> {
     }
 }
 
-/// A place in so many bytes, their end included.
+/// A position within so many bytes, including their end.
 fn place(length: usize, dice: &mut Dice) -> usize {
     dice.below(length as u64 + 1) as usize
 }
@@ -124,7 +124,7 @@ fn insert(bytes: &mut Vec<u8>, at: usize, piece: &[u8]) {
     drop(bytes.splice(at..at, piece.iter().copied()));
 }
 
-/// A number at which something may break, little- or big-endian, in 1 to 8 bytes.
+/// A boundary value, little- or big-endian, in 1 to 8 bytes.
 fn number(dice: &mut Dice) -> Vec<u8> {
     let number = EDGES[dice.below(EDGES.len() as u64) as usize];
     let width = 1 << dice.below(4);
@@ -150,7 +150,7 @@ fn lines(bytes: &mut Vec<u8>, dice: &mut Dice) {
     *bytes = lines.concat();
 }
 
-/// Puts another number in the place of the next digits of a text.
+/// Replaces the next digits of a text by another number.
 fn digits(bytes: &mut Vec<u8>, at: usize, dice: &mut Dice) {
     let Some(from) = bytes.iter().skip(at).position(u8::is_ascii_digit).map(|behind| at + behind) else { return };
     let length = bytes[from..].iter().take_while(|byte| byte.is_ascii_digit()).count();

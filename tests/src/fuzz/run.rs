@@ -1,4 +1,4 @@
-//! Runs a target round by round, and says how to repeat what failed.
+//! Runs a target round by round, and prints how to repeat a failure.
 
 use super::{Mutator, Target};
 use std::fmt;
@@ -8,16 +8,16 @@ use std::path::{Path, PathBuf};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-/// When a run of a target ends, and what one round may take.
+/// Limits of a run and of its rounds.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// At most so many rounds.
+    /// The maximum number of rounds.
     pub rounds: u64,
-    /// No further round begins after so long.
+    /// No round starts after this time.
     pub time: Duration,
-    /// One round that takes longer hangs.
+    /// The maximum time of a round.
     pub round: Duration,
-    /// The process may hold so many more bytes at its peak than at the beginning, in KiB.
+    /// The maximum growth of peak memory, in KiB.
     pub memory_kib: u64,
 }
 
@@ -28,31 +28,31 @@ impl Default for Limits {
     }
 }
 
-/// What went wrong in a round.
+/// Why a round failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Why {
     /// It panicked, with this message.
     Panic(String),
-    /// It did not end in time.
+    /// It did not end within the limit.
     Hang(Duration),
-    /// The peak of the memory, in KiB above the beginning. An earlier round may be the cause.
+    /// Peak memory grew by this much, in KiB. An earlier round may be the cause.
     Memory(u64),
-    /// The target could not be tried.
+    /// The target could not be run.
     Io(String),
 }
 
 /// A round that failed.
 #[derive(Clone, Debug)]
 pub struct Failure {
-    /// Of which target.
+    /// The target.
     pub target: &'static str,
-    /// With which seed.
+    /// The seed.
     pub seed: u64,
-    /// Which round.
+    /// The round.
     pub round: u64,
-    /// What happened.
+    /// The reason.
     pub why: Why,
-    /// Where the input was written, unless that failed.
+    /// The file with the input, unless writing it failed.
     pub input: Option<PathBuf>,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for Failure {
     }
 }
 
-/// Runs a target until a limit or the first failure. Gives the number of rounds.
+/// Runs a target until a limit or the first failure. Returns the number of rounds.
 ///
 /// # Errors
 /// The first failure; its input is written into `artifacts`.
@@ -118,7 +118,7 @@ pub fn run(target: Target, seed: u64, limits: Limits, artifacts: &Path) -> Resul
 /// Runs a target on one input.
 ///
 /// # Errors
-/// What went wrong.
+/// Why it failed.
 pub fn run_one(target: Target, input: &[u8]) -> Result<(), Why> {
     outcome(target, input)
 }
@@ -134,7 +134,7 @@ fn outcome(target: Target, input: &[u8]) -> Result<(), Why> {
     }
 }
 
-/// The most memory that this process has held, in KiB; 0 where the system does not say.
+/// The peak memory of this process in KiB; 0 if the system does not report it.
 fn peak_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));

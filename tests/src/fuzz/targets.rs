@@ -1,4 +1,4 @@
-//! The targets: everything of Annals that reads bytes which others wrote.
+//! The fuzz targets: every parser of bytes that others wrote.
 
 use super::corpus::{Files, batches, corpus};
 use annals_cli::fuzzing::config;
@@ -28,18 +28,18 @@ impl Blobs for Anything {
     }
 }
 
-/// A parser, and what its mutations begin with.
+/// A parser with its corpus.
 #[derive(Clone, Copy)]
 pub struct Target {
-    /// How the command calls it.
+    /// Its name on the command line.
     pub name: &'static str,
-    /// Inputs that it takes, or nearly.
+    /// Valid or almost valid inputs.
     pub corpus: fn() -> io::Result<Vec<Vec<u8>>>,
-    /// Takes any input. A panic is a failure; an error means that it could not be tried.
+    /// Parses any input. A panic is a failure; an error means that it could not run.
     pub run: fn(&[u8]) -> io::Result<()>,
 }
 
-/// All of them.
+/// All targets.
 pub const TARGETS: [Target; 9] = [
     Target { name: "journal", corpus: journal_corpus, run: journal_segment },
     Target { name: "packed", corpus: packed_corpus, run: packed_segment },
@@ -81,7 +81,7 @@ fn message_corpus() -> io::Result<Vec<Vec<u8>>> {
     messages_of(batches()?.first().map(Vec::as_slice).unwrap_or_default())
 }
 
-/// A Batch that can be read is written and read again as it was.
+/// A batch that can be decoded is encoded and decoded again unchanged.
 fn decode(bytes: &[u8]) -> io::Result<()> {
     drop(codec::decode_header(bytes));
     codec::place(bytes);
@@ -105,7 +105,7 @@ fn foreign_corpus() -> io::Result<Vec<Vec<u8>>> {
     ])
 }
 
-/// Recognises a file, and imports it twice: the second time adds nothing.
+/// Recognises a file, and imports it twice: the second time appends nothing.
 fn foreign(bytes: &[u8]) -> io::Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("it.events.jsonl");
@@ -148,7 +148,7 @@ fn answer_corpus() -> io::Result<Vec<Vec<u8>>> {
     Ok(told.iter().map(|text| text.as_bytes().to_vec()).collect())
 }
 
-/// Every protocol reads the answer, whole and in small pieces, and both ways read the same.
+/// Every protocol decodes the answer, as a whole and in small pieces, with the same result.
 fn answers(bytes: &[u8]) -> io::Result<()> {
     blocking(async {
         for protocol in [Protocol::OpenAiChat, Protocol::OpenAiResponses, Protocol::AnthropicMessages] {
@@ -201,7 +201,7 @@ fn export_corpus() -> io::Result<Vec<Vec<u8>>> {
     })?
 }
 
-/// An export is verified, and what is sound can be imported.
+/// Verifies an export, and imports it if it is sound.
 fn export(bytes: &[u8]) -> io::Result<()> {
     let report = verify_file(&mut &*bytes, None, &mut |_| {})?;
     blocking(async {

@@ -2,13 +2,13 @@
 
 use crate::server::{Act, Server, chat, chunk, head, stream};
 use crate::story::{KEY, Story, Tested, endpoint, in_time};
-use annals_providers::http::{Endpoint, KeySource, Limits};
+use annals_providers::http::{Endpoint, EndpointLimits, KeySource};
 use annals_runtime::{NewInput, Outcome};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 
 fn impatient(server: &Server) -> Endpoint {
-    let limits = Limits { idle: Duration::from_millis(200), ..Limits::default() };
+    let limits = EndpointLimits { idle: Duration::from_millis(200), ..EndpointLimits::default() };
     endpoint(server).limits(limits)
 }
 
@@ -40,7 +40,11 @@ async fn an_answer_that_drips_for_ever_ends_with_the_total_limit() -> Tested {
     let drip = (0..10_000).flat_map(|_| [chunk(": still here\n\n"), Act::Wait(Duration::from_millis(5))]);
     let drips = std::iter::once(head()).chain(drip).collect();
     let server = Server::new([drips, stream(chat::says("hi"))]).await?;
-    let limits = Limits { idle: Duration::from_secs(20), total: Duration::from_millis(400), ..Limits::default() };
+    let limits = EndpointLimits {
+        idle: Duration::from_secs(20),
+        total: Duration::from_millis(400),
+        ..EndpointLimits::default()
+    };
     let story = Story::at(endpoint(&server).limits(limits)).await?;
     assert_eq!(story.say("hello").await?, Outcome::Idle);
     let failures = story.failures().await?;

@@ -2,7 +2,7 @@
 
 use crate::server::{Act, Server, chat, head};
 use crate::story::{Story, Tested, endpoint};
-use annals_providers::http::Limits;
+use annals_providers::http::EndpointLimits;
 
 const MEGABYTE: usize = 1 << 20;
 
@@ -13,7 +13,7 @@ fn flood(piece: &str) -> Vec<Act> {
     vec![head(), Act::Flood(chunk, times), Act::Hang]
 }
 
-async fn flooded(first: Act, piece: &str, limits: Limits, told: &str) -> Tested {
+async fn flooded(first: Act, piece: &str, limits: EndpointLimits, told: &str) -> Tested {
     let mut reply = flood(piece);
     reply.insert(1, first);
     let server = Server::new([reply]).await?;
@@ -29,18 +29,20 @@ async fn flooded(first: Act, piece: &str, limits: Limits, told: &str) -> Tested 
 #[tokio::test]
 async fn one_endless_line_ends_the_answer() -> Tested {
     let piece = "x".repeat(64 << 10);
-    flooded(Act::Send(Vec::new()), &piece, Limits::default(), "an event of the answer exceeds 8388608 bytes").await
+    flooded(Act::Send(Vec::new()), &piece, EndpointLimits::default(), "an event of the answer exceeds 8388608 bytes")
+        .await
 }
 
 #[tokio::test]
 async fn one_endless_event_ends_the_answer() -> Tested {
     let piece = format!("data: {}\n", "x".repeat(32 << 10));
-    flooded(Act::Send(Vec::new()), &piece, Limits::default(), "an event of the answer exceeds 8388608 bytes").await
+    flooded(Act::Send(Vec::new()), &piece, EndpointLimits::default(), "an event of the answer exceeds 8388608 bytes")
+        .await
 }
 
 #[tokio::test]
 async fn an_endless_text_ends_the_answer_and_what_arrived_stays() -> Tested {
-    let limits = Limits { content_bytes: 2 * MEGABYTE, ..Limits::default() };
+    let limits = EndpointLimits { content_bytes: 2 * MEGABYTE, ..EndpointLimits::default() };
     let piece = chat::text(&"x".repeat(60_000));
     let server = Server::new([flood(&piece)]).await?;
     let story = Story::at(endpoint(&server).limits(limits)).await?;
@@ -53,7 +55,7 @@ async fn an_endless_text_ends_the_answer_and_what_arrived_stays() -> Tested {
 
 #[tokio::test]
 async fn endless_names_and_details_that_await_their_end_end_the_answer() -> Tested {
-    let limits = Limits { content_bytes: 2 * MEGABYTE, ..Limits::default() };
+    let limits = EndpointLimits { content_bytes: 2 * MEGABYTE, ..EndpointLimits::default() };
     let told = "the content of the answer exceeds 2097152 bytes";
     let long = "x".repeat(60_000);
     // With a whole input each piece is a call of its own.
@@ -69,7 +71,7 @@ async fn endless_names_and_details_that_await_their_end_end_the_answer() -> Test
 
 #[tokio::test]
 async fn endless_comments_end_the_answer() -> Tested {
-    let limits = Limits { answer_bytes: 4 * MEGABYTE as u64, ..Limits::default() };
+    let limits = EndpointLimits { answer_bytes: 4 * MEGABYTE as u64, ..EndpointLimits::default() };
     let piece = format!(": {}\n\n", "x".repeat(32 << 10));
     flooded(Act::Send(Vec::new()), &piece, limits, "the answer exceeds 4194304 bytes").await
 }

@@ -5,7 +5,7 @@ use crate::traces;
 use annals_core::event::{Failure, ModelProfile, RequestSent, StepEvent};
 use annals_core::{Digest, Event, Seq};
 use annals_projections::{Body, Content, rebuild};
-use annals_providers::http::{Endpoint, HttpProvider, KeySource, Limits, OneEndpoint};
+use annals_providers::http::{Endpoint, EndpointLimits, HttpProvider, KeySource, OneEndpoint};
 use annals_providers::wire::{Protocol, encode};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{ManualClock, MemoryOutputs, Provider, SeededIds, now_of};
@@ -32,7 +32,8 @@ pub async fn in_time<T>(what: impl Future<Output = T>) -> T {
 
 /// An endpoint at a server, with the key and limits that suit a test.
 pub fn endpoint(server: &Server) -> Endpoint {
-    let limits = Limits { idle: Duration::from_secs(20), total: Duration::from_secs(40), ..Limits::default() };
+    let limits =
+        EndpointLimits { idle: Duration::from_secs(20), total: Duration::from_secs(40), ..EndpointLimits::default() };
     let key = KeySource::Command(["echo", KEY].map(Into::into).to_vec());
     Endpoint::at(server.base()).key(key).limits(limits)
 }

@@ -87,7 +87,7 @@ fn a_session_whose_model_is_unknown_here_says_that_another_one_may_be_chosen() {
         let answer = person.annals(args);
         assert_eq!(answer.status, Some(2));
         assert!(
-            answer.remarks.contains("\"mock/one\", and no model is called so here: choose another one by --model"),
+            answer.remarks.contains("\"mock/one\", is not configured here; choose another one with --model"),
             "{}",
             answer.remarks
         );

@@ -62,7 +62,7 @@ fn a_run_waits_for_its_tasks_in_the_background_and_the_answer_to_them() {
     assert!(answer.remarks.contains("✓ background task of explore done: Four files."), "{}", answer.remarks);
     assert!(answer.remarks.contains("It runs."), "what came before stands beside the answer: {}", answer.remarks);
     let tree = person.annals(&["tree"]).out;
-    assert!(tree.contains("child explore: ") && !tree.contains("not settled"), "{tree}");
+    assert!(tree.contains("sub-agent explore: ") && !tree.contains("not finished"), "{tree}");
     assert_eq!(person.annals(&["verify", "--requests", "--wire"]).status, Some(0));
 }
 
@@ -75,7 +75,7 @@ fn ctrl_c_cancels_what_is_waited_for_and_the_model_reads_that_next() {
     let answer = rest(&person, child, said);
     assert_eq!(answer.status, Some(1), "{}", answer.remarks);
     assert!(answer.remarks.contains("✗ background task of explore cancelled"), "{}", answer.remarks);
-    assert!(person.annals(&["tree"]).out.contains("child explore, cancelled"));
+    assert!(person.annals(&["tree"]).out.contains("sub-agent explore, cancelled"));
     assert_eq!(model.received().len(), 3, "no turn began because of it");
     assert_eq!(person.annals(&["run", "-c", "delegate again?"]).out, "It found four files.\n");
     let asked = model.received().last().map(ToString::to_string).unwrap_or_default();
@@ -124,7 +124,8 @@ fn a_chat_shows_what_wakes_by_itself_and_asks_at_once() {
     model.release();
     chat.expect("background task of explore done: Four files.");
     chat.expect("? bash asks for permission");
-    chat.expect("touch made-by-itself");
+    // A line that is typed before the question is complete is a prompt.
+    chat.expect("WHY no");
     assert!(!person.project().join("made-by-itself").exists());
     chat.send("y\r");
     chat.expect("It found four files.");
@@ -175,7 +176,7 @@ fn who_leaves_a_chat_is_told_which_tasks_are_cancelled() {
     chat.send("/quit\r");
     chat.expect("background task of explore cancelled");
     assert_eq!(chat.ended(), 0);
-    assert!(person.annals(&["tree"]).out.contains("child explore, cancelled"));
+    assert!(person.annals(&["tree"]).out.contains("sub-agent explore, cancelled"));
 }
 
 #[test]
@@ -227,4 +228,25 @@ fn a_run_on_a_terminal_shows_that_the_model_is_at_work_and_breaks_no_word() {
     assert_eq!(run.ended(), 0);
     let long = shown.lines().find(|line| line.contains("quick")).unwrap_or_default();
     assert!(long.trim_end().ends_with("river") || long.trim_end().ends_with("the"), "{long:?}");
+}
+
+#[test]
+fn all_of_a_long_change_can_be_seen_before_it_is_allowed() {
+    let content: String = (1..=60).map(|number| format!("line {number} of the plan\n")).collect();
+    let write = vec![("c1", "write", json!({"path": "plan.md", "content": content}))];
+    let model = Model::start([Says::Calls("", write), Says::Text("Written.")]).expect("a port");
+    let person = Person::with_model(model.url(), CHAT);
+    let mut run = Terminal::open(&person, &["run", "write a plan"]);
+    run.expect("+ line 40 of the plan");
+    run.expect("… 20 more lines; d shows all");
+    run.expect("WHY no");
+    run.send("d\r");
+    run.expect("+ line 1 of the plan");
+    run.expect("+ line 60 of the plan");
+    run.expect("WHY no");
+    assert!(!person.project().join("plan.md").exists(), "nothing was allowed yet");
+    run.send("y\r");
+    run.expect("Written.");
+    assert_eq!(run.ended(), 0);
+    assert_eq!(std::fs::read_to_string(person.project().join("plan.md")).ok(), Some(content));
 }

@@ -120,7 +120,7 @@ fn the_last_session_of_a_directory_goes_on() {
     assert_eq!(again.out, "You are Ada.\n", "{}", again.remarks);
     let idle = person.annals(&["run", "-c"]);
     assert_eq!(idle.status, Some(2));
-    assert!(idle.remarks.contains("nothing waits; say what comes next"), "{}", idle.remarks);
+    assert!(idle.remarks.contains("nothing to resume: the last turn is finished"), "{}", idle.remarks);
     let bodies = model.received();
     assert_eq!(bodies.len(), 2, "nobody is asked to answer an answer");
     assert!(bodies[1].to_string().contains("Hello Ada."), "{}", bodies[1]);
@@ -270,7 +270,7 @@ fn a_second_process_joins_what_the_first_one_runs() {
     person.write("go", "");
     let second = person.ended(second);
     assert_eq!((second.status, second.out.as_str()), (Some(0), "Both were heard.\n"), "{}", second.remarks);
-    assert!(second.remarks.contains("another process runs this Session"), "{}", second.remarks);
+    assert!(second.remarks.contains("another process runs this session"), "{}", second.remarks);
     assert!(rest.join().expect("it tells") > 0 && first.wait().expect("it ends").success());
     let bodies = model.received();
     assert!(bodies.len() == 2 && bodies[1].to_string().contains("here I am"), "{bodies:?}");

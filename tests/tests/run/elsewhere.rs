@@ -90,7 +90,7 @@ fn a_session_moves_with_what_is_not_committed_between_worktrees_of_a_repository(
     assert_eq!(person.annals(&["run", "-s", "@last", "hello"]).out, "Hello again.\n");
     // A folder of no project.
     let alone = person.annals(&["move", "@last", "../home"]);
-    assert!(alone.out.contains("the session moves alone: files come along only between"), "{alone:?}");
+    assert!(alone.out.contains("no files move: files are moved only between"), "{alone:?}");
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn what_waits_in_a_session_is_listed_withdrawn_and_queued() {
     let model = Model::start([Says::Refuses(401, "No."), Says::Text("Here.")]).expect("a port");
     let person = Person::with_model(model.url(), CHAT);
     person.annals(&["run", "hello"]);
-    assert!(person.annals(&["inbox", "@last"]).remarks.contains("nothing waits"));
+    assert!(person.annals(&["inbox", "@last"]).remarks.contains("no input is waiting"));
     // Another source waits: AGENTS.md is a folder, so the first baseline of a new Session is blocked and its prompt stays.
     std::fs::create_dir(person.project().join("AGENTS.md")).expect("a folder");
     let blocked = person.annals(&["run", "wait here"]);
@@ -109,7 +109,7 @@ fn what_waits_in_a_session_is_listed_withdrawn_and_queued() {
     assert_eq!(person.annals(&["inbox", "@last", "--queue", &input]).status, Some(0));
     assert_eq!(person.json(&["inbox", "@last", "--json"])[0]["delivery"].as_str(), Some("queue"));
     assert_eq!(person.annals(&["inbox", "@last", "--withdraw", &input]).status, Some(0));
-    assert!(person.annals(&["inbox", "@last"]).remarks.contains("nothing waits"));
+    assert!(person.annals(&["inbox", "@last"]).remarks.contains("no input is waiting"));
     assert_eq!(person.annals(&["inbox", "@last", "--withdraw", &input]).status, Some(1));
     assert_eq!(model.received().len(), 1, "nothing ran");
 }

@@ -2,17 +2,17 @@
 
 use annals_cli::command_context::CommandContext;
 use annals_cli::host::{
-    ApprovalMode, Ended, Frontend, Host, HostParts, Interaction, Job, JsonLines, Lease, Line, Lines, Questions, Screen,
-    ServicesAt, run_interactive,
+    ApprovalMode, Frontend, Host, HostParts, Interaction, JsonLines, Lease, Questions, RunEnd, RunGoal, Screen,
+    ServicesAt, TypedLine, TypedLines, run_interactive,
 };
-use annals_cli::reader::Reader;
 use annals_cli::remarks::Remarks;
-use annals_cli::store_path::Place;
+use annals_cli::store_choice::StoreChoice;
 use annals_cli::style::Style;
 use annals_core::event::Location;
 use annals_core::{Seq, Time};
+use annals_inspect::reader::Reader;
 use annals_projections::SessionView;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::ports::ScriptedProvider;
 use annals_runtime::settings::{FixedDefinitions, LocationServices, scripted_model};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput, ToolRegistry};
@@ -22,7 +22,6 @@ use annals_store::{EventLog, MemoryLog};
 use jiff::tz::TimeZone;
 use serde_json::{Value, json};
 use std::io::{self, Write};
-use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::mpsc;
 
@@ -76,14 +75,14 @@ pub struct Theatre {
     host: Host,
     session: Session,
     stage: Interaction,
-    typed: mpsc::UnboundedSender<Line>,
+    typed: mpsc::UnboundedSender<TypedLine>,
     out: Collected,
     remarks: Collected,
 }
 
 impl Theatre {
     /// A Session of its own.
-    pub async fn new(script: Vec<Attempt>, watching: Watching, manner: ApprovalMode) -> Self {
+    pub async fn new(script: Vec<ScriptedAttempt>, watching: Watching, manner: ApprovalMode) -> Self {
         let (log, folder) = (Arc::new(MemoryLog::new()), Arc::new(tempfile::tempdir().expect("a folder")));
         let host = |equipment| equipment;
         let new = NewSession::at("/", "build", "demo/one");
@@ -93,7 +92,7 @@ impl Theatre {
     async fn at(
         log: Arc<MemoryLog>,
         folder: Arc<tempfile::TempDir>,
-        script: Vec<Attempt>,
+        script: Vec<ScriptedAttempt>,
         watching: Watching,
         manner: ApprovalMode,
         adapt: impl FnOnce(HostParts) -> HostParts,
@@ -105,7 +104,7 @@ impl Theatre {
         // On a terminal both are seen as one.
         let beside = if watched { out.clone() } else { remarks.clone() };
         let told = Remarks::new(Box::new(beside), style.clone(), watched);
-        let place = Place::of(Some(folder.path()), None).expect("a place");
+        let place = StoreChoice::of(Some(folder.path()), None).expect("a place");
         let cli = CommandContext::new(place, None, None, style.clone(), told.clone());
         let equipment = adapt(HostParts {
             provider: Arc::new(ScriptedProvider::new(script)),
@@ -133,14 +132,14 @@ impl Theatre {
             Watching::Terminal | Watching::Nobody => Frontend::Screen(Box::new(Screen::new(told, style, watched))),
         };
         let (typed, lines) = mpsc::unbounded_channel();
-        let mut stage = Interaction::new(&host, questions, show, manner, Lines::arriving(lines)).expect("a stage");
+        let mut stage = Interaction::new(&host, questions, show, manner, TypedLines::arriving(lines)).expect("a stage");
         let view = session.view().await.expect("a view");
         stage.show.begin(&view, &mut out.clone()).expect("a beginning");
         Self { log, folder, host, session, stage, typed, out, remarks }
     }
 
     /// The same log, looked at by another process.
-    pub fn another_process(&self, script: Vec<Attempt>) -> Guest {
+    pub fn another_process(&self, script: Vec<ScriptedAttempt>) -> Guest {
         Guest { log: self.log.clone(), folder: self.folder.clone(), script, theatre: None }
     }
 
@@ -152,15 +151,15 @@ impl Theatre {
     /// Lines that a person types.
     pub fn types<'a>(&self, lines: impl IntoIterator<Item = &'a str>) {
         for line in lines {
-            self.typed.send(Line::text(line)).expect("somebody reads");
+            self.typed.send(TypedLine::text(line)).expect("somebody reads");
         }
     }
 
     /// Gives a prompt and waits for the end.
-    pub async fn play(&mut self, prompt: &str) -> Ended {
+    pub async fn play(&mut self, prompt: &str) -> RunEnd {
         self.stage.show.typed("typed".into());
         self.session.admit(NewInput::steer(prompt).named("typed")).await.expect("admitted");
-        run_interactive(&self.host, &self.session, Job::Answer, &mut self.stage, &mut self.out.clone())
+        run_interactive(&self.host, &self.session, RunGoal::Answer, &mut self.stage, &mut self.out.clone())
             .await
             .expect("shown")
     }
@@ -202,7 +201,7 @@ impl Theatre {
 pub struct Guest {
     log: Arc<MemoryLog>,
     folder: Arc<tempfile::TempDir>,
-    script: Vec<Attempt>,
+    script: Vec<ScriptedAttempt>,
     theatre: Option<Theatre>,
 }
 
@@ -219,9 +218,9 @@ impl Guest {
     }
 
     /// Shows the Session until what was admitted is done.
-    pub async fn follow(&mut self) -> Ended {
+    pub async fn follow(&mut self) -> RunEnd {
         let theatre = self.theatre.as_mut().expect("something was admitted");
-        run_interactive(&theatre.host, &theatre.session, Job::Answer, &mut theatre.stage, &mut theatre.out.clone())
+        run_interactive(&theatre.host, &theatre.session, RunGoal::Answer, &mut theatre.stage, &mut theatre.out.clone())
             .await
             .expect("shown")
     }

@@ -4,10 +4,10 @@ use crate::command::Annals;
 use annals_core::event::{AgentProfile, ModelProfile, Prices, RequestOptions, RequestSent, StepEvent, SystemMessages};
 use annals_core::{AgentName, Digest, Event, Json, ModelName, Record, Seq, SessionId};
 use annals_projections::{Projection, SessionView};
-use annals_providers::wire::{Body, Protocol, decoder};
+use annals_providers::wire::{Protocol, RequestBody, decoder};
 use annals_runtime::permission::FixedApprover;
 use annals_runtime::ports::{
-    Answer, Clock, ManualClock, MemoryOutputs, Provider, ProviderError, ProviderErrorKind, ProviderEvent,
+    AnswerStream, Clock, ManualClock, MemoryOutputs, Provider, ProviderError, ProviderErrorKind, ProviderEvent,
     ProviderRequest, SeededIds,
 };
 use annals_runtime::settings::{CompactionSettings, Definitions, LocationServices};
@@ -33,11 +33,11 @@ pub struct World {
 struct Recorded {
     protocol: Protocol,
     answers: Mutex<VecDeque<Vec<String>>>,
-    sent: Mutex<Vec<Arc<Body>>>,
+    sent: Mutex<Vec<Arc<RequestBody>>>,
 }
 
 impl Provider for Recorded {
-    fn send(&self, request: ProviderRequest) -> Answer {
+    fn send(&self, request: ProviderRequest) -> AnswerStream {
         self.sent.lock().unwrap().push(request.body.expect("a model with a protocol has a body"));
         let answer = self.answers.lock().unwrap().pop_front().expect("a recorded answer");
         let mut decoder = decoder(self.protocol);
@@ -133,7 +133,7 @@ impl World {
     }
 
     /// Every body that went out.
-    pub fn sent(&self) -> Vec<Arc<Body>> {
+    pub fn sent(&self) -> Vec<Arc<RequestBody>> {
         self.provider.sent.lock().unwrap().clone()
     }
 

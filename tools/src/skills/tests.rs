@@ -12,7 +12,7 @@ fn files(paths: &[(&str, &str)]) -> Arc<MemoryFilesystem> {
     Arc::new(files)
 }
 
-async fn told(folder: &Folder) -> Result<Vec<(String, Option<String>)>, String> {
+async fn told(folder: &SkillFolders) -> Result<Vec<(String, Option<String>)>, String> {
     match folder.skills().await {
         Loaded::Available(skills) => Ok(skills.into_iter().map(|skill| (skill.name, skill.description)).collect()),
         Loaded::Unavailable { reason } => Err(reason),
@@ -32,13 +32,13 @@ async fn the_first_folder_that_has_a_name_wins() {
     ]);
     let own = |name: &str, said: Option<&str>| (name.to_string(), said.map(String::from));
     let expected = vec![own("audit", Some("of the user")), own("bare", None), own("deep", Some("named by its folder"))];
-    assert_eq!(told(&Folder::new(files, ["/user", "/project", "/nowhere"])).await, Ok(expected));
+    assert_eq!(told(&SkillFolders::new(files, ["/user", "/project", "/nowhere"])).await, Ok(expected));
 }
 
 #[tokio::test]
 async fn a_body_says_where_the_skills_files_are() {
     let files = files(&[("/s/audit/SKILL.md", "---\nname: audit\n---\n\nRead `log.md`.\n")]);
-    let Loaded::Available(skills) = Folder::new(files, ["/s"]).skills().await else { panic!("they are there") };
+    let Loaded::Available(skills) = SkillFolders::new(files, ["/s"]).skills().await else { panic!("they are there") };
     let body = skills.first().map(|skill| skill.body.as_str());
     assert_eq!(body, Some("Read `log.md`.\n\nThe files that this skill names lie in /s/audit."));
 }
@@ -47,7 +47,7 @@ async fn a_body_says_where_the_skills_files_are() {
 async fn a_passing_failure_makes_skills_unavailable_and_removes_none() {
     let files = files(&[("/s/audit/SKILL.md", "---\nname: audit\n---\nB"), ("/s/other/SKILL.md", "B")]);
     files.deny("/s/other/SKILL.md");
-    let told = told(&Folder::new(files, ["/s"])).await;
+    let told = told(&SkillFolders::new(files, ["/s"])).await;
     assert!(told.as_ref().is_err_and(|reason| reason.contains("/s/other/SKILL.md")), "{told:?}");
 }
 
@@ -70,7 +70,10 @@ async fn a_link_out_of_a_project_that_nobody_trusts_is_no_skill() -> Result<(), 
     symlink(format!("{top}/home"), format!("{root}/wide"))?;
     symlink("../more/linked", format!("{root}/linked"))?;
     let names = async |within: Option<String>| {
-        let folder = Folder::new(Arc::new(RealFilesystem), [Root { path: root.clone(), within, guarded: Vec::new() }]);
+        let folder = SkillFolders::new(
+            Arc::new(RealFilesystem),
+            [SkillRoot { path: root.clone(), within, guarded: Vec::new() }],
+        );
         let names: Vec<String> = told(&folder).await?.into_iter().map(|(name, _)| name).collect();
         let links = folder.links_out().await.map_err(|error| error.to_string())?;
         Ok::<_, String>((names.join(" "), links.into_iter().map(|link| link.path).collect::<Vec<_>>()))
@@ -101,8 +104,8 @@ async fn a_link_to_what_is_asked_for_before_it_is_read_is_no_skill() -> Result<(
     let rule = |resource: &str, effect| Rule { action: "read".into(), resource: resource.into(), effect };
     let rules = [rule("*.md", Effect::Allow), rule("*.env", Effect::Ask), rule("private/*", Effect::Deny)];
     let skills = |within: Option<&str>| {
-        let root = Root { path: root.clone(), within: within.map(str::to_owned), guarded: rules.to_vec() };
-        Folder::new(Arc::new(RealFilesystem), [root])
+        let root = SkillRoot { path: root.clone(), within: within.map(str::to_owned), guarded: rules.to_vec() };
+        SkillFolders::new(Arc::new(RealFilesystem), [root])
     };
     let names = async |within: Option<&str>| {
         let skills = told(&skills(within)).await?;
@@ -130,7 +133,7 @@ async fn a_pipe_and_a_file_that_is_too_large_are_no_skills() -> Result<(), Box<d
     std::fs::write(at("huge"), "x".repeat((1 << 20) + 1))?;
     mknodat(CWD, at("pipe"), FileType::Fifo, Mode::from_raw_mode(0o600), 0)?;
     let root = folder.path().to_str().ok_or("temporary path")?;
-    let told = told(&Folder::new(Arc::new(RealFilesystem), [root])).await?;
+    let told = told(&SkillFolders::new(Arc::new(RealFilesystem), [root])).await?;
     assert_eq!(told, [("own".to_string(), None)]);
     Ok(())
 }

@@ -2,7 +2,7 @@
 
 use super::bench::{Bench, Tested, structured};
 use super::process::{is_gone, process};
-use crate::group::Group;
+use crate::process_group::ProcessGroup;
 use annals_runtime::tools::{CallError, Progress};
 use serde_json::json;
 use std::time::Duration;
@@ -61,7 +61,7 @@ async fn a_group_that_does_not_want_to_end_is_made_to() -> Tested {
     let file = bench.at("inner");
     let script = "trap '' TERM; (trap '' TERM; echo $BASHPID > inner; while true; do sleep 1; done) & wait";
     let mut command = tokio::process::Command::new("bash");
-    let mut group = Group::start(command.args(["-c", script]).current_dir(bench.at("")))?;
+    let mut group = ProcessGroup::start(command.args(["-c", script]).current_dir(bench.at("")))?;
     let inner = process(&file).await?;
     assert!(group.end().await);
     assert!(is_gone(inner) && !group.end().await);

@@ -13,7 +13,7 @@ use std::time::UNIX_EPOCH;
 const REPOSITORY_FILES: usize = 2_000;
 
 /// What one look at the worktree found.
-struct Found {
+struct WorktreeState {
     /// Paths that are gone.
     gone: BTreeSet<String>,
     /// Paths to take.
@@ -82,13 +82,17 @@ impl Shadow {
         }
     }
 
-    fn look(&self) -> Result<Found, FilesError> {
+    fn look(&self) -> Result<WorktreeState, FilesError> {
         let listed = self.git.shadow("ls-files").args(["-z", "-m", "-o", "--exclude-standard"]).run()?;
         // What the user tracks is theirs to have back, whatever the rules say.
         let forced = ["-z", "-c", "-i", "--exclude-standard"];
         let forced = Git::project(&self.root, "ls-files").args(forced).run()?;
-        let mut found =
-            Found { gone: BTreeSet::new(), take: BTreeSet::new(), markers: BTreeMap::new(), skipped: Vec::new() };
+        let mut found = WorktreeState {
+            gone: BTreeSet::new(),
+            take: BTreeSet::new(),
+            markers: BTreeMap::new(),
+            skipped: Vec::new(),
+        };
         let mut large = Vec::new();
         let mut directories = BTreeMap::new();
         for name in listed.split(|byte| *byte == 0).chain(forced.split(|byte| *byte == 0)) {
@@ -163,7 +167,7 @@ impl Shadow {
     /// Puts entries into an index, or takes them out: what goes must come first, to make room for what comes.
     pub(super) fn write_index<'a>(
         &self,
-        call: super::git::Call,
+        call: super::git::GitCall,
         entries: impl Iterator<Item = (&'a str, Option<(&'a str, &'a str)>)>,
     ) -> Result<(), FilesError> {
         let mut lines = Vec::new();
@@ -189,7 +193,7 @@ impl Shadow {
     }
 }
 
-impl Found {
+impl WorktreeState {
     fn skip(&mut self, path: &str, why: WhySkipped) {
         self.skipped.push(Skipped { path: path.into(), why });
     }

@@ -2,11 +2,11 @@
 
 use super::shadow::Shadow;
 use annals_core::event::FileChange;
-use annals_runtime::worktree::{Changes, DIFF_LIMIT, Diff, Differences, Entry, FilesError, Sides};
+use annals_runtime::worktree::{Changes, DIFF_LIMIT, Diff, Differences, FilesError, Sides, TreeEntry};
 use std::collections::BTreeMap;
 
 /// Differences with lines added and removed, by path.
-type Counted = BTreeMap<String, (Sides, (u64, u64))>;
+type CountedDifferences = BTreeMap<String, (Sides, (u64, u64))>;
 
 const PLAIN: [&str; 6] = ["-r", "-z", "--no-renames", "--no-ext-diff", "--no-textconv", "--no-color"];
 
@@ -44,12 +44,12 @@ impl Shadow {
         Ok(changes)
     }
 
-    fn compare(&self, from: &str, to: &str, forms: &[&str]) -> Result<Counted, FilesError> {
+    fn compare(&self, from: &str, to: &str, forms: &[&str]) -> Result<CountedDifferences, FilesError> {
         let answer = FilesError::Answer { command: "diff-tree" };
         let said = self.git.shadow("diff-tree").args(PLAIN).args(forms).args(["--end-of-options", from, to]).run();
         let said = said.map_err(|error| self.unless_missing(error, &[from, to]))?;
         let Ok(said) = String::from_utf8(said) else { return Err(answer) };
-        let mut found = Counted::new();
+        let mut found = CountedDifferences::new();
         let mut fields = said.split_terminator('\0');
         while let Some(field) = fields.next() {
             if let Some(raw) = field.strip_prefix(':') {
@@ -59,7 +59,7 @@ impl Shadow {
                 else {
                     return Err(answer);
                 };
-                let sides = Sides { before: Entry::parse(old, before), after: Entry::parse(new, after) };
+                let sides = Sides { before: TreeEntry::parse(old, before), after: TreeEntry::parse(new, after) };
                 found.insert(path.into(), (sides, (0, 0)));
             } else {
                 let mut parts = field.splitn(3, '\t');
@@ -98,7 +98,7 @@ impl Shadow {
     }
 
     /// All entries of a tree.
-    pub(super) fn listing(&self, files: &str) -> Result<BTreeMap<String, Entry>, FilesError> {
+    pub(super) fn listing(&self, files: &str) -> Result<BTreeMap<String, TreeEntry>, FilesError> {
         let said = self.git.shadow("ls-tree").args(["-r", "-z", "--full-tree", files]).run();
         let said = said.map_err(|error| self.unless_missing(error, &[files]))?;
         let answer = || FilesError::Answer { command: "ls-tree" };
@@ -110,7 +110,7 @@ impl Shadow {
             let (Some(mode), Some(_), Some(id)) = (words.next(), words.next(), words.next()) else {
                 return Err(answer());
             };
-            entries.extend(Entry::parse(mode, id).map(|entry| (path.to_string(), entry)));
+            entries.extend(TreeEntry::parse(mode, id).map(|entry| (path.to_string(), entry)));
         }
         Ok(entries)
     }

@@ -51,8 +51,8 @@ impl Git {
     }
 
     /// A call on the shadow repository.
-    pub(super) fn shadow(&self, command: &'static str) -> Call {
-        let mut call = Call::new(&self.root, command);
+    pub(super) fn shadow(&self, command: &'static str) -> GitCall {
+        let mut call = GitCall::new(&self.root, command);
         call = call.excludes(&self.excludes);
         call.command.env("GIT_DIR", &self.directory).env("GIT_WORK_TREE", &self.root);
         call.command.env("GIT_CONFIG_NOSYSTEM", "1").env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -63,13 +63,13 @@ impl Git {
     }
 
     /// A reading call on the project's own repository, with its own configuration.
-    pub(super) fn project(root: &Path, command: &'static str) -> Call {
-        Call::new(root, command)
+    pub(super) fn project(root: &Path, command: &'static str) -> GitCall {
+        GitCall::new(root, command)
     }
 }
 
 /// One call of git.
-pub(super) struct Call {
+pub(super) struct GitCall {
     command: Command,
     name: &'static str,
     excludes: Option<PathBuf>,
@@ -77,7 +77,7 @@ pub(super) struct Call {
     input: Vec<u8>,
 }
 
-impl Call {
+impl GitCall {
     fn new(root: &Path, name: &'static str) -> Self {
         let mut command = Command::new("git");
         // A hook or an editor that started us may have left its own repository in the environment.
@@ -142,7 +142,7 @@ impl Call {
     }
 
     /// Runs it; the caller judges the exit status.
-    pub(super) fn finish(mut self, limit: Option<u64>) -> Result<Ended, FilesError> {
+    pub(super) fn finish(mut self, limit: Option<u64>) -> Result<GitOutput, FilesError> {
         let mut child = self.spawn(Stdio::piped())?;
         let (stdin, stdout, stderr) = (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let input = std::mem::take(&mut self.input);
@@ -177,7 +177,7 @@ impl Call {
         if message.is_empty() {
             message = format!("ended with {status}");
         }
-        Ok(Ended { code: if cut { Some(0) } else { status.code() }, output, message, cut })
+        Ok(GitOutput { code: if cut { Some(0) } else { status.code() }, output, message, cut })
     }
 
     fn failed(&self, source: std::io::Error) -> FilesError {
@@ -208,7 +208,7 @@ impl Call {
 }
 
 /// How a call ended.
-pub(super) struct Ended {
+pub(super) struct GitOutput {
     /// Exit status; `None` if a signal ended it.
     pub(super) code: Option<i32>,
     /// What it wrote, up to one byte beyond the limit.
@@ -228,7 +228,7 @@ pub(super) struct Contents {
 
 impl Contents {
     /// Starts the process.
-    pub(super) fn open(call: Call) -> Result<Self, FilesError> {
+    pub(super) fn open(call: GitCall) -> Result<Self, FilesError> {
         let mut child = call.args(["--batch"]).spawn(Stdio::null())?;
         match (child.stdin.take(), child.stdout.take()) {
             (Some(ask), Some(answers)) => Ok(Self { child, ask, answers: std::io::BufReader::new(answers) }),

@@ -12,7 +12,7 @@
 use super::git::Contents;
 use super::shadow::Shadow;
 use super::staging::{Move, Note, Staging};
-use annals_runtime::worktree::{Entry, FileRestore, FilesError, above};
+use annals_runtime::worktree::{FileRestore, FilesError, TreeEntry, above};
 use std::collections::BTreeSet;
 use std::fs;
 use std::io::{self, ErrorKind};
@@ -26,7 +26,7 @@ impl Shadow {
         }
         let mut seen = BTreeSet::new();
         for file in files {
-            let captured = [&file.from, &file.to].into_iter().flatten().all(Entry::is_captured);
+            let captured = [&file.from, &file.to].into_iter().flatten().all(TreeEntry::is_captured);
             if !super::capture::tellable(&file.path) || !captured || !seen.insert(file.path.as_str()) {
                 return Err(FilesError::BadPath { path: file.path.clone() });
             }
@@ -171,7 +171,7 @@ impl Shadow {
             Ok(_) => return Err(in_the_way(&file.path)),
         }
         let new = note.coming(number);
-        if let (Some(Entry::File { executable, .. }), Some(Entry::File { .. })) = (&file.to, &file.from) {
+        if let (Some(TreeEntry::File { executable, .. }), Some(TreeEntry::File { .. })) = (&file.to, &file.from) {
             keep_permissions(&note.kept(number), &new, *executable).map_err(FilesError::io(&target))?;
         }
         fs::rename(new, &target).map_err(FilesError::io(&target))
@@ -197,17 +197,17 @@ pub(super) fn is_directory(path: &Path) -> bool {
 }
 
 /// Whether a path holds exactly what a capture says.
-fn holds(path: &Path, expected: &Entry, name: &str, contents: &mut Contents) -> Result<bool, FilesError> {
+fn holds(path: &Path, expected: &TreeEntry, name: &str, contents: &mut Contents) -> Result<bool, FilesError> {
     let (_, id) = expected.git();
     let missing = || FilesError::NoContent { path: name.into(), id: id.into() };
     let wanted = contents.read(id)?.ok_or_else(missing)?;
     let there = fs::symlink_metadata(path).map_err(FilesError::io(path))?;
     match expected {
-        Entry::File { executable, .. } if there.is_file() => {
+        TreeEntry::File { executable, .. } if there.is_file() => {
             let same = is_executable(&there) == *executable && there.len() == wanted.len() as u64;
             Ok(same && fs::read(path).map_err(FilesError::io(path))? == wanted)
         }
-        Entry::Link { .. } if there.is_symlink() => {
+        TreeEntry::Link { .. } if there.is_symlink() => {
             let target = fs::read_link(path).map_err(FilesError::io(path))?;
             Ok(target.as_os_str().as_encoded_bytes() == wanted)
         }

@@ -3,7 +3,9 @@
 use super::git::Git;
 use annals_runtime::Boxed;
 use annals_runtime::ports::StorePath;
-use annals_runtime::worktree::{Capture, Changes, Checkout, Files, FilesError, Plan, Planning, Transfer, Tree, Undo};
+use annals_runtime::worktree::{
+    Capture, Changes, Checkout, Files, FilesError, Plan, Transfer, Tree, Undo, plan_take_back, plan_undo,
+};
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -214,7 +216,7 @@ fn make_private(folder: &Path) -> Result<(), FilesError> {
 }
 
 impl Files for ShadowRepository {
-    fn talk_only(&self) -> Option<&str> {
+    fn conversation_only(&self) -> Option<&str> {
         None
     }
 
@@ -238,7 +240,7 @@ impl Files for ShadowRepository {
 
     fn plan<'a>(&'a self, undo: &'a Undo) -> Boxed<'a, Result<Plan, FilesError>> {
         let undo = undo.clone();
-        self.work(move |shadow| shadow.plan(&undo))
+        self.work(move |shadow| plan_undo(shadow, &undo))
     }
 
     fn restore<'a>(&'a self, plan: &'a Plan) -> Boxed<'a, Result<(), FilesError>> {
@@ -248,7 +250,7 @@ impl Files for ShadowRepository {
 
     fn plan_take_back<'a>(&'a self, from: &'a Tree, to: &'a Tree) -> Boxed<'a, Result<Plan, FilesError>> {
         let (from, to) = (from.clone(), to.clone());
-        self.work(move |shadow| shadow.take_back(&from, &to))
+        self.work(move |shadow| plan_take_back(shadow, &from, &to))
     }
 
     fn uncommitted<'a>(&'a self, below: &'a str) -> Boxed<'a, Result<Transfer, FilesError>> {

@@ -1,7 +1,7 @@
 //! The staging folder of one restore, and the note by which it can be taken back.
 
 use super::git::Contents;
-use annals_runtime::worktree::{Entry, FileRestore, FilesError};
+use annals_runtime::worktree::{FileRestore, FilesError, TreeEntry};
 use serde::{Deserialize, Serialize};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -43,8 +43,8 @@ impl Staging {
             let bytes = contents.read(id)?.ok_or_else(missing)?;
             let path = self.folder.join(format!("new/{number}"));
             let written = match entry {
-                Entry::Link { .. } => link(&bytes, &path),
-                _ => write(&bytes, &path, matches!(entry, Entry::File { executable: true, .. })),
+                TreeEntry::Link { .. } => link(&bytes, &path),
+                _ => write(&bytes, &path, matches!(entry, TreeEntry::File { executable: true, .. })),
             };
             written.map_err(FilesError::io(self.folder.join(&file.path)))?;
         }

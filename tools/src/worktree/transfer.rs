@@ -9,7 +9,7 @@
 
 use super::git::{Contents, Git};
 use super::shadow::{Scratch, Shadow};
-use annals_runtime::worktree::{Differences, Entry, FileRestore, FilesError, Plan, Planning, Transfer};
+use annals_runtime::worktree::{Differences, FileRestore, FilesError, Plan, Transfer, TreeEntry, plan_targets};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs::File;
 use std::io::{self, ErrorKind};
@@ -35,8 +35,8 @@ impl Shadow {
         let tracked = self.git.shadow("ls-files").index(&index.path).args(["-z", "-c"]).run()?;
         let tracked: BTreeSet<&[u8]> = tracked.split(|byte| *byte == 0).collect();
         changed.extend(entries.keys().filter(|path| !tracked.contains(path.as_bytes())).cloned());
-        changed.retain(|path| inside(path) && entries.get(path).is_none_or(Entry::is_captured));
-        let with = changed.iter().map(|path| (path.as_str(), entries.get(path).map(Entry::git)));
+        changed.retain(|path| inside(path) && entries.get(path).is_none_or(TreeEntry::is_captured));
+        let with = changed.iter().map(|path| (path.as_str(), entries.get(path).map(TreeEntry::git)));
         let after = lent.changed_tree(&head, with)?;
         let differences = lent.differences(&head, &after)?;
         self.keep_contents(&lent, &differences)?;
@@ -54,7 +54,7 @@ impl Shadow {
         let now = self.capture()?.tree;
         let entries = self.listing(&now.files())?;
         if patch.is_empty() {
-            return self.planned(&now, &now, &entries, BTreeMap::new());
+            return plan_targets(self, &now, &now, &entries, BTreeMap::new());
         }
         let index = self.scratch("index.arrival")?;
         self.git.shadow("read-tree").index(&index.path).args([&now.files()]).run()?;
@@ -66,7 +66,7 @@ impl Shadow {
         let after = self.git.shadow("write-tree").index(&index.path).text()?;
         let targets = self.differences(&now.files(), &after)?;
         let targets = targets.into_iter().map(|(path, sides)| (path, sides.after)).collect();
-        self.planned(&now, &now, &entries, targets)
+        plan_targets(self, &now, &now, &entries, targets)
     }
 
     /// What discarding the changes would do, provided they still stand as they were found.
@@ -80,7 +80,7 @@ impl Shadow {
             }
             targets.insert(file.path.clone(), file.to.clone());
         }
-        self.planned(&now, &now, &entries, targets)
+        plan_targets(self, &now, &now, &entries, targets)
     }
 
     /// The shadow repository with the project's objects lent to it, for reading.

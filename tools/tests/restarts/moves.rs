@@ -6,7 +6,7 @@ use super::world::{Tested, World, events};
 use super::{Death, Point, When, dies, process};
 use annals_core::event::FilesEvent;
 use annals_core::{Event, Seq, SessionId};
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::{NewInput, NewSession, Refusal, Runtime};
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ async fn moving() -> Result<(World, Place, PathBuf, SessionId), Box<dyn std::err
     git(&place.root, &["worktree", "add", "-q", "-b", "other", &other.to_string_lossy()])?;
     place.write("app/a", "2\n")?;
     place.write("app/new", "new\n")?;
-    let world = World::new([Attempt::text("hi")]);
+    let world = World::new([ScriptedAttempt::text("hi")]);
     let runtime = two(&world, &place, &other, &Death::at(Point::Never), true);
     let session = runtime.create(NewSession::at(place.root.to_string_lossy(), "build", "test/alpha")).await?;
     session.admit(NewInput::steer("go")).await?;

@@ -5,7 +5,7 @@ use super::world::{Tested, World, events, history};
 use super::{Death, Point, When, dies, process};
 use annals_core::SessionId;
 use annals_core::event::Location;
-use annals_providers::provider::Attempt;
+use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::tools::{FunctionTool, ToolError, ToolOutput};
 use annals_runtime::{Extent, MessagePlace, NewInput, NewSession, Session};
 use serde_json::json;
@@ -32,7 +32,7 @@ async fn worked() -> Result<(World, Place, SessionId), Box<dyn std::error::Error
             done.map_err(|error| ToolError(error.to_string()))
         }
     });
-    let world = World::new([Attempt::call("c1", "write", "{}"), Attempt::text("first")]).tool(tool);
+    let world = World::new([ScriptedAttempt::call("c1", "write", "{}"), ScriptedAttempt::text("first")]).tool(tool);
     let runtime = process(&world, &[(&place.root, &place.folder)], &Death::at(Point::Never), true);
     let session = runtime.create(NewSession::at(place.root.to_string_lossy(), "build", "test/alpha")).await?;
     session.admit(NewInput::steer("go")).await?;
@@ -41,7 +41,7 @@ async fn worked() -> Result<(World, Place, SessionId), Box<dyn std::error::Error
 }
 
 async fn undo(session: Session) -> Result<(), annals_runtime::Refusal> {
-    let plan = session.plan_revert(MessagePlace::User(1), Extent::TalkAndFiles).await?;
+    let plan = session.plan_revert(MessagePlace::User(1), Extent::ConversationAndFiles).await?;
     session.stage(&plan).await.map(drop)
 }
 

@@ -168,10 +168,10 @@ async fn outside_git_only_the_talk_can_be_undone_and_that_is_said() -> Result<()
     let folder = tempfile::tempdir()?;
     let project = folder.path().join("project");
     fs::create_dir(&project)?;
-    let files = files_at(&project, &folder.path().join("shadow"));
-    let why = files.talk_only().ok_or("files can be restored outside git")?;
+    let files = files_at(&project, folder.path().join("shadow"));
+    let why = files.conversation_only().ok_or("files can be restored outside git")?;
     assert!(why.ends_with("project is not in a git worktree"), "{why}");
-    assert!(matches!(files.capture().await, Err(FilesError::TalkOnly { .. })));
+    assert!(matches!(files.capture().await, Err(FilesError::ConversationOnly { .. })));
     assert!(!folder.path().join("shadow").exists());
     Ok(())
 }

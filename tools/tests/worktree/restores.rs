@@ -65,7 +65,7 @@ async fn a_content_that_is_missing_stops_the_restore_and_nothing_changed() -> Re
         .await?;
     let plan = place.files.plan(&Undo { steps: vec![step], staged: None }).await?;
     let lost = match &plan.restores[1].to {
-        Some(annals_runtime::worktree::Entry::File { id, .. }) => id.clone(),
+        Some(annals_runtime::worktree::TreeEntry::File { id, .. }) => id.clone(),
         other => return Err(format!("{other:?}").into()),
     };
     fs::remove_file(place.folder.join(format!("git/objects/{}/{}", &lost[..2], &lost[2..])))?;

@@ -11,7 +11,7 @@ fn second(place: &Place) -> Result<(ShadowRepository, PathBuf), Failure> {
     let other = place.folder.join("other");
     let path = other.to_str().ok_or("temporary path")?;
     git(&place.root, &["worktree", "add", "-q", "-b", "other", path])?;
-    Ok((ShadowRepository::open(&other, &place.folder.join("other-shadow"))?, other))
+    Ok((ShadowRepository::open(&other, place.folder.join("other-shadow"))?, other))
 }
 
 #[tokio::test]

@@ -31,8 +31,8 @@ pub struct Watched<W> {
 }
 
 impl<W: Watch> Files for Watched<W> {
-    fn talk_only(&self) -> Option<&str> {
-        self.inner.talk_only()
+    fn conversation_only(&self) -> Option<&str> {
+        self.inner.conversation_only()
     }
     fn is_gone(&self) -> bool {
         self.inner.is_gone()

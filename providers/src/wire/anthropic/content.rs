@@ -1,7 +1,7 @@
 //! Blocks of Anthropic Messages.
 
 use super::cache::CacheControl;
-use crate::wire::media::{Medium, Place, medium, note};
+use crate::wire::media::{MediaLocation, Medium, medium, note};
 use annals_core::event::{Attachment, ModelProfile};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Block<'a> {
+pub(super) enum ContentBlock<'a> {
     Text {
         text: Cow<'a, str>,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -18,10 +18,10 @@ pub(super) enum Block<'a> {
         cache_control: Option<CacheControl>,
     },
     Image {
-        source: Source<'a>,
+        source: MediaSource<'a>,
     },
     Document {
-        source: Source<'a>,
+        source: MediaSource<'a>,
         title: &'a str,
     },
     Thinking {
@@ -50,7 +50,7 @@ pub(super) enum Block<'a> {
     ToolResult {
         tool_use_id: Cow<'a, str>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        content: Vec<Block<'a>>,
+        content: Vec<ContentBlock<'a>>,
         #[serde(skip_serializing_if = "std::ops::Not::not")]
         is_error: bool,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -63,21 +63,21 @@ pub(super) enum Block<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Source<'a> {
+pub(super) enum MediaSource<'a> {
     Base64 { media_type: &'a str, data: &'a str },
     Url { url: &'a str },
 }
 
-impl<'a> Source<'a> {
-    fn of(place: Place<'a>) -> Self {
+impl<'a> MediaSource<'a> {
+    fn of(place: MediaLocation<'a>) -> Self {
         match place {
-            Place::Inline { mime, data, .. } => Self::Base64 { media_type: mime, data },
-            Place::Address(url) => Self::Url { url },
+            MediaLocation::Inline { mime, data, .. } => Self::Base64 { media_type: mime, data },
+            MediaLocation::Address(url) => Self::Url { url },
         }
     }
 }
 
-impl<'a> Block<'a> {
+impl<'a> ContentBlock<'a> {
     /// A text.
     pub(super) fn text(text: impl Into<Cow<'a, str>>) -> Self {
         Self::Text { text: text.into(), citations: None, cache_control: None }
@@ -87,8 +87,8 @@ impl<'a> Block<'a> {
     pub(super) fn media(attachment: &'a Attachment, model: &ModelProfile) -> Self {
         match medium(attachment, model) {
             Medium::Words(words) => Self::text(words),
-            Medium::Image(place) => Self::Image { source: Source::of(place) },
-            Medium::Document { place, name } => Self::Document { source: Source::of(place), title: name },
+            Medium::Image(place) => Self::Image { source: MediaSource::of(place) },
+            Medium::Document { place, name } => Self::Document { source: MediaSource::of(place), title: name },
             Medium::Audio { .. } => Self::text(note(attachment, None)),
         }
     }
@@ -96,7 +96,7 @@ impl<'a> Block<'a> {
     /// Reasoning as it goes back to the model that made it: only with its signature, or encrypted. Anything else the
     /// provider refuses.
     pub(super) fn thinking(text: &'a str, metadata: &'a str) -> Option<Self> {
-        let Native { signature, data, anthropic } = serde_json::from_str(metadata).ok()?;
+        let ReasoningMetadata { signature, data, anthropic } = serde_json::from_str(metadata).ok()?;
         let foreign = anthropic.unwrap_or_default();
         if let Some(data) = data.or(foreign.redacted) {
             return Some(Self::RedactedThinking { data });
@@ -107,17 +107,17 @@ impl<'a> Block<'a> {
 
 /// Native metadata of reasoning: the signature or the block as it came, or as an OpenCode log has it.
 #[derive(Deserialize)]
-struct Native<'a> {
+struct ReasoningMetadata<'a> {
     #[serde(borrow, default)]
     signature: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
     data: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
-    anthropic: Option<Foreign<'a>>,
+    anthropic: Option<OpenCodeMetadata<'a>>,
 }
 
 #[derive(Deserialize, Default)]
-struct Foreign<'a> {
+struct OpenCodeMetadata<'a> {
     #[serde(borrow, default)]
     signature: Option<Cow<'a, str>>,
     #[serde(rename = "redactedData", borrow, default)]

@@ -1,7 +1,7 @@
 //! Answers of Anthropic Messages.
 
 use crate::provider::{ProviderError, ProviderEvent};
-use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
+use crate::wire::decode::{ProtocolDecoder, broke_off, provider_error, read, tokens, violation};
 use annals_core::CallId;
 use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
@@ -12,10 +12,10 @@ use std::collections::BTreeMap;
 
 /// Reads one answer.
 #[derive(Default)]
-pub(in crate::wire) struct Decoder {
+pub(in crate::wire) struct AnthropicDecoder {
     /// Open blocks by their place in the content, each with its number: blocks are counted as they begin, since some
     /// proxies give all of them one place.
-    open: BTreeMap<u64, (u64, Open)>,
+    open: BTreeMap<u64, (u64, OpenBlock)>,
     begun: u64,
     usage: Usage,
     finish: Option<Finish>,
@@ -24,7 +24,7 @@ pub(in crate::wire) struct Decoder {
 }
 
 /// A block that is not complete yet.
-enum Open {
+enum OpenBlock {
     Text {
         citations: Vec<String>,
     },
@@ -45,7 +45,7 @@ enum Open {
     Whole,
 }
 
-impl Open {
+impl OpenBlock {
     /// Bytes that are held for its end, but for the text of its pieces.
     fn held(&self) -> usize {
         match self {
@@ -61,7 +61,7 @@ impl Open {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct AnthropicEvent<'a> {
     #[serde(rename = "type", default)]
     kind: Option<String>,
     #[serde(default)]
@@ -80,20 +80,20 @@ struct Event<'a> {
 }
 
 #[derive(Deserialize)]
-struct Start {
+struct MessageStart {
     #[serde(default)]
     usage: Option<Value>,
 }
 
 /// What a result says of its failure; anything else in it is not looked at.
 #[derive(Deserialize)]
-struct Failed<'a> {
+struct ErrorEvent<'a> {
     #[serde(borrow, default)]
     error_code: Option<Cow<'a, str>>,
 }
 
 #[derive(Deserialize)]
-struct Block<'a> {
+struct BlockStart<'a> {
     #[serde(rename = "type")]
     kind: String,
     #[serde(default)]
@@ -117,7 +117,7 @@ struct Block<'a> {
 }
 
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct BlockDelta<'a> {
     #[serde(rename = "type", default)]
     kind: Option<String>,
     #[serde(default)]
@@ -134,13 +134,13 @@ struct Delta<'a> {
     stop_reason: Option<String>,
 }
 
-impl Reading for Decoder {
-    fn read(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        let mut event: Event<'_> = read(data)?;
+impl ProtocolDecoder for AnthropicDecoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let mut event: AnthropicEvent<'_> = read(data)?;
         let kind = event.kind.take().unwrap_or_else(|| name.to_owned());
         match kind.as_str() {
             "message_start" => {
-                let start: Option<Start> = event.message.map(|raw| read(raw.get())).transpose()?;
+                let start: Option<MessageStart> = event.message.map(|raw| read(raw.get())).transpose()?;
                 self.used(start.and_then(|start| start.usage).as_ref(), out);
                 Ok(())
             }
@@ -148,28 +148,28 @@ impl Reading for Decoder {
             "content_block_delta" => self.delta(&event, out),
             "content_block_stop" => self.stop(event.index.unwrap_or(0), out),
             "message_delta" => {
-                let delta: Option<Delta<'_>> = event.delta.map(|raw| read(raw.get())).transpose()?;
+                let delta: Option<BlockDelta<'_>> = event.delta.map(|raw| read(raw.get())).transpose()?;
                 if let Some(reason) = delta.and_then(|delta| delta.stop_reason) {
                     self.finish = Some(finish(&reason));
                 }
                 self.used(event.usage.as_ref(), out);
                 Ok(())
             }
-            "message_stop" => self.finish(out),
-            "error" => Err(told(&match (event.error.filter(|error| !error.is_null()), event.message) {
+            "message_stop" => self.end(out),
+            "error" => Err(provider_error(&match (event.error.filter(|error| !error.is_null()), event.message) {
                 (Some(error), _) => error,
                 (None, Some(message)) => read(message.get())?,
                 (None, None) => Value::Null,
             })),
             _ if event.error.as_ref().is_some_and(|error| !error.is_null()) => {
-                Err(told(&event.error.unwrap_or_default()))
+                Err(provider_error(&event.error.unwrap_or_default()))
             }
             // Pings, and what later versions add.
             _ => Ok(()),
         }
     }
 
-    fn finish(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn end(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         match self.finish {
             Some(finish) if self.open.is_empty() => out.push(ProviderEvent::Finished(finish)),
             _ => return Err(broke_off()),
@@ -182,33 +182,33 @@ impl Reading for Decoder {
     }
 }
 
-impl Decoder {
-    fn start(&mut self, event: &Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+impl AnthropicDecoder {
+    fn start(&mut self, event: &AnthropicEvent<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let at = event.index.unwrap_or(0);
         let raw = event.content_block.ok_or_else(|| violation("a block of the answer has no content"))?;
-        let block: Block<'_> = read(raw.get())?;
+        let block: BlockStart<'_> = read(raw.get())?;
         let number = self.begun;
         self.begun += 1;
         let id = number.to_string();
         let open = match block.kind.as_str() {
             "text" => {
                 out.push(ProviderEvent::TextDelta { id, text: block.text.unwrap_or_default() });
-                Open::Text { citations: Vec::new() }
+                OpenBlock::Text { citations: Vec::new() }
             }
             "thinking" => {
                 out.push(ProviderEvent::ReasoningDelta { id, text: block.thinking.unwrap_or_default() });
-                Open::Thinking { signature: String::new() }
+                OpenBlock::Thinking { signature: String::new() }
             }
             "redacted_thinking" => {
                 out.push(ProviderEvent::ReasoningDelta { id, text: String::new() });
-                Open::Redacted { raw: raw.get().to_owned() }
+                OpenBlock::Redacted { raw: raw.get().to_owned() }
             }
             "tool_use" | "server_tool_use" | "mcp_tool_use" => called(block)?,
             kind if kind.ends_with("_tool_result") => {
                 out.push(settled(&block, raw)?);
-                Open::Whole
+                OpenBlock::Whole
             }
-            _ => Open::Whole,
+            _ => OpenBlock::Whole,
         };
         self.held += open.held();
         match self.open.insert(at, (number, open)) {
@@ -217,31 +217,31 @@ impl Decoder {
         }
     }
 
-    fn delta(&mut self, event: &Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn delta(&mut self, event: &AnthropicEvent<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let at = event.index.unwrap_or(0);
         let Some(raw) = event.delta else { return Ok(()) };
-        let delta: Delta<'_> = read(raw.get())?;
+        let delta: BlockDelta<'_> = read(raw.get())?;
         let (number, open) =
             self.open.get_mut(&at).ok_or_else(|| violation(format!("a piece of block {at} came before it began")))?;
         let id = number.to_string();
         match (delta.kind.as_deref().unwrap_or_default(), open) {
-            ("text_delta", Open::Text { .. }) => {
+            ("text_delta", OpenBlock::Text { .. }) => {
                 out.push(ProviderEvent::TextDelta { id, text: delta.text.unwrap_or_default() });
             }
-            ("citations_delta", Open::Text { citations }) => {
+            ("citations_delta", OpenBlock::Text { citations }) => {
                 let citation = delta.citation.map(|raw| raw.get().to_owned());
                 self.held += citation.as_ref().map_or(0, String::len);
                 citations.extend(citation);
             }
-            ("thinking_delta", Open::Thinking { .. }) => {
+            ("thinking_delta", OpenBlock::Thinking { .. }) => {
                 out.push(ProviderEvent::ReasoningDelta { id, text: delta.thinking.unwrap_or_default() });
             }
-            ("signature_delta", Open::Thinking { signature }) => {
+            ("signature_delta", OpenBlock::Thinking { signature }) => {
                 let piece = delta.signature.unwrap_or_default();
                 self.held += piece.len();
                 signature.push_str(&piece);
             }
-            ("input_json_delta", Open::Call { id, name, input, .. }) => {
+            ("input_json_delta", OpenBlock::Call { id, name, input, .. }) => {
                 let text = delta.partial_json.unwrap_or_default();
                 input.push_str(&text);
                 let (call, name) = (CallId(id.clone()), name.clone());
@@ -262,22 +262,22 @@ impl Decoder {
         self.held = self.held.saturating_sub(open.held());
         let id = number.to_string();
         match open {
-            Open::Text { citations } => {
+            OpenBlock::Text { citations } => {
                 let metadata = (!citations.is_empty()).then(|| format!(r#"{{"citations":[{}]}}"#, citations.join(",")));
                 out.push(ProviderEvent::TextEnded { id, metadata });
             }
-            Open::Thinking { signature } => {
+            OpenBlock::Thinking { signature } => {
                 let signed = || serde_json::json!({"signature": signature}).to_string();
                 let metadata = (!signature.is_empty()).then(signed);
                 out.push(ProviderEvent::ReasoningEnded { id, metadata });
             }
-            Open::Redacted { raw } => out.push(ProviderEvent::ReasoningEnded { id, metadata: Some(raw) }),
-            Open::Call { id, name, given, input, metadata } => {
+            OpenBlock::Redacted { raw } => out.push(ProviderEvent::ReasoningEnded { id, metadata: Some(raw) }),
+            OpenBlock::Call { id, name, given, input, metadata } => {
                 let input = if input.is_empty() { given } else { input };
                 let (call, hosted) = (CallId(id), metadata.is_some());
                 out.push(ProviderEvent::ToolCalled { call, name, input, hosted, metadata });
             }
-            Open::Whole => {}
+            OpenBlock::Whole => {}
         }
         Ok(())
     }
@@ -294,7 +294,7 @@ impl Decoder {
     }
 }
 
-fn called(block: Block<'_>) -> Result<Open, ProviderError> {
+fn called(block: BlockStart<'_>) -> Result<OpenBlock, ProviderError> {
     let (Some(id), Some(name)) = (block.id.filter(|id| !id.is_empty()), block.name.filter(|name| !name.is_empty()))
     else {
         return Err(violation("a call of the answer has no id or no name"));
@@ -305,14 +305,14 @@ fn called(block: Block<'_>) -> Result<Open, ProviderError> {
         (kind, Some(server)) => Some(serde_json::json!({"type": kind, "server_name": server}).to_string()),
     };
     let given = block.input.map_or_else(|| "{}".to_owned(), |input| input.get().to_owned());
-    Ok(Open::Call { id, name, given, input: String::new(), metadata })
+    Ok(OpenBlock::Call { id, name, given, input: String::new(), metadata })
 }
 
 /// The result of a call that the provider executed: the whole block, which goes back as it came.
-fn settled(block: &Block<'_>, raw: &RawValue) -> Result<ProviderEvent, ProviderError> {
+fn settled(block: &BlockStart<'_>, raw: &RawValue) -> Result<ProviderEvent, ProviderError> {
     let call = block.tool_use_id.clone().ok_or_else(|| violation("a result of the answer names no call"))?;
     let content = block.content.map(RawValue::get).filter(|content| content.starts_with('{'));
-    let failed: Option<Failed<'_>> = content.and_then(|content| serde_json::from_str(content).ok());
+    let failed: Option<ErrorEvent<'_>> = content.and_then(|content| serde_json::from_str(content).ok());
     let error = match (failed.and_then(|failed| failed.error_code), block.is_error) {
         (Some(code), _) => Some(code.into_owned()),
         (None, Some(true)) => Some("the call failed".to_owned()),

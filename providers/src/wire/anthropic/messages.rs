@@ -1,55 +1,57 @@
 //! Messages of Anthropic Messages: user and assistant in turns, a system role where the model takes one.
 
 use super::cache::Hints;
-use super::content::Block;
-use crate::wire::EncodeError;
-use crate::wire::names;
-use crate::wire::talk::{
+use super::content::ContentBlock;
+use crate::wire::BodyError;
+use crate::wire::conversation::{
     self, hosted_words, is_blank, is_last_word, is_settled, joined, results, results_after, unanswered, unwrapped,
 };
+use crate::wire::names;
 use annals_core::event::ModelProfile;
-use annals_projections::{Block as Piece, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
+use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 #[derive(Serialize)]
-pub(super) struct Message<'a> {
+pub(super) struct AnthropicMessage<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<ContentBlock<'a>>,
 }
 
 /// The messages so far, and where the latest user message has its last text.
 #[derive(Default)]
-struct Messages<'a> {
-    all: Vec<Message<'a>>,
+struct MessageList<'a> {
+    all: Vec<AnthropicMessage<'a>>,
     prompt: Option<(usize, usize)>,
 }
 
 /// All messages of a request.
-pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Vec<Message<'a>>, EncodeError> {
-    let mut out = Messages::default();
+pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Vec<AnthropicMessage<'a>>, BodyError> {
+    let mut out = MessageList::default();
     for (at, message) in request.messages.iter().enumerate() {
         match message.role {
             Role::User => out.user(message, &request.model),
             Role::System if is_blank(&joined(message)) => {}
-            Role::System if is_native(&request.messages, at) => out.push("system", [Block::text(joined(message))]),
-            Role::System => out.push("user", [Block::text(wrapped(&joined(message)))]),
+            Role::System if is_native(&request.messages, at) => {
+                out.push("system", [ContentBlock::text(joined(message))]);
+            }
+            Role::System => out.push("user", [ContentBlock::text(wrapped(&joined(message)))]),
             // An answer cannot be begun for the model: what stands last is told to it.
             Role::Assistant if is_last_word(&request.messages, at) => {
-                out.push("user", [Block::text(wrapped(&joined(message)))]);
+                out.push("user", [ContentBlock::text(wrapped(&joined(message)))]);
             }
             Role::Assistant => {
                 out.push("assistant", assistant(message, results_after(&request.messages, at))?);
                 let unanswered = unanswered(&request.messages, at).into_iter();
                 out.push(
                     "user",
-                    unanswered.map(|id| result(names::call(id.as_str()), vec![Block::text(INTERRUPTED)], true)),
+                    unanswered.map(|id| result(names::call(id.as_str()), vec![ContentBlock::text(INTERRUPTED)], true)),
                 );
             }
             Role::Tool => {
-                out.push("user", results(&request.messages, at).map(|result| told(result, &request.model)));
+                out.push("user", results(&request.messages, at).map(|result| tool_result(result, &request.model)));
             }
         }
     }
@@ -66,7 +68,7 @@ fn is_native(messages: &[RequestMessage], at: usize) -> bool {
         Some(before) => match before.role {
             Role::User | Role::Tool => true,
             Role::Assistant => {
-                matches!(before.blocks.last(), Some(Piece::HostedResult { .. } | Piece::Call { hosted: true, .. }))
+                matches!(before.blocks.last(), Some(Block::HostedResult { .. } | Block::Call { hosted: true, .. }))
             }
             Role::System => false,
         },
@@ -74,23 +76,23 @@ fn is_native(messages: &[RequestMessage], at: usize) -> bool {
     let before = match messages.get(at + 1) {
         None => true,
         Some(next) => {
-            let is_thought = next.blocks.iter().all(|block| matches!(block, Piece::Reasoning { .. }));
+            let is_thought = next.blocks.iter().all(|block| matches!(block, Block::Reasoning { .. }));
             next.role == Role::Assistant && !is_thought && !is_last_word(messages, at + 1)
         }
     };
     after && before
 }
 
-impl<'a> Messages<'a> {
+impl<'a> MessageList<'a> {
     /// Adds blocks to the message that is being written, if it has the same role.
-    fn push(&mut self, role: &'static str, blocks: impl IntoIterator<Item = Block<'a>>) {
+    fn push(&mut self, role: &'static str, blocks: impl IntoIterator<Item = ContentBlock<'a>>) {
         let mut blocks = blocks.into_iter().peekable();
         if blocks.peek().is_none() {
             return;
         }
         match self.all.last_mut() {
             Some(last) if last.role == role && role != "system" => last.content.extend(blocks),
-            _ => self.all.push(Message { role, content: blocks.collect() }),
+            _ => self.all.push(AnthropicMessage { role, content: blocks.collect() }),
         }
     }
 
@@ -99,19 +101,19 @@ impl<'a> Messages<'a> {
         let mut last_text = None;
         for (at, block) in message.blocks.iter().enumerate() {
             match block {
-                Piece::Text { text, .. } if is_blank(text) => {}
-                Piece::Text { text, .. } => {
+                Block::Text { text, .. } if is_blank(text) => {}
+                Block::Text { text, .. } => {
                     last_text = Some(blocks.len());
-                    blocks.push(Block::text(unwrapped(text, at)));
+                    blocks.push(ContentBlock::text(unwrapped(text, at)));
                 }
-                Piece::Media { attachment, .. } => blocks.push(Block::media(attachment, model)),
+                Block::Media { attachment, .. } => blocks.push(ContentBlock::media(attachment, model)),
                 // A user message holds nothing else.
-                Piece::Reasoning { .. } | Piece::Call { .. } | Piece::HostedResult { .. } | Piece::Result { .. } => {}
+                Block::Reasoning { .. } | Block::Call { .. } | Block::HostedResult { .. } | Block::Result { .. } => {}
             }
         }
         if blocks.is_empty() {
             // The provider refuses a message that says nothing.
-            blocks.push(Block::text("(empty)"));
+            blocks.push(ContentBlock::text("(empty)"));
         }
         let from_end = last_text.map(|at| blocks.len() - at);
         self.push("user", blocks);
@@ -123,7 +125,7 @@ impl<'a> Messages<'a> {
     fn mark(&mut self, hints: &mut Hints) {
         if let Some((message, block)) = self.prompt {
             let block = self.all.get_mut(message).and_then(|message| message.content.get_mut(block));
-            if let Some(Block::Text { cache_control, .. }) = block {
+            if let Some(ContentBlock::Text { cache_control, .. }) = block {
                 *cache_control = hints.take();
             }
         }
@@ -131,7 +133,7 @@ impl<'a> Messages<'a> {
         let last = self.all.iter_mut().skip(after).rev().find(|message| message.role == "user");
         let newest = last.and_then(|message| {
             message.content.iter_mut().rev().find_map(|block| match block {
-                Block::ToolResult { cache_control, .. } => Some(cache_control),
+                ContentBlock::ToolResult { cache_control, .. } => Some(cache_control),
                 _ => None,
             })
         });
@@ -141,62 +143,62 @@ impl<'a> Messages<'a> {
     }
 }
 
-fn result<'a>(tool_use_id: Cow<'a, str>, content: Vec<Block<'a>>, is_error: bool) -> Block<'a> {
-    Block::ToolResult { tool_use_id, content, is_error, cache_control: None }
+fn result<'a>(tool_use_id: Cow<'a, str>, content: Vec<ContentBlock<'a>>, is_error: bool) -> ContentBlock<'a> {
+    ContentBlock::ToolResult { tool_use_id, content, is_error, cache_control: None }
 }
 
-fn told<'a>(given: &'a ToolResult, model: &ModelProfile) -> Block<'a> {
+fn tool_result<'a>(given: &'a ToolResult, model: &ModelProfile) -> ContentBlock<'a> {
     let text = given.error.as_deref().or(given.output.as_deref()).unwrap_or_default();
     let mut content = Vec::with_capacity(given.attachments.len() + 1);
     if !is_blank(text) {
-        content.push(Block::text(text));
+        content.push(ContentBlock::text(text));
     }
-    content.extend(given.attachments.iter().map(|attachment| Block::media(attachment, model)));
+    content.extend(given.attachments.iter().map(|attachment| ContentBlock::media(attachment, model)));
     result(names::call(given.id.as_str()), content, given.error.is_some())
 }
 
-fn assistant<'a>(message: &'a RequestMessage, results: &[Piece]) -> Result<Vec<Block<'a>>, EncodeError> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block]) -> Result<Vec<ContentBlock<'a>>, BodyError> {
     let mut blocks = Vec::with_capacity(message.blocks.len());
     // Hosted calls of this model go back as they came, with their results.
     let mut native = BTreeSet::new();
     for block in &message.blocks {
         match block {
-            Piece::Text { text, .. } if is_blank(text) => {}
-            Piece::Text { text, metadata, .. } => {
+            Block::Text { text, .. } if is_blank(text) => {}
+            Block::Text { text, metadata, .. } => {
                 let cited = metadata.as_deref().and_then(|text| serde_json::from_str(text).ok());
                 let citations = cited.and_then(|Cited { citations }| citations);
-                blocks.push(Block::Text { text: text.into(), citations, cache_control: None });
+                blocks.push(ContentBlock::Text { text: text.into(), citations, cache_control: None });
             }
-            Piece::Reasoning { text, metadata, .. } => {
-                blocks.extend(metadata.as_deref().and_then(|metadata| Block::thinking(text, metadata)));
+            Block::Reasoning { text, metadata, .. } => {
+                blocks.extend(metadata.as_deref().and_then(|metadata| ContentBlock::thinking(text, metadata)));
             }
-            Piece::Call { id, tool, input, hosted: false, .. } => blocks.push(Block::ToolUse {
+            Block::Call { id, tool, input, hosted: false, .. } => blocks.push(ContentBlock::ToolUse {
                 id: names::call(id.as_str()),
                 name: names::tool(tool),
                 input: object(id.as_str(), input)?,
             }),
-            Piece::Call { id, tool, input, metadata: Some(metadata), hosted: true, .. } if is_settled(message, id) => {
+            Block::Call { id, tool, input, metadata: Some(metadata), hosted: true, .. } if is_settled(message, id) => {
                 match hosted(id.as_str(), tool, input, metadata)? {
                     Some(call) => {
                         native.insert(id);
                         blocks.push(call);
                     }
-                    None => blocks.extend(hosted_words(block, results).map(Block::text)),
+                    None => blocks.extend(hosted_words(block, results).map(ContentBlock::text)),
                 }
             }
-            Piece::HostedResult { id, result, .. } if native.contains(id) => {
+            Block::HostedResult { id, result, .. } if native.contains(id) => {
                 let what = || format!("the result of call {id}");
-                blocks.push(Block::Received(crate::wire::body::received(what, result)?));
+                blocks.push(ContentBlock::Received(crate::wire::body::received(what, result)?));
             }
-            Piece::Call { .. } | Piece::HostedResult { .. } => {
-                blocks.extend(hosted_words(block, results).map(Block::text));
+            Block::Call { .. } | Block::HostedResult { .. } => {
+                blocks.extend(hosted_words(block, results).map(ContentBlock::text));
             }
             // An assistant message holds nothing else.
-            Piece::Media { .. } | Piece::Result { .. } => {}
+            Block::Media { .. } | Block::Result { .. } => {}
         }
     }
     // The provider refuses a message that ends in thinking, such as one whose answer was cut at its length.
-    while matches!(blocks.last(), Some(Block::Thinking { .. } | Block::RedactedThinking { .. })) {
+    while matches!(blocks.last(), Some(ContentBlock::Thinking { .. } | ContentBlock::RedactedThinking { .. })) {
         blocks.pop();
     }
     Ok(blocks)
@@ -209,7 +211,7 @@ struct Cited<'a> {
 }
 
 #[derive(Deserialize)]
-struct Marked<'a> {
+struct HostedHeader<'a> {
     #[serde(rename = "type", borrow, default)]
     kind: Option<Cow<'a, str>>,
     #[serde(borrow, default)]
@@ -217,19 +219,24 @@ struct Marked<'a> {
 }
 
 /// A call that this provider executed, by its native metadata; `None` for another provider's.
-fn hosted<'a>(id: &'a str, name: &'a str, input: &str, metadata: &'a str) -> Result<Option<Block<'a>>, EncodeError> {
-    let Ok(Marked { kind, server_name }) = serde_json::from_str(metadata) else { return Ok(None) };
+fn hosted<'a>(
+    id: &'a str,
+    name: &'a str,
+    input: &str,
+    metadata: &'a str,
+) -> Result<Option<ContentBlock<'a>>, BodyError> {
+    let Ok(HostedHeader { kind, server_name }) = serde_json::from_str(metadata) else { return Ok(None) };
     Ok(match (kind.as_deref(), server_name) {
-        (Some("server_tool_use"), _) => Some(Block::ServerToolUse { id, name, input: object(id, input)? }),
+        (Some("server_tool_use"), _) => Some(ContentBlock::ServerToolUse { id, name, input: object(id, input)? }),
         (Some("mcp_tool_use"), Some(server_name)) => {
-            Some(Block::McpToolUse { id, name, server_name, input: object(id, input)? })
+            Some(ContentBlock::McpToolUse { id, name, server_name, input: object(id, input)? })
         }
         _ => None,
     })
 }
 
 /// The input of a call as a JSON object, letter for letter.
-fn object(id: &str, input: &str) -> Result<Box<RawValue>, EncodeError> {
-    RawValue::from_string(talk::input(input).into_owned())
-        .map_err(|error| EncodeError::NotJson { what: format!("the input of call {id}"), why: error.to_string() })
+fn object(id: &str, input: &str) -> Result<Box<RawValue>, BodyError> {
+    RawValue::from_string(conversation::input(input).into_owned())
+        .map_err(|error| BodyError::NotJson { what: format!("the input of call {id}"), why: error.to_string() })
 }

@@ -9,20 +9,20 @@ use std::collections::BTreeMap;
 
 /// What a delta brings of a call.
 #[derive(Deserialize)]
-pub(super) struct Piece<'a> {
+pub(super) struct CallDelta<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(default)]
     id: Option<String>,
     #[serde(borrow, default)]
-    function: Option<Function<'a>>,
+    function: Option<FunctionDelta<'a>>,
     /// What the provider wants back with the call: Google's signature of the thought before it.
     #[serde(borrow, default)]
     extra_content: Option<&'a RawValue>,
 }
 
 #[derive(Deserialize)]
-struct Function<'a> {
+struct FunctionDelta<'a> {
     #[serde(default)]
     name: Option<String>,
     #[serde(borrow, default)]
@@ -31,8 +31,8 @@ struct Function<'a> {
 
 /// The calls so far.
 #[derive(Default)]
-pub(super) struct Calls {
-    all: Vec<Call>,
+pub(super) struct PartialCalls {
+    all: Vec<PartialCall>,
     /// Where the newest call of an index stands, and that of an id.
     by_index: BTreeMap<u64, usize>,
     by_id: BTreeMap<String, usize>,
@@ -40,19 +40,19 @@ pub(super) struct Calls {
     held: usize,
 }
 
-struct Call {
+struct PartialCall {
     index: Option<u64>,
     id: String,
     /// Whether the server gave the id.
     named: bool,
     name: String,
-    input: Input,
+    input: PartialInput,
     extra: Option<String>,
 }
 
 /// The text of an input, and whether it is a whole JSON value by now.
 #[derive(Default)]
-struct Input {
+struct PartialInput {
     text: String,
     depth: usize,
     quoted: bool,
@@ -60,7 +60,7 @@ struct Input {
     whole: bool,
 }
 
-impl Input {
+impl PartialInput {
     fn push(&mut self, piece: &str) {
         self.text.push_str(piece);
         for byte in piece.bytes() {
@@ -80,7 +80,7 @@ impl Input {
     }
 }
 
-impl Calls {
+impl PartialCalls {
     /// Whether there are none.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
@@ -95,9 +95,9 @@ impl Calls {
     ///
     /// # Errors
     /// When it is of another tool than the call that it belongs to.
-    pub(super) fn take(&mut self, piece: Piece<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        let Piece { index, id, function, extra_content } = piece;
-        let Function { name, arguments } = function.unwrap_or(Function { name: None, arguments: None });
+    pub(super) fn take(&mut self, piece: CallDelta<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+        let CallDelta { index, id, function, extra_content } = piece;
+        let FunctionDelta { name, arguments } = function.unwrap_or(FunctionDelta { name: None, arguments: None });
         let (id, name) = (id.filter(|id| !id.is_empty()), name.filter(|name| !name.is_empty()));
         let text = match arguments.map(RawValue::get) {
             None | Some("null") => String::new(),
@@ -133,7 +133,7 @@ impl Calls {
         let known = id.as_ref().and_then(|id| self.by_id.get(id)).copied();
         let fits = |at: &usize| index.is_none() || self.all.get(*at).is_some_and(|call| call.index == index);
         // A further call may repeat an id: it begins with a name once the call so far is whole.
-        let is_whole = |call: &Call| call.input.whole && call.input.text.trim_start().starts_with('{');
+        let is_whole = |call: &PartialCall| call.input.whole && call.input.text.trim_start().starts_with('{');
         let further = |at: &usize| name.is_some() && begins && self.all.get(*at).is_some_and(is_whole);
         if let Some(at) = known.filter(fits).filter(|at| !further(at)) {
             return at;
@@ -169,7 +169,14 @@ impl Calls {
         if let Some(index) = index {
             self.by_index.insert(index, at);
         }
-        self.all.push(Call { index, id, named, name: String::new(), input: Input::default(), extra: None });
+        self.all.push(PartialCall {
+            index,
+            id,
+            named,
+            name: String::new(),
+            input: PartialInput::default(),
+            extra: None,
+        });
         at
     }
 
@@ -184,7 +191,7 @@ impl Calls {
     /// # Errors
     /// When one has no name.
     pub(super) fn end(&mut self, cut: bool, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
-        for Call { id, name, input, extra, .. } in std::mem::take(self).all {
+        for PartialCall { id, name, input, extra, .. } in std::mem::take(self).all {
             if name.is_empty() && !cut {
                 return Err(violation(format!("call {id} has no name")));
             }

@@ -1,9 +1,9 @@
 //! Answers of OpenAI Chat Completions.
 
-use super::calls::{self, Calls};
-use super::thought::Thought;
+use super::calls::{self, PartialCalls};
+use super::reasoning_fragment::ReasoningFragment;
 use crate::provider::{ProviderError, ProviderEvent};
-use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
+use crate::wire::decode::{ProtocolDecoder, broke_off, given_up, provider_error, read, tokens, violation};
 use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
 use serde_json::Value;
@@ -11,26 +11,26 @@ use serde_json::value::RawValue;
 
 /// Reads one answer.
 #[derive(Default)]
-pub(in crate::wire) struct Decoder {
+pub(in crate::wire) struct ChatDecoder {
     /// What is being said: text or reasoning, and the number of its fragment.
-    open: Option<(Kind, String)>,
+    open: Option<(OpenKind, String)>,
     fragments: u32,
     /// The field that reasoning comes in, and what a router adds to it.
-    thought: Thought,
-    calls: Calls,
+    reasoning_fragment: ReasoningFragment,
+    calls: PartialCalls,
     finish: Option<Finish>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum OpenKind {
     Text,
     Reasoning,
 }
 
 #[derive(Deserialize)]
-struct Chunk<'a> {
+struct ChatChunk<'a> {
     #[serde(borrow, default)]
-    choices: Option<Vec<Choice<'a>>>,
+    choices: Option<Vec<ChatChoice<'a>>>,
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -40,17 +40,17 @@ struct Chunk<'a> {
 }
 
 #[derive(Deserialize)]
-struct Choice<'a> {
+struct ChatChoice<'a> {
     #[serde(default)]
     index: Option<u64>,
     #[serde(borrow, default)]
-    delta: Option<Delta<'a>>,
+    delta: Option<ChatDelta<'a>>,
     #[serde(default)]
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Delta<'a> {
+struct ChatDelta<'a> {
     #[serde(default)]
     content: Option<Value>,
     #[serde(default)]
@@ -62,26 +62,26 @@ struct Delta<'a> {
     #[serde(borrow, default)]
     reasoning_details: Option<Vec<&'a RawValue>>,
     #[serde(borrow, default)]
-    tool_calls: Option<Vec<calls::Piece<'a>>>,
+    tool_calls: Option<Vec<calls::CallDelta<'a>>>,
 }
 
-impl Reading for Decoder {
-    fn read(&mut self, _: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+impl ProtocolDecoder for ChatDecoder {
+    fn event(&mut self, _: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let data = data.trim();
         if data == "[DONE]" {
-            return self.finish(out);
+            return self.end(out);
         }
         if data.is_empty() {
             // A sign of life.
             return Ok(());
         }
-        let chunk: Chunk<'_> = read(data)?;
+        let chunk: ChatChunk<'_> = read(data)?;
         if let Some(error) = chunk.error.filter(|error| !error.is_null()) {
-            return Err(told(&error));
+            return Err(provider_error(&error));
         }
         if chunk.object.as_deref() == Some("error") {
             // Servers built on vLLM put the fields of an error beside each other.
-            return Err(told(&read(data)?));
+            return Err(provider_error(&read(data)?));
         }
         for choice in chunk.choices.unwrap_or_default() {
             // Only one answer is asked for.
@@ -95,19 +95,19 @@ impl Reading for Decoder {
         Ok(())
     }
 
-    fn finish(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn end(&mut self, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let finish = self.finish.ok_or_else(broke_off)?;
         out.push(ProviderEvent::Finished(finish));
         Ok(())
     }
 
     fn held(&self) -> usize {
-        self.thought.held() + self.calls.held()
+        self.reasoning_fragment.held() + self.calls.held()
     }
 }
 
-impl Decoder {
-    fn choice(&mut self, choice: Choice<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+impl ChatDecoder {
+    fn choice(&mut self, choice: ChatChoice<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         if let Some(delta) = choice.delta {
             if self.finish.is_some() && delta.says_something() {
                 return Err(violation("the answer went on after it had ended"));
@@ -121,50 +121,50 @@ impl Decoder {
         }
     }
 
-    fn delta(&mut self, delta: Delta<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn delta(&mut self, delta: ChatDelta<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         // Some servers send both fields, one of them empty.
         let absent = delta.reasoning_content.is_none();
         let full = delta.reasoning_content.filter(|text| !text.is_empty());
         let short = delta.reasoning.as_ref().is_some_and(|text| absent || full.is_none() && !text.is_empty());
         for detail in delta.reasoning_details.unwrap_or_default() {
-            if self.thought.take(detail)? {
-                self.begin(Kind::Reasoning, out);
+            if self.reasoning_fragment.take(detail)? {
+                self.begin(OpenKind::Reasoning, out);
             }
         }
-        self.thought.short |= short;
+        self.reasoning_fragment.short |= short;
         if let Some(text) = full.or(delta.reasoning) {
-            self.piece(Kind::Reasoning, text, out);
+            self.piece(OpenKind::Reasoning, text, out);
         }
         match delta.content {
-            Some(Value::String(text)) => self.piece(Kind::Text, text, out),
+            Some(Value::String(text)) => self.piece(OpenKind::Text, text, out),
             Some(Value::Array(parts)) => {
                 let texts = parts.into_iter().filter_map(|part| Some(part.get("text")?.as_str()?.to_owned()));
-                texts.for_each(|text| self.piece(Kind::Text, text, out));
+                texts.for_each(|text| self.piece(OpenKind::Text, text, out));
             }
             _ => {}
         }
         if let Some(text) = delta.refusal {
-            self.piece(Kind::Text, text, out);
+            self.piece(OpenKind::Text, text, out);
         }
         delta.tool_calls.unwrap_or_default().into_iter().try_for_each(|piece| self.calls.take(piece, out))
     }
 
-    fn piece(&mut self, kind: Kind, text: String, out: &mut Vec<ProviderEvent>) {
+    fn piece(&mut self, kind: OpenKind, text: String, out: &mut Vec<ProviderEvent>) {
         if text.is_empty() {
             return;
         }
         let id = self.begin(kind, out);
         out.push(match kind {
-            Kind::Text => ProviderEvent::TextDelta { id, text },
-            Kind::Reasoning => {
-                self.thought.text.push_str(&text);
+            OpenKind::Text => ProviderEvent::TextDelta { id, text },
+            OpenKind::Reasoning => {
+                self.reasoning_fragment.text.push_str(&text);
                 ProviderEvent::ReasoningDelta { id, text }
             }
         });
     }
 
     /// The fragment that is open, of the given kind; one of the other kind ends.
-    fn begin(&mut self, kind: Kind, out: &mut Vec<ProviderEvent>) -> String {
+    fn begin(&mut self, kind: OpenKind, out: &mut Vec<ProviderEvent>) -> String {
         if let Some((_, id)) = self.open.as_ref().filter(|(open, _)| *open == kind) {
             return id.clone();
         }
@@ -172,7 +172,7 @@ impl Decoder {
         let id = self.fragments.to_string();
         self.fragments += 1;
         self.open = Some((kind, id.clone()));
-        if kind == Kind::Reasoning {
+        if kind == OpenKind::Reasoning {
             out.push(ProviderEvent::ReasoningDelta { id: id.clone(), text: String::new() });
         }
         id
@@ -180,9 +180,9 @@ impl Decoder {
 
     fn close(&mut self, out: &mut Vec<ProviderEvent>) {
         match self.open.take() {
-            Some((Kind::Text, id)) => out.push(ProviderEvent::TextEnded { id, metadata: None }),
-            Some((Kind::Reasoning, id)) => {
-                let metadata = std::mem::take(&mut self.thought).metadata();
+            Some((OpenKind::Text, id)) => out.push(ProviderEvent::TextEnded { id, metadata: None }),
+            Some((OpenKind::Reasoning, id)) => {
+                let metadata = std::mem::take(&mut self.reasoning_fragment).metadata();
                 out.push(ProviderEvent::ReasoningEnded { id, metadata });
             }
             None => {}
@@ -201,16 +201,16 @@ impl Decoder {
             "content_filter" => Finish::ContentFilter,
             // vLLM and DeepSeek: the answer is not whole.
             "abort" | "insufficient_system_resource" => {
-                return Err(violation(format!("the server gave the answer up: {reason}")));
+                return Err(given_up(reason));
             }
-            "error" => return Err(told(&Value::String("the answer ended with an error".into()))),
+            "error" => return Err(provider_error(&Value::String("the answer ended with an error".into()))),
             _ => Finish::Other,
         });
         Ok(())
     }
 }
 
-impl Delta<'_> {
+impl ChatDelta<'_> {
     fn says_something(&self) -> bool {
         let text = |text: &Option<String>| text.as_ref().is_some_and(|text| !text.is_empty());
         self.content.as_ref().and_then(Value::as_str).is_some_and(|content| !content.is_empty())

@@ -1,10 +1,12 @@
 //! Messages of OpenAI Chat Completions.
 
-use super::thought::returned;
+use super::reasoning_fragment::returned;
 use super::{Dialect, ReasoningField};
-use crate::wire::media::{Medium, Place, medium, note};
+use crate::wire::conversation::{
+    self, hosted_words, is_last_word, joined, results, results_after, unanswered, unwrapped,
+};
+use crate::wire::media::{MediaLocation, Medium, medium, note};
 use crate::wire::names;
-use crate::wire::talk::{self, hosted_words, is_last_word, joined, results, results_after, unanswered, unwrapped};
 use annals_core::event::ModelProfile;
 use annals_projections::{Block, INTERRUPTED, Request, RequestMessage, Role, ToolResult, wrapped};
 use serde::Serialize;
@@ -13,23 +15,23 @@ use std::borrow::Cow;
 
 #[derive(Serialize)]
 #[serde(tag = "role", rename_all = "lowercase")]
-pub(super) enum Message<'a> {
+pub(super) enum ChatMessage<'a> {
     System {
         content: String,
     },
     User {
-        content: Content<'a>,
+        content: ChatContent<'a>,
     },
     Assistant {
         content: Option<String>,
         #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<Call<'a>>,
+        tool_calls: Vec<ChatCall<'a>>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning_content: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
         reasoning: Option<String>,
         #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_details: Option<Vec<Detail<'a>>>,
+        reasoning_details: Option<Vec<ReturnedDetail<'a>>>,
     },
     Tool {
         tool_call_id: Cow<'a, str>,
@@ -39,42 +41,42 @@ pub(super) enum Message<'a> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Content<'a> {
+pub(super) enum ChatContent<'a> {
     Text(String),
-    Parts(Vec<Part<'a>>),
+    Parts(Vec<ChatPart<'a>>),
 }
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename_all = "snake_case")]
-pub(super) enum Part<'a> {
+pub(super) enum ChatPart<'a> {
     Text { text: Cow<'a, str> },
-    ImageUrl { image_url: ImageUrl<'a> },
-    File { file: File<'a> },
-    InputAudio { input_audio: Audio<'a> },
+    ImageUrl { image_url: ChatImage<'a> },
+    File { file: ChatFile<'a> },
+    InputAudio { input_audio: ChatAudio<'a> },
 }
 
 #[derive(Serialize)]
-pub(super) struct ImageUrl<'a> {
+pub(super) struct ChatImage<'a> {
     url: &'a str,
 }
 
 #[derive(Serialize)]
-pub(super) struct File<'a> {
+pub(super) struct ChatFile<'a> {
     filename: &'a str,
     file_data: &'a str,
 }
 
 #[derive(Serialize)]
-pub(super) struct Audio<'a> {
+pub(super) struct ChatAudio<'a> {
     data: &'a str,
     format: &'static str,
 }
 
 #[derive(Serialize)]
-pub(super) struct Call<'a> {
+pub(super) struct ChatCall<'a> {
     id: Cow<'a, str>,
     r#type: &'static str,
-    function: Called<'a>,
+    function: ChatFunctionCall<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a RawValue>,
 }
@@ -82,44 +84,48 @@ pub(super) struct Call<'a> {
 /// What a router wants back beside reasoning.
 #[derive(Serialize)]
 #[serde(untagged)]
-pub(super) enum Detail<'a> {
+pub(super) enum ReturnedDetail<'a> {
     Received(&'a RawValue),
     Filled(Box<RawValue>),
 }
 
 #[derive(Serialize)]
-pub(super) struct Called<'a> {
+pub(super) struct ChatFunctionCall<'a> {
     name: Cow<'a, str>,
     arguments: Cow<'a, str>,
 }
 
 /// All messages of a request, the system texts first, as one.
-pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<Message<'_>> {
+pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<ChatMessage<'_>> {
     let mut out = Vec::with_capacity(request.messages.len() + 1);
     if !request.system.is_empty() {
         let texts: Vec<&str> = request.system.iter().map(|system| system.text.as_str()).collect();
-        out.push(Message::System { content: texts.join("\n") });
+        out.push(ChatMessage::System { content: texts.join("\n") });
     }
     // A tool message takes text only: media of results wait for the user message that follows them.
-    let mut waiting: Vec<Part<'_>> = Vec::new();
+    let mut waiting: Vec<ChatPart<'_>> = Vec::new();
     for (at, message) in request.messages.iter().enumerate() {
         match message.role {
             Role::User => {
                 let before = std::mem::take(&mut waiting);
-                push(&mut out, Message::User { content: user(message, before, &request.model) }, dialect);
+                push(&mut out, ChatMessage::User { content: user(message, before, &request.model) }, dialect);
             }
             Role::System | Role::Assistant => {
                 flush(&mut out, &mut waiting, dialect);
                 if message.role == Role::System {
-                    push(&mut out, Message::System { content: joined(message) }, dialect);
+                    push(&mut out, ChatMessage::System { content: joined(message) }, dialect);
                 } else if dialect.mistral && is_last_word(&request.messages, at) {
-                    push(&mut out, Message::User { content: Content::Text(wrapped(&joined(message))) }, dialect);
+                    push(
+                        &mut out,
+                        ChatMessage::User { content: ChatContent::Text(wrapped(&joined(message))) },
+                        dialect,
+                    );
                 } else {
                     let results = results_after(&request.messages, at);
                     out.push(assistant(message, results, dialect));
                 }
                 for id in unanswered(&request.messages, at) {
-                    out.push(Message::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
+                    out.push(ChatMessage::Tool { tool_call_id: names::call(id.as_str()), content: INTERRUPTED.into() });
                 }
             }
             Role::Tool => {
@@ -133,16 +139,16 @@ pub(super) fn messages(request: &Request, dialect: Dialect) -> Vec<Message<'_>> 
     out
 }
 
-fn flush<'a>(out: &mut Vec<Message<'a>>, waiting: &mut Vec<Part<'a>>, dialect: Dialect) {
+fn flush<'a>(out: &mut Vec<ChatMessage<'a>>, waiting: &mut Vec<ChatPart<'a>>, dialect: Dialect) {
     if !waiting.is_empty() {
-        push(out, Message::User { content: Content::Parts(std::mem::take(waiting)) }, dialect);
+        push(out, ChatMessage::User { content: ChatContent::Parts(std::mem::take(waiting)) }, dialect);
     }
 }
 
 /// Adds what is told to the model; an answer stands before it where results may only be answered.
-fn push<'a>(out: &mut Vec<Message<'a>>, told: Message<'a>, dialect: Dialect) {
-    if dialect.mistral && matches!(out.last(), Some(Message::Tool { .. })) {
-        out.push(Message::Assistant {
+fn push<'a>(out: &mut Vec<ChatMessage<'a>>, told: ChatMessage<'a>, dialect: Dialect) {
+    if dialect.mistral && matches!(out.last(), Some(ChatMessage::Tool { .. })) {
+        out.push(ChatMessage::Assistant {
             content: Some(EMPTY.into()),
             tool_calls: Vec::new(),
             reasoning_content: None,
@@ -153,39 +159,39 @@ fn push<'a>(out: &mut Vec<Message<'a>>, told: Message<'a>, dialect: Dialect) {
     out.push(told);
 }
 
-fn user<'a>(message: &'a RequestMessage, before: Vec<Part<'a>>, model: &ModelProfile) -> Content<'a> {
+fn user<'a>(message: &'a RequestMessage, before: Vec<ChatPart<'a>>, model: &ModelProfile) -> ChatContent<'a> {
     let plain = message.blocks.iter().all(|block| matches!(block, Block::Text { .. }));
     if plain && before.is_empty() {
-        return Content::Text(joined(message));
+        return ChatContent::Text(joined(message));
     }
     let mut parts = before;
     for (at, block) in message.blocks.iter().enumerate() {
         match block {
             Block::Text { text, .. } if text.is_empty() => {}
-            Block::Text { text, .. } => parts.push(Part::Text { text: unwrapped(text, at).into() }),
+            Block::Text { text, .. } => parts.push(ChatPart::Text { text: unwrapped(text, at).into() }),
             Block::Media { attachment, .. } => parts.push(part(medium(attachment, model), || note(attachment, None))),
             // A user message holds nothing else.
             Block::Reasoning { .. } | Block::Call { .. } | Block::HostedResult { .. } | Block::Result { .. } => {}
         }
     }
-    Content::Parts(parts)
+    ChatContent::Parts(parts)
 }
 
-fn part<'a>(medium: Medium<'a>, note: impl FnOnce() -> String) -> Part<'a> {
+fn part<'a>(medium: Medium<'a>, note: impl FnOnce() -> String) -> ChatPart<'a> {
     match medium {
-        Medium::Words(text) => Part::Text { text: text.into() },
-        Medium::Image(Place::Inline { uri: url, .. } | Place::Address(url)) => {
-            Part::ImageUrl { image_url: ImageUrl { url } }
+        Medium::Words(text) => ChatPart::Text { text: text.into() },
+        Medium::Image(MediaLocation::Inline { uri: url, .. } | MediaLocation::Address(url)) => {
+            ChatPart::ImageUrl { image_url: ChatImage { url } }
         }
-        Medium::Document { place: Place::Inline { uri, .. }, name } => {
-            Part::File { file: File { filename: name, file_data: uri } }
+        Medium::Document { place: MediaLocation::Inline { uri, .. }, name } => {
+            ChatPart::File { file: ChatFile { filename: name, file_data: uri } }
         }
-        Medium::Document { place: Place::Address(_), .. } => Part::Text { text: note().into() },
-        Medium::Audio { format, data } => Part::InputAudio { input_audio: Audio { data, format } },
+        Medium::Document { place: MediaLocation::Address(_), .. } => ChatPart::Text { text: note().into() },
+        Medium::Audio { format, data } => ChatPart::InputAudio { input_audio: ChatAudio { data, format } },
     }
 }
 
-fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelProfile) -> Message<'a> {
+fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<ChatPart<'a>>, model: &ModelProfile) -> ChatMessage<'a> {
     let mut content = Cow::Borrowed(result.error.as_deref().or(result.output.as_deref()).unwrap_or_default());
     for attachment in &result.attachments {
         match medium(attachment, model) {
@@ -199,10 +205,10 @@ fn tool<'a>(result: &'a ToolResult, waiting: &mut Vec<Part<'a>>, model: &ModelPr
             medium => waiting.push(part(medium, || note(attachment, None))),
         }
     }
-    Message::Tool { tool_call_id: names::call(result.id.as_str()), content }
+    ChatMessage::Tool { tool_call_id: names::call(result.id.as_str()), content }
 }
 
-fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialect) -> Message<'a> {
+fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialect) -> ChatMessage<'a> {
     let field = dialect.reasoning;
     let mut texts: Vec<Cow<'_, str>> = Vec::new();
     let mut thoughts: Vec<&str> = Vec::new();
@@ -217,15 +223,15 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
                     metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                 short = short || native.field == Some("reasoning");
                 details.extend(native.reasoning_details.into_iter().map(|raw| match returned(raw, text) {
-                    Some(filled) => Detail::Filled(filled),
-                    None => Detail::Received(raw),
+                    Some(filled) => ReturnedDetail::Filled(filled),
+                    None => ReturnedDetail::Received(raw),
                 }));
             }
             Block::Call { hosted: true, .. } | Block::HostedResult { .. } => texts.extend(hosted_words(block, results)),
-            Block::Call { id, tool, input, metadata, .. } => tool_calls.push(Call {
+            Block::Call { id, tool, input, metadata, .. } => tool_calls.push(ChatCall {
                 id: names::call(id.as_str()),
                 r#type: "function",
-                function: Called { name: names::tool(tool), arguments: talk::input(input) },
+                function: ChatFunctionCall { name: names::tool(tool), arguments: conversation::input(input) },
                 extra_content: metadata.as_deref().and_then(extra),
             }),
             // An assistant message holds nothing else.
@@ -240,7 +246,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
     if tool_calls.is_empty() && content.as_deref() == Some("") && dialect.mistral {
         content = Some(EMPTY.into());
     }
-    Message::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
+    ChatMessage::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
 }
 
 /// What stands in the place of a text where an empty one is refused.

@@ -1,8 +1,8 @@
 //! Answers of OpenAI Responses.
 
-use super::items::Item;
+use super::items::OutputItem;
 use crate::provider::{ProviderError, ProviderEvent};
-use crate::wire::decode::{Reading, broke_off, read, tokens, told, violation};
+use crate::wire::decode::{ProtocolDecoder, broke_off, provider_error, read, tokens, violation};
 use annals_core::CallId;
 use annals_core::event::{Finish, Usage};
 use serde::Deserialize;
@@ -12,9 +12,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 /// Reads one answer.
 #[derive(Default)]
-pub(in crate::wire) struct Decoder {
+pub(in crate::wire) struct ResponsesDecoder {
     /// What is open, by its number: items are counted as they begin, since some servers give all of them one place.
-    open: BTreeMap<u64, Open>,
+    open: BTreeMap<u64, OpenItem>,
     begun: u64,
     /// Which item has an id, and which began last at a place.
     by_id: BTreeMap<String, u64>,
@@ -25,7 +25,7 @@ pub(in crate::wire) struct Decoder {
 
 /// An item of the output that is not complete yet.
 #[derive(Default)]
-struct Open {
+struct OpenItem {
     kind: String,
     call: Option<(CallId, String)>,
     /// The parts of its content that began.
@@ -36,7 +36,7 @@ struct Open {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct ResponsesEvent<'a> {
     #[serde(rename = "type", default)]
     kind: Option<String>,
     #[serde(default)]
@@ -53,7 +53,7 @@ struct Event<'a> {
     #[serde(borrow, default)]
     item: Option<&'a RawValue>,
     #[serde(default)]
-    response: Option<Response>,
+    response: Option<ResponsesResult>,
     #[serde(default)]
     error: Option<Value>,
     #[serde(default)]
@@ -64,7 +64,7 @@ struct Event<'a> {
 
 /// What the last event says of the whole. The output in it repeats what came before.
 #[derive(Deserialize, Default)]
-struct Response {
+struct ResponsesResult {
     #[serde(default)]
     usage: Option<Value>,
     #[serde(default)]
@@ -73,7 +73,7 @@ struct Response {
     incomplete_details: Option<Value>,
 }
 
-impl Event<'_> {
+impl ResponsesEvent<'_> {
     fn place(&self) -> u64 {
         self.output_index.unwrap_or(0)
     }
@@ -86,12 +86,12 @@ impl Event<'_> {
     }
 }
 
-impl Reading for Decoder {
-    fn read(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+impl ProtocolDecoder for ResponsesDecoder {
+    fn event(&mut self, name: &str, data: &str, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         if data.trim() == "[DONE]" {
             return Err(broke_off());
         }
-        let mut event: Event<'_> = read(data)?;
+        let mut event: ResponsesEvent<'_> = read(data)?;
         let kind = event.kind.take().unwrap_or_else(|| name.to_owned());
         match kind.as_str() {
             "response.output_item.added" => self.added(&event),
@@ -101,31 +101,31 @@ impl Reading for Decoder {
             "response.output_item.done" => self.done(&event, out),
             "response.completed" | "response.done" => self.ended(event, false, out),
             "response.incomplete" => self.ended(event, true, out),
-            "response.failed" => Err(told(&event.response.unwrap_or_default().error.unwrap_or_default())),
-            "error" => Err(told(
+            "response.failed" => Err(provider_error(&event.response.unwrap_or_default().error.unwrap_or_default())),
+            "error" => Err(provider_error(
                 &event.error.unwrap_or_else(|| serde_json::json!({"code": event.code, "message": event.message})),
             )),
             // Progress, the ends of parts, and what later versions add.
             _ => match event.error.filter(|error| !error.is_null()) {
-                Some(error) => Err(told(&error)),
+                Some(error) => Err(provider_error(&error)),
                 None => Ok(()),
             },
         }
     }
 
-    fn finish(&mut self, _: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn end(&mut self, _: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         Err(broke_off())
     }
 }
 
-impl Decoder {
+impl ResponsesDecoder {
     /// The open item that an event is about: the one with its id, otherwise the last at its place.
     fn about(&self, id: Option<&str>, place: u64) -> Option<u64> {
         let by_id = id.and_then(|id| self.by_id.get(id));
         by_id.or_else(|| self.by_place.get(&place)).copied().filter(|number| self.open.contains_key(number))
     }
 
-    fn begin(&mut self, id: &str, place: u64, open: Open) -> u64 {
+    fn begin(&mut self, id: &str, place: u64, open: OpenItem) -> u64 {
         let number = self.begun;
         self.begun += 1;
         if !id.is_empty() {
@@ -137,25 +137,25 @@ impl Decoder {
     }
 
     /// The item that an event brings a piece of, be it announced or not.
-    fn of_piece(&mut self, event: &Event<'_>) -> (u64, &mut Open) {
+    fn of_piece(&mut self, event: &ResponsesEvent<'_>) -> (u64, &mut OpenItem) {
         let place = event.place();
         let number = self.about(event.item_id.as_deref(), place);
-        let number = number.unwrap_or_else(|| self.begin("", place, Open::default()));
+        let number = number.unwrap_or_else(|| self.begin("", place, OpenItem::default()));
         (number, self.open.entry(number).or_default())
     }
 
-    fn added(&mut self, event: &Event<'_>) -> Result<(), ProviderError> {
+    fn added(&mut self, event: &ResponsesEvent<'_>) -> Result<(), ProviderError> {
         let Some(raw) = event.item else { return Err(violation("an item of the answer has no content")) };
-        let item: Item = read(raw.get())?;
+        let item: OutputItem = read(raw.get())?;
         let twice = self.by_id.get(&item.id).is_some_and(|number| self.open.contains_key(number));
         if !twice {
             let call = (item.kind == "function_call").then_some((CallId(item.call_id), item.name));
-            self.begin(&item.id, event.place(), Open { kind: item.kind, call, ..Open::default() });
+            self.begin(&item.id, event.place(), OpenItem { kind: item.kind, call, ..OpenItem::default() });
         }
         Ok(())
     }
 
-    fn text(&mut self, mut event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn text(&mut self, mut event: ResponsesEvent<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let part = event.content_index.unwrap_or(0);
         let (number, open) = self.of_piece(&event);
         open.texts.insert(part);
@@ -163,7 +163,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn thought(&mut self, mut event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn thought(&mut self, mut event: ResponsesEvent<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let part = event.summary_index.or(event.content_index);
         let mut text = event.piece();
         let (number, open) = self.of_piece(&event);
@@ -175,7 +175,7 @@ impl Decoder {
         Ok(())
     }
 
-    fn argument(&mut self, mut event: Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn argument(&mut self, mut event: ResponsesEvent<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let number = self.about(event.item_id.as_deref(), event.place());
         let call = number.and_then(|number| self.open.get(&number)).and_then(|open| open.call.clone());
         let (call, name) = call.ok_or_else(|| violation("a piece of an input came before its call"))?;
@@ -183,12 +183,12 @@ impl Decoder {
         Ok(())
     }
 
-    fn done(&mut self, event: &Event<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn done(&mut self, event: &ResponsesEvent<'_>, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
         let Some(raw) = event.item else { return Err(violation("an item of the answer has no content")) };
-        let item: Item = read(raw.get())?;
+        let item: OutputItem = read(raw.get())?;
         let place = event.place();
         let number = self.about(Some(&item.id), place);
-        let number = number.unwrap_or_else(|| self.begin("", place, Open::default()));
+        let number = number.unwrap_or_else(|| self.begin("", place, OpenItem::default()));
         let open = self.open.remove(&number).unwrap_or_default();
         match item.kind.as_str() {
             "message" => message(number, &item, &open, out),
@@ -208,7 +208,12 @@ impl Decoder {
         Ok(())
     }
 
-    fn ended(&mut self, event: Event<'_>, cut: bool, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+    fn ended(
+        &mut self,
+        event: ResponsesEvent<'_>,
+        cut: bool,
+        out: &mut Vec<ProviderEvent>,
+    ) -> Result<(), ProviderError> {
         for (number, open) in std::mem::take(&mut self.open) {
             // A call that the provider cut off is none: what there is of its input is no input.
             if open.kind.ends_with("_call") && !cut {
@@ -224,7 +229,7 @@ impl Decoder {
             out.push(ProviderEvent::Usage(used(&usage)));
         }
         if let Some(error) = response.error.filter(|error| !error.is_null()) {
-            return Err(told(&error));
+            return Err(provider_error(&error));
         }
         let details = response.incomplete_details.as_ref();
         let why = details.and_then(|details| details.get("reason")).and_then(Value::as_str);
@@ -246,7 +251,7 @@ fn part_id(number: u64, part: u64) -> String {
     format!("{number}.{part}")
 }
 
-fn message(number: u64, item: &Item, open: &Open, out: &mut Vec<ProviderEvent>) {
+fn message(number: u64, item: &OutputItem, open: &OpenItem, out: &mut Vec<ProviderEvent>) {
     let metadata = item.text_metadata();
     if open.texts.is_empty() {
         // A server that sends whole items only.
@@ -259,13 +264,13 @@ fn message(number: u64, item: &Item, open: &Open, out: &mut Vec<ProviderEvent>) 
     end_texts(number, open, metadata.as_ref(), out);
 }
 
-fn end_texts(number: u64, open: &Open, metadata: Option<&String>, out: &mut Vec<ProviderEvent>) {
+fn end_texts(number: u64, open: &OpenItem, metadata: Option<&String>, out: &mut Vec<ProviderEvent>) {
     for part in &open.texts {
         out.push(ProviderEvent::TextEnded { id: part_id(number, *part), metadata: metadata.cloned() });
     }
 }
 
-fn reasoning(number: u64, item: &Item, open: &Open, raw: &RawValue, out: &mut Vec<ProviderEvent>) {
+fn reasoning(number: u64, item: &OutputItem, open: &OpenItem, raw: &RawValue, out: &mut Vec<ProviderEvent>) {
     let id = number.to_string();
     if !open.reasons {
         let text = item.summary();
@@ -277,7 +282,7 @@ fn reasoning(number: u64, item: &Item, open: &Open, raw: &RawValue, out: &mut Ve
 }
 
 /// A call that the provider executed: the whole item is its result, and goes back as it came.
-fn hosted(item: &Item, raw: &RawValue, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
+fn hosted(item: &OutputItem, raw: &RawValue, out: &mut Vec<ProviderEvent>) -> Result<(), ProviderError> {
     if item.id.is_empty() {
         return Err(violation(format!("a {} of the answer has no id", item.kind)));
     }

@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 /// An item of the output, as far as it is read. What is absent or `null` is empty.
 #[derive(Deserialize)]
-pub(super) struct Item {
+pub(super) struct OutputItem {
     #[serde(rename = "type", default, deserialize_with = "or_default")]
     pub(super) kind: String,
     #[serde(default, deserialize_with = "or_default")]
@@ -26,7 +26,7 @@ pub(super) struct Item {
     #[serde(default)]
     summary: Option<Value>,
     #[serde(default)]
-    content: Option<Vec<Part>>,
+    content: Option<Vec<OutputPart>>,
     /// What a search did, a program's text, and the like.
     #[serde(default)]
     action: Option<Box<RawValue>>,
@@ -37,7 +37,7 @@ pub(super) struct Item {
 }
 
 #[derive(Deserialize)]
-struct Part {
+struct OutputPart {
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -50,7 +50,7 @@ fn or_default<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::E
     Ok(Option::<String>::deserialize(deserializer)?.unwrap_or_default())
 }
 
-impl Item {
+impl OutputItem {
     /// The texts of a message.
     pub(super) fn texts(&self) -> impl Iterator<Item = String> {
         let parts = self.content.iter().flatten();

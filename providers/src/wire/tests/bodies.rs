@@ -1,48 +1,48 @@
 //! A golden per protocol, and what is refused.
 
 use super::rich::*;
-use crate::wire::{Body, EncodeError, Protocol, SCRIPTED, encode};
+use crate::wire::{BodyError, Protocol, RequestBody, SCRIPTED, encode};
 use annals_core::{Digest, Json};
 use annals_projections::{Block, LAST_STEP, Request, Role};
 use std::collections::BTreeMap;
 
-fn golden(protocol: Protocol) -> Result<String, EncodeError> {
+fn golden(protocol: Protocol) -> Result<String, BodyError> {
     let body = body(&rich(protocol))?;
     assert!(serde_json::from_str::<serde::de::IgnoredAny>(&body).is_ok(), "{body}");
     Ok(drawn(&body))
 }
 
 #[test]
-fn everything_as_chat_completions() -> Result<(), EncodeError> {
+fn everything_as_chat_completions() -> Result<(), BodyError> {
     insta::assert_snapshot!(golden(Protocol::OpenAiChat)?);
     Ok(())
 }
 
 #[test]
-fn everything_as_responses() -> Result<(), EncodeError> {
+fn everything_as_responses() -> Result<(), BodyError> {
     insta::assert_snapshot!(golden(Protocol::OpenAiResponses)?);
     Ok(())
 }
 
 #[test]
-fn everything_as_messages() -> Result<(), EncodeError> {
+fn everything_as_messages() -> Result<(), BodyError> {
     insta::assert_snapshot!(golden(Protocol::AnthropicMessages)?);
     Ok(())
 }
 
 #[test]
-fn a_body_is_known_by_the_hash_of_its_bytes() -> Result<(), EncodeError> {
+fn a_body_is_known_by_the_hash_of_its_bytes() -> Result<(), BodyError> {
     for protocol in Protocol::ALL {
         let one = encode(&rich(protocol), session())?;
         assert_eq!(one, encode(&rich(protocol), session())?, "{protocol}");
-        let bytes = one.as_ref().map(|Body { bytes, .. }| Digest::of(bytes));
+        let bytes = one.as_ref().map(|RequestBody { bytes, .. }| Digest::of(bytes));
         assert_eq!(one.map(|body| body.digest), bytes, "{protocol}");
     }
     Ok(())
 }
 
 #[test]
-fn nothing_is_encoded_for_a_scripted_model() -> Result<(), EncodeError> {
+fn nothing_is_encoded_for_a_scripted_model() -> Result<(), BodyError> {
     let mut request = rich(Protocol::OpenAiChat);
     request.model.protocol = SCRIPTED.into();
     assert_eq!(encode(&request, session())?, None);
@@ -86,7 +86,7 @@ fn what_a_protocol_cannot_say_is_refused_with_what_it_can() {
 }
 
 #[test]
-fn the_runtimes_last_word_is_told_to_a_model_that_takes_no_beginning_of_its_answer() -> Result<(), EncodeError> {
+fn the_runtimes_last_word_is_told_to_a_model_that_takes_no_beginning_of_its_answer() -> Result<(), BodyError> {
     let messages = || vec![message(Role::User, vec![text("Go.")]), message(Role::Assistant, vec![text(LAST_STEP)])];
     let anthropic = body(&plain(Protocol::AnthropicMessages, messages()))?;
     assert!(anthropic.contains(r#"{"type":"text","text":"<system-update>\nCRITICAL"#), "{anthropic}");
@@ -97,7 +97,7 @@ fn the_runtimes_last_word_is_told_to_a_model_that_takes_no_beginning_of_its_answ
 }
 
 #[test]
-fn a_context_message_stands_natively_only_where_messages_allows_it() -> Result<(), EncodeError> {
+fn a_context_message_stands_natively_only_where_messages_allows_it() -> Result<(), BodyError> {
     let system = || message(Role::System, vec![text("Now <this> holds.")]);
     let native =
         |messages| body(&plain(Protocol::AnthropicMessages, messages)).map(|body| body.contains(r#""role":"system""#));
@@ -115,8 +115,8 @@ fn a_context_message_stands_natively_only_where_messages_allows_it() -> Result<(
 }
 
 #[test]
-fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), EncodeError> {
-    let shown = |mime: &str, name: Option<&str>, uri: &str| -> Result<String, EncodeError> {
+fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), BodyError> {
+    let shown = |mime: &str, name: Option<&str>, uri: &str| -> Result<String, BodyError> {
         let attachment = attachment(mime, name, uri);
         let media = annals_projections::Block::Media { attachment, seq: None };
         let body = body(&plain(Protocol::OpenAiChat, vec![message(Role::User, vec![text(""), media])]))?;
@@ -144,8 +144,8 @@ fn media_are_sent_where_they_may_be_and_told_in_words_where_not() -> Result<(), 
 }
 
 #[test]
-fn what_a_model_reasons_is_asked_for_where_it_must_come_back() -> Result<(), EncodeError> {
-    let asks = |id: &str, option: Option<(&str, &str)>| -> Result<bool, EncodeError> {
+fn what_a_model_reasons_is_asked_for_where_it_must_come_back() -> Result<(), BodyError> {
+    let asks = |id: &str, option: Option<(&str, &str)>| -> Result<bool, BodyError> {
         let mut request = plain(Protocol::OpenAiResponses, vec![message(Role::User, vec![text("Go.")])]);
         request.model.id = id.into();
         request.options.options.extend(option.map(|(name, value)| (name.to_owned(), Json::received(value))));
@@ -164,7 +164,7 @@ fn what_a_model_reasons_is_asked_for_where_it_must_come_back() -> Result<(), Enc
 }
 
 #[test]
-fn an_answer_of_reasoning_alone_leaves_no_message_that_providers_refuse() -> Result<(), EncodeError> {
+fn an_answer_of_reasoning_alone_leaves_no_message_that_providers_refuse() -> Result<(), BodyError> {
     let thought = |metadata: &str| Block::Reasoning { text: "Hm.".into(), metadata: Some(metadata.into()), seq: None };
     let user = || message(Role::User, vec![text("Go.")]);
     let messages = |blocks| vec![user(), message(Role::Assistant, blocks), user()];
@@ -191,7 +191,7 @@ fn an_answer_of_reasoning_alone_leaves_no_message_that_providers_refuse() -> Res
 }
 
 #[test]
-fn what_a_provider_wants_back_with_reasoning_and_calls_goes_back_whole() -> Result<(), EncodeError> {
+fn what_a_provider_wants_back_with_reasoning_and_calls_goes_back_whole() -> Result<(), BodyError> {
     let details = r#"{"field":"reasoning","reasoning_details":[{"type":"reasoning.text","signature":"s+/"},{"type":"reasoning.encrypted","data":"e"}]}"#;
     let mut called = call("c", "read", "{}");
     if let Block::Call { metadata, .. } = &mut called {
@@ -207,13 +207,13 @@ fn what_a_provider_wants_back_with_reasoning_and_calls_goes_back_whole() -> Resu
 }
 
 #[test]
-fn an_answer_of_reasoning_alone_has_words_where_an_empty_text_is_refused() -> Result<(), EncodeError> {
+fn an_answer_of_reasoning_alone_has_words_where_an_empty_text_is_refused() -> Result<(), BodyError> {
     let content = |id: &str| {
         let thought = Block::Reasoning { text: "Hm.".into(), metadata: None, seq: None };
         let mut request = plain(Protocol::OpenAiChat, vec![message(Role::Assistant, vec![thought])]);
         request.model.id = id.into();
         let body: serde_json::Value = serde_json::from_str(&body(&request)?).unwrap_or_default();
-        Ok::<_, EncodeError>(body.pointer("/messages/0/content").cloned())
+        Ok::<_, BodyError>(body.pointer("/messages/0/content").cloned())
     };
     assert_eq!(content("mistralai/Magistral-Small-2509")?, Some("(empty)".into()));
     assert_eq!(content("qwen3:8b")?, Some("".into()));
@@ -222,7 +222,7 @@ fn an_answer_of_reasoning_alone_has_words_where_an_empty_text_is_refused() -> Re
 
 #[test]
 fn a_model_of_mistral_answers_its_results_before_it_is_told_anything_and_never_has_the_last_word()
--> Result<(), EncodeError> {
+-> Result<(), BodyError> {
     let roles = |id: &str| {
         let messages = vec![
             message(Role::Assistant, vec![call("c", "read", "{}")]),
@@ -234,7 +234,7 @@ fn a_model_of_mistral_answers_its_results_before_it_is_told_anything_and_never_h
         request.model.id = id.into();
         let body: serde_json::Value = serde_json::from_str(&body(&request)?).unwrap_or_default();
         let roles = body["messages"].as_array().into_iter().flatten();
-        Ok::<_, EncodeError>(roles.filter_map(|message| message["role"].as_str()).collect::<Vec<_>>().join(" "))
+        Ok::<_, BodyError>(roles.filter_map(|message| message["role"].as_str()).collect::<Vec<_>>().join(" "))
     };
     assert_eq!(roles("devstral-medium-latest")?, "assistant tool assistant user user");
     assert_eq!(roles("qwen3:8b")?, "assistant tool user assistant");
@@ -242,7 +242,7 @@ fn a_model_of_mistral_answers_its_results_before_it_is_told_anything_and_never_h
 }
 
 #[test]
-fn an_answer_of_calls_alone_has_null_for_its_text_or_an_empty_one_where_that_is_refused() -> Result<(), EncodeError> {
+fn an_answer_of_calls_alone_has_null_for_its_text_or_an_empty_one_where_that_is_refused() -> Result<(), BodyError> {
     let mut request = plain(Protocol::OpenAiChat, vec![message(Role::Assistant, vec![call("c", "read", "{}")])]);
     assert!(body(&request)?.contains(r#"{"role":"assistant","content":null,"tool_calls""#));
     request.options.options.insert("openai.emptyContent".into(), Json::received(r#""text""#));
@@ -251,7 +251,7 @@ fn an_answer_of_calls_alone_has_null_for_its_text_or_an_empty_one_where_that_is_
 }
 
 #[test]
-fn two_tools_never_have_one_name() -> Result<(), EncodeError> {
+fn two_tools_never_have_one_name() -> Result<(), BodyError> {
     for protocol in Protocol::ALL {
         let mut request = rich(protocol);
         request.tools[0].name = "acme.read".into();

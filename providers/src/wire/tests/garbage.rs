@@ -134,6 +134,18 @@ proptest! {
     }
 
     #[test]
+    fn what_the_protocol_does_not_allow_is_not_taken_for_an_answer_that_broke_off(
+        protocol in protocols(), text in pieces(), input in pieces(), cut in any::<prop::sample::Index>(),
+    ) {
+        let whole = answer(protocol, &text, &input);
+        let mut damaged = whole[..cut.index(whole.len() - 2)].to_vec();
+        damaged.push("nonsense".into());
+        let (events, error) = take(protocol, &damaged);
+        prop_assert!(!is_finished(&events));
+        prop_assert_eq!(error, Some(ProviderErrorKind::Violation));
+    }
+
+    #[test]
     fn a_damaged_answer_ends_once_and_without_a_panic(
         protocol in protocols(), other in protocols(), text in pieces(), input in pieces(),
         at in any::<prop::sample::Index>(), byte in any::<prop::sample::Index>(), with in any::<char>(), swap in any::<bool>(),

@@ -1,6 +1,6 @@
 //! A request with everything in it.
 
-use crate::wire::{EncodeError, Protocol, encode};
+use crate::wire::{BodyError, Protocol, encode};
 use annals_core::event::{Attachment, ModelProfile, Prices, Purpose, RequestOptions, SystemMessages, ToolDefinition};
 use annals_core::{CallId, Json, SessionId};
 use annals_projections::{Block, Request, RequestMessage, Role, SystemText, ToolChoice, ToolResult};
@@ -202,7 +202,7 @@ pub(super) fn rich(protocol: Protocol) -> Request {
 }
 
 /// The body of a request as text.
-pub(super) fn body(request: &Request) -> Result<String, EncodeError> {
+pub(super) fn body(request: &Request) -> Result<String, BodyError> {
     let body = encode(request, session())?;
     Ok(body.map(|body| String::from_utf8_lossy(&body.bytes).into_owned()).unwrap_or_default())
 }

@@ -2,9 +2,9 @@
 
 use crate::error::CliError;
 use crate::layout::{columns, pad, plain, wrap};
-use crate::reader::short_ids;
 use crate::style::{Emphasis, Style, counted, thousands};
 use annals_import::{ImportOutcome, ImportReport, Loss, SessionReport};
+use annals_inspect::reader::short_ids;
 use serde_json::{Value, json};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -43,7 +43,7 @@ fn total(report: &ImportReport) -> String {
     }
     total.push_str(&match (sum(&|it| it.events), sum(&|it| it.new)) {
         (_, 0) => ", nothing new".to_owned(),
-        (0, new) => format!(", {}", plural(new, "new batch", "new batches")),
+        (0, new) => format!(", {}", counted(new, "new batch")),
         (events, _) => format!(", {}", counted(events, "new event")),
     });
     if elsewhere > 0 {
@@ -59,10 +59,6 @@ fn total(report: &ImportReport) -> String {
     }
 }
 
-fn plural(count: u64, one: &str, many: &str) -> String {
-    format!("{} {}", thousands(count), if count == 1 { one } else { many })
-}
-
 fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let (mark, emphasis) = match session.outcome {
         ImportOutcome::Diverged { other_form: Some(_), .. } => ("=", Emphasis::Dim),
@@ -74,7 +70,7 @@ fn one(session: &SessionReport, id: &str, style: &Style, out: &mut dyn Write) ->
     };
     let much = match (session.new, session.events, session.known) {
         (0, ..) => "nothing new".to_owned(),
-        (new, 0, _) => plural(new, "batch", "batches"),
+        (new, 0, _) => counted(new, "batch"),
         (_, events, 0) => counted(events, "event"),
         (_, events, _) => counted(events, "new event"),
     };
@@ -112,18 +108,16 @@ fn remarks(session: &SessionReport) -> Vec<(Emphasis, String)> {
             format!("already here (imported from {form}); --as-new imports this form as a second session"),
         )),
         ImportOutcome::ChangedHere { seq } => {
-            remarks.push((
-                Emphasis::Bad,
-                format!("you changed this session here at event {seq}; its source continued; not imported"),
-            ));
+            remarks
+                .push((Emphasis::Bad, format!("changed here at event {seq}, and its source has grown; not imported")));
         }
         ImportOutcome::Failed { line, reason } => {
             remarks.push((Emphasis::Bad, format!("stopped at line {line}: {}", plain(reason))));
         }
     }
     if let (Some((changed, seq)), 1..) = (session.instead_of, session.new) {
-        let what = "imported as a second session, which later imports continue";
-        remarks.push((Emphasis::Warn, format!("you changed {changed} here at event {seq}; its source continued:")));
+        let what = "imported as a second session; later imports continue that one";
+        remarks.push((Emphasis::Warn, format!("{changed} was changed here at event {seq}, and its source has grown:")));
         remarks.push((Emphasis::Warn, what.to_owned()));
     }
     remarks.extend(session.damage.iter().map(|(what, loss)| (Emphasis::Warn, format!("{what}{}", places(loss)))));

@@ -1,4 +1,4 @@
-//! Secrets in imported sessions: replaced or counted.
+//! ImportSecrets in imported sessions: replaced or counted.
 
 use crate::command_context::CommandContext;
 use crate::error::CliError;
@@ -10,14 +10,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// What happens to secrets.
-pub enum Secrets {
+pub enum ImportSecrets {
     /// They are replaced by placeholders.
     Replaced(Arc<RedactingLog>, Arc<Redactor>),
     /// They are imported unchanged and counted.
     Counted(Arc<CountingLog>),
 }
 
-impl Secrets {
+impl ImportSecrets {
     /// Replaces or counts what is appended to `log`.
     ///
     /// # Errors

@@ -115,7 +115,7 @@ impl Wanted {
             (true, false) => cli.remark(NOTHING),
             (false, true) => cli.remark(&format!("{count}; nothing was imported (--dry-run)")),
             (false, false) => {
-                cli.remark(&format!("{count}; `annals import` imports all, --since 7d or --agent NAME some"));
+                cli.remark(&format!("{count}; to import all: annals import; to import some: --since 7d, --agent NAME"));
             }
         }
         Ok(())

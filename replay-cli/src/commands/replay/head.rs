@@ -32,7 +32,7 @@ pub fn head(statistics: &Statistics, report: &VerifyReport, sheet: &mut Sheet<'_
         lines.push(format!("started by session {}", parent.session));
     }
     if let Some(fork) = &session.fork {
-        lines.push(format!("forked from session {} at event {}", fork.parent, fork.cut));
+        lines.push(format!("forked from session {} after event {}", fork.parent, fork.cut.0.saturating_sub(1)));
     }
     let place = session.location.as_ref().map(|location| format!(" in {}", location.directory)).unwrap_or_default();
     lines.push(format!("{} on {}{place}", session.agent, session.model));
@@ -63,10 +63,10 @@ pub fn head(statistics: &Statistics, report: &VerifyReport, sheet: &mut Sheet<'_
 /// What it all added up to.
 pub fn foot(statistics: &Statistics, report: &VerifyReport, cost: Cost, sheet: &mut Sheet<'_>) -> io::Result<()> {
     writeln!(sheet.out)?;
-    sheet.rule("in all", "", Emphasis::Strong)?;
+    sheet.rule("total", "", Emphasis::Strong)?;
     let mut facts = vec![counted(statistics.turns, "user message"), counted(statistics.steps, "answer")];
     facts.extend((statistics.failed > 0).then(|| format!("{} failed", statistics.failed)));
-    facts.extend((statistics.retries > 0).then(|| counted(statistics.retries, "retry").replace("retrys", "retries")));
+    facts.extend((statistics.retries > 0).then(|| counted(statistics.retries, "retry")));
     facts.extend((statistics.duration_ms() > 0).then(|| duration(statistics.duration_ms())));
     fact(sheet, "turns", &facts.join(", "), Emphasis::Plain)?;
     let tools: Vec<String> = statistics
@@ -101,7 +101,7 @@ pub fn foot(statistics: &Statistics, report: &VerifyReport, cost: Cost, sheet: &
         0 => "no system prompt recorded".to_owned(),
         count => counted(count as u64, "system prompt"),
     });
-    facts.extend((statistics.context_messages > 0).then(|| counted(statistics.context_messages, "context message")));
+    facts.extend((statistics.context_messages > 0).then(|| counted(statistics.context_messages, "context update")));
     facts.extend((statistics.compactions > 0).then(|| counted(statistics.compactions, "compaction")));
     facts.extend((!statistics.undone.is_empty()).then(|| counted(statistics.undone.len() as u64, "committed revert")));
     fact(sheet, "context", &facts.join(", "), Emphasis::Plain)?;

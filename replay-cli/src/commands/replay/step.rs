@@ -1,9 +1,9 @@
 //! Walking through a Session event by event, in the terminal.
 
-use crate::command_context::{CommandContext, Found};
+use crate::command_context::{CommandContext, FoundSession};
 use crate::commands::{diff, log, show};
 use crate::error::CliError;
-use crate::escape::{EscapingWriter, Form};
+use crate::escape::{Escaping, EscapingWriter};
 use crate::layout::clip;
 use crate::style::{Emphasis, Style};
 use annals_core::event::InputEvent;
@@ -26,13 +26,14 @@ const FRAME: usize = 2 * AROUND as usize + 5;
 ///
 /// # Errors
 /// When this is no terminal, or the Session cannot be read.
-pub async fn run(found: &Found, cli: &CommandContext) -> Result<(), CliError> {
+pub async fn run(found: &FoundSession, cli: &CommandContext) -> Result<(), CliError> {
     if !io::stdout().is_terminal() || !io::stdin().is_terminal() {
         return Err(CliError::NoTerminal);
     }
     let directory = log::directory(&found.reader, found.session).await?;
-    let mut walker = Walker { found, directory, seq: Seq::ZERO, view: SessionView::default(), scroll: 0, number: None };
-    let mut screen = Screen::enter()?;
+    let mut walker =
+        StepView { found, directory, seq: Seq::ZERO, view: SessionView::default(), scroll: 0, number: None };
+    let mut screen = StepScreen::enter()?;
     loop {
         let (width, height) = terminal::size()?;
         let style = Style { width: usize::from(width), ..cli.style.clone() };
@@ -71,8 +72,8 @@ pub async fn run(found: &Found, cli: &CommandContext) -> Result<(), CliError> {
     }
 }
 
-struct Walker<'a> {
-    found: &'a Found,
+struct StepView<'a> {
+    found: &'a FoundSession,
     directory: String,
     /// The current event.
     seq: Seq,
@@ -84,7 +85,7 @@ struct Walker<'a> {
     number: Option<u64>,
 }
 
-impl Walker<'_> {
+impl StepView<'_> {
     fn last(&self) -> Seq {
         Seq(self.found.until.0.saturating_sub(1))
     }
@@ -103,8 +104,8 @@ impl Walker<'_> {
 
     /// Goes to the next input that is promoted.
     async fn next_turn(&mut self) -> Result<(), CliError> {
-        let mut walk = self.found.reader.walk(self.found.session, self.seq.plus(1), self.found.until);
-        while let Some(slice) = walk.next().await? {
+        let mut pages = self.found.reader.pages(self.found.session, self.seq.plus(1), self.found.until);
+        while let Some(slice) = pages.next_slice().await? {
             let promoted =
                 |record: &Record<'_>| matches!(record.event, annals_core::Event::Input(InputEvent::Promoted(_)));
             if let Some(record) = slice.records().find(promoted) {
@@ -116,7 +117,7 @@ impl Walker<'_> {
     }
 
     async fn batch(&self, seq: Seq) -> Result<Option<Slice>, CliError> {
-        Ok(self.found.reader.log().read(self.found.session, seq, 1).await?.into_iter().next())
+        Ok(self.found.reader.log().batch_at(self.found.session, seq).await?)
     }
 
     /// What the current event says and what it changes.
@@ -167,14 +168,14 @@ impl Walker<'_> {
 }
 
 /// The terminal while it is ours.
-struct Screen {
+struct StepScreen {
     out: EscapingWriter<io::Stdout>,
 }
 
-impl Screen {
+impl StepScreen {
     fn enter() -> Result<Self, CliError> {
         terminal::enable_raw_mode()?;
-        let mut screen = Self { out: EscapingWriter::new(io::stdout(), Form::Text) };
+        let mut screen = Self { out: EscapingWriter::new(io::stdout(), Escaping::Text) };
         execute!(screen.out.inner(), terminal::EnterAlternateScreen, terminal::DisableLineWrap, cursor::Hide)?;
         Ok(screen)
     }
@@ -182,13 +183,13 @@ impl Screen {
     async fn show(
         &mut self,
         page: &[String],
-        walker: &mut Walker<'_>,
+        walker: &mut StepView<'_>,
         style: &Style,
         height: usize,
     ) -> Result<(), CliError> {
         let room = height.saturating_sub(FRAME).max(1);
         walker.scroll = walker.scroll.min(page.len().saturating_sub(room));
-        let title = walker.view.session.title.clone().unwrap_or_else(|| "Session".to_owned());
+        let title = walker.view.session.title.clone().unwrap_or_else(|| "session".to_owned());
         let place = match walker.number {
             Some(number) => format!("go to {number}"),
             None => format!("{} of {}", walker.seq, walker.last()),
@@ -203,7 +204,7 @@ impl Screen {
         lines.resize(height.saturating_sub(1), String::new());
         let more = page.len().saturating_sub(walker.scroll + room);
         let more = if more > 0 { format!("  ({more} more lines: ↓)") } else { String::new() };
-        let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q leave{more}");
+        let keys = format!("← → event   tab turn   ↑ ↓ scroll   NUMBER enter   q quit{more}");
         lines.push(style.paint(Emphasis::Dim, &clip(&keys, style.width)));
         queue!(self.out.inner(), cursor::MoveTo(0, 0))?;
         for (at, line) in lines.iter().take(height).enumerate() {
@@ -216,7 +217,7 @@ impl Screen {
     }
 }
 
-impl Drop for Screen {
+impl Drop for StepScreen {
     fn drop(&mut self) {
         // The terminal is given back as it was; there is nobody left to tell if it refuses.
         drop(execute!(self.out.inner(), cursor::Show, terminal::EnableLineWrap, terminal::LeaveAlternateScreen));

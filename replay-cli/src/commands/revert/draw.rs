@@ -1,6 +1,6 @@
 //! What an undo takes away and puts back, for people.
 
-use super::{Files, Going, Place};
+use super::{FileEffect, Removal, RevertContext};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
 use crate::layout::{Sheet, plain};
@@ -11,19 +11,19 @@ use annals_projections::{Body, Content, Message};
 use annals_runtime::worktree::Plan;
 use std::io::Write;
 
-impl Place {
+impl RevertContext {
     /// Shows what goes, and what becomes of files.
     pub(super) async fn draw(
         &self,
-        going: &Going,
+        going: &Removal,
         cli: &CommandContext,
         out: &mut (dyn Write + Send),
     ) -> Result<(), CliError> {
         let count = counted(going.messages.items.len() as u64, "message");
-        writeln!(out, "what goes: {count}, from event {} on", going.first_removed)?;
+        writeln!(out, "undoes {count}: events {} and later", going.first_removed)?;
         let blobs = self.reader.blobs();
         let mut sheet = Sheet::new(out, &cli.style);
-        let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| {
+        let draw = |messages: &annals_projections::Messages, wanted: &[Seq]| -> Result<(), CliError> {
             for message in wanted.iter().filter_map(|seq| messages.get(*seq)) {
                 in_brief(message, &mut sheet, blobs)?;
             }
@@ -32,11 +32,11 @@ impl Place {
         self.reader.transcript(self.session, self.head.next, &going.messages, draw).await?;
         let mut sheet = Sheet::new(out, &cli.style);
         for input in &going.inputs {
-            let line = format!("waits: {}", plain(input.as_str()));
+            let line = format!("waiting: {}", plain(input.as_str()));
             sheet.row(None, ("input", Emphasis::User), (&line, Emphasis::Plain), ("", Emphasis::Dim))?;
         }
         match &going.files {
-            Files::Change(plan) => files(&going.files, plan, &cli.style, out),
+            FileEffect::Change(plan) => files(&going.files, plan, &cli.style, out),
             stay => {
                 Ok(sheet.row(None, ("files", Emphasis::Warn), (&stay.told(), Emphasis::Plain), ("", Emphasis::Dim))?)
             }
@@ -48,7 +48,12 @@ impl Place {
 ///
 /// # Errors
 /// When the output refuses.
-pub(super) fn files(going: &Files, plan: &Plan, style: &Style, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+pub(super) fn files(
+    going: &FileEffect,
+    plan: &Plan,
+    style: &Style,
+    out: &mut (dyn Write + Send),
+) -> Result<(), CliError> {
     let mut sheet = Sheet::new(out, style);
     let count = going.told();
     sheet.row(None, ("files", Emphasis::Warn), (&count, Emphasis::Plain), ("", Emphasis::Dim))?;
@@ -58,15 +63,15 @@ pub(super) fn files(going: &Files, plan: &Plan, style: &Style, out: &mut (dyn Wr
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Plain), (&lines, Emphasis::Dim))?;
     }
     for left in &plan.left {
-        let line = format!("{} stays: {}", plain(&left.path), left.why);
+        let line = format!("{} not changed: {}", plain(&left.path), left.why);
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     for path in &plan.mixed {
-        let line = format!("{}: what others changed in it between the steps goes, too", plain(path));
+        let line = format!("{}: changes that others made to it between the steps are undone too", plain(path));
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     if plan.unknown_steps > 0 {
-        let line = format!("what {} changed is unknown and stays", counted(plan.unknown_steps as u64, "step"));
+        let line = format!("changes of {} are unknown and not undone", counted(plan.unknown_steps as u64, "step"));
         sheet.row(None, ("", Emphasis::Dim), (&line, Emphasis::Warn), ("", Emphasis::Dim))?;
     }
     for line in plan.now.diff.text.lines() {
@@ -99,7 +104,7 @@ fn in_brief(message: &Message, sheet: &mut Sheet<'_>, blobs: &dyn Blobs) -> Resu
         Body::System { text, .. } => ("system", Emphasis::Context, line(text)),
         Body::Synthetic { text } => ("runtime", Emphasis::Warn, line(text)),
         Body::Shell { command, .. } => ("shell", Emphasis::User, format!("$ {}", line(command))),
-        Body::Compaction { .. } => ("compact", Emphasis::Context, "a summary of what came before it".to_owned()),
+        Body::Compaction { .. } => ("compact", Emphasis::Context, "summary of the messages before it".to_owned()),
         Body::AgentSwitched { agent } => ("agent", Emphasis::Strong, agent.to_string()),
         Body::ModelSwitched { model } => ("model", Emphasis::Strong, model.to_string()),
     };

@@ -3,21 +3,23 @@
 use super::*;
 
 /// The rows of some keys, below a path, for docs/configuration.md.
-fn rows(keys: &[Key], below: &str) -> String {
-    let row = |key: &Key| {
+fn rows(keys: &[ConfigKey], below: &str) -> String {
+    let row = |key: &ConfigKey| {
         let (shape, inner) = match key.kind {
-            Kind::Table(inner) => ("", Some((inner, format!("{below}{}.", key.name)))),
-            Kind::Each(inner) => ("", Some((inner, format!("{below}{}.NAME.", key.name)))),
-            Kind::Text => ("text", None),
-            Kind::Flag => ("true, false", None),
-            Kind::Count => ("number", None),
-            Kind::Word(words) => return format!("| `{below}{}` | {} | {} |\n", key.name, words.join(", "), key.about),
-            Kind::Price => ("dollars", None),
-            Kind::Texts => ("list", None),
-            Kind::Added => ("list, added to", None),
-            Kind::Rules => ("rules, added to", None),
-            Kind::Named => ("table of texts", None),
-            Kind::Free => ("table", None),
+            ValueKind::Table(inner) => ("", Some((inner, format!("{below}{}.", key.name)))),
+            ValueKind::Each(inner) => ("", Some((inner, format!("{below}{}.NAME.", key.name)))),
+            ValueKind::Text => ("text", None),
+            ValueKind::Flag => ("true, false", None),
+            ValueKind::Count => ("number", None),
+            ValueKind::Word(words) => {
+                return format!("| `{below}{}` | {} | {} |\n", key.name, words.join(", "), key.about);
+            }
+            ValueKind::Price => ("dollars", None),
+            ValueKind::Texts => ("list", None),
+            ValueKind::Added => ("list, added to", None),
+            ValueKind::Rules => ("rules, added to", None),
+            ValueKind::Named => ("table of texts", None),
+            ValueKind::Free => ("table", None),
         };
         match inner {
             Some((inner, below)) => rows(inner, &below),

@@ -27,7 +27,10 @@ const DANGEROUS: [(&str, &str); 19] = [
     ),
     ("[redaction]\nenabled = false", ":2: `redaction.enabled`: it would switch this off"),
     ("[redaction]\npublic_env = [\"A_KEY\"]", ":2: `redaction.public_env`: it would keep less secret"),
-    ("[instructions]\nglobal = [\"a\"]", ":2: `instructions.global`: it could tell the model what stands in any file"),
+    (
+        "[instructions]\nglobal = [\"a\"]",
+        ":2: `instructions.global`: it could send the content of any file to the model",
+    ),
     ("[instructions]\nfiles = [\"../../x\"]", ":2: `instructions.files`: \"../../x\" leads out of the project"),
     ("[instructions]\nnames = [\"A.md\", \"../.ssh/id\"]", ":2: `instructions.names`: \"../.ssh/id\" leads out"),
     (
@@ -181,7 +184,8 @@ fn links_out_of_a_project_count_only_where_it_is_trusted() {
     let world = World::with("[skills]\nfolders = [\"mine\"]", "[skills]\nfolders = [\"theirs\"]");
     let told = |config: &Config| {
         let roots = config.skills();
-        let within = |root: &Root| format!("{} {}", root.path, root.within.as_deref().unwrap_or("-"));
+        let within =
+            |root: &annals_tools::skills::SkillRoot| format!("{} {}", root.path, root.within.as_deref().unwrap_or("-"));
         (config.instructions().links_out, roots.iter().map(|root| world.stable(&within(root))).collect::<Vec<_>>())
     };
     let untrusted = [

@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 /// Writes above the line that is edited. Clones write to the same place.
 #[derive(Clone)]
 pub struct Printer {
-    shared: Arc<Mutex<Shared>>,
+    shared: Arc<Mutex<PrinterState>>,
     /// Where a long line is broken.
     width: usize,
 }
 
-struct Shared {
+struct PrinterState {
     above: Box<dyn ExternalPrinter + Send>,
     /// What is no whole line yet.
     line: String,
@@ -35,7 +35,7 @@ const SPINNER: [char; 4] = ['⠋', '⠹', '⠼', '⠧'];
 
 impl Printer {
     pub(super) fn new(above: impl ExternalPrinter + Send + 'static) -> Self {
-        let shared = Shared {
+        let shared = PrinterState {
             above: Box::new(above),
             line: String::new(),
             bytes: Vec::new(),
@@ -81,11 +81,11 @@ impl Printer {
     }
 }
 
-fn locked(shared: &Mutex<Shared>) -> MutexGuard<'_, Shared> {
+fn locked(shared: &Mutex<PrinterState>) -> MutexGuard<'_, PrinterState> {
     shared.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl Shared {
+impl PrinterState {
     /// Prints whole lines where the status was, and the status below them.
     fn print(&mut self, text: String) -> io::Result<()> {
         let over = if std::mem::take(&mut self.drawn) { "\x1b[1A\x1b[2K\r" } else { "" };

@@ -2,7 +2,7 @@
 
 use super::printer::Printer;
 use super::words::WORDS;
-use crate::host::{Line, Lines};
+use crate::host::{TypedLine, TypedLines};
 use annals_store::disk::StorePath;
 use rustyline::completion::Completer;
 use rustyline::error::ReadlineError;
@@ -19,17 +19,17 @@ use tokio::sync::mpsc;
 const PROMPT: &str = "› ";
 
 /// Where a chat's lines come from.
-pub struct Reading {
+pub struct ChatInput {
     /// The lines.
-    pub lines: Lines,
+    pub lines: TypedLines,
     /// Writes above the line that is edited; `None` where nothing is edited.
     pub printer: Option<Printer>,
 }
 
-impl Reading {
+impl ChatInput {
     /// Lines of a pipe, one prompt each.
     pub fn piped() -> Self {
-        Self { lines: Lines::of_stdin(), printer: None }
+        Self { lines: TypedLines::of_stdin(), printer: None }
     }
 
     /// Lines that are edited at the terminal, with those of earlier chats in `history`.
@@ -37,8 +37,8 @@ impl Reading {
     /// # Errors
     /// When the terminal refuses.
     pub fn edited(history: StorePath) -> Result<Self, ReadlineError> {
-        let mut editor: Editor<Words, FileHistory> = Editor::new()?;
-        let words = Words::default();
+        let mut editor: Editor<ChatHelper, FileHistory> = Editor::new()?;
+        let words = ChatHelper::default();
         let begun = words.begun.clone();
         editor.set_helper(Some(words));
         // There is none yet, or it cannot be read: then there is nothing to go back to.
@@ -47,23 +47,23 @@ impl Reading {
         let dumb = std::env::var_os("TERM").is_none_or(|term| term == "dumb");
         let printer = if dumb { printer } else { printer.ticking() };
         let (read, lines) = mpsc::unbounded_channel();
-        let reader = Reader { history, begun, printer: printer.clone(), read };
+        let reader = LineEditor { history, begun, printer: printer.clone(), read };
         // A thread of its own: what blocks in a read must not keep the process from ending.
         std::thread::spawn(move || reader.edit(editor));
-        Ok(Self { lines: Lines::arriving(lines), printer: Some(printer) })
+        Ok(Self { lines: TypedLines::arriving(lines), printer: Some(printer) })
     }
 }
 
 /// Where edited lines go.
-struct Reader {
+struct LineEditor {
     history: StorePath,
-    begun: Begun,
+    begun: LineBegun,
     printer: Printer,
-    read: mpsc::UnboundedSender<Line>,
+    read: mpsc::UnboundedSender<TypedLine>,
 }
 
-impl Reader {
-    fn edit(self, mut editor: Editor<Words, FileHistory>) {
+impl LineEditor {
+    fn edit(self, mut editor: Editor<ChatHelper, FileHistory>) {
         loop {
             let edited = editor.readline(PROMPT);
             // The line above the next prompt is what was typed.
@@ -75,12 +75,12 @@ impl Reader {
                         // A history that cannot be kept is gone with the chat.
                         drop(self.history.reach().map(|path| editor.append_history(&path)));
                     }
-                    Line::Text { text: line.replace("\\\n", "\n"), begun }
+                    TypedLine::Text { text: line.replace("\\\n", "\n"), begun }
                 }
-                Err(ReadlineError::Interrupted) => Line::Interrupt,
-                Err(_) => Line::End,
+                Err(ReadlineError::Interrupted) => TypedLine::Interrupt,
+                Err(_) => TypedLine::End,
             };
-            let ends = line == Line::End;
+            let ends = line == TypedLine::End;
             if self.read.send(line).is_err() || ends {
                 return;
             }
@@ -89,19 +89,19 @@ impl Reader {
 }
 
 /// When the line that is edited got its first character.
-type Begun = Arc<Mutex<Option<Instant>>>;
+type LineBegun = Arc<Mutex<Option<Instant>>>;
 
 /// Completes words that begin with a slash, and lets a trailing backslash go on in the next line.
 #[derive(Default)]
-struct Words {
-    begun: Begun,
+struct ChatHelper {
+    begun: LineBegun,
 }
 
-impl Helper for Words {}
+impl Helper for ChatHelper {}
 
-impl Highlighter for Words {}
+impl Highlighter for ChatHelper {}
 
-impl Hinter for Words {
+impl Hinter for ChatHelper {
     type Hint = String;
 
     /// Gives no hint; it is asked after every change of the line.
@@ -116,7 +116,7 @@ impl Hinter for Words {
     }
 }
 
-impl Completer for Words {
+impl Completer for ChatHelper {
     type Candidate = String;
 
     fn complete(&self, line: &str, at: usize, _: &Context<'_>) -> rustyline::Result<(usize, Vec<String>)> {
@@ -127,7 +127,7 @@ impl Completer for Words {
     }
 }
 
-impl Validator for Words {
+impl Validator for ChatHelper {
     fn validate(&self, context: &mut ValidationContext<'_>) -> rustyline::Result<ValidationResult> {
         Ok(match context.input().ends_with('\\') {
             true => ValidationResult::Incomplete,

@@ -44,7 +44,7 @@ impl Chat<'_> {
     /// Stages a revert from a user message on, and says what it did.
     async fn stage_at(&mut self, session: &Session, view: &SessionView, seq: Seq) -> Result<(), CliError> {
         let staged = async {
-            let plan = session.plan_revert(MessagePlace::Seq(seq), Extent::TalkAndFiles).await?;
+            let plan = session.plan_revert(MessagePlace::Seq(seq), Extent::ConversationAndFiles).await?;
             session.stage(&plan).await?;
             Ok::<_, Refusal>(plan)
         };
@@ -61,7 +61,7 @@ impl Chat<'_> {
         self.aside(&format!("{what}; the next prompt makes it final, /redo takes it back"));
         match &plan.files {
             RevertFiles::Untouched => {}
-            RevertFiles::TalkOnly { why } => self.aside(&format!("files stay as they are: {why}")),
+            RevertFiles::ConversationOnly { why } => self.aside(&format!("files stay as they are: {why}")),
             RevertFiles::Restored(files) => {
                 let count = counted(files.restores.len() as u64, "file");
                 self.aside(&format!("{count} restored"));

@@ -2,7 +2,7 @@
 
 /// A line that begins with a slash.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Word {
+pub enum ChatCommand {
     /// What can be said.
     Help,
     /// Which model answers, or another one.
@@ -27,18 +27,18 @@ pub enum Word {
 
 /// Each with what it does, for people.
 pub const WORDS: &[(&str, &str)] = &[
-    ("/help", "what can be said here"),
-    ("/model [NAME]", "which model answers; NAME lets another one answer from now on"),
-    ("/agent [NAME]", "which agent works; NAME lets another one work from now on"),
-    ("/new", "a new Session; this one stays"),
-    ("/undo", "takes the last prompt back, with its answer and what that changed in files"),
-    ("/redo", "takes an undo back"),
-    ("/compact", "a summary takes the place of the history; the log keeps all of it"),
-    ("/cost", "tokens and money so far"),
-    ("/quit", "leaves, as Ctrl-D does; the Session stays"),
+    ("/help", "list commands"),
+    ("/model [NAME]", "show the model, or switch to NAME"),
+    ("/agent [NAME]", "show the agent, or switch to NAME"),
+    ("/new", "start a new session; this one is kept"),
+    ("/undo", "undo the last prompt, its answer and the files that changed with it"),
+    ("/redo", "redo what was undone"),
+    ("/compact", "replace the history by a summary; the log keeps everything"),
+    ("/cost", "show tokens and cost so far"),
+    ("/quit", "exit, as Ctrl-D does; the session is kept"),
 ];
 
-impl Word {
+impl ChatCommand {
     /// Reads a line; `None` for a prompt. A path such as `/etc/hosts` begins a prompt.
     pub fn of(line: &str) -> Option<Self> {
         let line = line.trim();
@@ -65,16 +65,16 @@ impl Word {
 
 #[cfg(test)]
 mod tests {
-    use super::{WORDS, Word};
+    use super::{ChatCommand, WORDS};
 
     #[test]
     fn a_line_that_begins_with_a_slash_is_a_word_unless_it_is_a_path() {
-        assert_eq!(Word::of("/model  openai/gpt-5 "), Some(Word::Model(Some("openai/gpt-5".into()))));
-        assert_eq!(Word::of("/undo"), Some(Word::Undo));
-        assert_eq!(Word::of("/undo it all"), Some(Word::Unknown("/undo".into())));
-        assert_eq!(Word::of("/frobnicate"), Some(Word::Unknown("/frobnicate".into())));
+        assert_eq!(ChatCommand::of("/model  openai/gpt-5 "), Some(ChatCommand::Model(Some("openai/gpt-5".into()))));
+        assert_eq!(ChatCommand::of("/undo"), Some(ChatCommand::Undo));
+        assert_eq!(ChatCommand::of("/undo it all"), Some(ChatCommand::Unknown("/undo".into())));
+        assert_eq!(ChatCommand::of("/frobnicate"), Some(ChatCommand::Unknown("/frobnicate".into())));
         assert_eq!(
-            [Word::of("/etc/hosts says what"), Word::of("hello /undo"), Word::of("/ or not")],
+            [ChatCommand::of("/etc/hosts says what"), ChatCommand::of("hello /undo"), ChatCommand::of("/ or not")],
             [None, None, None]
         );
     }
@@ -83,7 +83,7 @@ mod tests {
     fn every_word_that_help_tells_is_understood() {
         for (told, _) in WORDS {
             let word = told.split_whitespace().next().unwrap_or_default();
-            assert!(!matches!(Word::of(word), None | Some(Word::Unknown(_))), "{told}");
+            assert!(!matches!(ChatCommand::of(word), None | Some(ChatCommand::Unknown(_))), "{told}");
         }
     }
 }

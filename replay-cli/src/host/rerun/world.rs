@@ -51,10 +51,10 @@ impl RecordedContext {
 }
 
 /// How each recorded call was settled, by tool and input, the first ones first.
-struct Results(Mutex<BTreeMap<(String, String), VecDeque<Settled>>>);
+struct Results(Mutex<BTreeMap<(String, String), VecDeque<RecordedResult>>>);
 
 /// What a call gave.
-type Settled = Result<ToolOutput, ToolError>;
+type RecordedResult = Result<ToolOutput, ToolError>;
 
 impl RecordedWorld {
     /// The world that a recorded Session met.
@@ -62,7 +62,7 @@ impl RecordedWorld {
         let values = |snapshot: &Snapshot| -> Values {
             snapshot.0.iter().map(|(key, entry)| (key.clone(), entry.value.value(blobs))).collect()
         };
-        let mut results: BTreeMap<_, VecDeque<Settled>> = BTreeMap::new();
+        let mut results: BTreeMap<_, VecDeque<RecordedResult>> = BTreeMap::new();
         for (name, input, settled) in &recorded.calls {
             results.entry((name.clone(), input.clone())).or_default().push_back(result(settled, blobs));
         }
@@ -74,7 +74,7 @@ impl RecordedWorld {
     }
 }
 
-fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> Settled {
+fn result(settled: &ToolSettled, blobs: &dyn Blobs) -> RecordedResult {
     if settled.outcome != ToolOutcome::Completed {
         let error = settled.error.as_ref().map(|error| error.resolve(blobs).into_owned());
         return Err(ToolError(error.unwrap_or_default()));
@@ -119,19 +119,19 @@ impl ServicesAt for RecordedWorld {
 type Telling = fn(&RecordedContext, usize, Boundary) -> Boxed<'static, Result<SystemContext, Fault>>;
 
 impl RecordedWorld {
-    fn told_by(&self, telling: Telling) -> Teller {
-        Teller { told: self.told.clone(), asked: AtomicUsize::new(0), telling }
+    fn told_by(&self, telling: Telling) -> RecordedProducer {
+        RecordedProducer { told: self.told.clone(), asked: AtomicUsize::new(0), telling }
     }
 }
 
 /// Tells at each boundary what was recorded there.
-struct Teller {
+struct RecordedProducer {
     told: Arc<RecordedContext>,
     asked: AtomicUsize,
     telling: Telling,
 }
 
-impl Producer for Teller {
+impl Producer for RecordedProducer {
     fn produce<'a>(&'a self, boundary: &'a Boundary) -> Boxed<'a, Result<SystemContext, Fault>> {
         let n = self.asked.fetch_add(1, Ordering::AcqRel);
         (self.telling)(&self.told, n, boundary.clone())
@@ -150,7 +150,7 @@ fn builtins(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'stat
 }
 
 #[derive(Deserialize)]
-struct File {
+struct InstructionFile {
     path: String,
     content: String,
 }
@@ -159,7 +159,8 @@ fn instructions(told: &RecordedContext, n: usize, boundary: Boundary) -> Boxed<'
     let value = told.at(n, Instructions::key().as_str());
     Box::pin(async move {
         let Some(value) = value else { return Ok(SystemContext::default()) };
-        let recorded: Vec<File> = serde_json::from_value(value).map_err(|error| Fault::Codec(error.to_string()))?;
+        let recorded: Vec<InstructionFile> =
+            serde_json::from_value(value).map_err(|error| Fault::Codec(error.to_string()))?;
         let files = MemoryFilesystem::default();
         recorded.iter().for_each(|file| files.write(&file.path, file.content.as_str()));
         let config = InstructionFiles {
@@ -202,7 +203,7 @@ struct RecordedSkills {
 }
 
 #[derive(Deserialize)]
-struct Listed {
+struct ListedSkill {
     name: String,
     description: String,
 }
@@ -210,13 +211,13 @@ struct Listed {
 impl SkillCatalogue for RecordedSkills {
     fn skills(&self) -> Boxed<'_, Loaded<Vec<Skill>>> {
         let n = self.asked.fetch_add(1, Ordering::AcqRel);
-        let listed = self.told.at(n, SKILLS).map(serde_json::from_value::<Vec<Listed>>);
+        let listed = self.told.at(n, SKILLS).map(serde_json::from_value::<Vec<ListedSkill>>);
         Box::pin(async move {
             match listed {
                 None => Loaded::Available(Vec::new()),
                 Some(Err(error)) => Loaded::unavailable(error.to_string()),
                 Some(Ok(listed)) => {
-                    let skill = |Listed { name, description }| Skill {
+                    let skill = |ListedSkill { name, description }| Skill {
                         name,
                         description: Some(description),
                         body: String::new(),

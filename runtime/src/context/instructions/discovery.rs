@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::io;
 
 /// A file to read.
-pub(super) struct Found {
+pub(super) struct DiscoveredFile {
     /// Canonical path.
     pub(super) path: String,
     /// Whether it was seen to exist during this scan.
@@ -19,9 +19,9 @@ pub(super) struct Found {
 const USUAL: &str = "AGENTS.md";
 
 /// What was found.
-pub(super) struct Scan {
-    /// Every instruction file, each once, in the order of telling.
-    pub(super) found: Vec<Found>,
+pub(super) struct InstructionScan {
+    /// Every instruction file, each once, in the order in which the model reads them.
+    pub(super) found: Vec<DiscoveredFile>,
     /// Links that are not followed.
     pub(super) links_out: Vec<LinkOut>,
 }
@@ -32,7 +32,7 @@ pub(super) async fn find(
     config: &InstructionFiles,
     directory: &str,
     discovered: &[String],
-) -> io::Result<Scan> {
+) -> io::Result<InstructionScan> {
     let mut paths = Vec::new();
     for path in &config.global {
         if files.kind(path).await?.is_some() {
@@ -40,7 +40,7 @@ pub(super) async fn find(
             break;
         }
     }
-    let mut own = Own::at(files, config, directory).await?;
+    let mut own = ProjectFiles::at(files, config, directory).await?;
     paths.extend(own.named().await?.into_iter().map(|path| (path, true)));
     for configured in &config.configured {
         for path in own.configured(configured).await? {
@@ -54,19 +54,19 @@ pub(super) async fn find(
             }
         }
     }
-    let mut found: Vec<Found> = Vec::new();
+    let mut found: Vec<DiscoveredFile> = Vec::new();
     let mut seen = BTreeSet::new();
     for (path, listed) in paths {
         let path = files.canonicalise(&path).await?;
         if seen.insert(path.clone()) {
-            found.push(Found { path, listed });
+            found.push(DiscoveredFile { path, listed });
         }
     }
-    Ok(Scan { found, links_out: own.links_out })
+    Ok(InstructionScan { found, links_out: own.links_out })
 }
 
 /// The files of a project.
-struct Own<'a> {
+struct ProjectFiles<'a> {
     files: &'a dyn Filesystem,
     config: &'a InstructionFiles,
     root: String,
@@ -75,7 +75,7 @@ struct Own<'a> {
     links_out: Vec<LinkOut>,
 }
 
-impl<'a> Own<'a> {
+impl<'a> ProjectFiles<'a> {
     async fn at(files: &'a dyn Filesystem, config: &'a InstructionFiles, directory: &str) -> io::Result<Self> {
         let mut own = Self { files, config, root: String::new(), upward: Vec::new(), links_out: Vec::new() };
         if config.project {
@@ -157,7 +157,7 @@ async fn leads_out(
     Ok(Some(target).filter(|target| !within(target, root) || is_guarded(&config.guarded, root, path, target)))
 }
 
-/// Whether reading what a path leads to needs more permission than reading instructions that stand there. The project's root
+/// Whether reading what a path leads to needs more permission than reading the instructions there. The project's root
 /// and the target are canonical.
 pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool {
     let judged = |path: &str| {
@@ -174,12 +174,12 @@ pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool 
 }
 
 /// The instruction files that a successful read of `read` brings to light: in its directory and above, up to the
-/// project's root, where the Location's own upward path does not already tell them. Nearest first; `known` ones are
+/// project's root, where the Location's own upward path does not already include them. Nearest first; `known` ones are
 /// left out. Each is to be recorded as `instruction.discovered` before the next boundary
 /// (`docs/reference/context.md#instructions`).
 ///
 /// # Errors
-/// When a directory on the way cannot be looked at. The read stands all the same.
+/// When a directory on the way cannot be looked at. The result of the read is kept.
 pub async fn discover(
     files: &dyn Filesystem,
     config: &InstructionFiles,

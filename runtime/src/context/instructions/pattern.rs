@@ -6,7 +6,7 @@ use annals_core::permission::wildcard;
 use std::collections::BTreeSet;
 use std::io;
 
-/// The files that a relative pattern matches in a directory, by code point. A path without wildcards stands for
+/// The files that a relative pattern matches in a directory, by code point. A path without wildcards names
 /// itself if anything is there, be it a directory, which reading then reports.
 pub(super) async fn expand(files: &dyn Filesystem, directory: &str, pattern: &str) -> io::Result<Vec<String>> {
     let segments: Vec<&str> = pattern.split('/').filter(|segment| !matches!(*segment, "" | ".")).collect();
@@ -15,19 +15,19 @@ pub(super) async fn expand(files: &dyn Filesystem, directory: &str, pattern: &st
         let path = join(directory, &segments.join("/"));
         return Ok(files.kind(&path).await?.map(|_| path).into_iter().collect());
     }
-    let mut walk = Walk { files, seen: BTreeSet::new(), found: BTreeSet::new() };
+    let mut walk = PatternWalk { files, seen: BTreeSet::new(), found: BTreeSet::new() };
     walk.step(directory.to_string(), &segments).await?;
     Ok(walk.found.into_iter().collect())
 }
 
-struct Walk<'a> {
+struct PatternWalk<'a> {
     files: &'a dyn Filesystem,
     /// Where the walk has been, with how many segments were left: links may lead in circles.
     seen: BTreeSet<(String, usize)>,
     found: BTreeSet<String>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PatternWalk<'a> {
     fn step<'s>(&'s mut self, directory: String, segments: &'s [&'s str]) -> Boxed<'s, io::Result<()>> {
         Box::pin(async move {
             let Some((segment, rest)) = segments.split_first() else { return Ok(()) };

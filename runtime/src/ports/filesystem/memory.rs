@@ -20,17 +20,17 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// # }
 /// ```
 #[derive(Debug, Default)]
-pub struct MemoryFilesystem(Mutex<Tree>);
+pub struct MemoryFilesystem(Mutex<MemoryTree>);
 
 #[derive(Debug, Default)]
-struct Tree {
+struct MemoryTree {
     files: BTreeMap<String, String>,
     worktrees: BTreeSet<String>,
     denied: BTreeSet<String>,
 }
 
 impl MemoryFilesystem {
-    fn tree(&self) -> MutexGuard<'_, Tree> {
+    fn tree(&self) -> MutexGuard<'_, MemoryTree> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -60,7 +60,7 @@ impl MemoryFilesystem {
     }
 }
 
-impl Tree {
+impl MemoryTree {
     fn allowed(&self, path: &str) -> io::Result<()> {
         if self.denied.iter().any(|denied| within(path, denied)) {
             return Err(io::Error::new(ErrorKind::PermissionDenied, format!("{path}: permission denied")));

@@ -78,7 +78,7 @@ impl Filesystem for RealFilesystem {
             };
             let mut names = Vec::new();
             while let Some(entry) = entries.next_entry().await.map_err(|error| naming(directory, &error))? {
-                // A name that is no text can be matched by no pattern and told to no model.
+                // A name that is not UTF-8 matches no pattern and cannot be shown to a model.
                 let Ok(name) = entry.file_name().into_string() else { continue };
                 // A link that leads nowhere is nothing.
                 if let Some(kind) = self.kind(&join(directory, &name)).await? {

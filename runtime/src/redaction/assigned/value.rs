@@ -7,7 +7,7 @@ use std::collections::BTreeSet;
 
 /// How a value is assigned to its name.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::redaction) struct Style {
+pub(in crate::redaction) struct AssignmentStyle {
     /// Between quotes.
     pub(super) quoted: bool,
     /// Right behind an `=`, without quotes: `NAME=value`.
@@ -18,14 +18,14 @@ pub(in crate::redaction) struct Style {
     pub(super) ends_line: bool,
 }
 
-impl Style {
+impl AssignmentStyle {
     /// Between quotes.
     pub(super) fn quoted() -> Self {
         Self { quoted: true, plain: false, flag: false, ends_line: true }
     }
 }
 
-/// Parts of texts that stand in the place of a secret.
+/// Parts of placeholders that documentation uses for a secret.
 const STANDS_FOR: [&str; 25] = [
     "...",
     "…",
@@ -156,13 +156,13 @@ const ABOUT: [&str; 94] = [
 ];
 
 /// Whether a value is a secret by the name that it is assigned to.
-pub(super) fn is_secret(name: &str, value: &str, style: &Style) -> bool {
+pub(super) fn is_secret(name: &str, value: &str, style: &AssignmentStyle) -> bool {
     let Some(class) = class(name) else { return false };
     let fits = value.len() >= SHORTEST && !value.chars().any(|c| c.is_whitespace() || c.is_control());
     if !fits || stands_for_one(value) || is_elsewhere(value) {
         return false;
     }
-    let shape = Shape::of(value);
+    let shape = ValueShape::of(value);
     if shape.different < 4 {
         return false;
     }
@@ -187,7 +187,7 @@ pub(super) fn is_secret(name: &str, value: &str, style: &Style) -> bool {
     }
 }
 
-fn between_quotes(class: Class, variable: bool, value: &str, shape: &Shape) -> bool {
+fn between_quotes(class: Class, variable: bool, value: &str, shape: &ValueShape) -> bool {
     if value.contains(['{', '}', '<', '>', '(', ')']) && !shape.is_mixed() {
         return false;
     }
@@ -205,7 +205,7 @@ fn between_quotes(class: Class, variable: bool, value: &str, shape: &Shape) -> b
         || words && variable && class == Class::Password
 }
 
-fn bare(class: Class, variable: bool, value: &str, style: &Style, shape: &Shape) -> bool {
+fn bare(class: Class, variable: bool, value: &str, style: &AssignmentStyle, shape: &ValueShape) -> bool {
     let identifier = value.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
     let constant = identifier && shape.capitals && value.contains('_') && !style.plain;
     if is_expression(value) || constant || value.starts_with("0x") && value.len() <= 10 {
@@ -237,7 +237,7 @@ fn bare(class: Class, variable: bool, value: &str, style: &Style, shape: &Shape)
 }
 
 /// What a value is made of.
-struct Shape {
+struct ValueShape {
     letters: usize,
     digits: usize,
     /// How many different bytes.
@@ -250,7 +250,7 @@ struct Shape {
     turns: usize,
 }
 
-impl Shape {
+impl ValueShape {
     fn of(value: &str) -> Self {
         let count = |is: fn(&u8) -> bool| value.bytes().filter(is).count();
         let pairs = value.bytes().zip(value.bytes().skip(1));
@@ -270,7 +270,7 @@ impl Shape {
     }
 }
 
-/// Whether a text stands in the place of a secret, in documentation or in a template.
+/// Whether a text is a placeholder for a secret, as in documentation or templates.
 fn stands_for_one(value: &str) -> bool {
     let small = value.to_ascii_lowercase();
     let variable = |text: &str| text.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');

@@ -1,19 +1,19 @@
 //! The summary request: one attempt, one message, no tools (`docs/reference/compaction.md#the-summary-request`).
 
 use crate::bus::{Delta, Fragment, Notice};
-use crate::turn::single::{self, Ended, Said};
-use crate::turn::{Runner, Shape, Stop, cost, failure};
+use crate::turn::one_shot::{self, OneShotAnswer, OneShotEnd};
+use crate::turn::{RequestProfile, Runner, Stop, cost, failure};
 use annals_core::event::{Failure, Finish, Purpose, Usage};
 
 /// A summary and what it used.
-pub(super) struct Summary {
+pub(super) struct SummaryAnswer {
     pub(super) text: String,
     pub(super) usage: Option<Usage>,
     pub(super) cost: u64,
 }
 
 /// Why there is none, and what the attempt used.
-pub(super) struct Unsummarised {
+pub(super) struct SummaryFailure {
     pub(super) error: Failure,
     pub(super) usage: Option<Usage>,
     pub(super) cost: u64,
@@ -22,27 +22,31 @@ pub(super) struct Unsummarised {
 }
 
 /// Asks for a summary, once.
-pub(super) async fn ask(runner: &Runner, shape: &Shape, prompt: String) -> Result<Result<Summary, Unsummarised>, Stop> {
-    let announced = single::announce(runner, shape, Purpose::Summary, prompt.into(), |_| true).await?;
+pub(super) async fn ask(
+    runner: &Runner,
+    profile: &RequestProfile,
+    prompt: String,
+) -> Result<Result<SummaryAnswer, SummaryFailure>, Stop> {
+    let announced = one_shot::record_request(runner, profile, Purpose::Summary, prompt.into(), |_| true).await?;
     // It is due whatever the view holds.
     let Some(request) = announced else { return Err(Stop::Interrupted) };
     let (id, session) = (request.id, runner.lane.session());
     let heard = |piece: &str| {
         let (fragment, text) = (Fragment::Summary, piece.to_owned());
-        runner.shared.bus.tell(&Notice::Delta(Delta { session, request: id, fragment, text }));
+        runner.shared.bus.publish(&Notice::Delta(Delta { session, request: id, fragment, text }));
     };
-    let Said { text, usage, ended } = single::ask(runner, request, heard).await;
-    let cost = cost(&shape.model.prices, usage);
+    let OneShotAnswer { text, usage, ended } = one_shot::ask(runner, request, heard).await;
+    let cost = cost(&profile.model.prices, usage);
     let (error, stop) = match ended {
-        Ended::Finished(finish) => match unfinished(finish, &text) {
-            None => return Ok(Ok(Summary { text, usage, cost })),
+        OneShotEnd::Finished(finish) => match unfinished(finish, &text) {
+            None => return Ok(Ok(SummaryAnswer { text, usage, cost })),
             Some(why) => (plain(why), None),
         },
-        Ended::Failed(error) => (failure(&error), None),
-        Ended::Cut => (plain("the summary broke off"), None),
-        Ended::Interrupted(stop) => (single::cancelled("Compaction cancelled"), Some(stop)),
+        OneShotEnd::Failed(error) => (failure(&error), None),
+        OneShotEnd::Cut => (plain("the summary broke off"), None),
+        OneShotEnd::Interrupted(stop) => (one_shot::cancelled("Compaction cancelled"), Some(stop)),
     };
-    Ok(Err(Unsummarised { error, usage, cost, stop }))
+    Ok(Err(SummaryFailure { error, usage, cost, stop }))
 }
 
 /// Why an answer that is complete is no summary.

@@ -28,7 +28,7 @@ impl Default for FaultyDisk {
 #[derive(Debug, Default)]
 struct FaultyState {
     calls: Vec<FileCall>,
-    /// Which file a name stands for now.
+    /// Which file has a name now.
     names: BTreeMap<PathBuf, usize>,
     files: usize,
     /// How many calls that can fail were made.

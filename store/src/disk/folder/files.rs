@@ -241,7 +241,7 @@ pub fn read_file(file: &dyn DiskFile) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-/// Makes a file durable whole or not at all: written beside its place, flushed, renamed, the folder flushed.
+/// Makes a file durable whole or not at all: written to a temporary file, flushed, renamed, the folder flushed.
 pub fn write_whole(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let beside = path.with_extension("tmp");
     let file = disk.open(&beside, Access::Create)?;

@@ -69,7 +69,7 @@ impl Identity {
     }
 
     /// Whether a segment with this header was written for this store, or for one that it was copied from. Of a store that was
-    /// copied more often than ids are kept, nobody can tell.
+    /// copied more often than ids are kept, it cannot be known.
     pub(in crate::disk) fn wrote(&self, header: &SegmentHeader) -> bool {
         let is_former = self.copied_from.len() >= FORMER || self.copied_from.contains(&header.store);
         header.format == FORMAT && (header.store == self.id || is_former)
@@ -116,7 +116,7 @@ impl Identity {
     }
 }
 
-/// What stands before the line with the checksum, if that holds.
+/// The text before the line with the checksum, if that matches.
 fn checked(text: &str) -> Option<&str> {
     let at = text.rfind("checksum ")?;
     let (body, line) = text.split_at_checked(at)?;

@@ -1,8 +1,8 @@
-//! Where everything lies in a store's folder, and what says that it is one.
+//! The paths in a store's folder, and what identifies it as one.
 
 use super::files::{Disk, read_whole, write_whole};
 use super::identity::{FORMAT, Identity, NoIdentity};
-use crate::disk::maintenance::report::{FormatFile, OpenError};
+use crate::disk::maintenance::open_error::{FormatFile, OpenError};
 use crate::disk::sessions::{Checkpoint, Sessions};
 use std::fs::Permissions;
 use std::io;
@@ -126,7 +126,7 @@ impl Layout {
         let absent = self.dir.ancestors().take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
         let made: Vec<PathBuf> = absent.map(Path::to_owned).collect();
         disk.create_dir(&self.dir).map_err(self.io(self.dir.clone()))?;
-        // A folder that stood already may be open to others.
+        // A folder that existed before may be open to others.
         std::fs::set_permissions(&self.dir, Permissions::from_mode(0o700)).map_err(self.io(self.dir.clone()))?;
         for parent in made.iter().filter_map(|folder| folder.parent()) {
             let parent = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };

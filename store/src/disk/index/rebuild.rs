@@ -1,4 +1,4 @@
-//! Opening sled: compare it with the journal, give it what it lacks, and make it anew when it is damaged.
+//! Opening sled: compare it with the journal, write what it lacks, and rebuild it when it is damaged.
 
 use super::record;
 use super::sled_tree::{self, SledError, SledTree};
@@ -101,7 +101,11 @@ pub fn compare(
     compared
 }
 
-/// Gives sled what came after its checkpoint. An error says why it must be rebuilt instead.
+/// Writes what came after sled's checkpoint. An error says why it must be rebuilt instead.
+///
+/// A checkpoint promises that sled has everything below it. sled can break that promise silently: one flipped byte makes it drop
+/// the end of its own log. So the newest records below the checkpoint are looked up; a single missing one means that there may
+/// be more, anywhere, and that filling in what was looked for is not enough.
 fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) -> Result<Refilled, String> {
     let told = |error: SledError| error.to_string();
     let before = checkpoint.min(next);
@@ -122,22 +126,22 @@ fn catch_up(shared: &StoreState, sled: &SledTree, checkpoint: u64, next: u64) ->
         let matches = found.and_then(|(key, value)| {
             sled_tree::checked(&key, record::frame(&value, &mut Vec::new())).map(|(_, header)| header.digest)
         });
-        // What is damaged in the journal as well is no reason to make sled anew.
+        // What the journal does not have either is not sled's fault, and a rebuilt sled would not have it.
         let journal_has = || shared.journal.find(session, Seq(head.next.0.saturating_sub(1)));
-        // Nor is what cannot be read now.
+        // The same while the journal cannot be read.
         if matches != Some(head.digest) && journal_has().is_ok_and(|found| found.is_some()) {
-            return Err(format!("it did not hold the end of session {session}"));
+            return Err(format!("it did not contain the end of session {session}"));
         }
     }
     Ok(refilled)
 }
 
-/// Where sled is made anew.
+/// Where sled is rebuilt.
 fn beside(layout: &Layout) -> PathBuf {
     layout.dir.join("sled.new")
 }
 
-/// Where it waits, whole, for the old one to go.
+/// Where the complete new one waits until the old one is moved away.
 fn whole(layout: &Layout) -> PathBuf {
     layout.dir.join("sled.whole")
 }
@@ -166,7 +170,7 @@ struct Rebuilt {
     sled: SledTree,
     /// How many Batches it holds.
     batches: u64,
-    /// Where the old one lies.
+    /// The path of the old one.
     set_aside: Option<PathBuf>,
     /// Why something may be in the old one alone.
     unsaved: Option<SledError>,
@@ -174,12 +178,13 @@ struct Rebuilt {
     unread: Option<u64>,
 }
 
-/// Makes sled anew beside the old one from the journal, and from the old one what the journal does not have.
+/// Rebuilds sled next to the old one: from the journal, then from the old one what the journal does not have. The journal first,
+/// because its frames win; what only the old one has is kept, since it may be the last copy.
 fn rebuild(shared: &StoreState, old: Option<SledTree>, next: u64) -> Result<Rebuilt, SledError> {
     let beside = beside(&shared.layout);
     remove_folder(&shared.folder, &beside).map_err(|error| SledError::Flush(error.into()))?;
     let rebuilt = rebuild_beside(shared, &beside, old, next);
-    // On a full disk it would take the room that everything else needs.
+    // On a full disk an unfinished copy would take the room that the journal needs.
     if rebuilt.is_err()
         && let Err(error) = remove_folder(&shared.folder, &beside)
     {
@@ -218,14 +223,14 @@ fn rebuild_beside(shared: &StoreState, beside: &Path, old: Option<SledTree>, nex
     new.settle(&*shared.disk)?;
     drop(new);
     if let Some(unread) = unread {
-        // What the checkpoint says of the old one does not hold for this one.
+        // The checkpoint was that of the old sled: this one is complete only before `unread`.
         let next = unread.min(shared.checkpoint.load(Ordering::Relaxed));
         (Checkpoint { next }).save(&*shared.disk, &shared.layout.checkpoint()).map_err(failed)?;
         shared.checkpoint.store(next, Ordering::Relaxed);
     }
     let swap = || {
         let mut set_aside = None;
-        // From here on `finish` gives it its place when this is stopped.
+        // `sled.whole` is complete. From here on `finish` completes the exchange if this process stops.
         remove_folder(&shared.folder, &whole)?;
         shared.disk.rename(beside, &whole)?;
         shared.disk.sync_dir(&shared.layout.dir)?;

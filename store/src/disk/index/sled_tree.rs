@@ -41,8 +41,8 @@ pub enum SledError {
     /// It panicked: its files are damaged.
     #[error("sled stopped with a panic: its files are damaged")]
     Panicked,
-    /// Another Batch stands where this one belongs.
-    #[error("another batch stands at session {session}, seq {seq}")]
+    /// Another batch is where this one belongs.
+    #[error("session {session}, event {seq}: sled contains another batch")]
     Taken {
         /// Whose place.
         session: SessionId,
@@ -140,7 +140,7 @@ impl SledTree {
         Err(SledError::Panicked)
     }
 
-    /// Inserts a frame. True when it was new, false when exactly this stood there.
+    /// Inserts a frame. True when it was new, false when exactly this was there.
     pub fn insert(&self, session: SessionId, first: Seq, frame: &[u8]) -> Result<bool, SledError> {
         let (key, record) = (key(session, first), record::of(frame));
         match guarded(|| self.db.compare_and_swap(key, None as Option<&[u8]>, Some(&*record)))? {

@@ -1,4 +1,4 @@
-//! sled's own thread: takes what became durable in the journal, and makes sled durable now and then.
+//! The sled writer: a thread that brings sled up to the journal, and makes sled durable at checkpoints.
 
 use super::rebuild;
 use super::sled_tree::{SledError, SledTree};
@@ -22,7 +22,7 @@ use std::time::Duration;
 pub struct FlushedGroup {
     /// The frames, one behind the other.
     pub frames: Bytes,
-    /// Where each lies in them, and its place in its Session.
+    /// The bytes of each in them, and its place in its session.
     pub places: Vec<(Range<usize>, (SessionId, Seq))>,
     /// The position behind the last.
     pub next: u64,
@@ -37,18 +37,18 @@ pub struct SledWriter {
     pub written_until: u64,
     /// Whether sled was written to since it was opened.
     pub was_written: bool,
-    /// The position behind what was let go of: sled gets it from the journal.
+    /// Batches below this position were evicted from memory: sled gets them from the journal.
     evicted_until: u64,
-    /// What came after that, and how many bytes it is.
+    /// What came after that, in memory, and how many bytes it is.
     queue: VecDeque<FlushedGroup>,
     bytes: u64,
-    /// Whose Batches those are that were let go of, by position: what is damaged in the journal meanwhile is told with its name.
+    /// Position, session and number of each evicted batch, so that later damage in the journal is reported by name.
     evicted: VecDeque<(u64, (SessionId, Seq))>,
     /// The bytes that sled lacks, in memory or not.
     lag: u64,
     /// The first position of what could not be read again from the journal: sled is complete only before it.
     unread: Option<u64>,
-    /// Where mending is tried again although it is not quiet.
+    /// The position from which on sled is repaired although writers are busy.
     repair_at: u64,
 }
 
@@ -124,7 +124,9 @@ impl SledWriter {
         }
     }
 
-    /// Lets a group wait. What takes too much memory is let go: the journal has it.
+    /// Queues a group. When the queue takes too much memory, its oldest groups are evicted: they are durable in the journal, below
+    /// the end that readers may use, before they get here. So eviction never makes an acknowledged batch unreadable; it only moves
+    /// the reading of it from memory to the journal.
     fn enqueue(&mut self, group: FlushedGroup) {
         self.bytes += group.frames.len() as u64;
         self.lag += group.frames.len() as u64;
@@ -140,7 +142,8 @@ impl SledWriter {
         }
     }
 
-    /// Gives sled a part of what waits. False when nothing does.
+    /// Writes a part of the queue to sled: first what was evicted, since positions reach sled in order. False when nothing is
+    /// left.
     fn write_some(&mut self) -> bool {
         let bytes = if self.written_until < self.evicted_until {
             self.write_evicted()
@@ -149,7 +152,8 @@ impl SledWriter {
             let frames = group.places.iter().map(|(range, place)| (*place, group.frames.get(range.clone())));
             self.insert_all(frames.filter_map(|(place, frame)| Some((place, frame?))));
             self.advance(group.next);
-            // From here on sled serves them, or, when it is out of order, the journal does.
+            // Not before this: a reader that finds a batch neither in memory nor in sled, below `filled`, takes it for damage. From
+            // here on sled serves them, or, when it is out of use, the journal does.
             self.shared.evict(&group);
             group.frames.len() as u64
         } else {
@@ -176,7 +180,10 @@ impl SledWriter {
         true
     }
 
-    /// Gives sled one block of what was let go, from the journal. Gives how many bytes that was.
+    /// Writes one block of what was evicted, from the journal. Gives how many bytes that was.
+    ///
+    /// A block may reach beyond what was evicted. It is cut at `evicted_until`: what follows is in the queue, and would reach sled
+    /// twice. While this runs, `enqueue` may only move `evicted_until` up, never below what was written.
     fn write_evicted(&mut self) -> u64 {
         let shared = self.shared.clone();
         let block = shared.journal.at(self.written_until).and_then(|view| {
@@ -189,7 +196,7 @@ impl SledWriter {
         });
         let (to, block) = match block {
             Ok(Some((block, behind))) => (behind, Some(block)),
-            // The end of the segment is damaged; what follows is whole.
+            // No block holds the position: the end of this segment is damaged. The next segment is whole.
             Ok(None) => (shared.journal.end_of(self.written_until), None),
             Err(error) => {
                 shared.unread(self.written_until, &error);
@@ -205,7 +212,7 @@ impl SledWriter {
         let to = to.min(self.evicted_until);
         while let Some(&(position, whose)) = self.evicted.front().filter(|(position, _)| *position < to) {
             self.evicted.pop_front();
-            // Neither in memory nor in sled, and now not in the journal either: nobody may come to read it for long.
+            // Neither in memory nor in sled, and damaged in the journal since: lost. Reported now, since nobody may read it for long.
             if block.as_ref().is_none_or(|block| block.stands(position).is_none()) {
                 shared.remark(Remark::Lost { position: Position(position), count: 1, whose: Some(whose) });
             }
@@ -250,19 +257,22 @@ impl SledWriter {
         }
         match (Checkpoint { next }).save(&*self.shared.disk, &self.shared.layout.checkpoint()) {
             Ok(()) => self.shared.checkpoint.store(next, Ordering::Relaxed),
-            // The old one stands: more is compared at the next opening, nothing else.
+            // The old checkpoint stays in force: more is compared at the next opening.
             Err(error) => tracing::warn!(%error, "the checkpoint could not be written"),
         }
     }
 
-    /// sled's errors stick to its handle: it is let go, the journal serves, and it is opened again at a quiet moment.
+    /// sled's errors stick to its handle: it is closed, the journal serves, and it is opened again at a quiet moment.
     fn set_out_of_use(&mut self, error: &SledError) {
         self.repair_at = self.written_until.saturating_add(self.shared.tuning.checkpoint_every);
-        tracing::warn!(%error, "sled is out of order; the journal serves meanwhile");
+        tracing::warn!(%error, "sled cannot be used; the journal serves all reads until it is opened again");
         *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Opens sled again and gives it what it may lack; or tries once more to give it what could not be read.
+    /// Opens sled again and writes what it may lack; or tries once more to write what could not be read.
+    ///
+    /// It starts at the checkpoint: after an error nobody knows what of the later records sled kept. Inserting one that it has is
+    /// cheap, and a different one is replaced and reported.
     fn repair(&mut self) {
         if let Some(sled) = self.shared.sled() {
             let Some(from) = self.unread else { return };
@@ -281,15 +291,15 @@ impl SledWriter {
             Ok((refilled, sled)) => {
                 (self.was_written, self.unread) = (true, refilled.unread);
                 *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = Some(sled);
-                tracing::info!("sled is in order again");
+                tracing::info!("sled is in use again");
             }
-            Err(error) => tracing::warn!(%error, "sled is still out of order"),
+            Err(error) => tracing::warn!(%error, "sled still cannot be used"),
         }
     }
 }
 
 impl StoreState {
-    /// Tells that the segment of a position cannot be read.
+    /// Reports that the segment of a position cannot be read.
     fn unread(&self, position: u64, error: &io::Error) {
         let segments = self.journal.segments();
         if let Some((segment, _)) = segments.iter().rev().find(|(segment, _)| segment.first <= position) {
@@ -304,7 +314,8 @@ pub fn open(shared: &StoreState) -> Result<SledTree, SledError> {
     SledTree::open_in(folder, &**disk, &layout.sled(), tuning.sled_cache, tuning.sled_segment)
 }
 
-/// Inserts a frame of the journal. If something else stands there, the journal is right, and it is told.
+/// Inserts a frame of the journal. If sled has another record there, the journal is right: the frame's checksum held and its batch
+/// was acknowledged. The record is replaced, and reported, because it is damage of the second copy.
 pub fn insert(
     shared: &StoreState,
     sled: &SledTree,
@@ -331,7 +342,7 @@ pub struct Refilled {
     pub unread: Option<u64>,
 }
 
-/// Gives sled what stands in the journal from one position to another.
+/// Writes what the journal has from one position to another.
 pub fn refill(shared: &StoreState, sled: &SledTree, from: u64, to: u64) -> Result<Refilled, SledError> {
     let mut lacked = 0;
     let unread = each_batch(shared, from..to, |session, first, frame| {
@@ -341,8 +352,8 @@ pub fn refill(shared: &StoreState, sled: &SledTree, from: u64, to: u64) -> Resul
     Ok(Refilled { lacked, unread })
 }
 
-/// Goes through the Batches that stand in the journal at some positions. A segment that cannot be read is passed over and
-/// told. Gives the first position that was passed over so.
+/// Goes through the Batches that stand in the journal at some positions. A segment that cannot be read is skipped and
+/// reported. Gives the first position that was skipped.
 pub fn each_batch(
     shared: &StoreState,
     positions: Range<u64>,

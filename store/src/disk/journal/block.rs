@@ -26,7 +26,7 @@ pub struct SegmentView {
 pub struct LoadedBlock {
     /// Zeros where it could not be unpacked.
     bytes: Vec<u8>,
-    /// Made by who needs it first, so that reading ahead and looking into it go on at the same time.
+    /// Made by who needs it first, so that reading ahead and searching it run at the same time.
     index: OnceLock<FrameIndex>,
 }
 
@@ -61,7 +61,7 @@ impl SegmentView {
         if !self.packed {
             return Ok(LoadedBlock::of(read(&*self.file, at as u64, len)?));
         }
-        // Each chunk tells where it belongs: they are found without a directory as well.
+        // Each chunk says where it belongs, so chunks are found without a directory as well.
         let bytes = match block.is_placed() {
             true => read(&*self.file, u64::from(place.0), place.1 as usize)?,
             false => read_file(&*self.file)?,
@@ -179,7 +179,7 @@ impl LoadedBlock {
         Some(StoredBatch { batch: Arc::new(batch), position: place.position })
     }
 
-    /// Where in the order the Batch of a Session stands that holds `seq`.
+    /// The index in the order of the batch of a session that holds `seq`.
     fn holding(&self, session: SessionId, seq: Seq) -> Option<usize> {
         let FrameIndex { places, order } = self.index();
         let place = |at: &u32| places.get(*at as usize);

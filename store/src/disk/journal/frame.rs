@@ -1,4 +1,4 @@
-//! A frame: what stands in the journal and, byte for byte, in sled (`docs/reference/store.md#frames-and-segments`).
+//! A frame: the unit of the journal and, byte for byte, of sled (`docs/reference/store.md#frames-and-segments`).
 //!
 //! ```text
 //! magic FF 41 6E 6C | format u8 | kind u8 | in_group u16 | length u32 | crc32c u32 | position u64 | payload
@@ -36,7 +36,7 @@ pub struct Frame<'a> {
     pub position: u64,
     /// The encoded Batch, or the encoded [`Gap`].
     pub payload: &'a [u8],
-    /// The frame as it stands.
+    /// The bytes of the frame.
     pub bytes: &'a [u8],
 }
 
@@ -61,7 +61,7 @@ pub enum FrameError {
     #[error("the frame is cut off")]
     CutOff,
     /// The checksum, or a field that the checksum covers, is wrong.
-    #[error("the frame's checksum does not hold")]
+    #[error("the checksum of the frame does not match")]
     Checksum,
     /// The checksum holds, but a later version wrote it.
     #[error("the frame has format {0}; this version reads format {format}", format = codec::FORMAT)]
@@ -139,12 +139,12 @@ pub enum GapCause {
     Lost,
 }
 
-/// What stands at a position whose Batch is gone.
+/// What is written at a position whose batch is gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Gap {
     /// Why.
     pub cause: GapCause,
-    /// Whose Batch it was, and its first Seq, if that could be told.
+    /// The session of the batch and its first event, if known.
     pub whose: Option<(SessionId, Seq)>,
     /// How many positions it covers, from that of its frame on; 1 where it is known whose Batch it was.
     pub count: u64,

@@ -1,10 +1,10 @@
-//! A sealed segment, compressed: blocks, each a directory and then chunks of a few whole frames. A chunk stands for itself,
-//! so that one damaged byte costs one chunk, and a reader of one Batch reads and unpacks one chunk.
+//! A sealed segment, compressed: blocks, each a directory and then chunks of a few whole frames. A chunk is independent of
+//! the others, so that one damaged byte costs one chunk, and a reader of one batch reads and unpacks one chunk.
 //!
 //! ```text
 //! chunk: magic FF 41 6E 6B | raw_start u64 | raw_length u32 | length u32 | crc32c u32 | LZ4 block, or as it is
 //! ```
-//! The checksum covers everything but itself; what LZ4 does not make shorter stands as it is. For the directory see
+//! The checksum covers everything but itself; what LZ4 does not make shorter is stored as it is. For the directory see
 //! [`BlockDirectory`].
 
 mod directory;
@@ -32,7 +32,7 @@ pub const BLOCK_MAX: usize = 1024 * 1024;
 /// The largest segment that is unpacked, in bytes.
 const RAW_MAX: u64 = 1 << 30;
 
-/// Where a block lies.
+/// The place of a packed block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockPlace {
     /// Where it begins in the unpacked segment.
@@ -171,7 +171,7 @@ pub fn unpack_chunk<'a>(bytes: &[u8], room: &'a mut Vec<u8>) -> Option<&'a [u8]>
     let chunk = Chunk::parse(bytes)?;
     room.resize(room.len().max(chunk.raw.len()), 0);
     let raw = &mut room[..chunk.raw.len()];
-    // The segment's own header stands in its first chunk.
+    // The segment's own header is in its first chunk.
     let skip = if chunk.raw.start == 0 { segment::HEADER } else { 0 };
     chunk.unpack(raw).then_some(raw)?.get(skip..)
 }
@@ -188,7 +188,7 @@ pub fn unpack_block(bytes: &[u8], part: Range<usize>) -> Vec<u8> {
                 place.fill(0);
             }
         } else {
-            // The segment's own header stands in its first chunk, and in no block.
+            // The segment's own header is in its first chunk, and in no block.
             let mut raw = vec![0; chunk.raw.len()];
             if chunk.unpack(&mut raw) {
                 let skip = from - chunk.raw.start;
@@ -199,7 +199,7 @@ pub fn unpack_block(bytes: &[u8], part: Range<usize>) -> Vec<u8> {
     out
 }
 
-/// Unpacks what can be unpacked; the rest reads as zeros. Says where each block lies whose directory is whole.
+/// Unpacks what can be unpacked; the rest reads as zeros. Gives the place of each block whose directory is whole.
 pub fn unpack(bytes: &[u8]) -> (Vec<u8>, Vec<BlockPlace>) {
     let mut raw = Vec::new();
     // LZ4 makes nothing shorter than that: who says otherwise gets no room for it.

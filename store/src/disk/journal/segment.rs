@@ -73,22 +73,22 @@ pub fn read_header(bytes: &[u8]) -> Option<SegmentHeader> {
     Some(SegmentHeader { first, store, format: u32::from_le_bytes(take(&mut rest)?) })
 }
 
-/// Where a growing segment lies.
+/// The path of a growing segment.
 pub fn raw_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.seg"))
 }
 
-/// Where a packed segment lies.
+/// The path of a packed segment.
 pub fn packed_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.pack"))
 }
 
-/// Where the index of a packed segment lies.
+/// The path of the index of a packed segment.
 pub fn index_path(journal: &Path, first: u64) -> PathBuf {
     journal.join(format!("{first:020}.idx"))
 }
 
-/// The first position and the form that a file name tells.
+/// The first position and the form in a file name.
 pub fn read_name(name: &str) -> Option<(u64, bool)> {
     let (first, form) = name.split_once('.')?;
     let packed = match form {
@@ -116,7 +116,7 @@ impl Segment {
         self.form.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Where it lies now.
+    /// Its path now.
     pub fn path(&self) -> PathBuf {
         self.form.read().unwrap_or_else(PoisonError::into_inner).path.clone()
     }

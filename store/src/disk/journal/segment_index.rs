@@ -1,4 +1,4 @@
-//! What a segment of the journal holds, told without its bytes: its blocks, and which of them hold which Session.
+//! The index of a segment of the journal: its blocks, and which of them hold which Session.
 
 use super::frame::{self, FrameKind, Scan};
 use super::segment::HEADER;
@@ -19,12 +19,12 @@ pub struct IndexedBlock {
     pub at: u32,
     /// How long it is, unpacked.
     pub len: u32,
-    /// Where it lies in the packed segment with its directory, and how long that is; (0, 0) when that is not known.
+    /// Its place and length in the packed segment, directory included; (0, 0) when that is not known.
     pub packed: (u32, u32),
 }
 
 impl IndexedBlock {
-    /// Whether it is known where it lies in the packed segment: not when its directory and the index are both damaged.
+    /// Whether its place in the packed segment is known: not when its directory and the index are both damaged.
     pub fn is_placed(&self) -> bool {
         self.packed != (0, 0)
     }
@@ -68,9 +68,9 @@ impl SessionPart {
 pub struct SegmentIndex {
     /// Tells indexes apart in a cache; in no file.
     pub id: u64,
-    /// How far it was asked to go: frames from this position on are not told.
+    /// How far it was asked to go: frames from this position on are not in it.
     pub until: u64,
-    /// The position behind the last frame it tells.
+    /// The position after the last frame in it.
     pub end: u64,
     /// Where that frame ends in the unpacked segment.
     pub used: u64,
@@ -92,7 +92,7 @@ impl SegmentIndex {
         Self { id, until: first, end: first, used: HEADER as u64, blocks, sessions }
     }
 
-    /// The index of a whole unpacked segment, of what lies below position `until`.
+    /// The index of a whole unpacked segment, of the positions below `until`.
     pub fn of(first: u64, bytes: &[u8], until: u64) -> Self {
         let mut index = Self::new(first);
         index.extend(bytes.get(HEADER..).unwrap_or_default(), until);
@@ -124,7 +124,7 @@ impl SegmentIndex {
         match self.blocks.last_mut().filter(fits) {
             Some(block) => block.len = (end - u64::from(block.at)) as u32,
             None => {
-                // A segment is reserved whole, and far below 4 GiB: what lies beyond is left to the other copy.
+                // A segment is reserved whole, and far below 4 GiB: anything beyond is left to the other copy.
                 let (Ok(at), Ok(len)) = (u32::try_from(at), u32::try_from(frame.bytes.len())) else { return };
                 self.blocks.push(IndexedBlock { first: frame.position, at, len, packed: (0, 0) });
             }
@@ -156,7 +156,7 @@ impl SegmentIndex {
         behind.checked_sub(1).filter(|_| position < self.end)
     }
 
-    /// Says where each block lies in the packed segment.
+    /// Sets the place of each block in the packed segment.
     pub fn set_places(&mut self, places: &[super::packed::BlockPlace]) {
         for block in &mut self.blocks {
             let (from, to) = (u64::from(block.at), u64::from(block.at) + u64::from(block.len));
@@ -165,7 +165,7 @@ impl SegmentIndex {
         }
     }
 
-    /// As it stands in its file.
+    /// The bytes of its file.
     pub fn encode(&self) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         let mut number = |number: u64| out.extend_from_slice(&number.to_le_bytes());

@@ -1,4 +1,4 @@
-//! Where a Session's own log lies in the journal: which sealed segments hold something of it. Found as far as somebody
+//! Which sealed segments of the journal hold something of a session's own log. Found as far as a reader
 //! asked, and kept, so that a reader of one place does not look through every segment again.
 
 use super::segment::Segment;
@@ -49,7 +49,7 @@ impl LocatedSession {
         }
     }
 
-    /// Whether what lies before it cannot hold `seq`: Seqs rise from segment to segment.
+    /// Whether the segments before it cannot hold `seq`: Seqs rise from segment to segment.
     fn reaches_back_to(&self, seq: Seq) -> bool {
         self.ranges.front().is_some_and(|range| range.from <= seq)
     }

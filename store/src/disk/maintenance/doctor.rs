@@ -1,6 +1,7 @@
 //! What `doctor` does: a thorough examination, repair, collecting blobs, compaction. Each says first what it will do.
 
-use super::report::{Copy, OpenError, OpeningReport, Remark};
+use super::open_error::OpenError;
+use super::report::{Copy, OpeningReport, Remark};
 use super::usage::{DiskUsage, usage};
 use crate::disk::blobs::Listing;
 use crate::disk::folder::Folder;
@@ -64,7 +65,7 @@ pub enum Finding {
         segment: PathBuf,
     },
     /// sled lacks Batches or holds damaged ones.
-    #[error("sled lacks {batches} batches or holds them damaged: they will be taken from the journal")]
+    #[error("{batches} batches are missing or damaged in sled; they can be restored from the journal")]
     Sled {
         /// How many.
         batches: u64,
@@ -91,7 +92,7 @@ pub enum Finding {
         reason: String,
     },
     /// A Batch names a blob that is not there or is damaged. No repair brings it back; putting it again does.
-    #[error("blob {blob} is missing or damaged: put or import it again")]
+    #[error("blob {blob} is missing or damaged; import its session again")]
     Blob {
         /// Which.
         blob: BlobHash,
@@ -141,7 +142,7 @@ impl DiskLog {
         Restoring::plan(&layout, &RealDisk, &folder, state).map(Some)
     }
 
-    /// Mends everything that [`DiskLog::examine`] found and that can be mended; the store must not be open.
+    /// Repairs everything that [`DiskLog::examine`] found and that can be repaired; the store must not be open.
     ///
     /// # Errors
     /// See [`OpenError`].

@@ -36,7 +36,7 @@ pub struct StoreUsage {
     pub worktrees: DiskUsage,
     /// What was damaged and set aside.
     pub damaged: DiskUsage,
-    /// Where each set-aside file or folder lies.
+    /// The path of each file or folder that was set aside.
     pub set_aside: Vec<PathBuf>,
     /// Every Batch below this is durable in sled, as far as was noted.
     pub checkpoint: Option<Position>,

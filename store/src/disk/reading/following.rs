@@ -162,7 +162,7 @@ impl StoreState {
                 None => false,
             };
             if !stands {
-                // The end of this segment, or a damaged place: then sled may have what stood there.
+                // The end of this segment, or a damaged place: then sled may have what was there.
                 if next > from {
                     break;
                 }
@@ -195,7 +195,7 @@ impl StoreState {
         })
     }
 
-    /// What of some positions stands elsewhere: in memory, if sled lacks it still, or in sled.
+    /// The batches of some positions from elsewhere: from memory, if sled still lacks them, or from sled.
     fn elsewhere(&self, positions: &BTreeSet<u64>) -> Spare {
         let mut spare = self.recent.read().unwrap_or_else(PoisonError::into_inner).unwritten_at(positions);
         if spare.len() == positions.len() {
@@ -214,6 +214,6 @@ impl StoreState {
 }
 
 fn gone(position: u64) -> io::Error {
-    let told = format!("position {position} is not in the journal; open the store again to have it mended");
+    let told = format!("position {position} is not in the journal; to repair it: annals doctor --repair");
     io::Error::new(io::ErrorKind::InvalidData, told)
 }

@@ -1,6 +1,7 @@
 //! A damaged segment: written again, the damaged one set aside; or, when nothing may be written, put together in memory.
 
-use super::{Piece, Pieces, Recovery, ScannedSegment, free_name};
+use super::scanned::ScannedSegment;
+use super::{Piece, Pieces, Recovery, free_name};
 use crate::disk::folder::files::{Access, ReadOnlyBytes, write_whole};
 use crate::disk::journal::SegmentWriter;
 use crate::disk::journal::frame::{self, FrameKind, GapCause};

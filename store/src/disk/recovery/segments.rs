@@ -11,7 +11,8 @@
 //! ```
 //! A stray is set aside by a writer, and ignored by a reader.
 
-use super::{POSITION_MAX, Recovery, ScannedSegment, free_name, scan};
+use super::scanned::{ScannedSegment, scan};
+use super::{POSITION_MAX, Recovery, free_name};
 use crate::disk::folder::files::{ReadOnlyBytes, write_whole};
 use crate::disk::journal::frame::{self, FrameKind, Scan};
 use crate::disk::journal::segment::{self, Segment};
@@ -79,7 +80,7 @@ impl Recovery<'_> {
             remarks.push(self.set_stray_aside(&file, "it is not a regular file")?);
         }
         if segments.is_empty() && self.evidence > 0 {
-            // The journal is gone and sled is not: an empty segment stands in, and is mended like a damaged one.
+            // The journal is gone and sled is not: an empty segment replaces it, and is repaired like a damaged one.
             segments.push(Arc::new(self.stand_in()?));
         }
         Ok(segments)

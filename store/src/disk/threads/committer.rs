@@ -40,7 +40,7 @@ pub struct Flushed {
     pub batches: Vec<(Arc<Batch>, Vec<u8>)>,
 }
 
-/// What the committer is told.
+/// A message to the committer.
 #[derive(Debug)]
 pub enum Order {
     /// Make these durable in one group.
@@ -77,7 +77,7 @@ const BUFFER: usize = 256 * 1024;
 /// and waking up takes longer than that.
 const SPIN: Duration = Duration::from_micros(50);
 
-/// What becomes durable together.
+/// What is made durable together.
 #[derive(Debug, Default)]
 struct CommitGroup {
     requests: Vec<AppendRequest>,
@@ -111,7 +111,7 @@ fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
 }
 
 impl Committer {
-    /// Works until it is told to stop.
+    /// Works until it gets [`Order::Stop`].
     pub fn run(mut self, mut orders: mpsc::Receiver<Order>) {
         let mut stopping = false;
         while !stopping {
@@ -194,8 +194,9 @@ impl Committer {
             }
             return Ok(());
         };
-        // What a failed flush left on the device is unknown for ever: the file is not written to again. A new segment
-        // that begins at the same position makes whatever was left there count for nothing.
+        // What a failed flush left on the device can never be known: the system may have dropped the pages and call the next
+        // flush a success. So the file is not written to again. A new segment that begins at the same position supersedes what
+        // is left; if none can be begun, the bytes are overwritten. Only then may the answer be that nothing was written.
         let failed = self.writer.take();
         let certain = self.rotate(0).is_ok() || failed.is_some_and(|failed| failed.erase(frames.len()).is_ok());
         Err((error, certain))
@@ -213,7 +214,7 @@ impl Committer {
         Ok(())
     }
 
-    /// What stands behind an error of a file that this thread itself has just made: where that one is missing, somebody removes
+    /// The cause of an error of a file that this thread has just made: where that file is missing, somebody removes
     /// the store and has not come to what `Folder::check` looks at.
     fn removed(&self, error: io::Error) -> io::Error {
         match error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) {

@@ -1,5 +1,5 @@
 //! Reading ahead: a thread that brings blocks of the journal into memory just before a reader of a long Session needs
-//! them, so that unpacking goes on beside decoding.
+//! them, so that unpacking runs in parallel to decoding.
 
 use crate::disk::journal::block::SegmentView;
 use crate::disk::state::StoreState;
@@ -25,7 +25,7 @@ pub fn channel() -> (SyncSender<ReadAheadRequest>, Receiver<ReadAheadRequest>) {
 pub fn run(shared: &Arc<StoreState>, requests: &Receiver<ReadAheadRequest>) {
     while let Ok((view, numbers)) = requests.recv() {
         for number in numbers {
-            // The reader meets the same error, or not: it is the one to tell it.
+            // The reader meets the same error, or not, and reports it.
             if let Err(error) = shared.journal.block(&view, number) {
                 tracing::debug!(%error, "a block could not be read ahead");
                 break;

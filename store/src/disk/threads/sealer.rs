@@ -7,14 +7,14 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 
-/// What the sealer is told.
+/// A message to the sealer.
 #[derive(Debug)]
 pub enum SealerTask {
     /// The growing segment is half full.
     HalfFull,
     /// A segment was begun.
     Rotated {
-        /// Every Session as it stood then.
+        /// Every session at that time.
         sessions: Sessions,
     },
 }

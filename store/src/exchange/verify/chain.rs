@@ -19,7 +19,7 @@ impl Link {
     }
 }
 
-/// What stands before the next Batch.
+/// What comes before the next batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Chain {
     /// Nothing: the next Batch begins everything.
@@ -28,13 +28,13 @@ pub(super) enum Chain {
     After(Link),
     /// A Batch whose content was altered: of what it says, only the digest that it carries is used.
     Altered(Digest),
-    /// Something that could not be read: the damage is told, the next Batch is taken as it is.
+    /// Something that could not be read: the damage is reported, the next batch is taken as it is.
     Unknown,
 }
 
 impl Chain {
-    /// Checks a Batch, whose content has the digest `found`, against what stands before it, and stands after it from then
-    /// on. Each damage is told once: the digest that a Batch carries is what the next one is compared with.
+    /// Checks a Batch, whose content has the digest `found`, against what comes before it, and continues from it from then
+    /// on. Each damage is reported once: the digest that a Batch carries is what the next one is compared with.
     pub fn take(&mut self, batch: &Batch, found: Option<Digest>, mut tell: impl FnMut(Flaw)) {
         let begin = |reason: &str| Flaw::Begin { reason: reason.into() };
         let begins = |event: &Event| {
@@ -65,7 +65,7 @@ impl Chain {
                         if fork.parent == link.session && fork.cut == batch.first && fork.parent_digest == link.digest)
                 };
                 if !first.is_some_and(fits) {
-                    tell(begin("another session goes on here, and it is no fork of what stands before it"));
+                    tell(begin("another session follows here, and it is not a fork of the one before it"));
                 }
             }
             Self::Altered(digest) => prev = Some(digest),

@@ -155,7 +155,7 @@ impl File {
                     self.report.tell(here, Flaw::Blob { blob: blob.blob, found: Some(found), reason });
                 }
                 if section.blobs.insert(blob.blob, known).is_some() {
-                    let reason = "it stands here a second time".into();
+                    let reason = "it occurs a second time".into();
                     self.report.tell(here, Flaw::Blob { blob: blob.blob, found: None, reason });
                 } else {
                     section.waiting.push((line, blob.blob));
@@ -174,7 +174,7 @@ impl File {
                 section.stands(Link { session, first, next: first.plus(envelope.events.len() as u64), digest });
                 section.writers.insert(session);
                 section.chain = Chain::Altered(digest);
-                // Which blobs it names cannot be told.
+                // Which blobs it names is not known.
                 section.waiting.clear();
                 note_kept(&mut self.report, self.kept, digest, first.plus(envelope.events.len() as u64));
             }
@@ -239,7 +239,7 @@ impl Section {
         self.stands(Link::of(batch));
         for one in named {
             let reason = match self.blobs.get(&one.blob) {
-                None => "it is named here and stands nowhere before",
+                None => "it is referred to here and does not occur before",
                 Some(known) if known != one => "its text has another length than is named here",
                 Some(_) => continue,
             };

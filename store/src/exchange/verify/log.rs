@@ -3,7 +3,7 @@
 use super::chain::{Chain, Link};
 use super::file::{note_kept, settle_kept};
 use super::report::{DamagePlace, Flaw, Proven, VerifyReport};
-use crate::exchange::{OnProgress, PAGE, Progress};
+use crate::exchange::{OnProgress, Progress};
 use crate::log::{EventLog, Head, ReadError, Slice};
 use annals_core::canonical::CanonicalError;
 use annals_core::{Batch, BlobHash, BlobRef, Blobs, Digest, Event, Legality, Seq, SessionId, SessionKey};
@@ -48,8 +48,8 @@ pub async fn verify_store(log: &dyn EventLog, tell: OnProgress<'_>) -> Result<Ve
     for (one, from) in begun {
         let chain = match from {
             Seq::ZERO => Chain::Start,
-            cut => match log.read(one.session, Seq(cut.0 - 1), 1).await {
-                Ok(before) => before.first().map_or(Chain::Unknown, |slice| Chain::After(Link::of(&slice.batch))),
+            cut => match log.batch_at(one.session, Seq(cut.0 - 1)).await {
+                Ok(before) => before.map_or(Chain::Unknown, |slice| Chain::After(Link::of(&slice.batch))),
                 Err(error) => {
                     walk.damaged(one.session, Seq(cut.0 - 1), error)?;
                     Chain::Unknown
@@ -66,9 +66,9 @@ async fn begins(log: &dyn EventLog, session: SessionId, head: Head) -> Result<Se
     let (mut inherited, mut own) = (None, head.next.0.saturating_sub(1));
     let mut at = 0;
     loop {
-        let is_own = match log.read(session, Seq(at), 1).await {
-            Ok(found) => found.first().is_none_or(|slice| slice.batch.session == session),
-            // What cannot be read below the cut is an ancestor's; the walk tells it.
+        let is_own = match log.batch_at(session, Seq(at)).await {
+            Ok(found) => found.is_none_or(|slice| slice.batch.session == session),
+            // What cannot be read below the cut is an ancestor's; verification reports it.
             Err(ReadError::Damaged { .. }) => at >= own,
             Err(error) => return Err(error),
         };
@@ -105,16 +105,20 @@ impl<'a> SessionVerifier<'a> {
     }
 
     async fn session(&mut self, session: SessionId, head: Head, from: Seq, mut chain: Chain) -> Result<(), ReadError> {
-        let (mut next, mut last, mut tail_told): (Seq, Option<Link>, bool) = (from, None, false);
+        let (mut last, mut tail_told): (Option<Link>, bool) = (None, false);
         let mut legality = (from == Seq::ZERO).then(Legality::default);
-        while next < head.next {
-            let page = match self.log.read(session, next, PAGE).await {
-                Ok(page) => page,
+        let log = self.log;
+        let mut pages = log.pages(session, from..head.next);
+        loop {
+            let before = pages.position();
+            let page = match pages.next_page().await {
+                Ok(Some(page)) => page,
+                Ok(None) => break,
                 Err(error) => {
-                    self.damaged(session, next, error)?;
+                    self.damaged(session, before, error)?;
                     (chain, legality) = (Chain::Unknown, None);
-                    match self.readable_after(session, next, head.next).await? {
-                        Some(readable) => next = readable,
+                    match self.readable_after(session, before, head.next).await? {
+                        Some(readable) => pages = log.pages(session, readable..head.next),
                         None => {
                             tail_told = true;
                             break;
@@ -123,22 +127,17 @@ impl<'a> SessionVerifier<'a> {
                     continue;
                 }
             };
-            let Some(until) = page.last().map(|last| last.until) else { break };
             let keyed: Vec<_> = page.iter().map(|slice| (slice, self.key(slice))).collect();
             for (slice, checked) in page.iter().zip(check(&keyed, &*self.blobs)) {
-                if slice.from >= head.next {
-                    break;
-                }
                 self.batch(slice, checked, &mut chain);
                 if let Some(legality) = &mut legality {
                     self.report.judge(legality, session, &slice.batch, slice.until);
                 }
                 last = Some(Link::of(&slice.batch));
             }
-            self.progress.done += until.0.min(head.next.0).saturating_sub(next.0);
+            self.progress.done += pages.position().0.saturating_sub(before.0);
             self.progress.batches = self.report.batches;
             (self.tell)(self.progress);
-            next = until;
         }
         let (found, found_digest) = (last.map_or(from, |last| last.next), last.map(|last| last.digest));
         if !tail_told && (found != head.next || found_digest != Some(head.digest)) {
@@ -184,7 +183,7 @@ impl<'a> SessionVerifier<'a> {
     fn damaged(&mut self, session: SessionId, asked: Seq, error: ReadError) -> Result<(), ReadError> {
         let ReadError::Damaged { session: of, seq, reason } = error else { return Err(error) };
         let place = DamagePlace { line: None, session: Some(of), seq: Some(seq.max(asked)) };
-        let told = format!("{reason} (read as seq {asked} of session {session})");
+        let told = format!("{reason} (read as event {asked} of session {session})");
         self.report.tell(place, Flaw::Unreadable { reason: if of == session { reason } else { told } });
         Ok(())
     }
@@ -192,7 +191,7 @@ impl<'a> SessionVerifier<'a> {
     /// The first place after a damaged one that can be read.
     async fn readable_after(&self, session: SessionId, damaged: Seq, end: Seq) -> Result<Option<Seq>, ReadError> {
         for at in damaged.0 + 1..end.0 {
-            match self.log.read(session, Seq(at), 1).await {
+            match self.log.batch_at(session, Seq(at)).await {
                 Ok(_) => return Ok(Some(Seq(at))),
                 Err(ReadError::Damaged { .. }) => {}
                 Err(error) => return Err(error),
@@ -209,7 +208,7 @@ impl<'a> SessionVerifier<'a> {
 
 /// What hashing a Batch and its blobs gave.
 struct Checked {
-    /// The digest; what keeps it from being proved, unless that is told already.
+    /// The digest; else what prevents its proof, unless that is reported already.
     digest: Result<Digest, Option<Flaw>>,
     /// Every blob that was looked at, and what is wrong with it.
     blobs: Vec<(BlobRef, Option<Flaw>)>,
@@ -241,7 +240,7 @@ fn check(page: &[(&Slice, Option<SessionKey>)], blobs: &(dyn Blobs + Send + Sync
 fn check_batch(batch: &Batch, key: Option<&SessionKey>, blobs: &(dyn Blobs + Send + Sync)) -> Checked {
     let stored = batch.events.first().and_then(Event::stored_key);
     let Some(key) = key.filter(|key| stored.is_none_or(|stored| stored.hash == key.hash())) else {
-        // Where the first Batch of the Session cannot be read, that is told already.
+        // Where the first Batch of the Session cannot be read, that is reported already.
         let flaw = stored.map(|_| Flaw::Key { reason: "the key of the session is not here, or another one".into() });
         return Checked { digest: Err(flaw), blobs: Vec::new() };
     };

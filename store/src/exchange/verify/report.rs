@@ -193,25 +193,25 @@ impl fmt::Display for Flaw {
             Self::Line { reason } => write!(f, "not a line of the format: {reason}"),
             Self::Unreadable { reason } => write!(f, "the batch cannot be read: {reason}"),
             Self::Digest { expected, found, .. } => {
-                write!(f, "the content was altered: it carries digest {expected}, its content has {found}")
+                write!(f, "content altered: recorded digest {expected}, actual digest {found}")
             }
             Self::Prev { expected, found } => write!(
                 f,
-                "the chain is broken: the batch before has digest {}, this one names {}",
+                "chain broken: the batch before has digest {}, this one refers to {}",
                 digest(expected),
                 digest(found)
             ),
-            Self::Seq { expected, found } => write!(f, "seq {expected} was due, the batch begins at {found}"),
+            Self::Seq { expected, found } => write!(f, "the next event is {found}, expected {expected}"),
             Self::Begin { reason } | Self::Key { reason } => f.write_str(reason),
             Self::Blob { blob, found: Some(found), reason } => write!(f, "blob {blob}: {reason}; found {found}"),
             Self::Blob { blob, found: None, reason } => write!(f, "blob {blob}: {reason}"),
             Self::Head { expected, expected_digest, found, found_digest } => write!(
                 f,
-                "the head is at seq {expected} with digest {expected_digest}; the log ends at seq {found} with digest {}",
+                "the head is {expected_digest} ({expected} events), but the log ends with {found} events and digest {}",
                 digest(found_digest)
             ),
-            Self::Ancestors => f.write_str("the header names other ancestors than those that follow"),
-            Self::Kept { expected } => write!(f, "no batch has the kept digest {expected}"),
+            Self::Ancestors => f.write_str("the header lists other ancestors than those that follow"),
+            Self::Kept { expected } => write!(f, "the digest that you kept, {expected}, is not in this log"),
         }
     }
 }
@@ -223,7 +223,7 @@ impl fmt::Display for Damage {
             write!(f, "line {line}: ")?;
         }
         match (self.place.session, self.place.seq) {
-            (Some(session), Some(seq)) => write!(f, "session {session}, seq {seq}: ")?,
+            (Some(session), Some(seq)) => write!(f, "session {session}, event {seq}: ")?,
             (Some(session), None) => write!(f, "session {session}: ")?,
             _ => {}
         }
@@ -281,7 +281,7 @@ mod tests {
         let (session, seq) = (session(1), Seq(5));
         let place = DamagePlace { line: Some(12), session: Some(session), seq: Some(seq) };
         let damage = Damage { place, flaw: Flaw::Seq { expected: Seq(4), found: seq } };
-        let rest = "session 01KT6NNMG10000000000000001, seq 5: seq 4 was due, the batch begins at 5";
+        let rest = "session 01KT6NNMG10000000000000001, event 5: the next event is 5, expected 4";
         assert_eq!(damage.to_string(), format!("line 12: {rest}"));
         assert_eq!(damage.in_file("log.jsonl"), format!("log.jsonl:12: {rest}"));
         let json = serde_json::to_value(&damage).unwrap();

@@ -36,9 +36,9 @@ pub struct DirectoryContents {
 pub struct BlockDirectory {
     /// Sorted; each with its first Seq and its spans.
     sessions: Vec<(SessionId, Seq, Range<u32>)>,
-    /// For each span how far its first Seq lies behind that of its Session.
+    /// For each span how far its first event is after that of its session.
     firsts: Vec<u32>,
-    /// For each span where its chunk lies in the packed block.
+    /// For each span the place of its chunk in the packed block.
     places: Vec<(u32, u32)>,
 }
 
@@ -81,7 +81,7 @@ impl DirectoryContents {
 }
 
 impl BlockDirectory {
-    /// The directory at the start of `bytes`, and where its block lies as far as it tells.
+    /// The directory at the start of `bytes`, and the place of its block as far as it says.
     pub(in crate::disk) fn parse(bytes: &[u8]) -> Option<(Self, BlockPlace)> {
         let mut rest = bytes.strip_prefix(&MAGIC)?;
         let (length, sum) = (short(&mut rest)?, short(&mut rest)?);
@@ -119,7 +119,7 @@ impl BlockDirectory {
         Some((directory, BlockPlace { start, raw, at: 0, len }))
     }
 
-    /// Where the blocks of a packed segment lie, as their directories tell.
+    /// The places of the blocks of a packed segment, from their directories.
     pub(in crate::disk) fn places(bytes: &[u8]) -> Vec<BlockPlace> {
         let found = memchr::memmem::find_iter(bytes, &MAGIC);
         let told = found.filter_map(|at| {

@@ -1,0 +1,189 @@
+//! A log to read: its blobs, sessions by name, and views at any cut.
+
+mod error;
+mod names;
+
+pub use error::{Candidate, FindError};
+pub use names::short_ids;
+
+use crate::SessionAt;
+use annals_core::{Blobs, Record, Seq, SessionId};
+use annals_projections::{Catalogue, Messages, Projection, SessionView, Transcript};
+use annals_store::cache::ViewCache;
+use annals_store::disk::StorePath;
+use annals_store::views::Views;
+use annals_store::{EventLog, Head, Pages, ReadError};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// How many messages of a transcript are folded at a time.
+const PAGE: usize = 64;
+
+/// A log that is read: sessions by name, records, views.
+#[derive(Clone)]
+pub struct Reader {
+    log: Arc<dyn EventLog>,
+    blobs: Arc<dyn Blobs + Send + Sync>,
+    views: Views,
+    saved: Option<Arc<ViewCache>>,
+    store: PathBuf,
+    folder: StorePath,
+    /// The Sessions that a file is about, without those that they only inherit from.
+    subjects: Vec<SessionId>,
+}
+
+impl Reader {
+    /// Reads `log`, which lies in `store` (for messages), helped by saved views.
+    pub fn new(log: Arc<dyn EventLog>, saved: Option<Arc<ViewCache>>, store: PathBuf) -> Self {
+        let (blobs, views) = (log.blobs(), Views::new(log.clone(), saved.clone()));
+        let folder = StorePath::from(std::path::absolute(&store).unwrap_or_else(|_| store.clone()));
+        Self { log, blobs, views, saved, store, folder, subjects: Vec::new() }
+    }
+
+    /// The same in a folder that is held open.
+    pub fn in_folder(self, folder: StorePath) -> Self {
+        Self { folder, ..self }
+    }
+
+    /// The same, about these Sessions.
+    pub fn about(self, subjects: Vec<SessionId>) -> Self {
+        Self { subjects, ..self }
+    }
+
+    /// The log itself.
+    pub fn log(&self) -> &Arc<dyn EventLog> {
+        &self.log
+    }
+
+    /// Where views are saved, if they are.
+    pub fn saved(&self) -> Option<&Arc<ViewCache>> {
+        self.saved.as_ref()
+    }
+
+    /// Where blobs are read.
+    pub fn blobs(&self) -> &dyn Blobs {
+        &*self.blobs
+    }
+
+    /// Where the log lies, or the file that it was read from.
+    pub fn store(&self) -> &PathBuf {
+        &self.store
+    }
+
+    /// The folder of the store, for files that are no part of the log.
+    pub fn folder(&self) -> &StorePath {
+        &self.folder
+    }
+
+    /// A session up to a cut, for questions.
+    pub fn session_at(&self, session: SessionId, until: Seq) -> SessionAt {
+        SessionAt::new(Arc::clone(&self.log), self.saved.clone(), session, until)
+    }
+
+    /// Where a Session ends.
+    ///
+    /// # Errors
+    /// When there is no such Session, or the log cannot be read.
+    pub async fn head(&self, session: SessionId) -> Result<Head, FindError> {
+        self.log.head(session).await?.ok_or(FindError::Read(ReadError::NoSession(session)))
+    }
+
+    /// The first Seq that is not in view: the end of the Session, or what follows the Batch that holds `at` (facts of a
+    /// Batch landed together, so a view has all of them or none).
+    ///
+    /// # Errors
+    /// [`FindError::PastTheEnd`] when there is no event at `at`.
+    pub async fn until(&self, session: SessionId, at: Option<Seq>) -> Result<Seq, FindError> {
+        let next = self.head(session).await?.next;
+        let Some(at) = at else { return Ok(next) };
+        if at >= next {
+            return Err(FindError::PastTheEnd { session, seq: at, last: Seq(next.0.saturating_sub(1)) });
+        }
+        Ok(self.log.batch_at(session, at).await?.map_or(next, |slice| slice.until))
+    }
+
+    /// The batches of a session in `[from, until)`.
+    pub fn pages(&self, session: SessionId, from: Seq, until: Seq) -> Pages<'_> {
+        self.log.pages(session, from..until)
+    }
+
+    /// Folds every record of a Session before `until`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn fold<P: Projection>(&self, session: SessionId, until: Seq) -> Result<P, FindError> {
+        let mut view = P::default();
+        self.each(session, Seq::ZERO, until, |record| view.apply(record)).await?;
+        Ok(view)
+    }
+
+    /// Visits the records of a Session in `[from, until)`.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn each(
+        &self,
+        session: SessionId,
+        from: Seq,
+        until: Seq,
+        mut visit: impl FnMut(&Record<'_>),
+    ) -> Result<(), FindError> {
+        let mut pages = self.pages(session, from, until);
+        while let Some(slice) = pages.next_slice().await? {
+            slice.records().for_each(|record| visit(&record));
+        }
+        Ok(())
+    }
+
+    /// All views of a Session before `until`, whole: the nearest saved view and the rest.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn view(&self, session: SessionId, until: Seq) -> Result<SessionView, FindError> {
+        Ok(self.views.whole(session, until).await?.0)
+    }
+
+    /// All views of a Session before `until`, for looking: lists that grow with the log hold their newest items only.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn bounded(&self, session: SessionId, until: Seq) -> Result<SessionView, FindError> {
+        Ok(self.views.bounded(session, until).await?.0)
+    }
+
+    /// The list of all Sessions.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn catalogue(&self) -> Result<Catalogue, FindError> {
+        Ok(self.views.catalogue().await?)
+    }
+
+    /// Visits a transcript in bounded memory: `visit` gets a page of messages, oldest first, each whole.
+    ///
+    /// # Errors
+    /// When the log cannot be read, or what `visit` gives.
+    pub async fn transcript<E: From<FindError>>(
+        &self,
+        session: SessionId,
+        until: Seq,
+        index: &Transcript,
+        mut visit: impl FnMut(&Messages, &[Seq]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        let mut at = 0;
+        while at < index.items.len() {
+            let end = (at + PAGE).min(index.items.len());
+            let items = index.items.get(at..end).unwrap_or_default();
+            let wanted: Vec<Seq> = items.iter().map(|item| item.seq).collect();
+            let Some((first, last)) = index.reach(at..end) else { break };
+            let mut messages = Messages::default();
+            self.each(session, first, last.min(until), |record| {
+                messages.apply(record);
+            })
+            .await?;
+            visit(&messages, &wanted)?;
+            at = end;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,190 @@
+//! `annals move`
+
+use crate::command_context::CommandContext;
+use crate::editing;
+use crate::error::{CliError, Verdict};
+use crate::host::{HostError, Lease, RUNNING, closing, opening};
+use crate::json;
+use crate::layout::plain;
+use crate::style::{Emphasis, counted};
+use annals_core::SessionId;
+use annals_core::event::Location;
+use annals_runtime::worktree::{FilesError, Plan};
+use annals_runtime::{MovePlan, Refusal, SessionEditor};
+use serde_json::{Value, json};
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+/// Move a session to another directory.
+///
+/// Between two worktrees of one git repository the uncommitted changes below the session's directory move too: they
+/// are applied in DIR, then discarded in the old directory. Otherwise no file changes. The next request gets a new
+/// system prompt for DIR. The old directory may be gone. DIR must not be another project; to continue in one, use
+/// `annals fork --directory`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct Args {
+    /// The session: its id, the start or end of the id, words of its title, or @last.
+    #[arg(value_name = "SESSION")]
+    session: String,
+    /// The new directory.
+    #[arg(value_name = "DIR")]
+    directory: PathBuf,
+    /// Do not move uncommitted changes.
+    #[arg(long)]
+    without_changes: bool,
+    /// Show what would move; change nothing.
+    #[arg(long)]
+    dry_run: bool,
+}
+
+/// What a move would do.
+enum PlannedMove {
+    /// The Session works there already.
+    There,
+    /// The Session alone moves, and why its files do not.
+    Alone(String),
+    /// Uncommitted changes come along.
+    WithChanges(Box<MovePlan>),
+}
+
+/// Runs the command.
+///
+/// # Errors
+/// When there is no such Session or directory, another process runs the Session, or the changes do not fit DIR.
+pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<Verdict, CliError> {
+    let directory = opening::place(cli, Some(&args.directory))?;
+    let (reader, id) = match args.dry_run {
+        true => cli.stored(&args.session).await?,
+        false => cli.change(&args.session).await?,
+    };
+    // What a dry run captures is gone with it.
+    let scratch = args.dry_run.then(tempfile::tempdir).transpose()?;
+    let folder = scratch.as_ref().map_or_else(|| reader.folder().clone(), |scratch| scratch.path().into());
+    let _lease = match args.dry_run {
+        true => None,
+        false => Some(Lease::take(&reader.folder().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
+    };
+    let session = editing::editor(&reader, id, cli.style.now, editing::files_captured_in(folder)).await?;
+    let location = Location { directory: directory.clone(), workspace: None };
+    let planned = plan(&session, &location, args.without_changes).await.map_err(refused(id, &directory))?;
+    if !cli.style.json {
+        draw(&planned, cli, out)?;
+    }
+    let kept = match (&planned, args.dry_run) {
+        (PlannedMove::There, _) | (_, true) => None,
+        (PlannedMove::Alone(_), false) => {
+            session.move_to(location).await.map_err(refused(id, &directory))?;
+            None
+        }
+        (PlannedMove::WithChanges(plan), false) => {
+            session.move_with_changes(plan).await.map_err(refused(id, &directory))?
+        }
+    };
+    let kept = kept.map(|kept| kept.to_string());
+    if cli.style.json {
+        json::object(out, &in_json(id, &directory, &planned, kept.as_deref(), args.dry_run))?;
+        return Ok(Verdict::bad_if(kept.is_some()));
+    }
+    let short = closing::short(id);
+    match (&planned, args.dry_run) {
+        (PlannedMove::There, _) => cli.remark(&plain(&format!("session {short} already works in {directory}"))),
+        (_, true) => cli.remark("nothing was changed (--dry-run)"),
+        (_, false) => cli.remark(&plain(&format!("moved to {directory}; to continue: annals run -s {short} \"...\""))),
+    }
+    if let Some(kept) = &kept {
+        let text =
+            format!("the changes could not be removed from the old directory: {kept}; the next run there tries again");
+        cli.remarks.say(Emphasis::Warn, &plain(&text));
+    }
+    Ok(Verdict::bad_if(kept.is_some()))
+}
+
+fn refused(session: SessionId, directory: &str) -> impl Fn(Refusal) -> CliError {
+    move |refusal| match refusal {
+        Refusal::OtherProject => {
+            HostError::OtherProject { session: closing::short(session), directory: directory.to_owned() }.into()
+        }
+        refusal => CliError::Refused { session, refusal },
+    }
+}
+
+/// What is to be done: with the changes where there are two worktrees of one repository, else alone.
+async fn plan(session: &SessionEditor, to: &Location, without_changes: bool) -> Result<PlannedMove, Refusal> {
+    let view = session.view().await?;
+    let Some(from) = view.session.location.as_ref() else {
+        return Ok(PlannedMove::Alone("it had no directory".into()));
+    };
+    if from == to {
+        return Ok(PlannedMove::There);
+    }
+    if without_changes {
+        return Ok(PlannedMove::Alone("uncommitted changes are not moved (--without-changes)".into()));
+    }
+    if !Path::new(&from.directory).is_dir() {
+        return Ok(PlannedMove::Alone(format!("{} does not exist here", from.directory)));
+    }
+    match session.plan_move(to.clone()).await {
+        Ok(plan) if plan.transfer.is_empty() => Ok(PlannedMove::Alone("there are no uncommitted changes".into())),
+        Ok(plan) => Ok(PlannedMove::WithChanges(Box::new(plan))),
+        Err(Refusal::Files(error)) if matches!(*error, FilesError::ConversationOnly { .. }) => {
+            Ok(PlannedMove::Alone("files are moved only between worktrees of one git repository".into()))
+        }
+        // Within one worktree they are there already.
+        Err(Refusal::OtherProject) if root(&from.directory).is_some_and(|it| Some(it) == root(&to.directory)) => {
+            Ok(PlannedMove::Alone("both directories are in the same worktree".into()))
+        }
+        Err(refusal) => Err(refusal),
+    }
+}
+
+/// The worktree that holds a directory.
+fn root(directory: &str) -> Option<&Path> {
+    Path::new(directory).ancestors().find(|above| above.join(".git").exists())
+}
+
+fn draw(planned: &PlannedMove, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    match planned {
+        PlannedMove::There => {}
+        PlannedMove::Alone(why) => writeln!(out, "no files move: {}", plain(why))?,
+        PlannedMove::WithChanges(plan) => {
+            let count = counted(plan.transfer.changes.files.len() as u64, "changed file");
+            writeln!(out, "moves with {count}")?;
+            arrival(&plan.arrival, cli, out)?;
+            for skipped in &plan.transfer.left_behind {
+                let line = format!("{} is not moved: {}", plain(&skipped.path), skipped.why);
+                writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// What changes at the destination.
+fn arrival(plan: &Plan, cli: &CommandContext, out: &mut (dyn Write + Send)) -> Result<(), CliError> {
+    for file in &plan.now.files {
+        let path = plain(&file.path);
+        writeln!(out, "  {:<8} {path}  +{} -{}", file.status, file.additions, file.deletions)?;
+    }
+    for left in &plan.left {
+        let line = format!("{} is left as it is: {}", plain(&left.path), left.why);
+        writeln!(out, "  {}", cli.style.paint(Emphasis::Warn, &line))?;
+    }
+    Ok(())
+}
+
+fn in_json(session: SessionId, directory: &str, planned: &PlannedMove, kept: Option<&str>, dry_run: bool) -> Value {
+    let (what, why, plan) = match planned {
+        PlannedMove::There => ("there", None, None),
+        PlannedMove::Alone(why) => ("alone", Some(why), None),
+        PlannedMove::WithChanges(plan) => ("with-changes", None, Some(plan)),
+    };
+    let skipped = |plan: &MovePlan| {
+        let left = plan.transfer.left_behind.iter();
+        left.map(|skipped| json!({"path": skipped.path, "why": skipped.why.to_string()})).collect::<Vec<_>>()
+    };
+    json!({
+        "session": session, "directory": directory, "move": what, "why": why, "dry_run": dry_run,
+        "files": plan.map(|plan| &plan.arrival.now.files), "left_behind": plan.map(|plan| skipped(plan)),
+        "kept_at_source": kept,
+    })
+}

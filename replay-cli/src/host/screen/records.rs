@@ -1,0 +1,164 @@
+//! What a person sees of each event of the session on the screen, as it becomes durable.
+
+use super::Screen;
+use crate::layout::plain;
+use crate::style::{Emphasis, counted, duration};
+use annals_core::event::{
+    ChildEvent, CompactionEvent, ContextEvent, EpochCause, FilesEvent, Finish, InputEvent, MessageEvent,
+    PermissionEvent, Purpose, SessionEvent, StepEvent, ToolEvent,
+};
+use annals_core::{Blobs, Event, Key, Record, Text};
+use annals_inspect::timeline::one_line;
+use std::io::{self, Write};
+use std::time::Instant;
+
+impl Screen {
+    pub(super) fn record(&mut self, record: &Record<'_>, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        if let Event::Child(ChildEvent::Started(started)) = record.event {
+            self.calls.child(started.child, started.agent.as_str());
+            self.tasks.began(started);
+        }
+        if !self.shows(record.session) {
+            self.about_permissions(record, out)?;
+            return self.call_of(record, blobs, out);
+        }
+        match record.event {
+            Event::Child(ChildEvent::Settled(settled)) => self.task_ended(settled, blobs, out),
+            Event::Input(event) => self.about_input(event, blobs, out),
+            Event::Context(event) => self.about_context(event, out),
+            Event::Step(event) => self.about_step(event, record, blobs, out),
+            Event::Tool(event) => {
+                if matches!(event, ToolEvent::Called(called) if !called.hosted) {
+                    self.said_before_tools(out)?;
+                }
+                self.call_of(record, blobs, out)
+            }
+            Event::Permission(PermissionEvent::Asked(_) | PermissionEvent::Replied(_)) => {
+                self.about_permissions(record, out)
+            }
+            Event::Compaction(event) => self.about_compaction(event, blobs, out),
+            Event::Message(MessageEvent::RedactionApplied(applied)) => {
+                let counts: Vec<String> =
+                    applied.counts.iter().map(|(what, count)| format!("{count} × {what}")).collect();
+                self.line(Emphasis::Warn, &format!("secrets replaced by placeholders: {}", counts.join(", ")), out)
+            }
+            Event::Session(SessionEvent::AgentSwitched(switched)) => {
+                self.aside(&format!("agent {}", switched.agent), out)
+            }
+            Event::Session(SessionEvent::ModelSwitched(switched)) => {
+                self.aside(&format!("model {}", switched.model), out)
+            }
+            Event::Files(FilesEvent::RevertCommitted(_)) => self.aside("what was undone has left the history", out),
+            _ => Ok(()),
+        }
+    }
+
+    fn about_input(&mut self, event: &InputEvent, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        match event {
+            InputEvent::Admitted(admitted) => {
+                match self.tasks.gave_input() {
+                    // Its text was shown with the end of the task.
+                    true => drop(self.typed.insert(admitted.input.clone())),
+                    false => drop(self.inputs.insert(admitted.input.clone(), admitted.text.clone())),
+                }
+                Ok(())
+            }
+            InputEvent::Promoted(promoted) => match self.inputs.remove(&promoted.input) {
+                None => {
+                    // What was said before the result of a task came is not the answer to it.
+                    if self.typed.remove(&promoted.input) { self.said_before_tools(out) } else { Ok(()) }
+                }
+                Some(text) if !self.typed.remove(&promoted.input) => {
+                    self.line(Emphasis::User, &format!("› {}", brief(&text, blobs)), out)
+                }
+                _ => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    fn about_context(&mut self, event: &ContextEvent, out: &mut dyn Write) -> io::Result<()> {
+        match event {
+            ContextEvent::EpochStarted(started) if started.cause != EpochCause::FirstTurn => {
+                self.aside(&format!("a new baseline: {}", started.cause), out)
+            }
+            ContextEvent::EpochReplacementBlocked(blocked) => {
+                let text = format!("the baseline cannot be replaced yet: {}", joined(&blocked.keys));
+                self.line(Emphasis::Warn, &text, out)
+            }
+            ContextEvent::Admitted(admitted) => {
+                self.aside(&format!("context update sent to the model: {}", joined(&admitted.keys)), out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn about_step(
+        &mut self,
+        event: &StepEvent,
+        record: &Record<'_>,
+        blobs: &dyn Blobs,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        match event {
+            StepEvent::RequestSent(sent) if sent.purpose != Purpose::Title => {
+                self.asked = Some((sent.model.to_string(), Instant::now()));
+                Ok(())
+            }
+            StepEvent::Started(_) => {
+                self.shown.clear();
+                Ok(())
+            }
+            StepEvent::Failed(_) => {
+                self.asked = None;
+                Ok(())
+            }
+            StepEvent::TextEnded(ended) => self.ended(false, ended.index, &ended.text.resolve(blobs), out),
+            StepEvent::ReasoningEnded(ended) => self.ended(true, ended.index, &ended.text.resolve(blobs), out),
+            StepEvent::Ended(ended) => {
+                self.asked = None;
+                match ended.finish {
+                    Finish::Length => self.line(Emphasis::Warn, "the answer reached the model's output limit", out),
+                    Finish::ContentFilter => {
+                        self.line(Emphasis::Warn, "a filter of the provider cut the answer off", out)
+                    }
+                    Finish::Stop | Finish::ToolCalls | Finish::Error | Finish::Other | Finish::Paused => Ok(()),
+                }
+            }
+            StepEvent::RetryScheduled(retry) => {
+                self.asked = None;
+                let wait = duration(retry.at.millis().saturating_sub(record.at.millis()));
+                let why = brief(&retry.error.message, blobs);
+                self.line(Emphasis::Warn, &format!("{why}; attempt {} in {wait}", retry.attempt), out)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn about_compaction(&mut self, event: &CompactionEvent, blobs: &dyn Blobs, out: &mut dyn Write) -> io::Result<()> {
+        match event {
+            CompactionEvent::Started(started) => {
+                self.aside(&format!("compacting the history ({})", started.reason), out)
+            }
+            CompactionEvent::Ended(_) => self.aside("the history was compacted; the log keeps all of it", out),
+            CompactionEvent::Failed(failed) => {
+                let why = brief(&failed.error.message, blobs);
+                self.line(Emphasis::Warn, &format!("the compaction failed: {why}"), out)
+            }
+            CompactionEvent::ToolOutputsPruned(pruned) => {
+                let count = counted(pruned.calls.len() as u64, "old tool output");
+                self.aside(&format!("{count} left the model's view; the log keeps them"), out)
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// A text on one line.
+fn brief(text: &Text, blobs: &dyn Blobs) -> String {
+    one_line(&plain(&text.resolve(blobs)))
+}
+
+fn joined(keys: &[Key]) -> String {
+    keys.iter().map(Key::as_str).collect::<Vec<_>>().join(", ")
+}

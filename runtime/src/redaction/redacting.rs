@@ -1,0 +1,207 @@
+//! Replaces secrets in texts, JSON and attachments, and counts them by kind.
+
+use super::contents::SecretFileKind;
+use super::json::NESTED;
+use super::{Redacted, Redactor};
+use crate::tools::ToolOutput;
+use annals_core::context::Observed;
+use annals_core::event::{Attachment, RedactionApplied, RequestOptions, ToolDefinition};
+use annals_core::{Event, Json, Text};
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
+use serde_json::{Map, Value};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// The redaction of everything that one Batch will contain. Without a redactor nothing is replaced.
+#[derive(Clone, Debug)]
+pub(crate) struct Redaction {
+    redactor: Option<Arc<Redactor>>,
+    /// How often each kind of secret was replaced.
+    counts: BTreeMap<String, u64>,
+}
+
+impl Redaction {
+    /// A redaction that has replaced nothing yet.
+    pub(crate) fn new(redactor: Option<&Arc<Redactor>>) -> Self {
+        Self { redactor: redactor.cloned(), counts: BTreeMap::new() }
+    }
+
+    /// `redaction.applied`, if secrets were replaced. It belongs in the same Batch.
+    pub(crate) fn applied(&self) -> Option<Event> {
+        (!self.counts.is_empty()).then(|| RedactionApplied { counts: self.counts.clone() }.into())
+    }
+
+    /// How often each kind of secret was replaced.
+    pub(super) fn counts(&self) -> &BTreeMap<String, u64> {
+        &self.counts
+    }
+
+    /// Adds what was counted elsewhere.
+    pub(super) fn count(&mut self, counts: &BTreeMap<String, u64>) {
+        for (kind, count) in counts {
+            *self.counts.entry(kind.clone()).or_default() += count;
+        }
+    }
+
+    /// Redacts a text of the System Context. It was rendered from redacted values, so its placeholders are counted, too.
+    pub(super) fn told(&mut self, text: &mut Text) {
+        let Some(redactor) = self.redactor.clone() else { return };
+        Self::new(Some(&redactor)).text(text);
+        if let Some(inline) = text.inline() {
+            let counts = redactor.placeholders(inline);
+            self.count(&counts);
+        }
+    }
+
+    /// A text.
+    pub(crate) fn string(&mut self, text: &mut String) {
+        if let Cow::Owned(redacted) = self.redacted(text) {
+            *text = redacted;
+        }
+    }
+
+    /// A text of an event that is in no store yet.
+    pub(crate) fn text(&mut self, text: &mut Text) {
+        let redacted = match text.inline() {
+            Some(inline) => match self.redacted(inline) {
+                Cow::Owned(redacted) => redacted,
+                Cow::Borrowed(_) => return,
+            },
+            None => return,
+        };
+        *text = redacted.into();
+    }
+
+    /// Redacts the result of a tool before it is bounded, so that no cut leaves a part of a secret and no output file
+    /// contains one. Of files that are kept for secrets every value is replaced.
+    pub(crate) fn output(&mut self, output: &mut ToolOutput) {
+        let shown = output.read.iter().chain(&output.shown);
+        let mut kept: Vec<SecretFileKind> = shown.filter_map(|path| SecretFileKind::of(path)).collect();
+        kept.dedup();
+        for kept in kept {
+            output.text.iter_mut().for_each(|text| self.contents(kept, text));
+        }
+        output.text.iter_mut().for_each(|text| self.string(text));
+        output.structured.iter_mut().for_each(|value| self.json(value));
+        output.attachments.iter_mut().for_each(|attachment| self.attachment(attachment));
+    }
+
+    fn contents(&mut self, kept: SecretFileKind, text: &mut String) {
+        let Some(redactor) = &self.redactor else { return };
+        let Redacted { text: redacted, counts } = redactor.redact_contents(kept, text);
+        if let Cow::Owned(redacted) = redacted {
+            *text = redacted;
+            self.count(&counts);
+        }
+    }
+
+    /// Redacts the description and schema of a tool.
+    pub(crate) fn definition(&mut self, tool: &mut ToolDefinition) {
+        self.text(&mut tool.description);
+        self.json(&mut tool.schema);
+    }
+
+    /// The settings of a request.
+    pub(crate) fn options(&mut self, options: &mut RequestOptions) {
+        let RequestOptions { controls, options, body } = options;
+        for values in [controls, options, body] {
+            values.values_mut().for_each(|value| self.json(value));
+        }
+    }
+
+    /// Redacts an observation before it is compared with the snapshot; admitted text is not touched.
+    pub(crate) fn observed(&mut self, observed: &mut Observed) {
+        match observed {
+            Observed::Available(value) => self.value(value),
+            Observed::Unavailable => {}
+        }
+    }
+
+    /// A JSON text, which stays one; its numbers and the order of its fields stay as they are.
+    pub(crate) fn json(&mut self, json: &mut Json) {
+        let (Some(redactor), Some(before)) = (&self.redactor, json.0.inline()) else { return };
+        let Redacted { text, counts } = redactor.redact_json(before);
+        if let Cow::Owned(redacted) = text {
+            *json = Json::received(redacted);
+            self.count(&counts);
+        }
+    }
+
+    /// Every string of a value, names of fields included.
+    pub(crate) fn value(&mut self, value: &mut Value) {
+        match value {
+            Value::String(text) => self.string(text),
+            Value::Array(list) => list.iter_mut().for_each(|value| self.value(value)),
+            Value::Object(object) => {
+                let (kept, renamed): (Vec<_>, Vec<_>) = std::mem::take(object)
+                    .into_iter()
+                    .map(|(before, inner)| (self.redacted(&before).into_owned(), before, inner))
+                    .partition(|(name, before, _)| name == before);
+                let mut numbers: BTreeMap<String, u64> = BTreeMap::new();
+                for (name, _, mut inner) in kept.into_iter().chain(renamed) {
+                    self.named(&name, &mut inner);
+                    let name = free(object, &mut numbers, name);
+                    object.insert(name, inner);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+        }
+    }
+
+    /// The value of a field, whose name may be what gives a secret away: `API_KEY`.
+    fn named(&mut self, name: &str, value: &mut Value) {
+        let Value::String(text) = value else { return self.value(value) };
+        let Some(redactor) = &self.redactor else { return };
+        let Redacted { text: redacted, counts } = redactor.redact_field(name, text, NESTED);
+        if let Cow::Owned(redacted) = redacted {
+            *text = redacted;
+            self.count(&counts);
+        }
+    }
+
+    /// What comes with an input or a result: its name, and its content where that is text. Images and other binary
+    /// content pass as they are.
+    pub(crate) fn attachment(&mut self, attachment: &mut Attachment) {
+        if let Some(name) = &mut attachment.name {
+            self.string(name);
+        }
+        let Some(uri) = attachment.uri.inline() else { return };
+        let Some(data) = uri.strip_prefix("data:") else { return self.text(&mut attachment.uri) };
+        let Some((head, body)) = data.split_once(',') else { return };
+        let mime = head.split(';').next().unwrap_or_default();
+        let textual = mime.is_empty()
+            || mime.starts_with("text/")
+            || ["json", "xml", "yaml", "toml", "javascript", "x-sh"].iter().any(|kind| mime.ends_with(kind));
+        if !textual {
+            return;
+        }
+        if !head.ends_with(";base64") {
+            return self.text(&mut attachment.uri);
+        }
+        let Some(content) = STANDARD.decode(body).ok().and_then(|bytes| String::from_utf8(bytes).ok()) else { return };
+        let head = head.to_owned();
+        if let Cow::Owned(redacted) = self.redacted(&content) {
+            attachment.uri = format!("data:{head},{}", STANDARD.encode(redacted)).into();
+        }
+    }
+
+    fn redacted<'t>(&mut self, text: &'t str) -> Cow<'t, str> {
+        let Some(redactor) = &self.redactor else { return Cow::Borrowed(text) };
+        let Redacted { text, counts } = redactor.redact(text);
+        self.count(&counts);
+        text
+    }
+}
+
+/// A name that no field has: names that became the same placeholder stay as many, each with a number of its own.
+fn free(object: &Map<String, Value>, numbers: &mut BTreeMap<String, u64>, name: String) -> String {
+    let mut free = name.clone();
+    while object.contains_key(&free) {
+        let number = numbers.entry(name.clone()).or_insert(1);
+        *number += 1;
+        free = format!("{name}-{number}");
+    }
+    free
+}

@@ -1,0 +1,160 @@
+//! The profile of a request (agent, model, tools, options): recorded once per change, named by hash
+//! (`docs/reference/turn.md#boundary`).
+
+use super::{Runner, Selected, Stop};
+use crate::lane::{Decision, Lane};
+use crate::outcome::RunError;
+use crate::redaction::Redaction;
+use crate::settings::bare_agent;
+use crate::tools::Offered;
+use annals_core::event::{
+    AgentProfile, AgentProfileRecorded, ModelProfile, ModelProfileRecorded, OptionsRecorded, Prices, Purpose,
+    RequestOptions, RequestSent, ToolsRecorded, Usage,
+};
+use annals_core::{Digest, Event, RequestId, Text};
+use annals_projections::Profiles;
+
+/// The protocol of models that a script answers for.
+const SCRIPTED: &str = "scripted";
+
+/// Agent, model, tools and options of one request.
+pub(crate) struct RequestProfile {
+    pub(crate) agent: AgentProfile,
+    pub(crate) model: ModelProfile,
+    pub(crate) offered: Offered,
+    pub(crate) last_step: bool,
+    options: RequestOptions,
+    tools: ToolsRecorded,
+    named: ProfileDigests,
+    /// `redaction.applied`, if secrets were replaced.
+    redacted: Option<Event>,
+}
+
+/// The hashes that `request.sent` names them by.
+struct ProfileDigests {
+    agent: Digest,
+    model: Digest,
+    options: Digest,
+    tools: Option<Digest>,
+}
+
+impl RequestProfile {
+    /// The profile of a turn's request. The last allowed step offers no tools.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownModel`].
+    pub(super) fn of_turn(runner: &Runner, selected: &Selected, step: u32) -> Result<Self, Stop> {
+        let agent = runner.agent_on(selected);
+        let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
+        let last_step = agent.steps.is_some_and(|steps| step >= steps);
+        let offered =
+            if last_step { Offered::default() } else { runner.services.tools.materialise(&agent.permissions) };
+        let offered = offered.without(|action| runner.limits.hide(action));
+        Self::new(runner, agent, selected, offered, last_step)
+    }
+
+    /// The profile of a one-shot request: no tools.
+    ///
+    /// # Errors
+    /// [`RunError::UnknownModel`].
+    pub(crate) fn of_summary(runner: &Runner, selected: &Selected) -> Result<Self, Stop> {
+        let agent = runner.agent_on(selected);
+        let agent = agent.unwrap_or_else(|| bare_agent(&selected.agent));
+        Self::new(runner, agent, selected, Offered::default(), false)
+    }
+
+    fn new(
+        runner: &Runner,
+        mut agent: AgentProfile,
+        selected: &Selected,
+        offered: Offered,
+        last_step: bool,
+    ) -> Result<Self, Stop> {
+        let definitions = &runner.shared.ports.definitions;
+        let model = definitions.model(&selected.model);
+        let model = model.ok_or_else(|| RunError::UnknownModel(selected.model.clone()))?;
+        let mut options = definitions.options(&selected.agent, &selected.model);
+        let mut tools = offered.definitions();
+        // Before any hash is taken: the hashes name what the model reads.
+        let mut redaction = Redaction::new(runner.shared.settings.redactor.as_ref());
+        agent.system.iter_mut().for_each(|text| redaction.text(text));
+        tools.tools.iter_mut().for_each(|tool| redaction.definition(tool));
+        redaction.options(&mut options);
+        let named = ProfileDigests {
+            agent: agent.digest()?,
+            model: model.digest()?,
+            options: options.digest()?,
+            tools: if offered.is_empty() { None } else { Some(tools.digest()?) },
+        };
+        Ok(Self { agent, model, offered, last_step, options, tools, named, redacted: redaction.applied() })
+    }
+
+    /// Resolves the name of a call: to the only offered tool that differs from it in case alone, unless the protocol is
+    /// scripted; otherwise the name as received.
+    pub(super) fn tool_name(&self, name: String) -> String {
+        let offered = || self.offered.tools().iter().map(|tool| &tool.definition().name);
+        if self.model.protocol == SCRIPTED || offered().any(|other| *other == name) {
+            return name;
+        }
+        let mut alike = offered().filter(|other| other.eq_ignore_ascii_case(&name));
+        match (alike.next(), alike.next()) {
+            (Some(tool_name), None) => tool_name.clone(),
+            _ => name,
+        }
+    }
+
+    /// Records the parts that the log does not contain yet.
+    pub(crate) async fn record(&self, lane: &Lane) -> Result<(), Stop> {
+        lane.decide(|view| Ok(Decision::append(self.unrecorded(&view.profiles), ()))).await
+    }
+
+    fn unrecorded(&self, known: &Profiles) -> Vec<Event> {
+        let ProfileDigests { agent, model, options, tools } = &self.named;
+        let mut events: Vec<Event> = Vec::new();
+        if known.agent.get(&self.agent.agent) != Some(agent) {
+            events.push(AgentProfileRecorded { profile: self.agent.clone() }.into());
+        }
+        if known.model.get(&self.model.model) != Some(model) {
+            events.push(ModelProfileRecorded { profile: self.model.clone() }.into());
+        }
+        if tools.is_some_and(|tools| !known.tools.contains_key(&tools)) {
+            events.push(self.tools.clone().into());
+        }
+        if !known.options.contains_key(options) {
+            events.push(OptionsRecorded { options: self.options.clone() }.into());
+        }
+        if !events.is_empty() {
+            events.extend(self.redacted.clone());
+        }
+        events
+    }
+
+    /// Agent and model of the request.
+    pub(super) fn selected(&self) -> Selected {
+        Selected { agent: self.agent.agent.clone(), model: self.model.model.clone() }
+    }
+
+    /// The first attempt of a request with this profile, before its digest is known.
+    pub(crate) fn sent(&self, request: RequestId, purpose: Purpose, prompt: Option<Text>) -> RequestSent {
+        RequestSent {
+            request,
+            purpose,
+            attempt: 1,
+            digest: Digest([0; 32]),
+            wire: None,
+            agent: self.agent.agent.clone(),
+            model: self.model.model.clone(),
+            agent_profile: self.named.agent,
+            model_profile: self.named.model,
+            tools: self.named.tools,
+            options: self.named.options,
+            last_step: self.last_step,
+            prompt,
+        }
+    }
+}
+
+/// The cost of an attempt in nano-dollars; 0 without usage.
+pub(crate) fn cost(prices: &Prices, usage: Option<Usage>) -> u64 {
+    usage.map_or(0, |usage| prices.cost(usage))
+}

@@ -1,0 +1,131 @@
+//! A range of a session's log, read in pages that end where the range does.
+
+use super::{Boxed, ReadError, Slice};
+use annals_core::Seq;
+use std::collections::VecDeque;
+use std::fmt;
+use std::ops::Range;
+
+/// The most batches that are read at a time.
+const MOST: usize = 512;
+/// How many events a batch is assumed to have before any is read.
+const USUAL: u64 = 8;
+
+/// Reads up to so many batches from an event on.
+type ReadPage<'a> = dyn Fn(Seq, usize) -> Boxed<'a, Result<Vec<Slice>, ReadError>> + Send + Sync + 'a;
+
+/// The batches of a session that hold something of a range, oldest first, each cut to the range: see
+/// [`EventLog::pages`](super::EventLog::pages).
+pub struct Pages<'a> {
+    read: Box<ReadPage<'a>>,
+    from: Seq,
+    until: Seq,
+    /// The event after what was read.
+    next: Seq,
+    batches: u64,
+    most: usize,
+    /// Read and not yet given.
+    ready: VecDeque<Slice>,
+}
+
+impl fmt::Debug for Pages<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { from, until, next, .. } = self;
+        f.debug_struct("Pages").field("from", from).field("until", until).field("next", next).finish_non_exhaustive()
+    }
+}
+
+impl<'a> Pages<'a> {
+    pub(super) fn new(range: Range<Seq>, read: Box<ReadPage<'a>>) -> Self {
+        let Range { start: from, end: until } = range;
+        Self { read, from, until, next: from, batches: 0, most: MOST, ready: VecDeque::new() }
+    }
+
+    /// Reads at most so many batches at a time, for a reader that mostly stops early.
+    #[must_use]
+    pub fn at_most(self, batches: usize) -> Self {
+        Self { most: batches.max(1), ..self }
+    }
+
+    /// The event after the last batch that was given.
+    pub fn position(&self) -> Seq {
+        self.ready.front().map_or(self.next, |slice| slice.from)
+    }
+
+    /// The next page; `None` at the end of the range, or of the log. Its length follows from how many events the batches
+    /// before it had, so that little is read beyond the range.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn next_page(&mut self) -> Result<Option<Vec<Slice>>, ReadError> {
+        if !self.ready.is_empty() {
+            return Ok(Some(self.ready.drain(..).collect()));
+        }
+        if self.next >= self.until {
+            return Ok(None);
+        }
+        let (left, done) = (self.until.0 - self.next.0, self.next.0 - self.from.0);
+        let wanted = match self.batches {
+            0 => left.div_ceil(USUAL),
+            batches => left.saturating_mul(batches).div_ceil(done.max(1)),
+        };
+        let limit = usize::try_from(wanted).unwrap_or(self.most).clamp(1, self.most);
+        let mut slices = (self.read)(self.next, limit).await?;
+        let Some(end) = slices.last().map(|slice| slice.until) else { return Ok(None) };
+        self.batches += slices.len() as u64;
+        self.next = end.min(self.until).max(self.next.plus(1));
+        slices.retain(|slice| slice.from < self.until);
+        for slice in &mut slices {
+            (slice.from, slice.until) = (slice.from.max(self.from), slice.until.min(self.until));
+        }
+        Ok(Some(slices))
+    }
+
+    /// The next batch, or the part of it that is in the range; `None` at the end of the range, or of the log.
+    ///
+    /// # Errors
+    /// When the log cannot be read.
+    pub async fn next_slice(&mut self) -> Result<Option<Slice>, ReadError> {
+        while self.ready.is_empty() {
+            match self.next_page().await? {
+                Some(page) => self.ready = page.into(),
+                None => return Ok(None),
+            }
+        }
+        Ok(self.ready.pop_front())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::conformance::material;
+    use crate::{EventLog, MemoryLog};
+    use annals_core::Seq;
+
+    #[tokio::test]
+    async fn a_range_is_read_once_whatever_the_length_of_its_pages() {
+        let log = MemoryLog::new();
+        let session = material::session(1);
+        // One event, then pairs: 1, 3, 5 ... begin a batch.
+        material::story(&log, session, 40).await.unwrap();
+        for (from, until) in [(0, 81), (0, 200), (2, 3), (4, 10), (80, 81), (7, 7), (90, 95)] {
+            for most in [1, 3, 512] {
+                let mut pages = log.pages(session, Seq(from)..Seq(until)).at_most(most);
+                let mut found = Vec::new();
+                while let Some(page) = pages.next_page().await.unwrap() {
+                    assert!(page.len() <= most);
+                    found.extend(page.iter().flat_map(|slice| slice.records().map(|record| record.seq.0)));
+                }
+                let expected: Vec<u64> = (from..until.min(81)).collect();
+                assert_eq!(found, expected, "{from}..{until} in pages of {most}");
+                let (mut pages, mut found) = (log.pages(session, Seq(from)..Seq(until)).at_most(most), Vec::new());
+                while let Some(slice) = pages.next_slice().await.unwrap() {
+                    found.extend(slice.records().map(|record| record.seq.0));
+                    assert_eq!(pages.position().0, slice.until.0, "the next event is known after each batch");
+                }
+                assert_eq!(found, expected, "{from}..{until} one by one");
+            }
+        }
+        assert!(log.pages(material::session(2), Seq(0)..Seq(9)).next_page().await.is_err(), "no such session");
+    }
+}

@@ -1,0 +1,108 @@
+//! A process group: a command and all that it starts, which ends with its call.
+
+use rustix::process::{Pid, Signal, kill_process_group, test_kill_process_group};
+use std::io;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+use tokio::process::{Child, Command};
+
+/// How long a group may take to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// How long a group that nobody waits for may take.
+const IMPATIENCE: Duration = Duration::from_millis(100);
+
+/// How often it is looked whether a group is gone.
+const LOOK: Duration = Duration::from_millis(5);
+
+/// A running command in a process group of its own. Dropping it ends the group.
+///
+/// A process that has left the group, as a daemon does, is out of reach; nothing here waits for one.
+pub(super) struct ProcessGroup {
+    child: Child,
+    group: Option<Pid>,
+}
+
+impl ProcessGroup {
+    /// Starts a command as the leader of a new group.
+    pub(super) fn start(command: &mut Command) -> io::Result<Self> {
+        let child = command.process_group(0).kill_on_drop(false).spawn()?;
+        let group = child.id().and_then(|id| Pid::from_raw(i32::try_from(id).ok()?));
+        Ok(Self { child, group })
+    }
+
+    /// Waits for the command itself; what it started may go on.
+    pub(super) async fn leader(&mut self) -> io::Result<ExitStatus> {
+        self.child.wait().await
+    }
+
+    /// Ends what is left of the group and waits until it is gone: it is asked to, and then made to. Gives whether
+    /// anything was left.
+    pub(super) async fn end(&mut self) -> bool {
+        if !self.is_there() {
+            self.group = None;
+            return false;
+        }
+        self.ask();
+        if !self.gone(PATIENCE).await {
+            self.signal(Signal::KILL);
+            // A dead process whose parent does not care keeps its place in the group: not waited for for ever.
+            self.gone(PATIENCE).await;
+        }
+        self.group = None;
+        true
+    }
+
+    async fn gone(&mut self, within: Duration) -> bool {
+        let until = Instant::now() + within;
+        while Instant::now() < until {
+            if !self.looks_alive() {
+                return true;
+            }
+            tokio::time::sleep(LOOK).await;
+        }
+        !self.looks_alive()
+    }
+
+    /// The command itself counts until it was waited for.
+    fn looks_alive(&mut self) -> bool {
+        let reaped = !matches!(self.child.try_wait(), Ok(None));
+        !reaped || self.is_there()
+    }
+
+    fn is_there(&self) -> bool {
+        self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
+    }
+
+    /// To end. A stopped process, say one that wanted to read from the terminal, hears it only when it goes on.
+    fn ask(&self) {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
+        if let Some(Err(error)) = self.group.map(|group| kill_process_group(group, signal))
+            && error != rustix::io::Errno::SRCH
+        {
+            tracing::warn!(%error, ?signal, "a process group could not be signalled");
+        }
+    }
+}
+
+impl Drop for ProcessGroup {
+    /// Nobody is left to wait, so this does, for a moment: what drops a call may end the process next.
+    fn drop(&mut self) {
+        if self.group.is_none() || !self.looks_alive() {
+            return;
+        }
+        self.ask();
+        let until = Instant::now() + IMPATIENCE;
+        while Instant::now() < until {
+            if !self.looks_alive() {
+                return;
+            }
+            std::thread::sleep(LOOK);
+        }
+        self.signal(Signal::KILL);
+    }
+}

@@ -1,0 +1,113 @@
+//! What Sessions have read, so that a file which somebody else changed meanwhile is not overwritten unseen.
+//!
+//! What this process saw is kept in memory; what the Session saw before is read from its log (`past.rs`) when a `write`
+//! meets a file of which memory knows nothing.
+
+use super::file_content::FileContent;
+use annals_core::{Digest, SessionId};
+use annals_runtime::redaction::is_kept_for_secrets;
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+/// How many readings are remembered. What is forgotten is read again.
+const REMEMBERED: usize = 20_000;
+
+/// The content of each file when a Session last read or wrote it.
+#[derive(Debug, Default)]
+pub(super) struct SeenFiles {
+    stamps: Mutex<BTreeMap<(SessionId, PathBuf), Stamp>>,
+    changing: Mutex<()>,
+    /// The Sessions whose log was asked.
+    recalled: Mutex<BTreeSet<SessionId>>,
+}
+
+/// What a file was like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Stamp {
+    /// Exactly this.
+    Content(Digest),
+    /// Too long to be hashed: length in bytes and time of change.
+    Large(u64, Option<SystemTime>),
+}
+
+/// What a Session knows of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum FileKnowledge {
+    /// It has not read it.
+    Unread,
+    /// It has read what is there now.
+    Current,
+    /// Somebody changed it since.
+    Changed,
+}
+
+impl SeenFiles {
+    /// Held while a file is read, changed and written: of two edits that a model makes at once, none is lost.
+    pub(super) fn changing(&self) -> MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A Session has read or written a file.
+    pub(super) fn note(&self, session: SessionId, path: &Path, stamp: Stamp) {
+        let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        if seen.len() >= REMEMBERED {
+            seen.pop_first();
+        }
+        seen.insert((session, path.into()), stamp);
+    }
+
+    /// Whether the log of a Session is yet to be asked what it read of a file.
+    pub(super) fn is_to_be_recalled(&self, session: SessionId, path: &Path) -> bool {
+        let recalled = self.recalled.lock().unwrap_or_else(PoisonError::into_inner).contains(&session);
+        let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        !recalled && !seen.contains_key(&(session, path.into()))
+    }
+
+    /// Adds what a Session saw before this process; what was seen since counts more.
+    pub(super) fn recall(&self, session: SessionId, files: impl IntoIterator<Item = (PathBuf, Stamp)>) {
+        self.recalled.lock().unwrap_or_else(PoisonError::into_inner).insert(session);
+        let mut seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        for (path, stamp) in files {
+            if seen.len() >= REMEMBERED {
+                break;
+            }
+            seen.entry((session, path)).or_insert(stamp);
+        }
+    }
+
+    /// What a Session knows of a file that is now like this.
+    pub(super) fn known(&self, session: SessionId, path: &Path, now: &Stamp) -> FileKnowledge {
+        let seen = self.stamps.lock().unwrap_or_else(PoisonError::into_inner);
+        match seen.get(&(session, path.into())) {
+            None => FileKnowledge::Unread,
+            Some(before) if before == now => FileKnowledge::Current,
+            Some(_) => FileKnowledge::Changed,
+        }
+    }
+}
+
+impl Stamp {
+    /// Of a file that was read.
+    pub(super) fn of(content: &FileContent) -> Self {
+        match content {
+            FileContent::Whole(bytes) => Self::bytes(bytes),
+            FileContent::Large { length, changed } => Self::Large(*length, *changed),
+        }
+    }
+
+    /// The hash of the content, as results name it in the log. A file that is kept for secrets has none there: its content
+    /// could be guessed from a hash.
+    pub(super) fn recorded(&self, path: &Path) -> Option<String> {
+        match self {
+            Self::Content(hash) if !is_kept_for_secrets(&path.to_string_lossy()) => Some(hash.to_string()),
+            Self::Content(_) | Self::Large(..) => None,
+        }
+    }
+
+    /// Of these bytes.
+    pub(super) fn bytes(bytes: &[u8]) -> Self {
+        Self::Content(Digest(*blake3::hash(bytes).as_bytes()))
+    }
+}
