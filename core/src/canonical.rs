@@ -8,6 +8,7 @@ mod form;
 mod serializer;
 mod writer;
 
+use crate::absent::TextState;
 use crate::commitment::SessionKey;
 use crate::digest::BlobHash;
 use crate::seq::Seq;
@@ -31,6 +32,9 @@ pub enum CanonicalError {
     /// A text is a blob that cannot be read: it cannot be committed to.
     #[error("blob {0} is not in the store, or cannot be read")]
     MissingBlob(BlobHash),
+    /// A text can be committed to neither with a key of its own nor with the Session's.
+    #[error("the key of the session is not known")]
+    NoKey,
     /// A map key that is no text, or a message of a `Serialize` implementation.
     #[error("{0}")]
     Unsupported(String),
@@ -54,27 +58,33 @@ pub fn own<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
     written(value, TextForm::Plain, ROOM)
 }
 
-/// As [`own`], in the form of exports: a text is `{"text"}`, one that is a blob `{"blob", "bytes", "chars"}`.
+/// As [`own`], in the form of exports: a text is `{"text"}`, one that is a blob `{"blob", "bytes", "chars"}`, one with a state what
+/// that says.
 ///
 /// # Errors
-/// As [`own`].
-pub(crate) fn exported<T: Serialize + ?Sized>(value: &T) -> Result<String, CanonicalError> {
-    written(value, TextForm::Exported { text: false }, ROOM)
+/// As [`own`]; [`CanonicalError::MissingBlob`] for a blob that is disclosed.
+pub(crate) fn exported<T: Serialize + ?Sized>(
+    value: &T,
+    states: &[TextState],
+    blobs: &dyn Blobs,
+) -> Result<String, CanonicalError> {
+    written(value, TextForm::exported(states, blobs), ROOM)
 }
 
 /// As [`own`], in the form that digests are made over: a text is `{"bytes", "chars", "commitment"}`. The first event in it has
 /// the Seq `first`; `room` is about how many bytes that is.
 ///
 /// # Errors
-/// As [`own`]; [`CanonicalError::MissingBlob`].
+/// As [`own`]; [`CanonicalError::MissingBlob`], [`CanonicalError::NoKey`].
 pub(crate) fn committed<T: Serialize + ?Sized>(
     value: &T,
     first: Seq,
-    key: &SessionKey,
+    key: Option<&SessionKey>,
+    states: &[TextState],
     blobs: &dyn Blobs,
     room: usize,
 ) -> Result<String, CanonicalError> {
-    written(value, TextForm::committed(first, key, blobs), room)
+    written(value, TextForm::committed(first, key, states, blobs), room)
 }
 
 fn written<T: Serialize + ?Sized>(value: &T, form: TextForm<'_>, room: usize) -> Result<String, CanonicalError> {

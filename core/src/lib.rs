@@ -12,6 +12,7 @@
 
 extern crate alloc;
 
+pub mod absent;
 pub mod batch;
 pub mod bound;
 pub mod canonical;
@@ -32,6 +33,7 @@ pub mod seq;
 pub mod text;
 pub mod time;
 
+pub use absent::{AbsentText, Disclosure, KnownText, TextAt, TextState, TextStates};
 pub use batch::{Batch, Cut, Record};
 pub use commitment::{Commitment, ImportSecret, SessionKey, StoredKey, TextKey};
 pub use context::{Entry, Key, Snapshot};

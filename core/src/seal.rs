@@ -1,6 +1,7 @@
 //! Making a Batch: large texts move to blobs, the rest is encoded and chained to the Batch before.
 
-use crate::batch::{Batch, RECORD_MAX};
+use crate::absent::TextStates;
+use crate::batch::{Batch, RECORD_MAX, STATES_MAX};
 use crate::canonical::CanonicalError;
 use crate::codec::{self, EncodeError};
 use crate::commitment::SessionKey;
@@ -47,7 +48,7 @@ pub struct Sealed {
     pub blobs: Vec<(BlobHash, String)>,
     /// What it refers to and does not bring along, in order, repetitions included: it must be stored already.
     pub needed: Vec<BlobHash>,
-    /// The codec form of the Batch, at most [`RECORD_MAX`] bytes.
+    /// The codec form of the Batch: at most [`RECORD_MAX`] bytes, and at most [`STATES_MAX`] for the states of its texts.
     pub encoded: Vec<u8>,
 }
 
@@ -73,12 +74,21 @@ impl Batch {
         if begins.is_some_and(|stored| stored.key.as_ref() != Some(key) || stored.hash != key.hash()) {
             return Err(SealError::NoKey);
         }
-        let mut batch = Self { session, first, at, prev, events, digest: Digest([0; 32]) };
-        if !batch.events.is_empty() {
+        let (digest, states) = (Digest([0; 32]), TextStates::new());
+        Self { session, first, at, prev, events, digest, states }.seal_again(Some(key), blobs)
+    }
+
+    /// Computes the digest and encodes the Batch, as [`Batch::seal`] does: for one whose texts have states. Without a key, every
+    /// text must be withheld or disclosed.
+    ///
+    /// # Errors
+    /// See [`SealError`].
+    pub fn seal_again(mut self, key: Option<&SessionKey>, blobs: &dyn Blobs) -> Result<Sealed, SealError> {
+        if !self.events.is_empty() {
             // Before texts move to blobs, so that none has to be read back.
-            batch.digest = batch.compute_digest(key, blobs)?;
+            self.digest = self.compute_digest(key, blobs)?;
         }
-        batch.pack()
+        self.pack()
     }
 
     /// Moves large texts to blobs and encodes it, with the digest that it has: for who sends a Batch to where it is sealed.
@@ -100,11 +110,12 @@ impl Batch {
             });
         });
         let mut encoded = codec::encode(&batch)?;
-        if encoded.len() > RECORD_MAX {
-            blobs.extend(batch.spill_largest(encoded.len() - RECORD_MAX));
+        let states = codec::states_length(&batch)?;
+        if encoded.len() - states > RECORD_MAX {
+            blobs.extend(batch.spill_largest(encoded.len() - states - RECORD_MAX));
             encoded = codec::encode(&batch)?;
         }
-        if encoded.len() > RECORD_MAX {
+        if encoded.len() - states > RECORD_MAX || states > STATES_MAX {
             return Err(SealError::TooLarge { bytes: encoded.len() });
         }
         needed.retain(|named| blobs.iter().all(|(brought, _)| brought != named));

@@ -110,7 +110,7 @@ impl<'a, 'w> ser::Serializer for &'a mut Writer<'w> {
     ) -> Result<(), CanonicalError> {
         match name {
             TEXT => self.form.next_is_text(),
-            BLOB if self.form.keeps_places() => return self.blob(value),
+            BLOB if self.form.is_marked() => return self.blob(value),
             _ => {}
         }
         value.serialize(self)

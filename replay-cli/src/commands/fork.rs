@@ -59,7 +59,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let location = moved.clone().or(there);
     let moved = moved.map(|location| SessionMoved { location }.into());
     let events = [forked.clone().into()].into_iter().chain(moved).collect();
-    let draft = Draft { session, expected: cut, at, events, digest: None };
+    let draft = Draft { session, expected: cut, at, events, digest: None, states: Vec::new() };
     reader.log().append(draft).await?;
     if cli.style.json {
         json::object(

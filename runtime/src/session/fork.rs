@@ -39,7 +39,7 @@ impl SessionEditor {
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };
         let session: SessionId = ports.ids.session(at);
-        let draft = Draft { session, expected: cut, at, events: vec![forked.into()], digest: None };
+        let draft = Draft { session, expected: cut, at, events: vec![forked.into()], digest: None, states: Vec::new() };
         ports.log.append(draft).await.map_err(LogError::from)?;
         Ok(Self::of(self.state.clone(), session))
     }

@@ -56,7 +56,7 @@ pub fn synthetic(text: impl Into<Text>) -> Event {
 
 /// A Draft whose time follows from its place.
 pub fn draft(session: SessionId, expected: Seq, events: Vec<Event>) -> Draft {
-    Draft { session, expected, at: Time(1_780_488_000_000 + expected.0), events, digest: None }
+    Draft { session, expected, at: Time(1_780_488_000_000 + expected.0), events, digest: None, states: Vec::new() }
 }
 
 /// Creates a Session of one event.

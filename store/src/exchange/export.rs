@@ -165,7 +165,7 @@ impl ExportWriter<'_> {
                 self.exported.blobs += 1;
             }
         }
-        self.line(&batch.to_canonical().map_err(canonical)?)?;
+        self.line(&batch.to_canonical_with(blobs).map_err(canonical)?)?;
         self.exported.batches += 1;
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::disk::state::{Reservation, StoreState};
 use crate::displaced::Displaced;
 use crate::lineage::Birth;
 use crate::log::{AppendError, Position};
-use annals_core::codec::Header;
+use annals_core::codec;
 use annals_core::{Batch, Seq, SessionId};
 use bytes::{Bytes, BytesMut};
 use rustix::io::Errno;
@@ -241,7 +241,7 @@ impl Committer {
             let (mut state, mut positions) = (shared.lock(), first..);
             for request in &mut group.requests {
                 for ((batch, _), position) in request.batches.iter().zip(&mut positions) {
-                    state.sessions.take(&header(batch), position, || Birth::of(batch));
+                    state.sessions.take(&codec::header(batch), position, || Birth::of(batch));
                 }
                 request.reservation.free(&mut state);
             }
@@ -272,7 +272,3 @@ impl Committer {
     }
 }
 
-fn header(batch: &Batch) -> Header {
-    let Batch { session, first, at, prev, ref events, digest } = *batch;
-    Header { session, first, at, digest, prev, count: events.len() as u64 }
-}

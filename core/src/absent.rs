@@ -1,0 +1,174 @@
+//! Texts that are not in a Batch any more, or whose key is stored with them (`docs/reference/digest.md#withheld-and-erased-texts`).
+
+use crate::batch::Batch;
+use crate::canonical::CanonicalError;
+use crate::commitment::{Commitment, SessionKey, TextKey};
+use crate::digest::Digest;
+use crate::event::DecodeError;
+use crate::exported::{ExportedText, visit_texts};
+use crate::seq::Seq;
+use crate::text::Blobs;
+use alloc::string::{String, ToString};
+use alloc::vec::Vec;
+use core::fmt;
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wincode::{SchemaRead, SchemaWrite};
+
+/// A text that was withheld or erased: its lengths, and the commitment that the digest holds.
+///
+/// In JSON `{bytes, chars, commitment}`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, SchemaRead, SchemaWrite)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AbsentText {
+    /// Length in bytes of UTF-8.
+    pub bytes: u64,
+    /// Length in Unicode scalar values.
+    pub chars: u64,
+    /// The commitment to it.
+    pub commitment: Commitment,
+}
+
+impl AbsentText {
+    /// What a text of this key leaves behind.
+    pub fn of(text: &str, key: &TextKey) -> Self {
+        Self { bytes: text.len() as u64, chars: text.chars().count() as u64, commitment: key.commit(text) }
+    }
+}
+
+/// The note that views show in its place: `[withheld: 1,204 characters]`.
+impl fmt::Display for AbsentText {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digits = self.chars.to_string();
+        f.write_str("[withheld: ")?;
+        for (at, digit) in digits.chars().enumerate() {
+            if at > 0 && (digits.len() - at).is_multiple_of(3) {
+                f.write_str(",")?;
+            }
+            write!(f, "{digit}")?;
+        }
+        f.write_str(if self.chars == 1 { " character]" } else { " characters]" })
+    }
+}
+
+/// What a Batch holds about one of its texts when the key of the Session does not prove it.
+#[derive(Clone, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
+pub struct TextState {
+    /// Which event of the Batch, from 0.
+    pub event: u32,
+    /// The RFC 6901 pointer of the text in the export form of the event.
+    pub place: String,
+    /// What is known.
+    pub known: KnownText,
+}
+
+/// What is known of a text without the key of its Session.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
+pub enum KnownText {
+    /// The text is in the event, and this is its key.
+    Disclosed(TextKey),
+    /// The text was withheld or erased.
+    Absent(AbsentText),
+}
+
+/// The states of the texts of a Batch, in order of event and place. Empty in a Session whose key is known and that erased nothing.
+pub type TextStates = Vec<TextState>;
+
+/// The state of one text.
+pub(crate) fn state_of(states: &[TextState], event: u32, place: &str) -> Option<KnownText> {
+    let found = states.binary_search_by(|state| (state.event, state.place.as_str()).cmp(&(event, place)));
+    found.ok().and_then(|at| states.get(at)).map(|state| state.known)
+}
+
+/// A Batch could not be rewritten without some of its texts.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiscloseError {
+    /// A blob cannot be read, or a text has no key.
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+    /// The Batch does not read back: a defect of this program.
+    #[error(transparent)]
+    Decode(#[from] DecodeError),
+}
+
+/// What shall be done with a text of a Batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Disclosure {
+    /// It is kept as it is.
+    Keep,
+    /// It is kept, with a key of its own: for a Batch that leaves the key of its Session.
+    Disclose,
+    /// It is left out.
+    Withhold,
+}
+
+/// One text of a Batch, for who decides what is withheld.
+#[derive(Clone, Copy, Debug)]
+pub struct TextAt<'a> {
+    /// The event.
+    pub seq: Seq,
+    /// The kind of the event, such as `tool.settled`.
+    pub kind: &'a str,
+    /// The RFC 6901 pointer of the text in the export form of the event.
+    pub place: &'a str,
+    /// The text; `None` if it is withheld or erased already.
+    pub text: Option<&'a str>,
+}
+
+/// The key that a text was committed with.
+pub(crate) fn key_of(known: Option<KnownText>, key: Option<&SessionKey>, seq: Seq, place: &str) -> Option<TextKey> {
+    match known {
+        Some(KnownText::Disclosed(key)) => Some(key),
+        _ => key.map(|key| key.text_key(seq, place)),
+    }
+}
+
+/// What stands in a field that holds a hash, when the hash is withheld.
+pub(crate) const NO_HASH: Digest = Digest([0; 32]);
+
+impl Batch {
+    /// The Batch after `decide` chose for each text whether it is kept, disclosed with a key of its own, or left out. Its digest is
+    /// the same. The key of the Session is not in it any more. `blobs` gives the texts of blobs; those that are disclosed are
+    /// inline in the result.
+    ///
+    /// # Errors
+    /// See [`DiscloseError`].
+    pub fn disclose(
+        &self,
+        key: Option<&SessionKey>,
+        blobs: &dyn Blobs,
+        decide: &mut dyn FnMut(TextAt<'_>) -> Disclosure,
+    ) -> Result<Self, DiscloseError> {
+        let canonical = self.to_canonical_with(blobs)?;
+        let unreadable = |error: serde_json::Error| CanonicalError::Unsupported(error.to_string());
+        let mut line: Value = serde_json::from_str(&canonical).map_err(unreadable)?;
+        visit_texts(&mut line, &mut |seq, place, found| {
+            let event = self.events.get(usize::try_from(seq.0 - self.first.0).unwrap_or(usize::MAX));
+            let kind = event.map_or("", |event| event.kind().name());
+            let own = key.map(|key| key.text_key(seq, place));
+            let (text, key) = match found {
+                ExportedText::Text(text) => (text, own),
+                ExportedText::Disclosed { key, text } => (text, Some(key)),
+                ExportedText::Blob(named) => {
+                    let text = blobs.text(&named.blob).filter(|text| text.len() as u64 == named.bytes);
+                    (text.ok_or(CanonicalError::MissingBlob(named.blob))?, own)
+                }
+                ExportedText::Withheld(_) => {
+                    decide(TextAt { seq, kind, place, text: None });
+                    return Ok(None);
+                }
+            };
+            let key = || key.ok_or(CanonicalError::NoKey);
+            Ok::<_, CanonicalError>(match decide(TextAt { seq, kind, place, text: Some(&text) }) {
+                Disclosure::Keep => None,
+                Disclosure::Disclose => Some(json!({"key": key()?, "text": text})),
+                Disclosure::Withhold => Some(json!(AbsentText::of(&text, &key()?))),
+            })
+        })?;
+        Ok(Self::from_json(line)?)
+    }
+}
+
+#[cfg(test)]
+mod tests;
