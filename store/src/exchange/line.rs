@@ -2,7 +2,7 @@
 
 use super::verify::Flaw;
 use annals_core::exported::{ExportedText, visit_texts};
-use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, NoBlobs, Seq, SessionId, SessionKey, canonical};
+use annals_core::{Batch, BlobHash, BlobRef, Digest, Event, Seq, SessionId, SessionKey, canonical};
 use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
