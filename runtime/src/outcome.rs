@@ -162,7 +162,7 @@ impl Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactionError {
     /// Nothing was sent: select a model with a larger context, or keep less.
-    #[error("what is to be summarised exceeds the context of the model")]
+    #[error("the text to summarise exceeds the context of the model")]
     TooLarge,
     /// The summary request failed, or its answer is no summary; the text is recorded in `compaction.failed`.
     #[error("{0}")]

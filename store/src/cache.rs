@@ -20,7 +20,7 @@ const KEPT: usize = 16;
 
 /// What a saved view is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fold<'a> {
+pub struct FoldVersion<'a> {
     /// The fold's name.
     pub name: &'a str,
     /// The number of its code: a view of another version is not read.
@@ -111,7 +111,7 @@ impl ViewCache {
     }
 
     /// The saved view of a fold that is nearest to a place, at it or before.
-    pub fn nearest(&self, session: SessionId, fold: Fold<'_>, at_most: Seq) -> Option<Saved> {
+    pub fn nearest(&self, session: SessionId, fold: FoldVersion<'_>, at_most: Seq) -> Option<Saved> {
         match &self.place {
             CacheStorage::CachedViews(memory) => {
                 let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ impl ViewCache {
     ///
     /// # Errors
     /// When the disk refuses: the view is then computed again when it is wanted.
-    pub fn put(&self, session: SessionId, fold: Fold<'_>, view: &Saved) -> io::Result<()> {
+    pub fn put(&self, session: SessionId, fold: FoldVersion<'_>, view: &Saved) -> io::Result<()> {
         let Saved { seq, digest, bytes } = view;
         match &self.place {
             CacheStorage::CachedViews(memory) => {
@@ -230,7 +230,7 @@ fn superfluous(places: &[Seq]) -> Option<Seq> {
 }
 
 /// A name from outside cannot leave the cache's folder: whatever is not plain is written as hex.
-fn folder(dir: &Path, session: SessionId, fold: Fold<'_>) -> PathBuf {
+fn folder(dir: &Path, session: SessionId, fold: FoldVersion<'_>) -> PathBuf {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name: String = match fold.name.chars().all(plain) && !fold.name.is_empty() {
         true => fold.name.to_owned(),

@@ -42,7 +42,7 @@ pub use maintenance::report::{Copy, OpeningReport, Remark};
 pub use maintenance::summary::summary;
 pub use maintenance::usage::{DiskUsage, StoreUsage};
 pub use read_only::ReadOnlyLog;
-pub use recovery::restore::Restoring;
+pub use recovery::restore::FormatRepair;
 pub use state::Tuning;
 
 use crate::following::following;

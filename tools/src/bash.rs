@@ -5,7 +5,7 @@ use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
 use super::typed::{TypedTool, Worked};
-use super::workplace::{Access, EXTERNAL_DIRECTORY, Workplace};
+use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -84,7 +84,7 @@ impl TypedTool for Bash {
         let mut demands = Vec::new();
         if let Some(named) = &input.workdir {
             let outside = match self.0.resolve(named) {
-                Ok(real) => self.0.external(&real, Access::Touch),
+                Ok(real) => self.0.external(&real, PathAccess::Touch),
                 Err(_) => Some(named.clone()),
             };
             demands.extend(outside.map(|directory| demand(EXTERNAL_DIRECTORY, vec![directory])));

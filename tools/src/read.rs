@@ -5,7 +5,7 @@ use super::lines::{BoundedLine, BoundedLines};
 use super::seen_files::Stamp;
 use super::stop_signal::{StopSignal, blocking};
 use super::typed::{TypedTool, Worked};
-use super::workplace::{Access, Workplace};
+use super::workplace::{PathAccess, Workplace};
 use super::{image, open};
 use annals_core::bound::Limits;
 use annals_core::event::Attachment;
@@ -65,7 +65,7 @@ impl TypedTool for Read {
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(Self::ACTION, &input.path, Access::Look)
+        self.0.demands(Self::ACTION, &input.path, PathAccess::Look)
     }
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {

@@ -2,7 +2,7 @@
 
 use super::read::path_is_one;
 use super::stop_signal::StopSignal;
-use super::workplace::{Access, Workplace};
+use super::workplace::{PathAccess, Workplace};
 use annals_runtime::tools::{Demand, ToolError};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
@@ -36,7 +36,7 @@ pub(super) fn root(place: &Workplace, named: Option<&str>) -> Result<std::path::
 
 /// What looking below a path that a call names needs permission for.
 pub(super) fn demands(place: &Workplace, action: &str, named: Option<&str>) -> Vec<Demand> {
-    place.demands(action, named.unwrap_or("."), Access::Look)
+    place.demands(action, named.unwrap_or("."), PathAccess::Look)
 }
 
 /// Whether where to look and how much to show are possible.

@@ -137,7 +137,7 @@ impl Workplace {
     }
 
     /// What doing something to a path needs permission for.
-    pub(super) fn demands(&self, action: &str, path: &str, access: Access) -> Vec<Demand> {
+    pub(super) fn demands(&self, action: &str, path: &str, access: PathAccess) -> Vec<Demand> {
         let demand = |action: &str, resource: String| Demand { action: action.into(), resources: vec![resource] };
         let Ok(real) = self.resolve(path) else {
             // The call will fail; what it named is judged as strictly as can be.
@@ -152,9 +152,9 @@ impl Workplace {
     }
 
     /// The directory to ask for, if a resolved path lies outside.
-    pub(super) fn external(&self, real: &Path, access: Access) -> Option<String> {
+    pub(super) fn external(&self, real: &Path, access: PathAccess) -> Option<String> {
         let inside = real.starts_with(&self.project) || real.starts_with(&self.directory);
-        if inside || access == Access::Look && self.is_readable(real) {
+        if inside || access == PathAccess::Look && self.is_readable(real) {
             return None;
         }
         let directory = if real.is_dir() { real } else { real.parent().unwrap_or(real) };
@@ -180,7 +180,7 @@ impl Workplace {
 
 /// What a tool does with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum PathAccess {
     /// Reads or searches.
     Look,
     /// Changes something, or runs there.

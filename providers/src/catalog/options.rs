@@ -157,7 +157,7 @@ fn is_called(camel: &str, name: &str) -> bool {
 }
 
 /// Whose an option is.
-enum Owner {
+enum OptionOwner {
     /// The protocol's that is asked for.
     Own(&'static str, &'static str),
     /// Another one's: its namespace and name.
@@ -183,15 +183,17 @@ impl Parts {
             return Ok(());
         }
         match self.owner(name) {
-            Owner::Own(namespace, option) => self.insert(namespace, option, value),
+            OptionOwner::Own(namespace, option) => self.insert(namespace, option, value),
             // Servers that are compatible with Chat Completions take some of these as fields, such as `thinking`.
-            Owner::Other(namespace, _) if self.protocol == Protocol::OpenAiChat && namespace != self.namespace() => {
+            OptionOwner::Other(namespace, _)
+                if self.protocol == Protocol::OpenAiChat && namespace != self.namespace() =>
+            {
                 self.lay(name, value);
                 Ok(())
             }
-            Owner::Other(namespace, _) if namespace == self.namespace() => Ok(()),
-            Owner::Other(namespace, option) => self.insert(namespace, option, value),
-            Owner::Nobody => {
+            OptionOwner::Other(namespace, _) if namespace == self.namespace() => Ok(()),
+            OptionOwner::Other(namespace, option) => self.insert(namespace, option, value),
+            OptionOwner::Nobody => {
                 self.lay(name, value);
                 Ok(())
             }
@@ -211,10 +213,10 @@ impl Parts {
                 continue;
             }
             match self.owner(name) {
-                Owner::Own(namespace, option) => self.insert(namespace, option, value)?,
-                Owner::Other(theirs, _) if theirs == namespace => {}
+                OptionOwner::Own(namespace, option) => self.insert(namespace, option, value)?,
+                OptionOwner::Other(theirs, _) if theirs == namespace => {}
                 // The provider's own adapter would send what it does not know as it is.
-                Owner::Other(..) | Owner::Nobody => self.lay(name, value),
+                OptionOwner::Other(..) | OptionOwner::Nobody => self.lay(name, value),
             }
         }
         Ok(())
@@ -224,16 +226,16 @@ impl Parts {
         OPTIONS.iter().find(|(protocol, ..)| *protocol == self.protocol).map_or("", |(_, namespace, _)| namespace)
     }
 
-    fn owner(&self, name: &str) -> Owner {
-        let mut owner = Owner::Nobody;
+    fn owner(&self, name: &str) -> OptionOwner {
+        let mut owner = OptionOwner::Nobody;
         for (protocol, namespace, options) in OPTIONS {
             if let Some(option) = options.iter().copied().find(|option| is_called(option, name)) {
                 if protocol == self.protocol {
-                    return Owner::Own(namespace, option);
+                    return OptionOwner::Own(namespace, option);
                 }
                 // Of two others, the one of the same provider.
-                if !matches!(owner, Owner::Other(theirs, _) if theirs == self.namespace()) {
-                    owner = Owner::Other(namespace, option);
+                if !matches!(owner, OptionOwner::Other(theirs, _) if theirs == self.namespace()) {
+                    owner = OptionOwner::Other(namespace, option);
                 }
             }
         }

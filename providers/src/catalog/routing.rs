@@ -29,12 +29,12 @@ pub struct Route {
     pub base_url: String,
 }
 
-/// No protocol of ours speaks to a model.
+/// No supported protocol reaches a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedApi {
     /// Its package is none that we know: give the provider a protocol and an address that it also serves.
     #[error(
-        "provider {provider}: the package {npm} stands for a protocol that is not spoken here; give the provider a `protocol` and a `base_url` that it also serves"
+        "provider {provider}: the package {npm} uses a protocol that Annals does not support; give the provider a `protocol` and a `base_url` that it also serves"
     )]
     Package {
         /// The provider.

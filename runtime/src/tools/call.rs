@@ -82,7 +82,7 @@ pub struct CallContext {
     /// Reports an interruption, for tools that have something to clean up.
     pub cancellation: Cancellation,
     /// Shows what there is so far.
-    pub progress: Progress,
+    pub progress: ProgressSender,
     /// What happened in the Session before.
     pub past: Past,
 }
@@ -147,9 +147,9 @@ impl Permits {
 
 /// Where a running tool shows what it has so far.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Option<UnboundedSender<ToolProgressed>>);
+pub struct ProgressSender(Option<UnboundedSender<ToolProgressed>>);
 
-impl Progress {
+impl ProgressSender {
     /// Progress that somebody watches. The default is watched by nobody.
     pub fn to(watcher: UnboundedSender<ToolProgressed>) -> Self {
         Self(Some(watcher))

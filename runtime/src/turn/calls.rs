@@ -7,7 +7,7 @@ use crate::settings::CallOrder;
 use crate::state::RuntimeState;
 use crate::tools::InheritedDenials;
 use crate::tools::{
-    CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, Progress, ToolOutput, ToolRegistry,
+    CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, ProgressSender, ToolOutput, ToolRegistry,
 };
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
@@ -160,7 +160,7 @@ impl RunningCalls {
 
     fn spawn(&mut self, issued: IssuedCall) {
         let call = issued.call.clone();
-        let progress = Progress::to(self.progress.0.clone());
+        let progress = ProgressSender::to(self.progress.0.clone());
         let task = self.running.spawn(self.issuer.clone().perform(issued, progress));
         self.names.insert(task.id(), call);
     }
@@ -168,7 +168,7 @@ impl RunningCalls {
 
 impl CallRunner {
     /// Resolves, checks, authorises and runs one call.
-    async fn perform(self: Arc<Self>, issued: IssuedCall, progress: Progress) -> Result<ToolOutput, CallEnd> {
+    async fn perform(self: Arc<Self>, issued: IssuedCall, progress: ProgressSender) -> Result<ToolOutput, CallEnd> {
         if let Some(count) = issued.repeated {
             return Err(CallError::Repeated { name: issued.name, count }.into());
         }

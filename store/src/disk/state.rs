@@ -9,7 +9,7 @@ use crate::disk::index::sled_tree::SledTree;
 use crate::disk::index::sled_writer::FlushedGroup;
 use crate::disk::journal::{Journal, StoredBatch};
 use crate::disk::maintenance::report::Remark;
-use crate::disk::sessions::{SessionState, Sessions};
+use crate::disk::sessions::{SessionHeads, SessionState};
 use crate::disk::threads::read_ahead::ReadAheadRequest;
 use crate::log::{AppendError, Position};
 use crate::store_id::StoreId;
@@ -118,14 +118,14 @@ pub struct StoreState {
 /// The Sessions, and which of them have a Batch on its way.
 #[derive(Debug, Default)]
 pub struct SessionTable {
-    pub(in crate::disk) sessions: Sessions,
+    pub(in crate::disk) sessions: SessionHeads,
     /// Those, each with what wakes who waits for its next place; nobody does as a rule.
     reserved: HashMap<SessionId, Option<Arc<Notify>>>,
 }
 
 impl SessionTable {
     /// These Sessions, nothing on its way.
-    pub(in crate::disk) fn of(sessions: Sessions) -> Self {
+    pub(in crate::disk) fn of(sessions: SessionHeads) -> Self {
         Self { sessions, reserved: HashMap::new() }
     }
 

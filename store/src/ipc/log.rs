@@ -2,7 +2,7 @@
 
 use super::following::follow;
 use super::owner_connections::Lost;
-use super::role::{Role, SharedError, SharedState, join_or_own};
+use super::role::{SharedError, SharedState, StoreRole, join_or_own};
 use crate::disk::{DiskLog, Examination, Folder, OpenError, OpenMode, OpeningReport, Remark, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
@@ -44,15 +44,15 @@ impl SharedLog {
         let dir = std::path::absolute(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
         let role = join_or_own(&dir, mode, None).await?;
         let id = match &role {
-            Role::Owner(owned) => Some(owned.log.id()),
-            Role::Guest(remote) => remote.store(),
-            Role::Reader(looked) => Some(looked.log.id()),
-            Role::Closed => None,
+            StoreRole::Owner(owned) => Some(owned.log.id()),
+            StoreRole::Guest(remote) => remote.store(),
+            StoreRole::Reader(looked) => Some(looked.log.id()),
+            StoreRole::Closed => None,
         };
         let blobs = match &role {
-            Role::Owner(owned) => owned.log.blobs(),
-            Role::Reader(looked) => looked.log.blobs(),
-            Role::Guest(_) | Role::Closed => blobs_in(&dir),
+            StoreRole::Owner(owned) => owned.log.blobs(),
+            StoreRole::Reader(looked) => looked.log.blobs(),
+            StoreRole::Guest(_) | StoreRole::Closed => blobs_in(&dir),
         };
         let role = RwLock::new((0, role));
         let mode = if mode == OpenMode::Create { OpenMode::Existing } else { mode };
@@ -64,17 +64,17 @@ impl SharedLog {
     /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
     pub fn ownership(&self) -> Ownership {
         match self.shared.role().1 {
-            Role::Owner(owned) => Ownership::Owner(owned.report.clone()),
-            Role::Guest(_) => Ownership::Guest,
-            Role::Reader(looked) => Ownership::Reader(looked.report.clone()),
-            Role::Closed => Ownership::Closed,
+            StoreRole::Owner(owned) => Ownership::Owner(owned.report.clone()),
+            StoreRole::Guest(_) => Ownership::Guest,
+            StoreRole::Reader(looked) => Ownership::Reader(looked.report.clone()),
+            StoreRole::Closed => Ownership::Closed,
         }
     }
 
     /// The log on disk, for its owner.
     pub fn disk(&self) -> Option<Arc<DiskLog>> {
         match self.shared.role().1 {
-            Role::Owner(owned) => Some(owned.log.clone()),
+            StoreRole::Owner(owned) => Some(owned.log.clone()),
             _ => None,
         }
     }
@@ -85,7 +85,7 @@ impl SharedLog {
     /// When it cannot be opened; `Displaced` when another store is there now.
     pub fn folder(&self) -> io::Result<Arc<Folder>> {
         match self.shared.role().1 {
-            Role::Owner(owned) => Ok(owned.log.folder().clone()),
+            StoreRole::Owner(owned) => Ok(owned.log.folder().clone()),
             _ => Folder::open_store(&self.shared.dir, self.shared.id).map(Arc::new),
         }
     }
@@ -93,9 +93,9 @@ impl SharedLog {
     /// Damage that was found since opening; a guest knows of none.
     pub fn remarks(&self) -> Vec<Remark> {
         match self.shared.role().1 {
-            Role::Owner(owned) => owned.log.remarks(),
-            Role::Reader(looked) => looked.log.remarks(),
-            Role::Guest(_) | Role::Closed => Vec::new(),
+            StoreRole::Owner(owned) => owned.log.remarks(),
+            StoreRole::Reader(looked) => looked.log.remarks(),
+            StoreRole::Guest(_) | StoreRole::Closed => Vec::new(),
         }
     }
 
@@ -104,7 +104,7 @@ impl SharedLog {
     /// # Errors
     /// When the journal cannot be read.
     pub async fn examine(&self) -> io::Result<Option<Examination>> {
-        let Role::Reader(looked) = self.shared.role().1 else { return Ok(None) };
+        let StoreRole::Reader(looked) = self.shared.role().1 else { return Ok(None) };
         let examined = tokio::task::spawn_blocking(move || looked.log.examine(|_, _| {})).await;
         examined.map_err(io::Error::other)?.map(Some)
     }
@@ -116,7 +116,7 @@ impl SharedLog {
     /// As [`DiskLog::close`]: nothing is lost, the next opening takes longer.
     pub async fn close(&self) -> io::Result<()> {
         let _turn = self.shared.renewing.lock().await;
-        let Role::Owner(owned) = self.shared.become_(Role::Closed) else { return Ok(()) };
+        let StoreRole::Owner(owned) = self.shared.become_(StoreRole::Closed) else { return Ok(()) };
         let server = owned.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(server) = server {
             server.stop().await;
@@ -164,16 +164,16 @@ macro_rules! through {
             loop {
                 let (number, role) = $self.shared.role();
                 let lost = match role {
-                    Role::Closed => return Err($closed),
-                    Role::Owner(owned) => {
+                    StoreRole::Closed => return Err($closed),
+                    StoreRole::Owner(owned) => {
                         let $log = &*owned.log;
                         return $own.await;
                     }
-                    Role::Reader(looked) => {
+                    StoreRole::Reader(looked) => {
                         let $log = &looked.log;
                         return $own.await;
                     }
-                    Role::Guest($remote) => match $ask.await {
+                    StoreRole::Guest($remote) => match $ask.await {
                         Ok(Err($closed)) => owner_closed(),
                         Ok(answer) => return answer,
                         Err(lost) => lost,
@@ -194,7 +194,7 @@ impl EventLog for SharedLog {
     fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
         Box::pin(async move {
             match self.shared.role() {
-                (_, Role::Owner(owned)) => owned.log.append_all(drafts).await,
+                (_, StoreRole::Owner(owned)) => owned.log.append_all(drafts).await,
                 // A guest asks for one at a time, each through whatever this process is by then.
                 _ => append_each(drafts, |draft| self.append(draft)).await,
             }

@@ -18,11 +18,11 @@ use tokio_util::codec::Framed;
 /// How many idle connections are kept.
 const IDLE: usize = 64;
 
-/// The owner is not there.
+/// The owner of the store cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody answers: the owner went, or is not there yet.
-    #[error("nobody serves the store in {}: {source}", dir.display())]
+    /// No process answers: the owner ended, or has not opened its socket yet.
+    #[error("no process serves the store in {}: {source}", dir.display())]
     Absent {
         /// The store's folder.
         dir: PathBuf,

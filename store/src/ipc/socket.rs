@@ -65,16 +65,16 @@ fn with_short_path<T>(dir: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> 
     if path.as_os_str().len() < PATH_MAX {
         return call(&path);
     }
-    let link = Link::to(&std::path::absolute(dir)?)?;
+    let link = LinkFolder::to(&std::path::absolute(dir)?)?;
     call(&link.folder.join("s").join(SOCKET))
 }
 
 /// A short-lived private folder with a link `s` in it.
-struct Link {
+struct LinkFolder {
     folder: PathBuf,
 }
 
-impl Link {
+impl LinkFolder {
     fn to(dir: &Path) -> io::Result<Self> {
         let temporary = std::env::temp_dir();
         let base = if temporary.as_os_str().len() > PATH_MAX / 2 { PathBuf::from("/tmp") } else { temporary };
@@ -95,7 +95,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for LinkFolder {
     fn drop(&mut self) {
         for removed in [std::fs::remove_file(self.folder.join("s")), std::fs::remove_dir(&self.folder)] {
             if let Err(error) = removed {

@@ -219,7 +219,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
             Block::Text { text, .. } => texts.push(text.into()),
             Block::Reasoning { text, metadata, .. } => {
                 thoughts.extend((!text.is_empty()).then_some(text.as_str()));
-                let native: Native<'_> =
+                let native: NativeReasoning<'_> =
                     metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                 short = short || native.field == Some("reasoning");
                 details.extend(native.reasoning_details.into_iter().map(|raw| match returned(raw, text) {
@@ -266,7 +266,7 @@ pub(super) fn is_mistral(model: &str) -> bool {
 
 /// What the decoder notes beside reasoning: the field that it came in, and what a router adds.
 #[derive(serde::Deserialize, Default)]
-struct Native<'a> {
+struct NativeReasoning<'a> {
     #[serde(borrow, default)]
     field: Option<&'a str>,
     #[serde(borrow, default)]
@@ -276,9 +276,9 @@ struct Native<'a> {
 /// What the provider wants back with a call.
 fn extra(metadata: &str) -> Option<&RawValue> {
     #[derive(serde::Deserialize)]
-    struct Native<'a> {
+    struct NativeCall<'a> {
         #[serde(borrow, default)]
         extra_content: Option<&'a RawValue>,
     }
-    serde_json::from_str(metadata).ok().and_then(|Native { extra_content }: Native<'_>| extra_content)
+    serde_json::from_str(metadata).ok().and_then(|NativeCall { extra_content }: NativeCall<'_>| extra_content)
 }

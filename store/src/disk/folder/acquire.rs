@@ -8,7 +8,7 @@ use crate::disk::OpenMode;
 use crate::disk::maintenance::open_error::OpenError;
 use crate::disk::maintenance::report::OpeningReport;
 use crate::disk::opening::Purpose;
-use crate::disk::recovery::restore::Restoring;
+use crate::disk::recovery::restore::FormatRepair;
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
 use std::path::Path;
@@ -107,7 +107,7 @@ impl Claim<'_> {
                 Identity::new(folder.inode()).map_err(random)?
             }
             Err(OpenError::FormatFile { state, .. }) if self.purpose == Purpose::Repair => {
-                let restoring = Restoring::plan(layout, disk, folder, state)?;
+                let restoring = FormatRepair::plan(layout, disk, folder, state)?;
                 report.remarks.push(restoring.write(layout, disk)?);
                 return Ok((restoring.identity, report));
             }

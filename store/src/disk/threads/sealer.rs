@@ -1,7 +1,7 @@
 //! The sealer: a thread that reserves the next segment ahead of time, writes the list of heads after a rotation, and
 //! packs what was sealed when the store is quiet.
 
-use crate::disk::sessions::Sessions;
+use crate::disk::sessions::SessionHeads;
 use crate::disk::state::StoreState;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,7 +15,7 @@ pub enum SealerTask {
     /// A segment was begun.
     Rotated {
         /// Every session at that time.
-        sessions: Sessions,
+        sessions: SessionHeads,
     },
 }
 
