@@ -107,8 +107,8 @@ pub enum Refusal {
     /// The destination is no other checkout of the same project.
     #[error("the destination is not another checkout of the same project")]
     OtherProject,
-    /// Changes of an earlier move have not left its source, and one departure is open at a time: let whoever can change files
-    /// there run or undo something in the Session, then plan again; or move without changes.
+    /// Changes of an earlier move have not left its source, and only one departure can be open. Run or undo something in the
+    /// session where its files can be changed, then plan again; or move without changes.
     #[error(
         "the changes that an earlier move took along are still to leave {}; see that this place can be reached and changed, \
          then plan again, or move without changes", .0.directory
@@ -205,7 +205,7 @@ pub enum RunError {
     /// A compaction gave no summary.
     #[error("the compaction failed: {0}")]
     CompactionFailed(#[source] CompactionError),
-    /// Nobody defined the selected model: select another one.
+    /// The selected model is not defined: select another one.
     #[error("no model {0} is defined")]
     UnknownModel(ModelName),
     /// The log does not hold what shapes a request.

@@ -24,7 +24,7 @@ pub struct FollowedBatch {
     pub new: bool,
 }
 
-/// A follower over `pages`. `length` is the store's length in Batches: it changes **after** a Batch became readable.
+/// A follower over `pages`. `length` is the store's length in batches: it changes **after** a batch is readable.
 ///
 /// The stream ends when the store is closed (the watch's sender is gone), or after an error.
 pub fn following(pages: impl FollowSource, length: watch::Receiver<Position>) -> Following {

@@ -126,7 +126,7 @@ impl Bash {
 
     fn start(&self, command: &str, workdir: &Path) -> io::Result<(ProcessGroup, PipeOutput)> {
         let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
-        // One pipe for both, so that what was written stands in the order in which it was.
+        // One pipe for both, so that the output keeps its order.
         let (reader, writer) = io::pipe()?;
         let mut shell = Command::new(shell);
         shell.arg("-c").arg(command).current_dir(workdir);
@@ -136,7 +136,7 @@ impl Bash {
                 shell.env_remove(variable);
             }
         }
-        // There is nobody to page for, to ask, or to colour for.
+        // There is no terminal: no pager, no prompts, no colours.
         shell.envs([("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")]);
         shell.env("PWD", workdir);
         let group = ProcessGroup::start(&mut shell)?;

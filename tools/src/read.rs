@@ -19,13 +19,13 @@ use std::fs::File;
 use std::io::{Read as _, Seek};
 use std::path::Path;
 
-/// How many lines one call gives unless told.
+/// How many lines one call returns by default.
 const LINES: u64 = 2_000;
 
 /// How many characters of a line are shown.
 const CHARACTERS: usize = 2_000;
 
-/// How much of a file tells whether it is text.
+/// How much of a file is read to determine whether it is text.
 const HEAD: u64 = 8 * 1024;
 
 /// What remains of the limits for what is said below the lines.

@@ -78,14 +78,14 @@ impl Workplace {
         self
     }
 
-    /// The folder of the Managed Tool Output Files, read and searched like a [`readable`](Self::readable) one wherever its
-    /// store is moved.
+    /// The folder of the managed tool output files, read and searched like a [`readable`](Self::readable) one, also after the
+    /// store has been moved.
     #[must_use]
     pub fn outputs(self, folder: impl Into<StorePath>) -> Self {
         Self { outputs: Some(folder.into()), ..self }
     }
 
-    /// Environment variables that no command sees, beside the well-known keys of providers.
+    /// Environment variables that are hidden from commands, in addition to the well-known keys of providers.
     #[must_use]
     pub fn hiding(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.hidden.extend(variables.into_iter().map(Into::into));

@@ -59,7 +59,7 @@ const OPTIONS: [(Protocol, &str, &[&str]); 3] = [
     ),
 ];
 
-/// Namespaces of providers that no protocol of ours has: what stands in them is kept for whoever reads it.
+/// Namespaces of providers whose protocol is not supported: their content is kept unchanged.
 const OTHERS: [&str; 1] = ["gemini"];
 
 /// What belongs to a connection, and to no request: it is left out, keys above all.
@@ -96,16 +96,16 @@ pub enum OptionsError {
     NotATable(String),
 }
 
-/// Takes settings apart for a protocol.
+/// Splits settings into the parts of a request for a protocol.
 ///
-/// A control may have any of its usual names. A provider's option stands at the top, in its namespace
-/// (`openai: {...}`), or in `providerOptions`. One that only another protocol knows says nothing to this one; what
-/// belongs to another provider is kept under its namespace. Whatever else stands at the top, in the protocol's own
-/// namespace, in `extraBody` or in `body` is laid over the body. What is `null` is not said. Later places win: the top,
+/// A control may have any of its usual names. A provider's option is at the top level, in its namespace
+/// (`openai: {...}`), or in `providerOptions`. One that only another protocol knows is ignored; what
+/// belongs to another provider is kept under its namespace. Other members at the top level, in the protocol's own
+/// namespace, in `extraBody` or in `body` are merged into the body. A `null` counts as absent. Later places win: the top,
 /// its namespaces, `providerOptions`, `extraBody`, `body`.
 ///
 /// # Errors
-/// When a body field is the protocol's own, an effort is none, or what should hold settings is no table.
+/// When a body field is reserved by the protocol, an effort is unknown, or a place for settings is not a table.
 pub fn partition(protocol: Protocol, settings: &Map<String, Value>) -> Result<RequestOptions, OptionsError> {
     let mut parts = Parts { protocol, options: RequestOptions::default() };
     let nested = |name: &str| settings.get(name).filter(|value| !value.is_null());
@@ -162,7 +162,7 @@ enum OptionOwner {
     Own(&'static str, &'static str),
     /// Another one's: its namespace and name.
     Other(&'static str, &'static str),
-    /// Nobody's.
+    /// Of no known owner.
     Nobody,
 }
 

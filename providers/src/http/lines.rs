@@ -37,7 +37,7 @@ impl Broken {
     }
 }
 
-/// What may stand before the first line.
+/// May precede the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The whole lines among the bytes, piece by piece. What follows the last line end is no line.

@@ -43,7 +43,7 @@ pub(super) async fn guidance(
 ) -> Result<SystemContext, ContextError> {
     let (Some(catalogue), Some(rules)) = (catalogue, rules) else { return Ok(SystemContext::default()) };
     if permission::hides(rules, SKILL) {
-        // Whatever the catalogue holds: an agent denied all skills does not wait for it either.
+        // Independent of the catalogue: an agent that is denied all skills does not wait for it either.
         return Ok(SystemContext::default());
     }
     let key = own_key("core/skill-guidance");

@@ -27,7 +27,7 @@ pub(crate) enum CompactionAttempt {
     Failed(CompactionError),
 }
 
-/// The compaction that a person asked for.
+/// Runs the compaction that the user asked for.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
 pub(crate) async fn compact(runner: &Runner) -> RunResult {
     asked_for(runner).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))

@@ -152,7 +152,7 @@ impl Opening {
         Ok(OpenedReadOnly { shared: Arc::new(shared), report, checkpoint })
     }
 
-    /// The store as it is read after recovery: nothing was given to sled, nobody writes.
+    /// The store for reading after recovery: nothing was written to sled, and there is no writer.
     fn shared(self, segments: Vec<Arc<Segment>>, sessions: SessionHeads) -> StoreState {
         let Self { layout, folder, identity, disk, tuning, purpose: _ } = self;
         StoreState {

@@ -196,7 +196,7 @@ impl ReadOnlyLog {
     /// What was there when the store was opened, and the marker.
     fn follow_snapshot(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
-        // Nobody sends: the stream ends behind the marker.
+        // There is no sender: the stream ends after the marker.
         let end = watch::channel(Position(0)).1;
         match scope {
             Scope::Session { session, from } => {
@@ -272,7 +272,7 @@ impl EventLog for ReadOnlyLog {
 /// A follower that opens the store again whenever its journal changed.
 struct ReopeningFollower {
     layout: Layout,
-    /// The folder, held open: it stays the same one wherever it is moved.
+    /// The folder, held open: it stays the same one after a move.
     folder: Arc<Folder>,
     id: StoreId,
     tuning: Tuning,

@@ -213,7 +213,7 @@ impl Recovery<'_> {
         pieces
     }
 
-    /// Takes in a frame's Batch. Gives what must stand there instead when it hangs on a Batch that was cut off.
+    /// Applies a frame's batch. Returns what replaces it when it follows a batch that was cut off.
     fn apply(&mut self, frame: frame::Frame<'_>, is_torn: bool, remarks: &mut Vec<Remark>) -> Option<Gap> {
         let gone = |cause| Some(Gap { cause, whose: None, count: 1 });
         // The checksum holds, but the content cannot be decoded. Not torn: a frame that was cut off has no valid checksum.
@@ -225,8 +225,8 @@ impl Recovery<'_> {
             None => begins.is_some(),
         };
         // Torn: it does not continue its session, and the last group lacks an earlier frame. A group is written in one write that
-        // may reach the device in any order, so this frame may have arrived without the batch that it follows. Nobody was
-        // answered for any of them.
+        // may reach the device in any order, so this frame may have arrived without the batch that it follows. None of them was
+        // acknowledged.
         if !continues && is_torn {
             return gone(GapCause::Torn);
         }

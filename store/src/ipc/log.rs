@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// An [`EventLog`] in a folder, whoever owns it. A clone is the same log.
+/// An [`EventLog`] in a folder, independent of which process owns it. A clone is the same log.
 ///
 /// Open it inside a tokio runtime with its timer and its I/O; the owner serves its guests on that runtime.
 #[derive(Clone, Debug)]
@@ -28,14 +28,14 @@ pub enum Ownership {
     Owner(OpeningReport),
     /// Another process owns it.
     Guest,
-    /// Nobody owned it when it was opened, and it is only read; what opening it found.
+    /// The store had no owner when it was opened, and it is only read; what opening it found.
     Reader(OpeningReport),
     /// It has closed the store.
     Closed,
 }
 
 impl SharedLog {
-    /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store that nobody owns is
+    /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store without an owner is
     /// read without owning it, as it is now: nothing is written, no lock taken, and no thread started.
     ///
     /// # Errors
@@ -61,7 +61,7 @@ impl SharedLog {
         })
     }
 
-    /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
+    /// The relation of this process to the store now. When the owner ends, the first guest to notice becomes the owner.
     pub fn ownership(&self) -> Ownership {
         match self.shared.role().1 {
             StoreRole::Owner(owned) => Ownership::Owner(owned.report.clone()),
@@ -79,7 +79,7 @@ impl SharedLog {
         }
     }
 
-    /// The folder of the store, held open: it stays the same one wherever it is moved.
+    /// The folder of the store, held open: it stays the same one after a move.
     ///
     /// # Errors
     /// When it cannot be opened; `Displaced` when another store is there now.
@@ -99,7 +99,7 @@ impl SharedLog {
         }
     }
 
-    /// Reads both copies and compares them, for who only reads the store; `None` for anybody else.
+    /// Reads both copies and compares them, in a process that only reads the store; `None` in any other.
     ///
     /// # Errors
     /// When the journal cannot be read.
@@ -156,7 +156,7 @@ fn owner_closed() -> Lost {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the owner closed the store")
 }
 
-/// Calls the log through whatever this process is, and again when the owner went meanwhile.
+/// Calls the log through the current role, and again when the owner ended meanwhile.
 macro_rules! through {
     ($self:ident, $closed:path, $gone:path, |$log:ident| $own:expr, |$remote:ident| $ask:expr) => {
         Box::pin(async move {
@@ -195,7 +195,7 @@ impl EventLog for SharedLog {
         Box::pin(async move {
             match self.shared.role() {
                 (_, StoreRole::Owner(owned)) => owned.log.append_all(drafts).await,
-                // A guest asks for one at a time, each through whatever this process is by then.
+                // A guest sends one at a time, each through its role at that time.
                 _ => append_each(drafts, |draft| self.append(draft)).await,
             }
         })

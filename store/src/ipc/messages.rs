@@ -1,6 +1,6 @@
-//! Messages on a socket: four bytes of length, big-endian, then so many bytes.
+//! Messages on a socket: four bytes of length, big-endian, then the bytes.
 //!
-//! An announced length is believed only as far as bytes have arrived: no room is made for what somebody merely announces.
+//! No memory is reserved for an announced length before the bytes have arrived.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::io;

@@ -130,7 +130,7 @@ impl OwnerConnections {
         let message = ask.write()?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(mut connection) = idle {
-            // An idle connection may be of an owner that went; asking twice is safe, whatever is asked.
+            // An idle connection may lead to an owner that has ended; every call can safely be repeated.
             match self.unless_hung(exchange(&mut connection, message.clone())).await? {
                 Ok(answer) => {
                     self.keep(connection);

@@ -1,4 +1,4 @@
-//! What a process is to a store (owner, guest or reader), and how it becomes the next one when the owner goes.
+//! The role of a process for a store (owner, guest or reader), and how it changes when the owner ends.
 
 use super::client::RemoteLog;
 use super::owner_connections::{ConnectError, Lost};
@@ -101,7 +101,7 @@ impl SharedState {
         std::mem::replace(&mut held.1, role)
     }
 
-    /// Finds the next owner, or becomes it, unless somebody did since `seen`. `gone` owners went since the last answer.
+    /// Finds the next owner, or becomes it, unless that happened since `seen`. `gone` owners ended since the last answer.
     pub async fn renew(&self, seen: u64, gone: u32, lost: &Lost) -> Result<(), SharedError> {
         let _turn = self.renewing.lock().await;
         match self.role() {

@@ -257,7 +257,7 @@ impl From<AppendError> for WireAppendError {
             }
             AppendError::Seal { session, source } => Self::Seal { session, message: source.to_string() },
             AppendError::Io { source } => Self::Io { fault: WireIoError::of(&source) },
-            // Only a guest meets an owner that hangs and of an owner that is gone, and nobody asks a guest.
+            // Only a guest gets these errors of an owner, and a guest serves no one.
             AppendError::Unknown | AppendError::OwnerHung(_) | AppendError::Displaced(Displaced::Gone { .. }) => {
                 Self::Unknown
             }
@@ -268,7 +268,7 @@ impl From<AppendError> for WireAppendError {
                 let dir = dir.to_string_lossy().into_owned();
                 Self::Replaced { dir, expected: expected.0, found: found.map(|found| found.0) }
             }
-            // Nobody serves a log that is only read.
+            // A log that is only read is not served.
             AppendError::Closed | AppendError::ReadOnly => Self::Closed,
         }
     }

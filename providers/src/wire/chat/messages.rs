@@ -81,7 +81,7 @@ pub(super) struct ChatCall<'a> {
     extra_content: Option<&'a RawValue>,
 }
 
-/// What a router wants back beside reasoning.
+/// What a router needs back together with reasoning.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ReturnedDetail<'a> {
@@ -145,7 +145,7 @@ fn flush<'a>(out: &mut Vec<ChatMessage<'a>>, waiting: &mut Vec<ChatPart<'a>>, di
     }
 }
 
-/// Adds what is told to the model; an answer stands before it where results may only be answered.
+/// Adds a message for the model; where only an answer may follow results, an answer is added before it.
 fn push<'a>(out: &mut Vec<ChatMessage<'a>>, told: ChatMessage<'a>, dialect: Dialect) {
     if dialect.mistral && matches!(out.last(), Some(ChatMessage::Tool { .. })) {
         out.push(ChatMessage::Assistant {
@@ -249,14 +249,14 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
     ChatMessage::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
 }
 
-/// What stands in the place of a text where an empty one is refused.
+/// Replaces a text where an empty one is refused.
 const EMPTY: &str = "(empty)";
 
-/// Whether a model is of Mistral, whose templates and API refuse what others take, wherever it runs: an answer that has
+/// Whether a model is from Mistral, whose templates and API refuse what others accept, on every provider: an answer that has
 /// neither a text nor a call, a message of the user right after results, an answer at the end.
 ///
-/// Of an empty answer no form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message
-/// two of the user's would stand beside each other, which other templates refuse.
+/// No form of an empty answer suits all: OpenAI and Ollama refuse `null`, Mistral refuses the empty text, and without the
+/// message two messages of the user would be adjacent, which other templates refuse.
 pub(super) fn is_mistral(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     ["mistral", "ministral", "magistral", "mixtral", "codestral", "devstral", "pixtral", "voxtral"]
@@ -264,7 +264,7 @@ pub(super) fn is_mistral(model: &str) -> bool {
         .any(|family| name.contains(family))
 }
 
-/// What the decoder notes beside reasoning: the field that it came in, and what a router adds.
+/// What the decoder records with reasoning: the field that it came in, and what a router adds.
 #[derive(serde::Deserialize, Default)]
 struct NativeReasoning<'a> {
     #[serde(borrow, default)]

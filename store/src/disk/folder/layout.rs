@@ -106,7 +106,7 @@ impl Layout {
         }
     }
 
-    /// Whether anything of a log is in the folder, whatever `FORMAT` says: a segment, sled, the list of heads, a checkpoint.
+    /// Whether the folder contains any part of a log, independent of `FORMAT`: a segment, sled, the list of heads, a checkpoint.
     fn holds_a_log(&self, disk: &dyn Disk) -> Result<bool, OpenError> {
         let journal = disk.list(&self.journal()).map_err(self.io(self.journal()))?;
         let sled = disk.list(&self.sled()).map_err(self.io(self.sled()))?;
@@ -135,7 +135,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Makes the folders that are not there: also those that somebody removed, which recovery then fills.
+    /// Creates the folders that are missing, including removed ones, which recovery then fills.
     pub fn create_folders(&self, disk: &dyn Disk) -> Result<(), OpenError> {
         for folder in [self.journal(), self.blobs()] {
             disk.create_dir(&folder).map_err(self.io(folder.clone()))?;

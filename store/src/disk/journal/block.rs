@@ -91,8 +91,8 @@ impl SegmentView {
         Ok(packed::directory(&read(&*self.file, u64::from(at), len as usize)?))
     }
 
-    /// Gives up to `limit` Batches of a Session, from the one that holds `seq` on, that stand in the same chunk of a packed
-    /// block: for who wants a few and not the whole block. None when they are damaged.
+    /// Returns up to `limit` batches of a session, from the one that contains `seq` on, that are in the same chunk of a packed
+    /// block: for readers that need a few batches, not the whole block. `None` when they are damaged.
     pub fn few(
         &self,
         directories: &DirectoryCache,
@@ -259,7 +259,7 @@ struct CachedBlocks {
 #[derive(Debug)]
 struct CachedBlock {
     key: BlockKey,
-    /// `None` while somebody reads it.
+    /// `None` while it is read.
     block: Option<Arc<LoadedBlock>>,
     /// How many bytes it takes with its index, made or not.
     bytes: usize,
@@ -267,7 +267,7 @@ struct CachedBlock {
 }
 
 impl BlockCache {
-    /// Room for so many bytes; the block that was read last is always held.
+    /// A cache of `room` bytes; the block that was read last is always kept.
     pub fn new(room: u64) -> Self {
         Self { cached: Mutex::default(), loaded: Condvar::new(), room: usize::try_from(room).unwrap_or(usize::MAX) }
     }
@@ -307,7 +307,7 @@ impl BlockCache {
             }
         }
         drop(cached);
-        // Whatever happens, nobody waits for a block that nobody reads.
+        // Dropped on every path, so that no reader waits for a block that is not being read.
         let reading = LoadingBlock { blocks: self, key };
         let block = Arc::new(view.read(number)?);
         reading.done(block.clone(), block.bytes.len().saturating_add(view.frames_in(number).saturating_mul(INDEXED)));

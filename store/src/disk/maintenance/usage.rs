@@ -1,4 +1,4 @@
-//! What a store's folder shows to anybody: sizes and places.
+//! Sizes and places in a store's folder, read without opening the store.
 
 use crate::disk::DiskLog;
 use crate::disk::folder::files::{Disk, RealDisk};

@@ -50,7 +50,7 @@ impl FollowSource for SessionPages {
     }
 }
 
-/// Batches that are damaged in the journal and stand elsewhere, by position.
+/// Batches that are damaged in the journal and found elsewhere, by position.
 pub type Spare = BTreeMap<u64, StoredBatch>;
 
 /// The pages of every Session.
@@ -102,7 +102,7 @@ impl FollowSource for AllPages {
     }
 }
 
-/// Reads where waiting for the disk and decoding hold up nobody, if there is such a place.
+/// Reads on a thread for blocking work, if the executor has one, since decoding and the disk take time.
 pub async fn apart<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
 ) -> Result<T, ReadError> {

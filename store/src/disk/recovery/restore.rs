@@ -78,7 +78,7 @@ struct KnownSessions {
 }
 
 impl SegmentHeaders {
-    /// Reads the segments, one at a time. A segment that somebody put into the folder must not name the store, so one belongs to
+    /// Reads the segments, one at a time. A segment that was copied into the folder must not name the store, so one belongs to
     /// it only if it continues the one before, has the id of one that does, or holds batches of a session that is known.
     fn read(layout: &Layout, disk: &dyn Disk) -> io::Result<Self> {
         let journal = layout.journal();

@@ -22,7 +22,7 @@ pub enum SealerTask {
 /// How many segments may wait for a quiet moment.
 const WAITING: usize = 16;
 
-/// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
+/// Works until the committer ends. Failed tasks are retried at the next rotation or opening.
 pub fn run(shared: &Arc<StoreState>, tasks: &Receiver<SealerTask>) {
     loop {
         match tasks.recv_timeout(shared.tuning.quiet) {
