@@ -1,7 +1,7 @@
 //! A model provider: one canonical request goes out, a stream of what the answer holds comes back.
 //!
 //! The body is encoded before the request is announced (`annals_providers::wire`): an adapter sends exactly those bytes. Retries
-//! are nobody's business but the turn's: it sends once and says how it failed.
+//! are the turn's task: a provider sends once and reports how it failed.
 
 mod body;
 mod scripted;

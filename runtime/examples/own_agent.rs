@@ -1,7 +1,7 @@
 //! A stock-keeping agent: two Context Sources and a tool of its own, against a scripted model.
 //!
 //! `cargo run -p annals-runtime --example own_agent` prints what each request showed the model, then the log. The
-//! stock changes under the agent's hands: the model is told once, after the result that changed it.
+//! stock changes while the agent works: the model gets one update, after the result that changed it.
 
 use annals_core::Seq;
 use annals_core::event::AgentProfile;
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // The world that the agent works in.
     let stock = Arc::new(AtomicU64::new(5));
 
-    // What the model is told of it: typed values with pure renderers, observed before every request.
+    // What the model reads about it: typed values with pure renderers, observed before every request.
     let services = LocationServices::default();
     let counted = stock.clone();
     let boxes = Source::new(

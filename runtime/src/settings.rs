@@ -184,7 +184,7 @@ impl Default for CompactionSettings {
 pub struct TitleSettings {
     /// The agent whose profile and options title requests carry; the Session's own without one.
     pub agent: Option<AgentName>,
-    /// A small model; the Session's own without one, or where nobody defined it.
+    /// A small model; the model of the session if this is absent or not defined.
     pub model: Option<ModelName>,
 }
 

@@ -9,7 +9,7 @@ use annals_inspect::certify::{Report, certify};
 use annals_inspect::{AskError, SessionAt, bisect, cache, diff, goldens, views, when, why};
 use annals_projections::{Projection, RequestIndex};
 use annals_store::EventLog;
-use annals_store::cache::{Fold, ViewCache};
+use annals_store::cache::{FoldVersion, ViewCache};
 use harness::{Own, all_of, eventful, imported};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -305,7 +305,7 @@ async fn the_index_of_requests_resumes_from_a_saved_one_and_is_the_same() {
     let scratch = SessionAt::new(Arc::clone(&log), None, session, until).steps().await.unwrap();
     assert_eq!(scratch.requests.len(), 700);
     assert_eq!(with(until).steps().await.unwrap(), scratch);
-    let saved = cache.nearest(session, Fold { name: RequestIndex::NAME, version: RequestIndex::VERSION }, until);
+    let saved = cache.nearest(session, FoldVersion { name: RequestIndex::NAME, version: RequestIndex::VERSION }, until);
     assert_eq!(saved.map(|saved| saved.seq), Some(until));
     assert_eq!(with(until).steps().await.unwrap(), scratch);
     own.says("later", "go").await;

@@ -125,7 +125,7 @@ impl Clock for ManualClock {
 
     fn sleep_until(&self, at: Time) -> Boxed<'_, ()> {
         Box::pin(async move {
-            // Whoever else is ready comes first, as in a real wait.
+            // Other tasks that are ready run first, as in a real wait.
             tokio::task::yield_now().await;
             self.0.fetch_max(at.millis(), Ordering::SeqCst);
         })

@@ -102,7 +102,7 @@ pub fn hosted(call: CallId, result: String, error: Option<String>, metadata: Opt
     }
 }
 
-/// A structured value that its readers could not read is none.
+/// A structured value that its readers cannot decode is left out.
 fn checked(output: ToolOutput) -> Result<ToolOutput, CallError> {
     if let Some(value) = &output.structured {
         let parsed: Result<IgnoredAny, _> = serde_json::from_str(&value.0.resolve(&NoBlobs));

@@ -9,7 +9,7 @@ use std::io;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Output files in memory under the virtual root `/outputs/`, wherever the store lies.
+/// Output files in memory under the virtual root `/outputs/`, independent of the store's folder.
 ///
 /// ```
 /// # use annals_runtime::ports::{ManualClock, MemoryOutputs, OutputFiles};
@@ -85,7 +85,7 @@ mod tests {
         clock.advance(RETENTION_MS);
         files.keep("tool_b", "new").await?;
         assert_eq!(files.sweep(Time(clock.now().millis() - RETENTION_MS)).await?, 0, "not a moment too soon");
-        // The sweeper never ends by itself; its scripted hours pass whenever it lets somebody else come first.
+        // The sweeper never ends by itself; its scripted hours pass whenever it yields.
         let started = clock.now();
         tokio::select! {
             biased;
