@@ -39,7 +39,7 @@ pub use anomaly::{Anomalies, Anomaly};
 pub use calls::{Calls, OpenCall, REPEATED};
 pub use catalogue::{Catalogue, CatalogueEntry};
 pub use changed::{ChangedFiles, FileTotals};
-pub use compaction::{CompactionPlan, Entry, NothingToCompact, PrunePlan, estimate, plan, prune};
+pub use compaction::{CompactionPlan, NothingToCompact, PrunePlan, SummaryLine, estimate, plan, prune};
 pub use epochs::{Blocked, Epoch, EpochMark, Epochs};
 pub use history::History;
 pub use inbox::{Admission, Inbox, Pending};
@@ -47,7 +47,7 @@ pub use json::{ToJson, event_json};
 pub use ledger::{Ledger, LedgerEntry, LedgerOutcome, unmentioned};
 pub use message::{Assistant, Body, Content, Message, Status, ToolCall};
 pub use messages::Messages;
-pub use permissions::{Permissions, Question};
+pub use permissions::{PendingQuestion, Permissions};
 pub use profiles::Profiles;
 pub use request::{
     Block, BuildError, LAST_STEP, PRUNED, Request, RequestMessage, Role, Span, SystemText, ToolChoice, ToolResult,
