@@ -35,6 +35,7 @@ mod session;
 pub mod settings;
 mod state;
 pub mod subagents;
+pub mod testing;
 mod titles;
 pub mod tools;
 mod turn;
