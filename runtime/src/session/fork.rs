@@ -32,7 +32,7 @@ impl SessionEditor {
             return Err(nothing());
         }
         let ports = &self.state;
-        // The parent is whoever wrote what lies before the cut: this Session, or the one it inherits that from.
+        // The parent is the session that wrote the events before the cut: this one, or the one that it inherits them from.
         let inherited = append_rules::fork_at(&*ports.log, self.id(), cut, ports.ids.session_key())
             .await
             .map_err(LogError::from)?;

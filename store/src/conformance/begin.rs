@@ -1,14 +1,14 @@
 //! How a Session begins.
 
 use super::material::{admitted, begin, created, draft, forked, session, story, two, whole};
-use super::{Outcome, hold};
+use super::{LawResult, hold};
 use crate::append_rules::fork_at;
 use crate::log::{AppendError, Draft, EventLog};
 use annals_core::event::{SessionCreated, SessionEvent};
 use annals_core::{Digest, Event, Seq, SessionKey, StoredKey};
 use std::sync::Arc;
 
-async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> Outcome {
+async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> LawResult {
     let (session, expected) = (draft.session, draft.expected);
     let before = log.head(session).await?;
     let answer = log.append(draft).await;
@@ -17,7 +17,7 @@ async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_session_begins_with_session_created_at_seq_0(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_session_begins_with_session_created_at_seq_0(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     is_misplaced(&*log, draft(s, Seq(0), vec![admitted("a", "no session")])).await?;
     is_misplaced(&*log, draft(s, Seq(4), vec![admitted("a", "no session")])).await?;
@@ -29,7 +29,7 @@ pub(super) async fn a_session_begins_with_session_created_at_seq_0(log: Arc<dyn 
     whole(&*log, s).await.map(|_| ())
 }
 
-pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let last = story(&*log, s, 1).await?.pop();
     let digest = last.map_or(Digest([0; 32]), |last| last.batch.digest);
@@ -44,7 +44,7 @@ pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_session_and_its_fork_have_the_keys_that_they_begin_with(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_session_and_its_fork_have_the_keys_that_they_begin_with(log: Arc<dyn EventLog>) -> LawResult {
     let (s, child) = (session(1), session(2));
     let begins = |key: StoredKey| match created() {
         Event::Session(SessionEvent::Created(created)) => SessionCreated { key, ..*created }.into(),
@@ -70,7 +70,7 @@ pub(super) async fn a_session_and_its_fork_have_the_keys_that_they_begin_with(lo
     Ok(())
 }
 
-pub(super) async fn a_fork_begins_at_its_cut_with_its_parents_digest(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_fork_begins_at_its_cut_with_its_parents_digest(log: Arc<dyn EventLog>) -> LawResult {
     let (parent, child) = (session(1), session(2));
     let done = story(&*log, parent, 2).await?;
     let Some(digest) = done.get(1).map(|holds| holds.batch.digest) else { return Ok(()) };
