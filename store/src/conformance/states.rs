@@ -4,7 +4,7 @@ use super::material::{KEY, admitted, created, draft, fork, promoted, session, st
 use super::{Outcome, Violation, hold};
 use crate::append_rules::NO_KEY;
 use crate::log::{AppendError, Draft, EventLog};
-use annals_core::event::{ToDo, ToDosReplaced};
+use annals_core::event::{Todo, TodoUpdated};
 use annals_core::{Batch, Digest, Disclosure, Event, KnownText, NoBlobs, Seq, SessionId};
 use std::sync::Arc;
 
@@ -68,7 +68,6 @@ pub(super) async fn withheld_and_disclosed_texts_read_back_as_they_were_appended
     for batch in &made {
         hold!(log.append(brought(batch)).await?.known, "the batch at seq {} again is not known", batch.first);
     }
-    // The whole text adds nothing either: what is there is its commitment.
     story(&*log, session(2), 1).await?;
     reads_back(&*log, s, &made).await
 }
@@ -105,11 +104,11 @@ pub(super) async fn a_session_without_its_key_is_continued_by_a_fork_alone(log: 
 }
 
 pub(super) async fn a_batch_keeps_many_states(log: Arc<dyn EventLog>) -> Outcome {
-    let item = |n: usize| ToDo { content: n.to_string(), status: "open".into(), priority: Some("low".into()) };
+    let item = |n: usize| Todo { content: n.to_string(), status: "open".into(), priority: Some("low".into()) };
     let items = (0..1_000).map(item).collect();
     let s = session(1);
     let mut batches = batches_of_a_story();
-    batches.insert(1, vec![ToDosReplaced { items }.into()]);
+    batches.insert(1, vec![TodoUpdated { items }.into()]);
     let made = sealed_elsewhere(s, batches)?;
     for batch in &made {
         log.append(brought(batch)).await?;
