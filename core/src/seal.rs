@@ -84,6 +84,10 @@ impl Batch {
     /// # Errors
     /// See [`SealError`].
     pub fn seal_again(mut self, key: Option<&SessionKey>, blobs: &dyn Blobs) -> Result<Sealed, SealError> {
+        let begins = self.events.first().and_then(Event::stored_key);
+        if begins.is_some_and(|stored| stored.key.is_some_and(|own| own.hash() != stored.hash)) {
+            return Err(SealError::NoKey);
+        }
         if !self.events.is_empty() {
             // Before texts move to blobs, so that none has to be read back.
             self.digest = self.compute_digest(key, blobs)?;

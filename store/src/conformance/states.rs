@@ -1,7 +1,7 @@
 //! Texts that are withheld or disclosed, in Sessions with their key and without.
 
 use super::material::{KEY, admitted, created, draft, fork, promoted, session, story, two, whole};
-use super::{Outcome, Violation, hold};
+use super::{LawResult, Violation, hold};
 use crate::append_rules::NO_KEY;
 use crate::log::{AppendError, Draft, EventLog};
 use annals_core::event::{Todo, TodoUpdated};
@@ -44,7 +44,7 @@ fn batches_of_a_story() -> Vec<Vec<Event>> {
     ]
 }
 
-async fn reads_back(log: &dyn EventLog, of: SessionId, made: &[Batch]) -> Outcome {
+async fn reads_back(log: &dyn EventLog, of: SessionId, made: &[Batch]) -> LawResult {
     let read = whole(log, of).await?;
     hold!(read.len() == made.len(), "{} batches of {} read back", read.len(), made.len());
     for (read, made) in read.iter().zip(made) {
@@ -55,7 +55,7 @@ async fn reads_back(log: &dyn EventLog, of: SessionId, made: &[Batch]) -> Outcom
     Ok(())
 }
 
-pub(super) async fn withheld_and_disclosed_texts_read_back_as_they_were_appended(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn withheld_and_disclosed_texts_read_back_as_they_were_appended(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let made = sealed_elsewhere(s, batches_of_a_story())?;
     let absent = |batch: &Batch| batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))).count();
@@ -72,7 +72,7 @@ pub(super) async fn withheld_and_disclosed_texts_read_back_as_they_were_appended
     reads_back(&*log, s, &made).await
 }
 
-pub(super) async fn another_commitment_is_another_batch(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn another_commitment_is_another_batch(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let mut made = sealed_elsewhere(s, vec![vec![created()]])?;
     let Some(batch) = made.first_mut() else { return Ok(()) };
@@ -87,7 +87,7 @@ pub(super) async fn another_commitment_is_another_batch(log: Arc<dyn EventLog>) 
     Ok(())
 }
 
-pub(super) async fn a_session_without_its_key_is_continued_by_a_fork_alone(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_session_without_its_key_is_continued_by_a_fork_alone(log: Arc<dyn EventLog>) -> LawResult {
     let (s, child) = (session(1), session(2));
     let made = sealed_elsewhere(s, batches_of_a_story())?;
     for batch in &made {
@@ -103,7 +103,7 @@ pub(super) async fn a_session_without_its_key_is_continued_by_a_fork_alone(log: 
     reads_back(&*log, s, &made).await
 }
 
-pub(super) async fn a_batch_keeps_many_states(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_batch_keeps_many_states(log: Arc<dyn EventLog>) -> LawResult {
     let item = |n: usize| Todo { content: n.to_string(), status: "open".into(), priority: Some("low".into()) };
     let items = (0..1_000).map(item).collect();
     let s = session(1);
