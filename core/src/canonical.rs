@@ -11,7 +11,7 @@ mod writer;
 use crate::commitment::SessionKey;
 use crate::digest::BlobHash;
 use crate::seq::Seq;
-use crate::text::Blobs;
+use crate::text::{Blobs, Json, Text};
 use alloc::string::{String, ToString};
 use core::fmt;
 use form::TextForm;
@@ -91,6 +91,13 @@ pub fn value(value: &serde_json::Value) -> String {
         Ok(()) => writer.finish(),
         // A `Value` holds only text keys and finite numbers, so writing one cannot fail.
         Err(_) => String::new(),
+    }
+}
+
+impl Json {
+    /// JSON from a value: sorted keys, no spaces.
+    pub fn canonical(json: &serde_json::Value) -> Self {
+        Self(Text::Inline(value(json)))
     }
 }
 
