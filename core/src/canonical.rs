@@ -12,7 +12,7 @@ use crate::absent::TextState;
 use crate::commitment::SessionKey;
 use crate::digest::BlobHash;
 use crate::seq::Seq;
-use crate::text::Blobs;
+use crate::text::{Blobs, Json, Text};
 use alloc::string::{String, ToString};
 use core::fmt;
 use form::TextForm;
@@ -101,6 +101,13 @@ pub fn value(value: &serde_json::Value) -> String {
         Ok(()) => writer.finish(),
         // A `Value` holds only text keys and finite numbers, so writing one cannot fail.
         Err(_) => String::new(),
+    }
+}
+
+impl Json {
+    /// JSON from a value: sorted keys, no spaces.
+    pub fn canonical(json: &serde_json::Value) -> Self {
+        Self(Text::Inline(value(json)))
     }
 }
 

@@ -185,11 +185,6 @@ impl From<String> for Text {
 }
 
 impl Json {
-    /// JSON from a value: sorted keys, no spaces.
-    pub fn canonical(value: &serde_json::Value) -> Self {
-        Self(Text::Inline(crate::canonical::value(value)))
-    }
-
     /// JSON as it was received, letter for letter.
     pub fn received(text: impl Into<String>) -> Self {
         Self(Text::Inline(text.into()))
