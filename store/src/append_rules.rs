@@ -145,7 +145,12 @@ pub fn brought_key(draft: &Draft) -> Result<Option<SessionKey>, AppendError> {
 ///
 /// # Errors
 /// When the Draft makes no Batch at all.
-pub fn is_duplicate(draft: &Draft, existing: &Batch, key: Option<&SessionKey>, blobs: &dyn Blobs) -> Result<bool, AppendError> {
+pub fn is_duplicate(
+    draft: &Draft,
+    existing: &Batch,
+    key: Option<&SessionKey>,
+    blobs: &dyn Blobs,
+) -> Result<bool, AppendError> {
     if draft.digest.is_some_and(|digest| digest != existing.digest) || draft.at != existing.at {
         return Ok(false);
     }

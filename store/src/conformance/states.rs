@@ -58,7 +58,8 @@ async fn reads_back(log: &dyn EventLog, of: SessionId, made: &[Batch]) -> LawRes
 pub(super) async fn withheld_and_disclosed_texts_read_back_as_they_were_appended(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let made = sealed_elsewhere(s, batches_of_a_story())?;
-    let absent = |batch: &Batch| batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))).count();
+    let absent =
+        |batch: &Batch| batch.states.iter().filter(|state| matches!(state.known, KnownText::Absent(_))).count();
     hold!(made.iter().map(absent).sum::<usize>() > 0, "nothing is withheld");
     for batch in &made {
         let committed = log.append(brought(batch)).await?;
@@ -74,7 +75,7 @@ pub(super) async fn withheld_and_disclosed_texts_read_back_as_they_were_appended
 
 pub(super) async fn another_commitment_is_another_batch(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
-    let mut made = sealed_elsewhere(s, vec![vec![created()]])?;
+    let mut made = sealed_elsewhere(s, vec![vec![created(), admitted("a", "what now?")]])?;
     let Some(batch) = made.first_mut() else { return Ok(()) };
     for state in &mut batch.states {
         if let KnownText::Absent(absent) = &mut state.known {

@@ -59,7 +59,14 @@ pub async fn forked(log: &Arc<dyn EventLog>, parent: SessionId, n: u128, turns: 
         origin: None,
         key: annals_core::SessionKey([0x0f; 32]).into(),
     };
-    let draft = Draft { session, expected: head.next, at: Time(2_000_000), events: vec![fork.into()], digest: None, states: Vec::new() };
+    let draft = Draft {
+        session,
+        expected: head.next,
+        at: Time(2_000_000),
+        events: vec![fork.into()],
+        digest: None,
+        states: Vec::new(),
+    };
     log.append(draft).await.unwrap();
     for turn_of_fork in 0..turns {
         let unlike = format!("fork-{n}-{turn_of_fork}");

@@ -23,7 +23,8 @@ pub fn copy(from: &Path, to: &Path) {
             for slice in slices {
                 let batch = &slice.batch;
                 let events: Vec<Event> = batch.events.iter().map(|event| spoiled(event_json(event, &*blobs))).collect();
-                let draft = Draft { session: head.session, expected, at: batch.at, events, digest: None, states: Vec::new() };
+                let draft =
+                    Draft { session: head.session, expected, at: batch.at, events, digest: None, states: Vec::new() };
                 expected = target.append(draft).await.expect("an append").batch.next();
             }
         }
