@@ -40,7 +40,7 @@ pub mod seq;
 pub mod text;
 pub mod time;
 
-pub use absent::{AbsentText, Disclosure, KnownText, TextAt, TextState, TextStates};
+pub use absent::{AbsentText, DiscloseError, Disclosure, KnownText, TextAt, TextState, TextStates};
 pub use batch::{Batch, Cut, Record};
 pub use commitment::{Commitment, ImportSecret, SessionKey, StoredKey, TextKey};
 pub use context::{Entry, Key, Snapshot};

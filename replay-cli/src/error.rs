@@ -89,6 +89,9 @@ pub enum CliError {
         #[source]
         refusal: Refusal,
     },
+    /// `--reveal` compares with an exported file.
+    #[error("--reveal compares texts with an exported file; name the file")]
+    RevealNeedsFile,
     /// No new id can be made.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
@@ -241,6 +244,7 @@ impl CliError {
             Self::Ask(error) => error.status(),
             Self::Host(error) => error.status(),
             Self::Find(_)
+            | Self::RevealNeedsFile
             | Self::NoFile { .. }
             | Self::NoRequest { .. }
             | Self::NotASeq { .. }

@@ -5,7 +5,8 @@ use super::{LawResult, Violation, hold};
 use crate::append_rules::NO_KEY;
 use crate::log::{AppendError, Draft, EventLog};
 use annals_core::event::{Todo, TodoUpdated};
-use annals_core::{Batch, Digest, Disclosure, Event, KnownText, NoBlobs, Seq, SessionId};
+use annals_core::text::Texts;
+use annals_core::{Batch, Digest, Disclosure, Event, KnownText, NoBlobs, Seq, SessionId, Text};
 use std::sync::Arc;
 
 /// The Batches of a Session, made outside any log, with texts withheld or disclosed in turn.
@@ -77,10 +78,12 @@ pub(super) async fn another_commitment_is_another_batch(log: Arc<dyn EventLog>) 
     let s = session(1);
     let mut made = sealed_elsewhere(s, vec![vec![created(), admitted("a", "what now?")]])?;
     let Some(batch) = made.first_mut() else { return Ok(()) };
-    for state in &mut batch.states {
-        if let KnownText::Absent(absent) = &mut state.known {
-            absent.chars += 1;
-        }
+    for event in &mut batch.events {
+        event.texts(&mut |text| {
+            if let Text::Absent(absent) = text {
+                absent.chars += 1;
+            }
+        });
     }
     let answer = log.append(brought(batch)).await;
     hold!(matches!(answer, Err(AppendError::Diverged { .. })), "an altered commitment gave {answer:?}");

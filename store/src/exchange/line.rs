@@ -65,6 +65,11 @@ impl Header {
     ) -> Self {
         Self { annals: ANNALS.into(), format: FORMAT, session, head, ancestors, keys: Some(keys) }
     }
+
+    /// The header of an export that withholds texts.
+    pub fn withheld(session: SessionId, head: HeaderHead, ancestors: Vec<Ancestor>) -> Self {
+        Self { annals: ANNALS.into(), format: FORMAT, session, head, ancestors, keys: None }
+    }
 }
 
 /// A blob, before the first Batch that names it.
