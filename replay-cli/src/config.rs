@@ -16,7 +16,6 @@ mod guard;
 mod keys;
 mod models;
 mod origin;
-mod patterns;
 mod places;
 mod problem;
 mod reading;

@@ -12,8 +12,10 @@ use annals_import::{RecogniseError, SourceImportError};
 use annals_inspect::AskError;
 use annals_inspect::reader::FindError;
 use annals_projections::BuildError;
-use annals_runtime::Refusal;
+use annals_runtime::host::{LeaseError, LeasedRunError};
 use annals_runtime::ports::NoEntropy;
+use annals_runtime::rerun::RerunError;
+use annals_runtime::{LogError, Refusal};
 use annals_scenario::{LoadError, PlayError, RecordError};
 use annals_store::disk::CollectError;
 use annals_store::exchange::ExportError;
@@ -314,5 +316,38 @@ impl From<SharedError> for CliError {
             SharedError::Open(OpenError::NoStore { dir }) => Self::NoStore { dir },
             error => Self::Open(Box::new(error)),
         }
+    }
+}
+
+impl From<LeaseError> for CliError {
+    fn from(error: LeaseError) -> Self {
+        Self::File { path: error.path, source: error.source }
+    }
+}
+
+impl From<LeasedRunError> for CliError {
+    fn from(error: LeasedRunError) -> Self {
+        match error {
+            LeasedRunError::Lease(error) => error.into(),
+            LeasedRunError::Log(error) => error.into(),
+        }
+    }
+}
+
+impl From<LogError> for CliError {
+    fn from(error: LogError) -> Self {
+        Self::Host(error.into())
+    }
+}
+
+impl From<Refusal> for CliError {
+    fn from(refusal: Refusal) -> Self {
+        Self::Host(refusal.into())
+    }
+}
+
+impl From<RerunError> for CliError {
+    fn from(error: RerunError) -> Self {
+        Self::Host(error.into())
     }
 }

@@ -3,12 +3,13 @@
 use crate::command_context::CommandContext;
 use crate::editing;
 use crate::error::{CliError, Verdict};
-use crate::host::{HostError, Lease, RUNNING, closing, opening};
+use crate::host::{HostError, closing, opening};
 use crate::json;
 use crate::layout::plain;
 use crate::style::{Emphasis, counted};
 use annals_core::SessionId;
 use annals_core::event::Location;
+use annals_runtime::host::Lease;
 use annals_runtime::worktree::{FilesError, Plan};
 use annals_runtime::{MovePlan, Refusal, SessionEditor};
 use serde_json::{Value, json};
@@ -62,7 +63,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let folder = scratch.as_ref().map_or_else(|| reader.folder().clone(), |scratch| scratch.path().into());
     let _lease = match args.dry_run {
         true => None,
-        false => Some(Lease::take(&reader.folder().join(RUNNING), id)?.ok_or(HostError::Runs { session: id })?),
+        false => Some(Lease::take(reader.folder(), id)?.ok_or(HostError::Runs { session: id })?),
     };
     let session = editing::editor(&reader, id, cli.style.now, editing::files_captured_in(folder)).await?;
     let location = Location { directory: directory.clone(), workspace: None };
