@@ -317,6 +317,3 @@ fn read(path: &Path) -> Result<Option<String>, ConfigError> {
         Err(source) => Err(ConfigError::File { path: path.to_owned(), source }),
     }
 }
-
-#[cfg(test)]
-mod tests;

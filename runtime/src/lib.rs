@@ -31,8 +31,8 @@ pub use editing::{EditorPorts, FilesAt};
 pub use outcome::{Admitted, CompactionError, LogError, MissingItem, Outcome, Refusal, RunError};
 pub use runtime::NewSession;
 pub use session::{
-    BackgroundEnded, Extent, Local, MessagePlace, MovePlan, NewInput, RevertFiles, RevertPlan, Session, SessionEditor,
-    fork_title, local_fork,
+    BackgroundEnded, Extent, FilesStay, Local, MessagePlace, MoveChoice, MovePlan, NewInput, RevertFiles, RevertPlan,
+    Session, SessionEditor, fork_title, local_fork,
 };
 pub use settings::{Ports, Settings};
 pub use state::Runtime;

@@ -3,8 +3,9 @@
 #[path = "run/stage.rs"]
 mod stage;
 
-use annals_cli::host::{ApprovalMode, RunEnd};
+use annals_cli::host::ApprovalMode;
 use annals_providers::provider::{ScriptedAttempt, ScriptedEnd};
+use annals_runtime::host::RunEnd;
 use annals_runtime::ports::{ProviderError, ProviderErrorKind};
 use stage::{Theatre, Watching};
 

@@ -3,9 +3,9 @@
 use super::{about_empty, advice};
 use crate::command_context::CommandContext;
 use crate::error::CliError;
-use crate::pricing::Cost;
 use crate::style::{Emphasis, thousands};
 use annals_core::SessionId;
+use annals_inspect::pricing::Cost;
 use annals_projections::SessionView;
 use annals_runtime::host::{JsonLines, RunEnd};
 use std::io::Write;
