@@ -3,7 +3,7 @@
 use super::{AskError, RequestIndex};
 use annals_core::{Blobs, Record, Seq, SessionId, Time};
 use annals_projections::{Projection, SessionView};
-use annals_store::cache::{Fold, Saved, ViewCache};
+use annals_store::cache::{FoldVersion, Saved, ViewCache};
 use annals_store::views::{Leaf, Page, Views};
 use annals_store::{EventLog, ReadError, Slice};
 use std::collections::{BTreeMap, BTreeSet};
@@ -13,7 +13,7 @@ use std::sync::Arc;
 const PAGE: usize = 256;
 /// The index of steps is saved again when this many events came since.
 const WORTH_SAVING: u64 = 2_000;
-const STEPS: Fold<'static> = Fold { name: RequestIndex::NAME, version: RequestIndex::VERSION };
+const STEPS: FoldVersion<'static> = FoldVersion { name: RequestIndex::NAME, version: RequestIndex::VERSION };
 
 /// How many records fill a page of an index.
 const LEAF: u64 = 512;

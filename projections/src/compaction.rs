@@ -20,14 +20,14 @@ const SPARED_TURNS: usize = 2;
 /// The tool whose output is never pruned.
 const SPARED_TOOL: &str = "skill";
 
-/// Estimate of a text of so many characters (Unicode scalar values), in tokens: a quarter, rounded.
+/// Estimate of a text of `chars` characters (Unicode scalar values), in tokens: a quarter, rounded.
 pub const fn estimate(chars: u64) -> u64 {
     (chars + 2) / 4
 }
 
 /// One line of the conversation as a summary request shows it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
+pub struct SummaryLine {
     /// The message that it comes from.
     pub seq: Seq,
     /// `[User]: ...` and the like.
@@ -62,7 +62,7 @@ pub struct NothingToCompact;
 pub fn plan(history: &History, keep_tokens: u64, blobs: &dyn Blobs) -> Result<CompactionPlan, NothingToCompact> {
     let mut entries = Vec::new();
     for message in history.since_compaction().filter(|message| !history.is_pinned(message.seq)) {
-        entries.extend(of_message(message, blobs).into_iter().map(|text| Entry { seq: message.seq, text }));
+        entries.extend(of_message(message, blobs).into_iter().map(|text| SummaryLine { seq: message.seq, text }));
     }
     let mut kept = entries.len();
     let mut tokens = 0;

@@ -5,7 +5,7 @@ mod message;
 mod request;
 mod session;
 
-pub use message::{ContentJson, MessageJson, MessagePlace};
+pub use message::{ContentJson, MessageHead, MessageJson};
 pub use request::{
     RequestAttachmentJson, RequestCallJson, RequestJson, RequestMessageJson, RequestResultJson, RequestShape,
 };

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 /// A question that waits for an answer.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Question {
+pub struct PendingQuestion {
     /// Where it was asked.
     pub seq: Seq,
     /// The call that waits.
@@ -28,7 +28,7 @@ pub struct Question {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Permissions {
     /// By id.
-    pub waiting: BTreeMap<PermissionId, Question>,
+    pub waiting: BTreeMap<PermissionId, PendingQuestion>,
     /// Rules that replies added for the rest of the Session, in order.
     pub rules: Vec<Rule>,
     /// What is wrong in this part of the log.
@@ -42,7 +42,7 @@ impl Projection for Permissions {
     fn apply(&mut self, record: &Record<'_>) {
         match record.event {
             Event::Permission(PermissionEvent::Asked(asked)) => {
-                let question = Question {
+                let question = PendingQuestion {
                     seq: record.seq,
                     call: asked.call.clone(),
                     agent: asked.agent.clone(),

@@ -1,7 +1,7 @@
-//! The Catalog: which models there are, what they take and cost, and how they are spoken to
+//! The catalog: the models, their capabilities and prices, and how each is reached
 //! (`docs/configuration.md#models`).
 //!
-//! Its form is the JSON of models.dev. A short list is built in; whatever a user has is laid over it, field by field.
+//! Its form is the JSON of models.dev. A short list is built in; the user's list is merged over it, field by field.
 //!
 //! ```
 //! use annals_providers::catalog::Catalog;
@@ -62,9 +62,9 @@ pub struct CatalogProvider {
     pub name: String,
     /// Variables that may hold its key, the preferred one first; empty for one that needs none.
     pub env: Vec<String>,
-    /// Where it is, without a path of a protocol; `None` when nobody said.
+    /// Its address, without the path of a protocol; `None` when none is configured.
     pub base_url: Option<String>,
-    /// Whether any name of a model will do: nobody listed its models, as for a server of one's own.
+    /// Whether it accepts any name of a model: its models are not listed, as for a self-hosted server.
     pub open: bool,
 }
 
@@ -93,7 +93,7 @@ pub struct CatalogModel {
     pub tools: Option<bool>,
     /// Whether it takes a temperature, if known.
     pub temperature: Option<bool>,
-    /// How it is spoken to, or why it cannot be.
+    /// Its protocol and address, or why it cannot be used.
     pub route: Result<Route, UnsupportedApi>,
 }
 
@@ -101,11 +101,11 @@ impl Catalog {
     /// The models that this build knows.
     pub fn built_in() -> Self {
         static PARSED: OnceLock<Catalog> = OnceLock::new();
-        // A test reads the list; one that were unreadable all the same would be as good as empty.
+        // A test parses the list. If parsing failed nevertheless, an empty list would do no harm.
         PARSED.get_or_init(|| Self::parse(BUILT_IN).unwrap_or_default()).clone()
     }
 
-    /// Reads a list in the form of models.dev; what it says besides is passed over.
+    /// Parses a list in the form of models.dev; unknown members are ignored.
     ///
     /// # Errors
     /// When it is something else; the message names line and column.
@@ -122,7 +122,7 @@ impl Catalog {
         self
     }
 
-    /// What is written of a provider, to be changed; it is added if there is none.
+    /// The entry of a provider, for changes; added if it is missing.
     pub fn provider_entry(&mut self, id: &str) -> &mut ProviderEntry {
         self.providers.entry(id.to_owned()).or_default()
     }
@@ -144,7 +144,7 @@ impl Catalog {
         })
     }
 
-    /// A model by its name `provider/id`. Of a provider whose models nobody listed, any id gives one of which nothing
+    /// A model by its name `provider/id`. A provider without listed models accepts every id; of such a model nothing
     /// else is known.
     pub fn model(&self, name: &ModelName) -> Option<CatalogModel> {
         let (provider, id) = name.as_str().split_once('/')?;
@@ -163,7 +163,7 @@ impl CatalogModel {
     /// What requests to it are shaped by, as the log records it.
     ///
     /// # Errors
-    /// When no protocol of ours speaks to it.
+    /// When no supported protocol reaches the model.
     pub fn profile(&self) -> Result<ModelProfile, UnsupportedApi> {
         let route = self.route.clone()?;
         let native = route.protocol == Protocol::AnthropicMessages && self.id == NATIVE_SYSTEM_MESSAGES;

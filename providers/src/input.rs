@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-/// The input of a call. Always an object: anything else stands in its field `value`.
+/// The input of a call. Always an object: any other value is stored in its field `value`.
 ///
 /// ```
 /// use annals_providers::CallInput;

@@ -1,9 +1,9 @@
 //! What goes over the wire: the body of a request as a pure function of what the log holds, and what an answer's events
 //! say (`docs/reference/wire.md`). No network here: who sends the bytes sends exactly these.
 //!
-//! A body is a function of the [`Request`] that the log gives back and of the Session's id, which serves as a cache key
-//! and is no part of what the model sees. `request.sent` records its digest; `annals verify --requests --wire` makes it
-//! again. So an encoding that was released stays as it is, under its number: a change is a new number beside the old.
+//! A body is a function of the [`Request`] that the log returns and of the session's id, which serves as a cache key
+//! and is not part of what the model reads. `request.sent` records its digest; `annals verify --requests --wire` builds it
+//! again. So a released encoding never changes: a change is a new encoding with a new number.
 
 mod anthropic;
 mod body;
@@ -28,7 +28,7 @@ use annals_projections::Request;
 /// The word of a model profile for which nothing is encoded: its provider takes requests as they are.
 pub const SCRIPTED: &str = "scripted";
 
-/// A protocol that models are spoken to in.
+/// A protocol of a model's API.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Protocol {
     /// OpenAI Chat Completions, and what is compatible with it: Ollama, llama.cpp, vLLM, OpenRouter.

@@ -1,15 +1,15 @@
 //! A stock-keeping agent: two Context Sources and a tool of its own, against a scripted model.
 //!
 //! `cargo run -p annals-runtime --example own_agent` prints what each request showed the model, then the log. The
-//! stock changes under the agent's hands: the model is told once, after the result that changed it.
+//! stock changes while the agent works: the model gets one update, after the result that changed it.
 
 use annals_core::Seq;
 use annals_core::event::AgentProfile;
-use annals_providers::provider::ScriptedAttempt;
 use annals_runtime::context::{Source, SystemContext};
 use annals_runtime::permission::FixedApprover;
-use annals_runtime::ports::{ManualClock, MemoryOutputs, ScriptedProvider, SeededIds};
-use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_agent, scripted_model};
+use annals_runtime::ports::SeededIds;
+use annals_runtime::settings::{FixedDefinitions, LocationServices, bare_agent, bare_model};
+use annals_runtime::testing::{ManualClock, MemoryOutputs, ScriptedAttempt, ScriptedProvider};
 use annals_runtime::tools::{FunctionTool, Tool, ToolOutput};
 use annals_runtime::{NewInput, NewSession, Ports, Runtime, Settings};
 use annals_store::{EventLog, MemoryLog};
@@ -29,7 +29,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     // The world that the agent works in.
     let stock = Arc::new(AtomicU64::new(5));
 
-    // What the model is told of it: typed values with pure renderers, observed before every request.
+    // What the model reads about it: typed values with pure renderers, observed before every request.
     let services = LocationServices::default();
     let counted = stock.clone();
     let boxes = Source::new(
@@ -75,7 +75,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
         outputs: Arc::new(MemoryOutputs::new(clock)),
         approver: Arc::new(FixedApprover::allowing("example")),
         locations: Arc::new(services),
-        definitions: Arc::new(FixedDefinitions::default().agent(keeper).model(scripted_model(
+        definitions: Arc::new(FixedDefinitions::default().agent(keeper).model(bare_model(
             &"demo/one".into(),
             100_000,
             4_000,

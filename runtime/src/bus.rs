@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// Something that happened.
 #[derive(Clone, Debug)]
 pub enum Notice {
-    /// Facts became durable. Each Batch is published once per lane, in order.
+    /// Events are durable. Each batch is published once per lane, in order.
     Committed(Arc<Batch>),
     /// A delta of an answer arrived; the log gets the finished fragment.
     Delta(Delta),

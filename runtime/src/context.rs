@@ -2,7 +2,7 @@
 //!
 //! What an observation decides is `annals_core::context`; this module makes observations. At a Safe Provider-Turn
 //! Boundary [`compose`] runs every producer once and [`SystemContext::observe`] every loader once, each concurrently, so
-//! that nothing is loaded twice whatever is decided (`docs/reference/context.md#composition`). `docs/system-context.md`
+//! that nothing is loaded twice (`docs/reference/context.md#composition`). `docs/system-context.md`
 //! says how to write a source.
 
 mod builtins;
@@ -32,7 +32,7 @@ use annals_core::event::Rule;
 /// What is composed after the registry's contributions, for the agent of a turn.
 #[derive(Clone, Copy, Default)]
 pub struct Guidance<'a> {
-    /// The agent's permission rules; `None` for an agent that nobody defined, which gets no skill guidance.
+    /// The agent's permission rules; `None` for an agent without a definition, which gets no skill guidance.
     pub rules: Option<&'a [Rule]>,
     /// The skills of the Location.
     pub skills: Option<&'a dyn SkillCatalogue>,

@@ -19,7 +19,7 @@ use tokio::task::{JoinError, JoinHandle};
 /// How a busy period ended.
 pub(crate) type RunResult = Result<Outcome, RunError>;
 
-/// A busy period that somebody may wait for: `None` until it has ended.
+/// The result of a busy period: `None` until it has ended.
 pub(crate) type PendingRun = watch::Receiver<Option<RunResult>>;
 
 /// What a busy period is for.
@@ -33,7 +33,7 @@ pub(crate) enum RunJob {
     /// Promote what is pending and take turns until idle, after a revert removed the turn that ran; interrupted if nothing is
     /// pending.
     Resume,
-    /// Compact the history because a person asked for it.
+    /// Compact the history at the user's request.
     Compact,
 }
 
@@ -69,7 +69,7 @@ struct Busy {
 }
 
 impl Coordinator {
-    /// Nobody is busy.
+    /// No session is busy.
     pub(crate) fn new(bus: Bus) -> Self {
         Self { active: Arc::default(), bus }
     }
@@ -87,7 +87,7 @@ impl Coordinator {
         }
     }
 
-    /// Does a job and waits for the end of its busy period. A drain joins one that runs; whatever else runs, or is
+    /// Runs a job and waits for the end of its busy period. A drain joins one that runs; any other job that runs or is
     /// stopping, is waited for first. Dropping the future cancels nothing.
     pub(crate) async fn run(&self, work: &Arc<dyn JobRunner>, session: SessionId, job: RunJob) -> RunResult {
         loop {

@@ -31,7 +31,7 @@ async fn run(runner: &Runner, forced: bool) -> Result<(), Stop> {
     settle_open(&runner.shared, &runner.lane).await?;
     settle_lost(&runner.shared, &runner.lane).await?;
     if let Err(refusal) = settle_restore(&runner.shared.editing, &runner.lane).await {
-        // The turns do not need it, and it stays open for whoever undoes something next.
+        // The turns do not need it; the next undo finds it still open.
         tracing::warn!(session = %runner.lane.session(), %refusal, "a restore that was cut short was not taken back");
     }
     loop {
@@ -73,7 +73,7 @@ fn unanswered(view: &SessionView) -> bool {
     newest.unwrap_or_default()
 }
 
-/// Whether the log ends in the middle of an activity that nobody ended: what joined was not answered, or the model waits
+/// Whether the log ends in the middle of an activity that has no end: what joined was not answered, or the model waits
 /// for results. An interruption, a rejection and a failure are ends.
 fn unfinished(view: &SessionView) -> bool {
     let awaited = |content: &Content| match content {

@@ -60,7 +60,7 @@ impl EditorState {
         Self { log, files, clock, ids, views, bus, coordinator, lanes, restoring }
     }
 
-    /// The one lane of a Session here, for as long as somebody holds it.
+    /// The one lane of a session in this process, shared while it is in use.
     pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
         let mut lanes = self.lanes.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(lane) = lanes.get(&session).and_then(Weak::upgrade) {

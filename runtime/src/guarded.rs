@@ -1,5 +1,5 @@
-//! Ports that nothing passes with its secrets: whoever in a runtime appends, keeps an output or hears of an error does
-//! it through these.
+//! Ports that redact secrets: every append, every output file and every provider error of a runtime passes through
+//! these.
 
 use crate::Boxed;
 use crate::ports::{AnswerStream, OutputFiles, Provider, ProviderError, ProviderRequest};

@@ -101,7 +101,7 @@ impl Lane {
     /// Decides from the present view and appends the decision; when another writer was faster, decides again.
     ///
     /// # Errors
-    /// What `decide` gives, and whatever else the log refuses than a conflict.
+    /// The errors of `decide`, and every error of the log except a conflict.
     pub(crate) async fn decide<T, E: From<LogError>>(
         &self,
         mut decide: impl FnMut(&SessionView) -> Result<Decision<T>, E>,
@@ -116,7 +116,7 @@ impl Lane {
         }
     }
 
-    /// Appends events that are right whatever was appended meanwhile.
+    /// Appends events that are valid in every state of the session.
     ///
     /// # Errors
     /// See [`Lane::decide`].
@@ -124,8 +124,8 @@ impl Lane {
         self.decide(|_| Ok(Decision::append(events.to_vec(), ()))).await
     }
 
-    /// Whether the Batch was written; `false` when somebody was faster. An imported session takes none: it holds what its
-    /// source holds.
+    /// Whether the batch was written; `false` when another writer was faster. An imported session takes none: it contains
+    /// what its source contains.
     #[tracing::instrument(level = "debug", skip_all, fields(session = %self.session, seq = %view.cut().next))]
     async fn append(&self, view: &mut Arc<SessionView>, events: Vec<Event>) -> Result<bool, LogError> {
         if view.session.origin.is_some() {

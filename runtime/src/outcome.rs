@@ -107,8 +107,8 @@ pub enum Refusal {
     /// The destination is no other checkout of the same project.
     #[error("the destination is not another checkout of the same project")]
     OtherProject,
-    /// Changes of an earlier move have not left its source, and one departure is open at a time: let whoever can change files
-    /// there run or undo something in the Session, then plan again; or move without changes.
+    /// Changes of an earlier move have not left its source, and only one departure can be open. Run or undo something in the
+    /// session where its files can be changed, then plan again; or move without changes.
     #[error(
         "the changes that an earlier move took along are still to leave {}; see that this place can be reached and changed, \
          then plan again, or move without changes", .0.directory
@@ -162,7 +162,7 @@ impl Refusal {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CompactionError {
     /// Nothing was sent: select a model with a larger context, or keep less.
-    #[error("what is to be summarised exceeds the context of the model")]
+    #[error("the text to summarise exceeds the context of the model")]
     TooLarge,
     /// The summary request failed, or its answer is no summary; the text is recorded in `compaction.failed`.
     #[error("{0}")]
@@ -205,7 +205,7 @@ pub enum RunError {
     /// A compaction gave no summary.
     #[error("the compaction failed: {0}")]
     CompactionFailed(#[source] CompactionError),
-    /// Nobody defined the selected model: select another one.
+    /// The selected model is not defined: select another one.
     #[error("no model {0} is defined")]
     UnknownModel(ModelName),
     /// The log does not hold what shapes a request.

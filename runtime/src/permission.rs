@@ -5,7 +5,7 @@ use crate::Boxed;
 use annals_core::event::Rule;
 use annals_core::{AgentName, CallId, PermissionId, SessionId};
 
-/// A question as it is put to somebody.
+/// A permission question as it is asked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PermissionQuestion {
     /// Whose Session.
@@ -57,7 +57,7 @@ impl Answered {
 }
 
 /// Answers permission questions. Dropping the future withdraws the question: the turn was interrupted, or a rule that
-/// somebody just gave answers it.
+/// was just given answers it.
 pub trait Approver: Send + Sync {
     /// Waits for the answer to one question.
     fn ask(&self, question: PermissionQuestion) -> Boxed<'_, Answered>;

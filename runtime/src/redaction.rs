@@ -1,4 +1,4 @@
-//! Redaction: secrets become typed placeholders before anything of them reaches the log or a model
+//! Redaction: secrets are replaced by typed placeholders before they reach the log or a model
 //! (`docs/redaction.md`).
 //!
 //! It is applied where text enters from outside, never to what a model wrote: the model sees the placeholder, and digests
@@ -239,7 +239,7 @@ impl Redactor {
         worth
     }
 
-    /// Whether a text consists of placeholders of ours: those are not replaced again.
+    /// Whether a text consists of placeholders that this redactor wrote: those are not replaced again.
     fn is_placeholders(&self, text: &str) -> bool {
         let Some(inner) = text.strip_prefix("[redacted:").and_then(|text| text.strip_suffix(']')) else { return false };
         self.kinds().any(|kind| kind == inner)

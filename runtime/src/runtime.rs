@@ -91,7 +91,7 @@ impl Runtime {
     /// A Session of the log.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when there is none of that id.
+    /// [`Refusal::NotFound`] when no session has the id.
     pub async fn session(&self, session: SessionId) -> Result<Session, Refusal> {
         match self.shared.ports.log.head(session).await? {
             Some(_) => Ok(self.handle(session)),

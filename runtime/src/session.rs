@@ -105,7 +105,7 @@ impl Session {
     /// Asks for a compaction and waits for its end; what runs comes first.
     ///
     /// # Errors
-    /// [`RunError::NothingToCompact`], [`RunError::CompactionFailed`], or whatever else fails.
+    /// [`RunError::NothingToCompact`], [`RunError::CompactionFailed`], or any error of a run.
     pub async fn compact(&self) -> Result<Outcome, RunError> {
         self.shared().coordinator.run(&self.work(), self.id(), RunJob::Compact).await
     }

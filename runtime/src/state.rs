@@ -11,7 +11,7 @@ use annals_core::SessionId;
 use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
-/// Runs Sessions. Clones share everything; when the last one is dropped, whatever runs is halted as if the process had
+/// Runs sessions. Clones share everything; when the last one is dropped, every run is stopped as if the process had
 /// died.
 #[derive(Clone)]
 pub struct Runtime {
@@ -50,7 +50,7 @@ impl Drop for Halting {
 }
 
 impl RuntimeState {
-    /// The one lane of a Session in this runtime, for as long as somebody holds it.
+    /// The one lane of a session in this runtime, shared while it is in use.
     pub(crate) fn lane(&self, session: SessionId) -> Arc<Lane> {
         self.editing.lane(session)
     }

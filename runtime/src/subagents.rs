@@ -61,7 +61,7 @@ pub struct TaskTool {
 struct Task {
     /// A title of a few words.
     description: String,
-    /// What is to be done.
+    /// What to do.
     prompt: String,
     /// Who does it.
     subagent_type: AgentName,

@@ -14,7 +14,7 @@ pub(crate) struct Titles(Arc<Mutex<TitleState>>);
 #[derive(Default)]
 struct TitleState {
     asking: BTreeMap<SessionId, TitleTask>,
-    /// Whether the runtime was halted: nobody is asked any more.
+    /// Whether the runtime was halted: no model is asked any more.
     halted: bool,
 }
 
@@ -32,7 +32,7 @@ impl Titles {
         self.state().asking.contains_key(&session)
     }
 
-    /// Waits until nobody asks for the title of a Session.
+    /// Waits until no request for the title of a session runs.
     pub(crate) async fn settled(&self, session: SessionId) {
         let Some(mut ended) = self.state().asking.get(&session).map(|titling| titling.ended.clone()) else { return };
         while ended.changed().await.is_ok() {}

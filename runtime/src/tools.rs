@@ -17,7 +17,7 @@ mod settle;
 mod skill;
 
 pub use annals_providers::CallInput;
-pub use call::{CallContext, Demand, Past, Permits, Progress, Tool, ToolOutput};
+pub use call::{CallContext, Demand, Past, Permits, ProgressSender, Tool, ToolOutput};
 pub use cancel::{Cancel, Cancellation};
 pub use error::{CallError, ToolError};
 pub use function::FunctionTool;

@@ -9,7 +9,7 @@ mod tool;
 pub use argument::{CrashPoint, DeclaredSkill, InputScript, RevertAction, SettleTarget};
 pub use provider::{AnswerScript, AttemptScript, CallScript, FailureScript};
 pub use source::{DeclaredCodec, DeclaredSource};
-pub use tool::{CallResult, DeclaredTool, ReplyScript};
+pub use tool::{DeclaredTool, ReplyScript, ScriptedResult};
 
 use super::reader::{JsonAt, unknown};
 use super::{Invalid, ViewPattern};

@@ -1,7 +1,7 @@
 //! Saved views: what a fold had built at a place, kept so that resuming and time travel are fast
 //! (`docs/reference/store.md#saved-views`).
 //!
-//! A cache: whatever is missing, damaged or old reads as absent, and no answer changes when all of it is deleted.
+//! A cache: a file that is missing, damaged or old counts as absent, and no answer changes when all of it is deleted.
 //! Nothing here is flushed to the device for the same reason. Views that grow with the log are paged: each page is
 //! kept once under the hash of its content.
 
@@ -20,7 +20,7 @@ const KEPT: usize = 16;
 
 /// What a saved view is of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Fold<'a> {
+pub struct FoldVersion<'a> {
     /// The fold's name.
     pub name: &'a str,
     /// The number of its code: a view of another version is not read.
@@ -80,8 +80,8 @@ impl ViewCache {
         Self { place: CacheStorage::CacheFiles { files, dir: dir.into() } }
     }
 
-    /// The cache in the folder of a store, wherever that is moved while this process runs. Without such a folder it goes with the
-    /// process: nothing is made.
+    /// The cache in the folder of a store, also when the folder is moved while this process runs. Without such a folder views
+    /// are kept in memory only: no folder is created.
     pub fn in_store(store: &Path) -> Self {
         Self::of_store(store, true)
     }
@@ -111,7 +111,7 @@ impl ViewCache {
     }
 
     /// The saved view of a fold that is nearest to a place, at it or before.
-    pub fn nearest(&self, session: SessionId, fold: Fold<'_>, at_most: Seq) -> Option<Saved> {
+    pub fn nearest(&self, session: SessionId, fold: FoldVersion<'_>, at_most: Seq) -> Option<Saved> {
         match &self.place {
             CacheStorage::CachedViews(memory) => {
                 let memory = memory.lock().unwrap_or_else(PoisonError::into_inner);
@@ -134,7 +134,7 @@ impl ViewCache {
     ///
     /// # Errors
     /// When the disk refuses: the view is then computed again when it is wanted.
-    pub fn put(&self, session: SessionId, fold: Fold<'_>, view: &Saved) -> io::Result<()> {
+    pub fn put(&self, session: SessionId, fold: FoldVersion<'_>, view: &Saved) -> io::Result<()> {
         let Saved { seq, digest, bytes } = view;
         match &self.place {
             CacheStorage::CachedViews(memory) => {
@@ -229,8 +229,8 @@ fn superfluous(places: &[Seq]) -> Option<Seq> {
     triples.min().map(|(_, at)| at)
 }
 
-/// A name from outside cannot leave the cache's folder: whatever is not plain is written as hex.
-fn folder(dir: &Path, session: SessionId, fold: Fold<'_>) -> PathBuf {
+/// A name from outside cannot leave the cache's folder: other than plain characters are written as hex.
+fn folder(dir: &Path, session: SessionId, fold: FoldVersion<'_>) -> PathBuf {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
     let name: String = match fold.name.chars().all(plain) && !fold.name.is_empty() {
         true => fold.name.to_owned(),

@@ -39,7 +39,7 @@ impl From<ReadError> for Violation {
 }
 
 /// What a law ends with.
-pub type Outcome = Result<(), Violation>;
+pub type LawResult = Result<(), Violation>;
 
 /// One law: a sentence, and what tries it on an empty log.
 #[derive(Clone, Copy, Debug)]
@@ -47,7 +47,7 @@ pub struct Law {
     /// The sentence, with underscores for spaces.
     pub name: &'static str,
     /// Tries it. The log is empty and the law's own.
-    pub holds: fn(Arc<dyn EventLog>) -> Boxed<'static, Outcome>,
+    pub holds: fn(Arc<dyn EventLog>) -> Boxed<'static, LawResult>,
 }
 
 macro_rules! laws {
@@ -95,7 +95,7 @@ pub const LAWS: &[Law] = laws![
 ///
 /// # Errors
 /// The first violation, with the name of its law. An `Err` of `make` counts as one.
-pub async fn run_all(make: impl AsyncFn() -> Result<Arc<dyn EventLog>, Violation>) -> Outcome {
+pub async fn run_all(make: impl AsyncFn() -> Result<Arc<dyn EventLog>, Violation>) -> LawResult {
     for law in LAWS {
         let told = |violation: Violation| Violation(format!("{}: {violation}", law.name.replace('_', " ")));
         let log = make().await.map_err(told)?;

@@ -42,7 +42,7 @@ pub use maintenance::report::{Copy, OpeningReport, Remark};
 pub use maintenance::summary::summary;
 pub use maintenance::usage::{DiskUsage, StoreUsage};
 pub use read_only::ReadOnlyLog;
-pub use recovery::restore::Restoring;
+pub use recovery::restore::FormatRepair;
 pub use state::Tuning;
 
 use crate::following::following;
@@ -64,7 +64,7 @@ use threads::committer::Order;
 use threads::running::Threads;
 use tokio::sync::{mpsc, watch};
 
-/// Whether a store is made when there is none.
+/// Whether a missing store is created.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OpenMode {
     /// It must be there: for commands that only look.
@@ -182,12 +182,12 @@ impl DiskLog {
         self.shared.id
     }
 
-    /// The folder of the store, held open: it stays the same one wherever it is moved.
+    /// The folder of the store, held open: it stays the same one after a move.
     pub fn folder(&self) -> &Arc<Folder> {
         &self.shared.folder
     }
 
-    /// No more appends; followers end. Gives what is to be shut down, once.
+    /// Stops appends and ends followers. Returns what to shut down, once.
     fn stop(&self) -> Option<(Threads, mpsc::Sender<Order>)> {
         let running = self.running.lock().unwrap_or_else(PoisonError::into_inner).take()?;
         let orders = self.orders.write().unwrap_or_else(PoisonError::into_inner).take()?;
@@ -199,8 +199,8 @@ impl DiskLog {
     }
 }
 
-/// The blobs of the store in a folder, readable by every process: they are files that never change. They are found wherever the
-/// folder is moved.
+/// The blobs of the store in a folder, readable by every process: they are files that never change. They are also found
+/// after the folder was moved.
 pub(crate) fn blobs_in(dir: &Path) -> Arc<dyn Blobs + Send + Sync> {
     let disk: Arc<dyn Disk> = match Folder::open(dir) {
         Ok(folder) => Arc::new(FolderDisk::new(Arc::new(folder))),

@@ -9,25 +9,25 @@ use std::collections::VecDeque;
 use tokio::sync::watch;
 
 /// Where a follower reads: the pages of a log from its place on.
-pub trait Pages: Send + 'static {
+pub trait FollowSource: Send + 'static {
     /// The next Batches after those given before; empty at the end. Each item is a [`Followed::Batch`], and says whether
     /// it came after following began.
-    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>>;
+    fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>>;
 }
 
 /// One Batch of a page.
 #[derive(Clone, Debug)]
-pub struct Page {
+pub struct FollowedBatch {
     /// The Batch.
     pub item: Followed,
     /// Whether it was appended after following began: the marker comes before the first such batch.
     pub new: bool,
 }
 
-/// A follower over `pages`. `length` is the store's length in Batches: it changes **after** a Batch became readable.
+/// A follower over `pages`. `length` is the store's length in batches: it changes **after** a batch is readable.
 ///
 /// The stream ends when the store is closed (the watch's sender is gone), or after an error.
-pub fn following(pages: impl Pages, length: watch::Receiver<Position>) -> Following {
+pub fn following(pages: impl FollowSource, length: watch::Receiver<Position>) -> Following {
     let state = Follower { pages, length, ready: VecDeque::new(), synced: false, over: false };
     Box::pin(stream::unfold(state, |mut state| async move { state.step().await.map(|item| (item, state)) }))
 }
@@ -35,12 +35,12 @@ pub fn following(pages: impl Pages, length: watch::Receiver<Position>) -> Follow
 struct Follower<P> {
     pages: P,
     length: watch::Receiver<Position>,
-    ready: VecDeque<Page>,
+    ready: VecDeque<FollowedBatch>,
     synced: bool,
     over: bool,
 }
 
-impl<P: Pages> Follower<P> {
+impl<P: FollowSource> Follower<P> {
     async fn step(&mut self) -> Option<Result<Followed, ReadError>> {
         loop {
             if self.over {

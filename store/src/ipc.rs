@@ -1,9 +1,9 @@
-//! One store, many processes: whoever opens it first owns it and serves it to the others
+//! One store, many processes: the first that opens it owns it and serves it to the others
 //! (`docs/reference/store.md#ownership`).
 //!
 //! A guest's call is one message over the Unix-domain socket in the store's folder, its answer another; a follower has
-//! a connection to itself. When the owner goes, its guests race for the lock: one becomes the owner, the others its
-//! guests, and calls that were under way are made again. That is safe, since appending the same Batch again is.
+//! its own connection. When the owner ends, its guests race for the lock: one becomes the owner, the others its
+//! guests, and pending calls are repeated. That is safe, since appending the same batch twice has no effect.
 
 mod client;
 mod connections;

@@ -22,6 +22,7 @@ mod layer;
 pub mod lineage;
 pub mod log;
 pub mod memory;
+pub mod signing;
 mod store_id;
 pub mod views;
 

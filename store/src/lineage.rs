@@ -51,7 +51,7 @@ impl Lineage {
     /// Follows a Session to its oldest ancestor. `birth` says how a Session's own log begins.
     ///
     /// # Errors
-    /// [`ReadError::NoSession`] when there is no such Session; whatever `birth` gives.
+    /// [`ReadError::NoSession`] when there is no such session; the errors of `birth`.
     pub fn of(
         session: SessionId,
         mut birth: impl FnMut(SessionId) -> Result<Option<Birth>, ReadError>,
@@ -90,7 +90,7 @@ impl Lineage {
     /// `from`, oldest first.
     ///
     /// # Errors
-    /// When an ancestor that is needed is missing; whatever `page` gives.
+    /// When an ancestor that is needed is missing; the errors of `page`.
     pub fn read(
         &self,
         from: Seq,
@@ -122,7 +122,7 @@ impl Lineage {
     /// before `before`, newest first.
     ///
     /// # Errors
-    /// When an ancestor that is needed is missing; whatever `page` gives.
+    /// When an ancestor that is needed is missing; the errors of `page`.
     pub fn read_back(
         &self,
         before: Seq,

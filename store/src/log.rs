@@ -24,7 +24,7 @@ pub type Following = Pin<Box<dyn Stream<Item = Result<Followed, ReadError>> + Se
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Position(pub u64);
 
-/// A Batch that somebody wants to append.
+/// A batch to append.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Draft {
     /// To which Session. A first Batch creates it: it starts with `session.created` at seq 0, or with
@@ -229,7 +229,7 @@ pub enum ReadError {
     Closed,
 }
 
-/// What became of several Drafts that were appended together.
+/// The results of several drafts that were appended together.
 #[derive(Debug, Default)]
 pub struct Appended {
     /// The Batches that are durable, in the order of their Drafts.
@@ -246,7 +246,7 @@ pub trait EventLog: Send + Sync {
     /// `known`; anything else there is a [`AppendError::Conflict`].
     fn append(&self, draft: Draft) -> Boxed<'_, Result<Committed, AppendError>>;
 
-    /// Appends Batches one after another, as as many calls of [`EventLog::append`] would, and stops at the first that is
+    /// Appends batches one after another, as separate calls of [`EventLog::append`] would, and stops at the first that is
     /// refused. For imports: Drafts of one Session that follow each other can become durable together.
     fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
         Box::pin(append_each(drafts, |draft| self.append(draft)))

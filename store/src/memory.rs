@@ -1,7 +1,7 @@
 //! A log in memory: for scripted worlds, tests, and as the plainest statement of what a log does.
 
 use crate::append_rules::{self, Placement};
-use crate::following::{Page, Pages, following};
+use crate::following::{FollowSource, FollowedBatch, following};
 use crate::lineage::{Birth, Lineage};
 use crate::log::{
     AppendError, Boxed, Committed, Draft, EventLog, Followed, Following, Head, Position, ReadError, Scope, SessionHead,
@@ -206,14 +206,14 @@ struct MemorySessionPages {
     began_at: Seq,
 }
 
-impl Pages for MemorySessionPages {
-    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
+impl FollowSource for MemorySessionPages {
+    fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>> {
         Box::pin(async move {
             let slices = self.store.lock().read(self.session, self.from, PAGE)?;
             if let Some(last) = slices.last() {
                 self.from = last.until;
             }
-            let page = |slice: Slice| Page {
+            let page = |slice: Slice| FollowedBatch {
                 new: slice.batch.first >= self.began_at,
                 item: Followed::Batch { slice, position: None },
             };
@@ -228,20 +228,20 @@ struct AllMemoryPages {
     began_at: Position,
 }
 
-impl Pages for AllMemoryPages {
-    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
+impl FollowSource for AllMemoryPages {
+    fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>> {
         Box::pin(async move {
             let state = self.store.lock();
             let start = usize::try_from(self.from.0).unwrap_or(usize::MAX);
             let found = state.order.iter().skip(start).take(PAGE).zip(self.from.0..);
-            let page = |(batch, position): (&Arc<Batch>, u64)| Page {
+            let page = |(batch, position): (&Arc<Batch>, u64)| FollowedBatch {
                 new: position >= self.began_at.0,
                 item: Followed::Batch {
                     slice: Slice { batch: batch.clone(), from: batch.first, until: batch.next() },
                     position: Some(Position(position)),
                 },
             };
-            let pages: Vec<Page> = found.map(page).collect();
+            let pages: Vec<FollowedBatch> = found.map(page).collect();
             self.from.0 += pages.len() as u64;
             Ok(pages)
         })

@@ -7,7 +7,7 @@ mod pages;
 
 pub use pages::{Leaf, Page};
 
-use crate::cache::{Fold, Saved, ViewCache};
+use crate::cache::{FoldVersion, Saved, ViewCache};
 use crate::{EventLog, Followed, Position, ReadError, Scope};
 use annals_core::{Digest, Record, Seq, SessionId};
 use annals_projections::{Catalogue, Projection, SessionView};
@@ -20,11 +20,11 @@ use std::sync::Arc;
 const WORTH_SAVING: u64 = 2_000;
 
 /// A view of everything, for writers: ids that are used up included.
-const WHOLE: Fold<'static> = Fold { name: "whole", version: SessionView::VERSION };
+const WHOLE: FoldVersion<'static> = FoldVersion { name: "whole", version: SessionView::VERSION };
 /// A view for looking: bounded by what is shown ([`SessionView::evict`]).
-const BOUNDED: Fold<'static> = Fold { name: "bounded", version: SessionView::VERSION };
+const BOUNDED: FoldVersion<'static> = FoldVersion { name: "bounded", version: SessionView::VERSION };
 /// The catalogue of the store, by [`Position`]; kept under the nil id.
-const CATALOGUE: Fold<'static> = Fold { name: "catalogue", version: 3 };
+const CATALOGUE: FoldVersion<'static> = FoldVersion { name: "catalogue", version: 3 };
 const NO_SESSION: SessionId = SessionId([0; 16]);
 
 /// How many records a view was made of, in addition to the saved view that it started from.
@@ -117,7 +117,7 @@ impl Views {
         &self,
         session: SessionId,
         until: Seq,
-        fold: Fold<'static>,
+        fold: FoldVersion<'static>,
     ) -> Result<(SessionView, Folded), ReadError> {
         let head = self.log.head(session).await?.ok_or(ReadError::NoSession(session))?;
         let until = until.min(head.next);
@@ -171,7 +171,12 @@ impl Views {
     }
 
     /// The nearest saved view whose digest the log still holds.
-    async fn resumable(&self, session: SessionId, fold: Fold<'static>, at_most: Seq) -> Option<(SessionView, Seq)> {
+    async fn resumable(
+        &self,
+        session: SessionId,
+        fold: FoldVersion<'static>,
+        at_most: Seq,
+    ) -> Option<(SessionView, Seq)> {
         let (view, saved): (SessionView, Saved) = self.saved(session, fold, at_most)?;
         let last = Seq(saved.seq.0.checked_sub(1)?);
         let batch = self.log.batch_at(session, last).await.ok()??.batch;
@@ -191,13 +196,18 @@ impl Views {
         }
     }
 
-    fn saved<V: DeserializeOwned>(&self, session: SessionId, fold: Fold<'_>, at_most: Seq) -> Option<(V, Saved)> {
+    fn saved<V: DeserializeOwned>(
+        &self,
+        session: SessionId,
+        fold: FoldVersion<'_>,
+        at_most: Seq,
+    ) -> Option<(V, Saved)> {
         let saved = self.cache.as_ref()?.nearest(session, fold, at_most)?;
         let view = serde_json::from_slice(&saved.bytes).ok()?;
         Some((view, saved))
     }
 
-    fn save<V: Serialize>(&self, session: SessionId, fold: Fold<'_>, seq: Seq, digest: Digest, view: &V) {
+    fn save<V: Serialize>(&self, session: SessionId, fold: FoldVersion<'_>, seq: Seq, digest: Digest, view: &V) {
         let Some(cache) = &self.cache else { return };
         let saved = serde_json::to_vec(view)
             .map_err(std::io::Error::other)

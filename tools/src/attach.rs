@@ -1,4 +1,4 @@
-//! Files that a person gives with an input.
+//! Files that a user attaches to an input.
 
 use super::image;
 use annals_core::event::Attachment;
@@ -68,8 +68,8 @@ pub enum AttachError {
     },
 }
 
-/// A file as an attachment called `name`: its content whole, its media type by its first bytes, whatever its name says.
-/// What is no known medium and is UTF-8 is text.
+/// A file as an attachment named `name`: its whole content, with the media type of its first bytes, not of its name.
+/// Other content that is UTF-8 is text.
 ///
 /// # Errors
 /// See [`AttachError`].
@@ -89,7 +89,7 @@ fn content(path: &Path) -> Result<Vec<u8>, AttachError> {
         ErrorKind::NotFound | ErrorKind::NotADirectory => AttachError::Missing { path: path_of() },
         _ => AttachError::Unreadable { path: path_of(), source },
     };
-    // Looked at first: opening a pipe would wait for somebody who writes.
+    // Checked before it is opened: opening a pipe would wait for a writer.
     let found = path.metadata().map_err(failed)?;
     if found.is_dir() {
         return Err(AttachError::Directory { path: path_of() });

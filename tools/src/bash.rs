@@ -5,7 +5,7 @@ use super::open;
 use super::pipe_output::PipeOutput;
 use super::process_group::ProcessGroup;
 use super::typed::{TypedTool, Worked};
-use super::workplace::{Access, EXTERNAL_DIRECTORY, Workplace};
+use super::workplace::{EXTERNAL_DIRECTORY, PathAccess, Workplace};
 use annals_core::Json;
 use annals_runtime::tools::{CallContext, Demand, ToolError, ToolOutput};
 use schemars::JsonSchema;
@@ -84,7 +84,7 @@ impl TypedTool for Bash {
         let mut demands = Vec::new();
         if let Some(named) = &input.workdir {
             let outside = match self.0.resolve(named) {
-                Ok(real) => self.0.external(&real, Access::Touch),
+                Ok(real) => self.0.external(&real, PathAccess::Touch),
                 Err(_) => Some(named.clone()),
             };
             demands.extend(outside.map(|directory| demand(EXTERNAL_DIRECTORY, vec![directory])));
@@ -126,7 +126,7 @@ impl Bash {
 
     fn start(&self, command: &str, workdir: &Path) -> io::Result<(ProcessGroup, PipeOutput)> {
         let shell = SHELLS.into_iter().find(|shell| Path::new(shell).exists()).unwrap_or("/bin/sh");
-        // One pipe for both, so that what was written stands in the order in which it was.
+        // One pipe for both, so that the output keeps its order.
         let (reader, writer) = io::pipe()?;
         let mut shell = Command::new(shell);
         shell.arg("-c").arg(command).current_dir(workdir);
@@ -136,7 +136,7 @@ impl Bash {
                 shell.env_remove(variable);
             }
         }
-        // There is nobody to page for, to ask, or to colour for.
+        // There is no terminal: no pager, no prompts, no colours.
         shell.envs([("PAGER", "cat"), ("GIT_PAGER", "cat"), ("GIT_TERMINAL_PROMPT", "0"), ("TERM", "dumb")]);
         shell.env("PWD", workdir);
         let group = ProcessGroup::start(&mut shell)?;

@@ -1,4 +1,4 @@
-//! What a file has beside its content, carried over to the one that takes its place.
+//! Attributes of a file besides its content, copied to the file that replaces it.
 
 use std::fs::{File, Metadata, Permissions};
 use std::io;
@@ -11,7 +11,7 @@ const RUNS_AS: u32 = 0o6000;
 /// not let be given is named: it is lost.
 ///
 /// # Errors
-/// When the mode cannot be set: a file that more people may read than before is none to go on with.
+/// When the mode cannot be set: a file that more users may read than before must not be used.
 pub(super) fn over(old: &File, found: &Metadata, fresh: &File) -> io::Result<Vec<&'static str>> {
     let mut lost = Vec::new();
     let made = fresh.metadata()?;
@@ -19,7 +19,7 @@ pub(super) fn over(old: &File, found: &Metadata, fresh: &File) -> io::Result<Vec
     let group = found.gid() == made.gid() || fchown(fresh, None, Some(found.gid())).is_ok();
     lost.extend((!owner).then_some("its owner"));
     lost.extend((!group).then_some("its group"));
-    // Whoever it belongs to now, it must not run as somebody that it did not run as before. After the owner: changing that
+    // With another owner, the file must not run with rights that it did not have before. After the owner: changing the owner
     // clears these bits.
     let mode = found.permissions().mode();
     let mode = if owner && group { mode } else { mode & !RUNS_AS };

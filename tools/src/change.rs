@@ -25,8 +25,8 @@ pub(super) struct FileBefore {
     found: Metadata,
 }
 
-/// The file at a resolved path, if there is one. One that nobody may write to is refused: a new file in its place would
-/// pass over that.
+/// The file at a resolved path, if there is one. A file without write permission is refused: replacing it would
+/// bypass that permission.
 pub(super) fn before(place: &Workplace, path: &Path, stop: &StopSignal) -> Result<Option<FileBefore>, ToolError> {
     let Some((mut file, found)) = open::opened(place, path)? else { return Ok(None) };
     if found.permissions().readonly() {
@@ -62,11 +62,11 @@ impl FileBefore {
     }
 }
 
-/// What a changed file has lost beside its old content.
+/// The attributes that a changed file lost.
 pub(super) type LostAttributes = Vec<&'static str>;
 
-/// Puts bytes in the place of a file, whole or not at all, with its owner and permissions as far as the system allows;
-/// makes it where there is none.
+/// Replaces a file, completely or not at all, with its owner and permissions as far as the system allows;
+/// creates it if it does not exist.
 pub(super) fn put(
     place: &Workplace,
     session: SessionId,
@@ -85,7 +85,7 @@ pub(super) fn put(
 fn replace(place: &Workplace, path: &Path, before: Option<&FileBefore>, bytes: &[u8]) -> io::Result<LostAttributes> {
     let folder = path.parent().unwrap_or(path);
     std::fs::create_dir_all(folder)?;
-    // Less what the user's mask takes. Before the content: nobody reads a beginning whom the file would refuse.
+    // Less what the user's mask removes. Before the content: the file's permissions protect it from the first byte.
     let mode = before.map_or(0o666, |before| before.found.permissions().mode() & 0o666);
     let fresh = Permissions::from_mode(mode);
     let recorded = place.records().map(|records| leftovers::record(records, folder)).transpose()?;
@@ -105,7 +105,7 @@ fn replace(place: &Workplace, path: &Path, before: Option<&FileBefore>, bytes: &
     Ok(lost)
 }
 
-/// What a change is told as: how many lines came and went, and for readers the difference itself.
+/// The answer about a change: how many lines were added and removed, and for readers the difference itself.
 pub(super) fn told(
     place: &Workplace,
     path: &Path,

@@ -10,7 +10,7 @@ mod wrapped;
 
 use wrapped::{WRAPPERS, goes_further};
 
-/// Words that may stand before a command.
+/// Words that may precede a command.
 const BEFORE: [&str; 10] = ["if", "then", "elif", "else", "while", "until", "do", "!", "{", "time"];
 
 /// What a command is judged as, in order, each once.
@@ -41,7 +41,7 @@ pub(super) fn resources(command: &str) -> Vec<String> {
     resources
 }
 
-/// What stands behind keywords, assignments and words that run the rest of their line.
+/// What follows keywords, assignments and words that run the rest of their line.
 fn behind(part: &str) -> &str {
     let mut rest = part;
     while let Some((word, after)) = rest.split_once(char::is_whitespace) {
@@ -98,7 +98,7 @@ impl CommandParser {
                 '<' => self.input(&mut chars),
                 '>' => self.output(&mut chars),
                 '#' => {
-                    // If it begins a comment, quotes in it are none.
+                    // Quotes in a comment have no meaning.
                     self.plain = false;
                     self.part.push(one);
                 }
@@ -200,7 +200,7 @@ impl CommandParser {
         self.part.push_str(&target);
     }
 
-    /// Output into nothing, or into another stream, is none of a file.
+    /// Output to `/dev/null`, or to another stream, writes no file.
     fn output(&mut self, chars: &mut Chars<'_>) {
         self.part.push('>');
         while let Some(more) = chars.next_if(|one| matches!(one, '>' | '|')) {

@@ -5,7 +5,7 @@ use super::matching::replaced;
 use super::read::path_is_one;
 use super::stop_signal::blocking;
 use super::typed::{TypedTool, Worked};
-use super::workplace::{Access, Workplace};
+use super::workplace::{PathAccess, Workplace};
 use super::{change, open};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
@@ -55,7 +55,7 @@ impl TypedTool for Edit {
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(super::EDIT, &input.path, Access::Touch)
+        self.0.demands(super::EDIT, &input.path, PathAccess::Touch)
     }
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {

@@ -22,8 +22,8 @@ pub(super) enum FileContent {
 }
 
 impl FileContent {
-    /// Reads an open file; it stands at its beginning again afterwards. Its length is what it gives, not what it claims:
-    /// files of `/proc` claim none.
+    /// Reads an open file, and rewinds it afterwards. Its length is that of the content, not that of its metadata:
+    /// files of `/proc` have a length of 0 there.
     pub(super) fn of(file: &mut File, found: &Metadata, stop: &StopSignal) -> io::Result<Self> {
         let mut bytes = Vec::new();
         if found.len() <= WHOLE {

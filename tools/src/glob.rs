@@ -13,7 +13,7 @@ use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::time::SystemTime;
 
-/// How many files are shown, unless told, and at most.
+/// How many files are shown by default, and at most.
 const USUAL: u64 = 100;
 const MOST: u64 = 2_000;
 

@@ -16,7 +16,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;
 
-/// How many matches are shown, unless told, and at most.
+/// How many matches are shown by default, and at most.
 const USUAL: u64 = 100;
 const MOST: u64 = 1_000;
 
@@ -64,7 +64,7 @@ impl TypedTool for Grep {
     fn demands(&self, input: &Input) -> Vec<Demand> {
         let path = input.path.as_deref().unwrap_or(".");
         let mut demands = walk::demands(&self.0, Self::ACTION, input.path.as_deref());
-        // Whoever searches a file sees what it holds. In a directory each file is judged when it is found.
+        // Searching a file shows its content. In a directory each file is checked when it is found.
         if self.0.resolve(path).is_ok_and(|real| !real.is_dir())
             && let Some(searched) = demands.pop()
         {
@@ -148,7 +148,7 @@ struct Withheld {
 }
 
 impl GrepRun<'_> {
-    /// Searches a file that nobody named, if it may be read without asking.
+    /// Searches a file that the call does not name, if it may be read without a question.
     fn found(&mut self, path: &Path, searched: &str, permits: &Permits) {
         let resource = self.place.resource(path);
         if permits.allow(READ, &resource) && permits.allow_below(Grep::ACTION, searched, &resource) {

@@ -1,4 +1,4 @@
-//! Media that a model may be shown, told by their first bytes.
+//! Media that a model can be shown, recognised by their first bytes.
 
 /// The longest medium that is shown, in bytes. Providers refuse more than 5 MB of base64.
 pub(super) const LONGEST: usize = 3_750_000;

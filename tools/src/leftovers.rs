@@ -1,5 +1,5 @@
-//! Temporary files of changes. A file is written beside its place and renamed; a process that is killed in between leaves it
-//! there. Each such file is recorded in a folder outside the project first, under a lock that ends with the process, so that
+//! Temporary files of changes. A file is written next to its target and renamed; a process that is killed in between leaves
+//! it there. Each such file is recorded in a folder outside the project first, under a lock that ends with the process, so that
 //! a later process removes exactly what was left.
 
 use annals_runtime::ports::StorePath;

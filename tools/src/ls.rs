@@ -12,7 +12,7 @@ use serde::Deserialize;
 use serde_json::json;
 use std::path::Path;
 
-/// How many entries are shown, unless told, and at most.
+/// How many entries are shown by default, and at most.
 const USUAL: u64 = 200;
 const MOST: u64 = 2_000;
 

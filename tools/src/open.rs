@@ -16,7 +16,7 @@ pub(super) fn regular(place: &Workplace, path: &Path) -> Result<(File, Metadata)
     opened(place, path)?.ok_or_else(|| missing(place, path))
 }
 
-/// The same; nothing where there is none.
+/// The same; `None` if the file does not exist.
 pub(super) fn opened(place: &Workplace, path: &Path) -> Result<Option<(File, Metadata)>, ToolError> {
     let failed = |error: io::Error| trouble(place, path, &error);
     // Looked at first: opening some devices does something.

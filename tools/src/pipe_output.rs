@@ -87,7 +87,7 @@ impl Written {
         self.total - (self.head.len() + self.tail.len()) as u64
     }
 
-    /// The text. What is none is shown as U+FFFD, and so is NUL, which some providers refuse.
+    /// The text. Bytes that are not UTF-8 are shown as U+FFFD, and so is NUL, which some providers refuse.
     pub(super) fn text(&self) -> String {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
         match self.omitted() {

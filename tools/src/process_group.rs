@@ -9,7 +9,7 @@ use tokio::process::{Child, Command};
 /// How long a group may take to end after it was asked to.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// How long a group that nobody waits for may take.
+/// How long a group may take after its call was dropped.
 const IMPATIENCE: Duration = Duration::from_millis(100);
 
 /// How often it is looked whether a group is gone.
@@ -31,7 +31,7 @@ impl ProcessGroup {
         Ok(Self { child, group })
     }
 
-    /// Waits for the command itself; what it started may go on.
+    /// Waits for the command itself; processes that it started may continue.
     pub(super) async fn leader(&mut self) -> io::Result<ExitStatus> {
         self.child.wait().await
     }
@@ -74,7 +74,7 @@ impl ProcessGroup {
         self.group.is_some_and(|group| test_kill_process_group(group).is_ok())
     }
 
-    /// To end. A stopped process, say one that wanted to read from the terminal, hears it only when it goes on.
+    /// Asks it to end. A stopped process, such as one that wanted to read from the terminal, gets the signal when it continues.
     fn ask(&self) {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT);
@@ -90,7 +90,7 @@ impl ProcessGroup {
 }
 
 impl Drop for ProcessGroup {
-    /// Nobody is left to wait, so this does, for a moment: what drops a call may end the process next.
+    /// No caller is left to wait, so this waits for a moment: the process may end right after the call is dropped.
     fn drop(&mut self) {
         if self.group.is_none() || !self.looks_alive() {
             return;

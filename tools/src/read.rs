@@ -5,7 +5,7 @@ use super::lines::{BoundedLine, BoundedLines};
 use super::seen_files::Stamp;
 use super::stop_signal::{StopSignal, blocking};
 use super::typed::{TypedTool, Worked};
-use super::workplace::{Access, Workplace};
+use super::workplace::{PathAccess, Workplace};
 use super::{image, open};
 use annals_core::bound::Limits;
 use annals_core::event::Attachment;
@@ -19,13 +19,13 @@ use std::fs::File;
 use std::io::{Read as _, Seek};
 use std::path::Path;
 
-/// How many lines one call gives unless told.
+/// How many lines one call returns by default.
 const LINES: u64 = 2_000;
 
 /// How many characters of a line are shown.
 const CHARACTERS: usize = 2_000;
 
-/// How much of a file tells whether it is text.
+/// How much of a file is read to determine whether it is text.
 const HEAD: u64 = 8 * 1024;
 
 /// What remains of the limits for what is said below the lines.
@@ -65,7 +65,7 @@ impl TypedTool for Read {
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(Self::ACTION, &input.path, Access::Look)
+        self.0.demands(Self::ACTION, &input.path, PathAccess::Look)
     }
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {

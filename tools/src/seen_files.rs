@@ -1,4 +1,4 @@
-//! What Sessions have read, so that a file which somebody else changed meanwhile is not overwritten unseen.
+//! What sessions have read, so that a file that was changed by others in the meantime is not overwritten.
 //!
 //! What this process saw is kept in memory; what the Session saw before is read from its log (`past.rs`) when a `write`
 //! meets a file of which memory knows nothing.
@@ -39,7 +39,7 @@ pub(super) enum FileKnowledge {
     Unread,
     /// It has read what is there now.
     Current,
-    /// Somebody changed it since.
+    /// It was changed since.
     Changed,
 }
 

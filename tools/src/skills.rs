@@ -20,10 +20,10 @@ const DEPTH: usize = 2;
 /// The skills in some folders. Where two have the same name, that of the earlier folder counts, and within one folder the
 /// first by path: a user's own skills before those of a project, or the other way round, as the host orders them.
 ///
-/// A folder that is not there holds none. One that cannot be looked at, or a skill that cannot be read, makes the skills
-/// unavailable for the moment: a passing failure removes nothing that the model was told
-/// (`docs/reference/context.md#skills`). A skill whose file is no text or larger than 1 MiB is left out, and so is one
-/// of a project that nobody trusts, if a link leads out of that to it, or if reading it would have to be asked for.
+/// A folder that does not exist contains none. One that cannot be read, or a skill that cannot be read, makes the skills
+/// unavailable for the moment: a passing failure removes nothing from what the model knows
+/// (`docs/reference/context.md#skills`). A skill whose file is not text or larger than 1 MiB is left out, and so is one
+/// of an untrusted project, if a link leads out of the project to it, or if reading it would need a question.
 ///
 /// ```
 /// # use annals_runtime::context::{Loaded, SkillCatalogue};
@@ -49,9 +49,9 @@ pub struct SkillFolders {
 pub struct SkillRoot {
     /// An absolute path.
     pub path: String,
-    /// The project that it belongs to, if nobody trusts that one: links that lead out of there are not followed.
+    /// The project that it belongs to, if that is not trusted: links that lead out of there are not followed.
     pub within: Option<String>,
-    /// What reading is judged by. No file of a project that nobody trusts is a skill if these rules guard it more than
+    /// The rules for reading. No file of an untrusted project is a skill if these rules protect it more than
     /// instructions in its place, such as `.env`.
     pub guarded: Vec<Rule>,
 }

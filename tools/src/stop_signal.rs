@@ -1,4 +1,4 @@
-//! Work that blocks, and how it learns that nobody waits for it any more.
+//! Blocking work, and the signal that stops it when its future is dropped.
 
 use annals_runtime::tools::ToolError;
 use std::io::{self, Read};
@@ -56,7 +56,7 @@ impl Drop for Dropped {
     }
 }
 
-/// Runs blocking work on a thread of its own; it is told to stop when this future is dropped.
+/// Runs blocking work on its own thread; the signal stops it when this future is dropped.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce(&StopSignal) -> Result<T, ToolError> + Send + 'static,
 ) -> Result<T, ToolError> {

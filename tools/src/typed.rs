@@ -17,7 +17,7 @@ pub(super) trait TypedTool: Send + Sync + 'static {
     const NAME: &str;
     /// What its calls are judged as.
     const ACTION: &str = Self::NAME;
-    /// What the model is told of it.
+    /// The description for the model.
     const ABOUT: &str;
     /// Whether an interrupted call is waited for.
     const PUTS_AWAY: bool = false;

@@ -2,14 +2,14 @@
 
 use super::read::path_is_one;
 use super::stop_signal::StopSignal;
-use super::workplace::{Access, Workplace};
+use super::workplace::{PathAccess, Workplace};
 use annals_runtime::tools::{Demand, ToolError};
 use globset::{GlobBuilder, GlobMatcher};
 use ignore::{DirEntry, WalkBuilder};
 use std::path::Path;
 
-/// What is below a directory, by path. Hidden entries are there, ignored ones and `.git` are not; links are told and not
-/// followed. What cannot be looked at is left out. Gives whether it was all seen before it was time to stop.
+/// Visits everything below a directory, sorted by path: hidden entries too, ignored ones and `.git` not; links are visited
+/// but not followed. What cannot be read is left out. Returns whether the visit was complete.
 pub(super) fn through(root: &Path, depth: Option<usize>, stop: &StopSignal, mut see: impl FnMut(&DirEntry)) -> bool {
     let mut walk = WalkBuilder::new(root);
     walk.hidden(false).require_git(false).follow_links(false).max_depth(depth);
@@ -36,13 +36,13 @@ pub(super) fn root(place: &Workplace, named: Option<&str>) -> Result<std::path::
 
 /// What looking below a path that a call names needs permission for.
 pub(super) fn demands(place: &Workplace, action: &str, named: Option<&str>) -> Vec<Demand> {
-    place.demands(action, named.unwrap_or("."), Access::Look)
+    place.demands(action, named.unwrap_or("."), PathAccess::Look)
 }
 
 /// Whether where to look and how much to show are possible.
 ///
 /// # Errors
-/// What the model is told.
+/// The message for the model.
 pub(super) fn check(named: Option<&str>, limit: Option<u64>, most: u64) -> Result<(), String> {
     match limit {
         Some(limit) if !(1..=most).contains(&limit) => Err(format!("`limit` must be between 1 and {most}")),

@@ -78,14 +78,14 @@ impl Workplace {
         self
     }
 
-    /// The folder of the Managed Tool Output Files, read and searched like a [`readable`](Self::readable) one wherever its
-    /// store is moved.
+    /// The folder of the managed tool output files, read and searched like a [`readable`](Self::readable) one, also after the
+    /// store has been moved.
     #[must_use]
     pub fn outputs(self, folder: impl Into<StorePath>) -> Self {
         Self { outputs: Some(folder.into()), ..self }
     }
 
-    /// Environment variables that no command sees, beside the well-known keys of providers.
+    /// Environment variables that are hidden from commands, in addition to the well-known keys of providers.
     #[must_use]
     pub fn hiding(mut self, variables: impl IntoIterator<Item = impl Into<String>>) -> Self {
         self.hidden.extend(variables.into_iter().map(Into::into));
@@ -137,7 +137,7 @@ impl Workplace {
     }
 
     /// What doing something to a path needs permission for.
-    pub(super) fn demands(&self, action: &str, path: &str, access: Access) -> Vec<Demand> {
+    pub(super) fn demands(&self, action: &str, path: &str, access: PathAccess) -> Vec<Demand> {
         let demand = |action: &str, resource: String| Demand { action: action.into(), resources: vec![resource] };
         let Ok(real) = self.resolve(path) else {
             // The call will fail; what it named is judged as strictly as can be.
@@ -152,9 +152,9 @@ impl Workplace {
     }
 
     /// The directory to ask for, if a resolved path lies outside.
-    pub(super) fn external(&self, real: &Path, access: Access) -> Option<String> {
+    pub(super) fn external(&self, real: &Path, access: PathAccess) -> Option<String> {
         let inside = real.starts_with(&self.project) || real.starts_with(&self.directory);
-        if inside || access == Access::Look && self.is_readable(real) {
+        if inside || access == PathAccess::Look && self.is_readable(real) {
             return None;
         }
         let directory = if real.is_dir() { real } else { real.parent().unwrap_or(real) };
@@ -180,7 +180,7 @@ impl Workplace {
 
 /// What a tool does with a path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum PathAccess {
     /// Reads or searches.
     Look,
     /// Changes something, or runs there.

@@ -4,7 +4,7 @@ use super::read::path_is_one;
 use super::seen_files::FileKnowledge;
 use super::stop_signal::blocking;
 use super::typed::{TypedTool, Worked};
-use super::workplace::{Access, Workplace};
+use super::workplace::{PathAccess, Workplace};
 use super::{change, files_in_log};
 use annals_runtime::tools::{CallContext, Demand};
 use schemars::JsonSchema;
@@ -48,7 +48,7 @@ impl TypedTool for Write {
     }
 
     fn demands(&self, input: &Input) -> Vec<Demand> {
-        self.0.demands(Self::ACTION, &input.path, Access::Touch)
+        self.0.demands(Self::ACTION, &input.path, PathAccess::Touch)
     }
 
     async fn run(&self, input: Input, context: CallContext) -> Worked {

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// What every message has.
 #[derive(Clone, Copy, Debug, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct MessagePlace {
+pub struct MessageHead {
     /// The event that made the message.
     pub seq: Seq,
     /// The time of that event.
@@ -34,7 +34,7 @@ pub enum MessageJson<'a> {
     User {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The input that it was.
         id: &'a InputId,
         /// All of it.
@@ -47,7 +47,7 @@ pub enum MessageJson<'a> {
     Assistant {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The agent that answers.
         agent: &'a AgentName,
         /// The model.
@@ -67,7 +67,7 @@ pub enum MessageJson<'a> {
     System {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The exact text.
         text: Cow<'a, str>,
         /// The sources that changed.
@@ -77,7 +77,7 @@ pub enum MessageJson<'a> {
     Synthetic {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The exact text.
         text: Cow<'a, str>,
     },
@@ -85,7 +85,7 @@ pub enum MessageJson<'a> {
     Shell {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The command line.
         command: Cow<'a, str>,
         /// What it printed.
@@ -97,7 +97,7 @@ pub enum MessageJson<'a> {
     Compaction {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// Who asked for it.
         reason: CompactionReason,
         /// The summary.
@@ -109,7 +109,7 @@ pub enum MessageJson<'a> {
     AgentSwitched {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The agent from here on.
         agent: &'a AgentName,
     },
@@ -117,7 +117,7 @@ pub enum MessageJson<'a> {
     ModelSwitched {
         /// Its event and its marks.
         #[serde(flatten)]
-        place: MessagePlace,
+        place: MessageHead,
         /// The model from here on.
         model: &'a ModelName,
     },
@@ -176,7 +176,7 @@ pub enum ContentJson<'a> {
 impl<'a> MessageJson<'a> {
     /// A message, marked as pinned or reverted.
     pub fn of(message: &'a Message, pinned: bool, reverted: bool, blobs: &dyn Blobs) -> Self {
-        let place = MessagePlace { seq: message.seq, at: message.at, pinned, reverted };
+        let place = MessageHead { seq: message.seq, at: message.at, pinned, reverted };
         match &message.body {
             Body::User { id, text, attachments } => {
                 let attachments = AttachmentJson::all(attachments, blobs);
@@ -199,7 +199,7 @@ impl<'a> MessageJson<'a> {
         }
     }
 
-    fn assistant(place: MessagePlace, assistant: &'a Assistant, blobs: &dyn Blobs) -> Self {
+    fn assistant(place: MessageHead, assistant: &'a Assistant, blobs: &dyn Blobs) -> Self {
         Self::Assistant {
             place,
             agent: &assistant.agent,

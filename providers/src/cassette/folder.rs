@@ -120,7 +120,7 @@ impl CassetteFolder {
         Ok(names.iter().filter_map(first).collect())
     }
 
-    /// The text of a part, if it stands there unaltered.
+    /// The text of a part, if the folder contains it unaltered.
     pub(super) fn part_text(&self, digest: Digest) -> Option<String> {
         let text = fs::read_to_string(self.part(digest)).ok()?;
         (Digest::of(text.as_bytes()) == digest).then_some(text)

@@ -26,7 +26,7 @@ pub(super) struct CassetteHead {
     pub(super) parts: Vec<RequestPart>,
 }
 
-/// A part of the request; its text stands in the folder `parts` under its digest.
+/// A part of the request; its text is in the folder `parts` under its digest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct RequestPart {
     pub(super) part: String,
@@ -100,7 +100,7 @@ pub(super) enum CassetteLine {
         retry_after_ms: Option<u64>,
         message: String,
     },
-    /// The last line: how many lines stand between it and the head.
+    /// The last line: the number of lines between the head and this one.
     End {
         lines: usize,
     },

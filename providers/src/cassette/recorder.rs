@@ -14,8 +14,8 @@ pub type ScrubFn = Arc<dyn Fn(&str) -> String + Send + Sync>;
 
 /// Passes requests on to a provider and keeps every answer in a folder, as it was.
 ///
-/// An answer is kept before its last event is passed on; when it cannot be kept, that event is an error instead, since a
-/// recording with a gap is worth nothing. An answer that nobody waited for to the end is not kept.
+/// An answer is recorded before its last event is passed on; if that fails, an error takes the place of that event, since a
+/// recording with a gap is useless. An answer whose receiver stopped early is not recorded.
 pub struct CassetteRecorder<P> {
     provider: P,
     folder: CassetteFolder,

@@ -15,7 +15,7 @@ pub struct ProviderEntry {
     pub env: Option<Vec<String>>,
     /// Its base address.
     pub api: Option<String>,
-    /// The package that speaks to it in the AI SDK; it tells the protocol.
+    /// Its package in the AI SDK, which determines the protocol.
     pub npm: Option<String>,
     /// One of our protocol words, which says more than `npm`.
     pub protocol: Option<String>,
@@ -45,7 +45,7 @@ pub struct ModelEntry {
     pub tool_call: Option<bool>,
     /// Whether it takes a temperature.
     pub temperature: Option<bool>,
-    /// How it is spoken to, if otherwise than its provider's other models.
+    /// Its protocol and address, if they differ from those of its provider's other models.
     pub provider: Option<RouteEntry>,
 }
 
@@ -81,7 +81,7 @@ pub struct ModalitiesEntry {
     pub input: Option<Vec<String>>,
 }
 
-/// How one model is spoken to.
+/// The protocol and address of one model.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(default)]
 pub struct RouteEntry {

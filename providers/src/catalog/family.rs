@@ -1,11 +1,11 @@
 //! The agent system text that suits a model: families of models are used to different ones.
 
-/// Models that are spoken to alike.
+/// Models that get the same system text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ModelFamily {
     /// Claude.
     Anthropic,
-    /// GPT-5 and its successors, and whatever is named for coding.
+    /// GPT-5 and its successors, and models named for coding.
     Codex,
     /// Other models of OpenAI.
     Gpt,
@@ -44,7 +44,7 @@ impl ModelFamily {
         }
     }
 
-    /// What an agent without a text of its own tells a model of this family.
+    /// The system text for this family when an agent has no text of its own.
     pub fn system_text(self) -> &'static str {
         let text = match self {
             Self::Anthropic => include_str!("texts/anthropic.txt"),
@@ -57,7 +57,7 @@ impl ModelFamily {
     }
 }
 
-/// What an agent without a text of its own tells a model, by the name that its provider knows it by.
+/// The system text for a model when an agent has no text of its own, by the provider's name of the model.
 pub fn system_text(id: &str) -> &'static str {
     ModelFamily::of(id).system_text()
 }

@@ -1,8 +1,8 @@
-//! What a model takes beside text.
+//! The media that a model takes besides text.
 
 use super::ModelEntry;
 
-/// The images that every protocol of ours carries (`docs/wire.md#media`).
+/// The images that every supported protocol carries (`docs/wire.md#media`).
 const IMAGES: [&str; 4] = ["image/png", "image/jpeg", "image/gif", "image/webp"];
 
 /// Media types from the kinds of input that are written of a model; with none written, an `attachment` means images.

@@ -19,7 +19,7 @@ impl Catalog {
     pub fn prices(&self, name: &ModelName) -> Option<Prices> {
         let (provider, id) = name.as_str().split_once('/')?;
         let listed = |provider: &str, id: &str| {
-            // A provider whose models nobody listed lists no price either.
+            // A provider without listed models has no listed price either.
             spellings(id).iter().find_map(|id| self.model(&ModelName(format!("{provider}/{id}")))?.prices)
         };
         listed(provider, id).or_else(|| made_by(id).find_map(|(maker, id)| listed(maker, id)))
@@ -69,7 +69,7 @@ fn made_by(id: &str) -> impl Iterator<Item = (&str, &str)> {
     let dots = id.match_indices('.').map(|(at, _)| at);
     slashes.chain(dots).filter_map(move |at| {
         let (maker, rest) = (id.get(..at)?, id.get(at + 1..)?);
-        // A region may stand before the maker.
+        // A region may precede the maker.
         Some((maker.rsplit(['.', '/']).next()?, rest))
     })
 }

@@ -59,7 +59,7 @@ const OPTIONS: [(Protocol, &str, &[&str]); 3] = [
     ),
 ];
 
-/// Namespaces of providers that no protocol of ours has: what stands in them is kept for whoever reads it.
+/// Namespaces of providers whose protocol is not supported: their content is kept unchanged.
 const OTHERS: [&str; 1] = ["gemini"];
 
 /// What belongs to a connection, and to no request: it is left out, keys above all.
@@ -96,16 +96,16 @@ pub enum OptionsError {
     NotATable(String),
 }
 
-/// Takes settings apart for a protocol.
+/// Splits settings into the parts of a request for a protocol.
 ///
-/// A control may have any of its usual names. A provider's option stands at the top, in its namespace
-/// (`openai: {...}`), or in `providerOptions`. One that only another protocol knows says nothing to this one; what
-/// belongs to another provider is kept under its namespace. Whatever else stands at the top, in the protocol's own
-/// namespace, in `extraBody` or in `body` is laid over the body. What is `null` is not said. Later places win: the top,
+/// A control may have any of its usual names. A provider's option is at the top level, in its namespace
+/// (`openai: {...}`), or in `providerOptions`. One that only another protocol knows is ignored; what
+/// belongs to another provider is kept under its namespace. Other members at the top level, in the protocol's own
+/// namespace, in `extraBody` or in `body` are merged into the body. A `null` counts as absent. Later places win: the top,
 /// its namespaces, `providerOptions`, `extraBody`, `body`.
 ///
 /// # Errors
-/// When a body field is the protocol's own, an effort is none, or what should hold settings is no table.
+/// When a body field is reserved by the protocol, an effort is unknown, or a place for settings is not a table.
 pub fn partition(protocol: Protocol, settings: &Map<String, Value>) -> Result<RequestOptions, OptionsError> {
     let mut parts = Parts { protocol, options: RequestOptions::default() };
     let nested = |name: &str| settings.get(name).filter(|value| !value.is_null());
@@ -157,12 +157,12 @@ fn is_called(camel: &str, name: &str) -> bool {
 }
 
 /// Whose an option is.
-enum Owner {
+enum OptionOwner {
     /// The protocol's that is asked for.
     Own(&'static str, &'static str),
     /// Another one's: its namespace and name.
     Other(&'static str, &'static str),
-    /// Nobody's.
+    /// Of no known owner.
     Nobody,
 }
 
@@ -183,15 +183,17 @@ impl Parts {
             return Ok(());
         }
         match self.owner(name) {
-            Owner::Own(namespace, option) => self.insert(namespace, option, value),
+            OptionOwner::Own(namespace, option) => self.insert(namespace, option, value),
             // Servers that are compatible with Chat Completions take some of these as fields, such as `thinking`.
-            Owner::Other(namespace, _) if self.protocol == Protocol::OpenAiChat && namespace != self.namespace() => {
+            OptionOwner::Other(namespace, _)
+                if self.protocol == Protocol::OpenAiChat && namespace != self.namespace() =>
+            {
                 self.lay(name, value);
                 Ok(())
             }
-            Owner::Other(namespace, _) if namespace == self.namespace() => Ok(()),
-            Owner::Other(namespace, option) => self.insert(namespace, option, value),
-            Owner::Nobody => {
+            OptionOwner::Other(namespace, _) if namespace == self.namespace() => Ok(()),
+            OptionOwner::Other(namespace, option) => self.insert(namespace, option, value),
+            OptionOwner::Nobody => {
                 self.lay(name, value);
                 Ok(())
             }
@@ -211,10 +213,10 @@ impl Parts {
                 continue;
             }
             match self.owner(name) {
-                Owner::Own(namespace, option) => self.insert(namespace, option, value)?,
-                Owner::Other(theirs, _) if theirs == namespace => {}
+                OptionOwner::Own(namespace, option) => self.insert(namespace, option, value)?,
+                OptionOwner::Other(theirs, _) if theirs == namespace => {}
                 // The provider's own adapter would send what it does not know as it is.
-                Owner::Other(..) | Owner::Nobody => self.lay(name, value),
+                OptionOwner::Other(..) | OptionOwner::Nobody => self.lay(name, value),
             }
         }
         Ok(())
@@ -224,16 +226,16 @@ impl Parts {
         OPTIONS.iter().find(|(protocol, ..)| *protocol == self.protocol).map_or("", |(_, namespace, _)| namespace)
     }
 
-    fn owner(&self, name: &str) -> Owner {
-        let mut owner = Owner::Nobody;
+    fn owner(&self, name: &str) -> OptionOwner {
+        let mut owner = OptionOwner::Nobody;
         for (protocol, namespace, options) in OPTIONS {
             if let Some(option) = options.iter().copied().find(|option| is_called(option, name)) {
                 if protocol == self.protocol {
-                    return Owner::Own(namespace, option);
+                    return OptionOwner::Own(namespace, option);
                 }
                 // Of two others, the one of the same provider.
-                if !matches!(owner, Owner::Other(theirs, _) if theirs == self.namespace()) {
-                    owner = Owner::Other(namespace, option);
+                if !matches!(owner, OptionOwner::Other(theirs, _) if theirs == self.namespace()) {
+                    owner = OptionOwner::Other(namespace, option);
                 }
             }
         }

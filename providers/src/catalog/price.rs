@@ -46,7 +46,7 @@ impl FromStr for Dollars {
         if whole.is_empty() || mantissa.ends_with('.') || !digits().all(|byte| byte.is_ascii_digit()) {
             return Err(PriceError::NotANumber);
         }
-        // What stands left of the point once dollars are nano-dollars.
+        // The number of digits before the point once dollars are nano-dollars.
         let whole_digits = whole.len() as i64 + i64::from(exponent) + PLACES;
         let mut nano: u64 = 0;
         let mut place: i64 = 0;

@@ -1,10 +1,10 @@
-//! By which protocol, and where, a model is spoken to (`docs/configuration.md#models`).
+//! The protocol and the address for each model (`docs/configuration.md#models`).
 
 use super::{ModelEntry, ProviderEntry};
 use crate::wire::Protocol;
 
-/// What a package of the AI SDK stands for: a protocol of ours, and the address where its provider speaks it. Packages
-/// whose provider has an address that is compatible with OpenAI's are spoken to there.
+/// The protocol of each package of the AI SDK, and the address of its provider. Providers that also have an address
+/// compatible with OpenAI's are used through that address.
 const PACKAGES: [(&str, Protocol, Option<&str>); 12] = [
     ("@ai-sdk/openai", Protocol::OpenAiResponses, Some("https://api.openai.com/v1")),
     ("@ai-sdk/anthropic", Protocol::AnthropicMessages, Some("https://api.anthropic.com/v1")),
@@ -20,7 +20,7 @@ const PACKAGES: [(&str, Protocol, Option<&str>); 12] = [
     ("@ai-sdk/perplexity", Protocol::OpenAiChat, Some("https://api.perplexity.ai")),
 ];
 
-/// How a model is spoken to.
+/// The protocol and the address of a model.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// In which protocol.
@@ -29,12 +29,12 @@ pub struct Route {
     pub base_url: String,
 }
 
-/// No protocol of ours speaks to a model.
+/// No supported protocol reaches a model.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum UnsupportedApi {
-    /// Its package is none that we know: give the provider a protocol and an address that it also serves.
+    /// Its package is unknown: give the provider a protocol and an address that it also serves.
     #[error(
-        "provider {provider}: the package {npm} stands for a protocol that is not spoken here; give the provider a `protocol` and a `base_url` that it also serves"
+        "provider {provider}: the package {npm} uses a protocol that Annals does not support; give the provider a `protocol` and a `base_url` that it also serves"
     )]
     Package {
         /// The provider.
@@ -42,13 +42,13 @@ pub enum UnsupportedApi {
         /// Its package.
         npm: String,
     },
-    /// Nobody said what it speaks.
+    /// Neither a protocol nor a package is configured.
     #[error("provider {provider}: unknown protocol; set `protocol` to one of {}", words())]
     Silent {
         /// The provider.
         provider: String,
     },
-    /// The protocol's word is none.
+    /// The name of the protocol is unknown.
     #[error("provider {provider}: there is no protocol {protocol:?}; it is one of {}", words())]
     Protocol {
         /// The provider.
@@ -68,8 +68,7 @@ fn words() -> String {
     Protocol::ALL.map(Protocol::as_str).join(", ")
 }
 
-/// How a model is spoken to: what is written of itself counts before what is written of its provider, and a protocol
-/// before a package.
+/// The route of a model: the settings of the model precede those of its provider, and a protocol precedes a package.
 pub(super) fn route(provider: &str, entry: &ProviderEntry, model: &ModelEntry) -> Result<Route, UnsupportedApi> {
     let provider = || provider.to_owned();
     let own = model.provider.as_ref();

@@ -13,8 +13,8 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
 
-/// How long the end of a complete answer is waited for, so that its connection can serve again: a moment before the
-/// turn goes on, since most providers end the answer with its last event, then beside the turn.
+/// How long the end of a complete answer is awaited so that its connection can be reused: for a moment before the
+/// turn continues, since most providers close the answer with its last event, then in the background.
 const MOMENT: Duration = Duration::from_millis(20);
 const REST: Duration = Duration::from_secs(1);
 
@@ -108,7 +108,7 @@ impl AnswerReader {
         }
     }
 
-    /// What has come so far, and what the decoder holds beside it, is within the limit.
+    /// Whether the bytes so far, together with those that the decoder buffers, are within the limit.
     fn bounded(&self, held: usize) -> Result<(), ProviderError> {
         if self.content.saturating_add(held) <= self.limit {
             return Ok(());

@@ -32,9 +32,9 @@ fn build(connect: Duration, local: bool) -> Result<Client, reqwest::Error> {
     let client = Client::builder()
         .user_agent(concat!("annals/", env!("CARGO_PKG_VERSION")))
         .connect_timeout(connect)
-        // A redirect would carry the key and the conversation to an address that nobody configured.
+        // A redirect would carry the key and the conversation to an address that is not configured.
         .redirect(redirect::Policy::none())
-        // Attempts are facts of the log: there are none that it does not know.
+        // Attempts are recorded in the log, so the client must not retry by itself.
         .retry(retry::never());
     match local {
         // What runs on this machine is reached without a proxy, and needs no certificates of the system to be there.

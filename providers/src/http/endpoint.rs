@@ -12,7 +12,7 @@ pub trait Endpoints: Send + Sync {
     /// Where a model answers.
     ///
     /// # Errors
-    /// When nobody said so.
+    /// When no address is configured.
     fn endpoint(&self, model: &ModelName) -> Result<Endpoint, EndpointError>;
 }
 
@@ -69,7 +69,7 @@ impl fmt::Debug for Endpoint {
 /// How long an attempt may take and how much it may bring. What exceeds a limit ends it with an error that says which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct EndpointLimits {
-    /// Until a connection stands, name lookup and TLS included.
+    /// Until a connection is established, name lookup and TLS included.
     pub connect: Duration,
     /// Without a byte: before the first one, when a model may read for minutes, and between any two.
     pub idle: Duration,
@@ -97,7 +97,7 @@ impl Default for EndpointLimits {
     }
 }
 
-/// Nobody said where a model answers.
+/// A model has no usable endpoint.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EndpointError {
     /// The model's provider is not configured: add it to the configuration.

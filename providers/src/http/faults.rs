@@ -1,4 +1,4 @@
-//! Failures before and beside an answer, each in one sentence that says what to look at.
+//! Failures before and during an answer, each in one sentence that says what to check.
 
 use super::lines::Broken;
 use crate::provider::{ProviderError, ProviderErrorKind};
@@ -12,8 +12,8 @@ pub(super) fn fault(kind: ProviderErrorKind, message: impl Into<String>) -> Prov
     ProviderError { kind, status: None, retry_after_ms: None, message: message.into() }
 }
 
-/// The request did not go out, or nothing came back. On this machine nothing stands between us and a server that could
-/// pass: where nothing listens, nothing is waited for.
+/// The request was not sent, or no answer came. A connection refused by this machine is final: without a server that
+/// listens, a retry would not help.
 pub(super) fn unsent(error: &reqwest::Error, at: &str, local: bool) -> ProviderError {
     let refused = causes(error).any(|cause| {
         cause.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionRefused)

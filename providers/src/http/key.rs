@@ -18,13 +18,13 @@ impl fmt::Display for KeySource {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Env(name) => write!(f, "the environment variable {name}"),
-            // Arguments may name what nobody else should know.
+            // Arguments may be secret.
             Self::Command(words) => write!(f, "the command {}", words.first().map_or("", String::as_str)),
         }
     }
 }
 
-/// A key that was read. It shows itself to nobody.
+/// A key. `Debug` does not show it.
 #[derive(Clone, PartialEq, Eq)]
 pub(super) struct ApiKey(String);
 
@@ -40,7 +40,7 @@ impl fmt::Debug for ApiKey {
     }
 }
 
-/// How long a command may take: some ask a person.
+/// How long a command may take: some ask the user.
 const PATIENCE: Duration = Duration::from_secs(120);
 
 /// There is no key.

@@ -37,7 +37,7 @@ impl Broken {
     }
 }
 
-/// What may stand before the first line.
+/// May precede the first line.
 const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
 /// The whole lines among the bytes, piece by piece. What follows the last line end is no line.
@@ -50,7 +50,7 @@ where
     S: Stream<Item = Result<B, String>> + Send + 'static,
     B: AsRef<[u8]> + Send,
 {
-    let lines = EventLines {
+    let lines = SseLines {
         bytes: Box::pin(bytes),
         held: Vec::new(),
         begun: false,
@@ -68,7 +68,7 @@ where
     .boxed()
 }
 
-struct EventLines<S> {
+struct SseLines<S> {
     bytes: Pin<Box<S>>,
     /// The beginning of a line.
     held: Vec<u8>,
@@ -80,7 +80,7 @@ struct EventLines<S> {
     deadline: Instant,
 }
 
-impl<S, B> EventLines<S>
+impl<S, B> SseLines<S>
 where
     S: Stream<Item = Result<B, String>>,
     B: AsRef<[u8]>,

@@ -154,7 +154,7 @@ impl Inner {
             return Ok(key.clone());
         }
         let key = key::read(source).await?;
-        // A variable is read anew each time; a command may ask a person.
+        // A variable is read each time; a command may ask the user.
         if matches!(source, KeySource::Command(_)) {
             self.keys().insert(source.clone(), key.clone());
         }
@@ -176,7 +176,7 @@ async fn beginning(mut response: Response, endpoint: &Endpoint) -> String {
     while bytes.len() < REFUSAL {
         match tokio::time::timeout_at(deadline, response.chunk()).await {
             Ok(Ok(Some(chunk))) => bytes.extend_from_slice(&chunk),
-            // The status counts, whatever became of the explanation.
+            // The status counts, also without an explanation.
             Ok(Ok(None) | Err(_)) | Err(_) => break,
         }
     }

@@ -1,4 +1,4 @@
-//! What an attempt must not tell anybody: its key, its headers' values, the credentials in its address. Gateways take keys
+//! What an attempt must not reveal: its key, its headers' values, the credentials in its address. Gateways take keys
 //! also as a segment of a path or in a query.
 
 use super::endpoint::Endpoint;
@@ -42,7 +42,7 @@ const SHORTEST_SEGMENT: usize = 8;
 
 const URL: &str = "[redacted:url]";
 
-/// Values and what stands in their place.
+/// Secret values and their replacements.
 #[derive(Clone, Default)]
 pub(super) struct EndpointSecrets(Vec<(String, String)>);
 
@@ -102,7 +102,7 @@ fn segments(url: &Url) -> impl Iterator<Item = &str> {
     url.path().split('/').filter(|segment| !segment.is_empty() && !PLAIN.contains(segment))
 }
 
-/// What percent signs stand for.
+/// Decodes percent signs.
 fn decoded(text: &str) -> String {
     let mut parts = text.split('%');
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();

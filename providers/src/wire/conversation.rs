@@ -6,7 +6,7 @@ use annals_projections::{Block, RequestMessage, Role, ToolResult};
 use serde_json::value::RawValue;
 use std::borrow::Cow;
 
-/// How much of a hosted result another provider's model is told, in characters: as much as a summary holds
+/// How much of a hosted result is shown to another provider's model, in characters: as much as in a summary
 /// (`docs/reference/wire.md#common-to-all-protocols`).
 const HOSTED_CHARS: usize = 2_000;
 
@@ -68,7 +68,7 @@ pub(super) fn results_after(messages: &[RequestMessage], at: usize) -> &[Block] 
     messages.get(at + 1).filter(|next| next.role == Role::Tool).map_or(&[], |next| &next.blocks)
 }
 
-/// The results of a tool message that answer calls of ours. Those of hosted calls stand in the assistant message.
+/// The results of a tool message that answer calls of the runtime. Those of hosted calls are in the assistant message.
 pub(super) fn results(messages: &[RequestMessage], at: usize) -> impl Iterator<Item = &ToolResult> {
     let calls = at.checked_sub(1).and_then(|before| messages.get(before)).map_or(&[][..], |before| &before.blocks);
     let is_hosted =
@@ -95,8 +95,8 @@ pub(super) fn is_settled(message: &RequestMessage, call: &CallId) -> bool {
     })
 }
 
-/// The input of a call as providers take it back: a JSON object. One that is none (a log of another agent may hold it)
-/// becomes `{"value": INPUT}`, as in a call of ours.
+/// The input of a call as providers accept it: a JSON object. Any other value (from an imported log)
+/// is sent as `{"value": INPUT}`, as in a recorded call.
 pub(super) fn input(text: &str) -> Cow<'_, str> {
     let object = serde_json::from_str::<&RawValue>(text).is_ok_and(|raw| raw.get().starts_with('{'));
     if object { Cow::Borrowed(text) } else { Cow::Owned(CallInput::received(text).text().to_owned()) }

@@ -7,7 +7,7 @@ use crate::provider::{ProviderError, ProviderErrorKind, ProviderEvent};
 use serde::Deserialize;
 use serde_json::Value;
 
-/// Decodes one answer, event by event. It never panics, whatever it is given; what the protocol does not allow is a
+/// Decodes one answer, event by event. It never panics; what the protocol does not allow is a
 /// [`ProviderErrorKind::IncompleteStream`].
 ///
 /// The answer ends at its first end, whichever that is: after [`ProviderEvent::Finished`] or an error, further events
@@ -118,7 +118,7 @@ pub(super) fn read<'a, T: Deserialize<'a>>(data: &'a str) -> Result<T, ProviderE
     serde_json::from_str(data).map_err(|error| violation(format!("an event of the answer cannot be read: {error}")))
 }
 
-/// An error that stands in the answer: `{type, code, message}`, or a text.
+/// An error inside an answer: `{type, code, message}`, or a text.
 pub(super) fn provider_error(error: &Value) -> ProviderError {
     let text = |name: &str| match error.get(name) {
         Some(Value::String(text)) => text.clone(),
@@ -135,6 +135,6 @@ pub(super) fn provider_error(error: &Value) -> ProviderError {
 /// A count of tokens: never negative, never beyond what is counted.
 pub(super) fn tokens(usage: &Value, path: &str) -> Option<u64> {
     let count = usage.pointer(path)?;
-    // A float that is too large or not a number becomes the nearest count.
+    // A float that is too large or not a number is converted to the nearest count.
     count.as_u64().or_else(|| count.as_f64().map(|count| count as u64)).map(|count| count.min((1 << 53) - 1))
 }

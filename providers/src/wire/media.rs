@@ -1,4 +1,4 @@
-//! Media: what a model is sent of an attachment, or told in words (`docs/wire.md#media`).
+//! Media: whether a model receives an attachment itself, or a description of it (`docs/wire.md#media`).
 
 use annals_core::NoBlobs;
 use annals_core::event::{Attachment, ModelProfile};
@@ -106,7 +106,7 @@ fn native<'a>(attachment: &'a Attachment, place: MediaLocation<'a>) -> Medium<'a
     }
 }
 
-/// Whether a model is sent what an attachment of a type holds, and not only told that it is there.
+/// Whether a model receives the content of an attachment of this type, not only its description.
 pub fn is_sent(model: &ModelProfile, mime: &str) -> bool {
     is_text(mime) || takes(model, mime)
 }

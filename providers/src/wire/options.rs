@@ -56,7 +56,7 @@ impl ControlKind {
 /// Writes the Generation Controls by a protocol's table of them.
 ///
 /// # Errors
-/// When the table lacks one, or its value is none that it can have.
+/// When the table lacks a control, or its value is not allowed.
 pub(super) fn controls(
     fields: &mut BodyFields,
     request: &Request,
@@ -128,7 +128,7 @@ impl<'a> ProtocolOptions<'a> {
         Ok(Self { namespace, values })
     }
 
-    /// An option as it stands.
+    /// An option, unparsed.
     pub(super) fn raw(&self, name: &str) -> Option<&RawValue> {
         self.values.get(name).map(|raw| &**raw)
     }
@@ -156,7 +156,7 @@ impl<'a> ProtocolOptions<'a> {
         self.read(name, "true or false", |value| value.as_bool())
     }
 
-    /// A text, or whether there is one at all: `true` stands for `usual`.
+    /// A text, or whether it is requested at all: `true` means `usual`.
     pub(super) fn text_or(&self, name: &str, usual: &str) -> Result<Option<Option<String>>, BodyError> {
         self.read(name, "a text, true or false", |value| match value {
             Value::String(text) => Some(Some(text)),
@@ -165,7 +165,7 @@ impl<'a> ProtocolOptions<'a> {
         })
     }
 
-    /// A list, element by element as it stands.
+    /// A list with unparsed elements.
     pub(super) fn list(&self, name: &str) -> Result<Vec<&RawValue>, BodyError> {
         let Some(raw) = self.raw(name) else { return Ok(Vec::new()) };
         serde_json::from_str(raw.get()).map_err(|_| wrong(&self.named(name), "a list", raw))

@@ -134,7 +134,7 @@ fn is_quota(text: &str) -> bool {
     .any(|word| text.contains(word))
 }
 
-/// Whether words say that the provider is busy, whatever else they name (`docs/reference/wire.md#errors`).
+/// Whether a message says that the provider is busy (`docs/reference/wire.md#errors`).
 fn is_passing(text: &str) -> bool {
     let text = text.trim();
     text.starts_with("throttling error:")

@@ -92,7 +92,7 @@ pub(super) fn encode(request: &Request, session: SessionId) -> Result<RequestBod
     fields.body()
 }
 
-/// Whether a model reasons without being told to, by its name. Others refuse to be asked for what they reasoned.
+/// Whether a model reasons by default, by its name. Other models refuse requests for their reasoning.
 fn reasons_untold(id: &str) -> bool {
     let name = id.rsplit('/').next().unwrap_or(id);
     let begins =

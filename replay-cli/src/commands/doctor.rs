@@ -6,7 +6,7 @@ use crate::json;
 use crate::progress::Bar;
 use crate::style::{Emphasis, counted, size, thousands};
 use annals_store::disk::{
-    DiskUsage, Examination, Gap, GapCause, Remark, Restoring, StoreUsage, Tuning, UnusedBlobs, summary,
+    DiskUsage, Examination, FormatRepair, Gap, GapCause, Remark, StoreUsage, Tuning, UnusedBlobs, summary,
 };
 use annals_store::ipc::RemoteLog;
 use annals_store::{DiskLog, OpenError, OpenMode, OpeningReport, ReadOnlyLog, SharedError};
@@ -79,7 +79,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
 /// be written.
 fn restore_format(dir: &Path, yes: bool, cli: &CommandContext) -> Result<bool, CliError> {
     let Some(restoring) = DiskLog::lost_format(dir).map_err(annals_store::SharedError::from)? else { return Ok(true) };
-    let Restoring { identity, state, segments } = restoring;
+    let FormatRepair { identity, state, segments } = restoring;
     let from = match segments {
         0 => "with a new id, as no segment contains one".to_owned(),
         _ => format!("with the id {} of {}", identity.id, counted(segments as u64, "segment")),

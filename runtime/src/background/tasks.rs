@@ -41,7 +41,7 @@ impl Background {
         self.tasks().iter().filter(|(_, task)| task.parent == parent).map(|(child, _)| *child).collect()
     }
 
-    /// Waits until a task of `parent` has ended. `None` when there is none.
+    /// Waits until a task of `parent` has ended. `None` when no task runs.
     pub(crate) async fn ended(&self, parent: SessionId) -> Option<Option<RunResult>> {
         let waiting: Vec<_> = {
             let tasks = self.tasks();
@@ -94,7 +94,7 @@ impl TaskHandle {
 
 impl Drop for TaskHandle {
     fn drop(&mut self) {
-        // Before `ending` closes: whoever waits for it finds the task gone.
+        // Before `ending` closes: a waiter that wakes up finds that the task is gone.
         self.background.tasks().remove(&self.child);
     }
 }

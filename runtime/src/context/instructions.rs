@@ -3,7 +3,7 @@
 //!
 //! In order: the global file, the project's files from the Location up to the project root, configured files, nested
 //! files that a read discovered. A file that is missing is left out; one that exists and cannot be read makes the whole
-//! source unavailable, and the reason names it. A file of the project that is a link out of it is none, unless the user
+//! source unavailable, and the reason names it. A link that leads out of the project is ignored, unless the user
 //! trusts the project: that is a decision and not a passing failure.
 
 mod discovery;
@@ -52,11 +52,11 @@ pub struct InstructionFiles {
     pub home: Option<String>,
     /// Whether files of the project count. See [`opted_out`].
     pub project: bool,
-    /// Whether files of the project may be links that lead out of it. Whoever wrote the project chose what they lead to, and
-    /// it is the user's: only where the user trusts the project.
+    /// Whether links in the project may lead out of it. The author of the project chose their targets, which belong to
+    /// the user: so only where the user trusts the project.
     pub links_out: bool,
-    /// What reading is judged by. Where links may not lead out, no file of the project is told that these rules guard more
-    /// than instructions, such as `.env`, whatever leads to it.
+    /// The permission rules that apply to reading. Where links may not lead out, no instruction file is read from a path
+    /// that these rules protect, such as `.env`, directly or through a link.
     pub guarded: Vec<Rule>,
 }
 

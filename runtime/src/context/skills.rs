@@ -28,7 +28,7 @@ pub trait SkillCatalogue: Send + Sync {
 
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct ListedSkill {
+struct SkillSummary {
     name: String,
     description: String,
 }
@@ -43,7 +43,7 @@ pub(super) async fn guidance(
 ) -> Result<SystemContext, ContextError> {
     let (Some(catalogue), Some(rules)) = (catalogue, rules) else { return Ok(SystemContext::default()) };
     if permission::hides(rules, SKILL) {
-        // Whatever the catalogue holds: an agent denied all skills does not wait for it either.
+        // Independent of the catalogue: an agent that is denied all skills does not wait for it either.
         return Ok(SystemContext::default());
     }
     let key = own_key("core/skill-guidance");
@@ -55,7 +55,7 @@ pub(super) async fn guidance(
         Ok(Loaded::Unavailable { reason }) => Loaded::Unavailable { reason },
         Err(fault) => return Err(ContextError::Source { key, fault }),
     };
-    let source = Source::new(key, move || ready(loaded.clone()), |listed: &Vec<ListedSkill>| baseline(listed))
+    let source = Source::new(key, move || ready(loaded.clone()), |listed: &Vec<SkillSummary>| baseline(listed))
         .update(|_, listed| {
             let list = baseline(listed);
             format!(
@@ -68,10 +68,10 @@ pub(super) async fn guidance(
 
 /// The described skills that are permitted, by name in code point order; `None` when the agent is denied all skills and
 /// none that would be listed is allowed again (`docs/reference/context.md#skills`).
-fn list(skills: Vec<Skill>, rules: &[Rule]) -> Option<Vec<ListedSkill>> {
+fn list(skills: Vec<Skill>, rules: &[Rule]) -> Option<Vec<SkillSummary>> {
     let permitted = skills.into_iter().filter(|skill| permission::permits_skill(rules, &skill.name));
-    let described = |skill: Skill| Some(ListedSkill { name: skill.name, description: skill.description? });
-    let mut listed: Vec<ListedSkill> = permitted.filter_map(described).collect();
+    let described = |skill: Skill| Some(SkillSummary { name: skill.name, description: skill.description? });
+    let mut listed: Vec<SkillSummary> = permitted.filter_map(described).collect();
     if listed.is_empty() && permission::evaluate(rules, SKILL, "*") == Effect::Deny {
         return None;
     }
@@ -79,7 +79,7 @@ fn list(skills: Vec<Skill>, rules: &[Rule]) -> Option<Vec<ListedSkill>> {
     Some(listed)
 }
 
-fn baseline(listed: &[ListedSkill]) -> String {
+fn baseline(listed: &[SkillSummary]) -> String {
     if listed.is_empty() {
         return format!("{INTRODUCTION}\nNo skills are currently available.");
     }

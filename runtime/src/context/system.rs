@@ -109,7 +109,7 @@ impl SystemContext {
         let mut loaded = Vec::with_capacity(self.members.len());
         for member in &self.members {
             loaded.push(member.load().await);
-            // Whoever waits for this may stop here, on every executor and log alike.
+            // A point where the caller can be cancelled, on every executor and log.
             tokio::task::yield_now().await;
         }
         self.observed(loaded)

@@ -31,7 +31,7 @@ pub trait Filesystem: Send + Sync {
     /// (`docs/reference/context.md#instructions`).
     fn kind<'a>(&'a self, path: &'a str) -> Boxed<'a, io::Result<Option<FileKind>>>;
 
-    /// The text of a regular file. What is none is an error, and so is a file of more than [`LARGEST_TEXT`] bytes
+    /// The text of a regular file. Anything else is an error, and so is a file of more than [`LARGEST_TEXT`] bytes
     /// ([`io::ErrorKind::FileTooLarge`]): it exists and cannot be read (`docs/reference/context.md#instructions`).
     fn read<'a>(&'a self, path: &'a str) -> Boxed<'a, io::Result<String>>;
 

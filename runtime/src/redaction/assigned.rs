@@ -205,7 +205,7 @@ impl Cursor<'_> {
         }
     }
 
-    /// A value up to its closing quote; up to white space where there is none, since the text is cut off there.
+    /// A value up to its closing quote, or up to white space when the text is cut off before one.
     fn quoted(&self, quote: u8, escapes: usize) -> Range<usize> {
         let rest = self.bytes.get(self.at..).unwrap_or_default();
         for (length, byte) in rest.iter().enumerate().take(VALUE) {

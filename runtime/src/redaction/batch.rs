@@ -1,5 +1,5 @@
-//! The last door: whatever a runtime appends passes it, kind by kind. What came from the world loses its secrets; what a
-//! model wrote, or a provider wants back exactly, passes as it is.
+//! The last step before an append: every event of a runtime passes it, kind by kind. Text from the world is redacted; what
+//! a model wrote, or a provider needs back unchanged, passes unchanged.
 
 use super::Redactor;
 use super::redacting::Redaction;

@@ -121,7 +121,7 @@ fn is_none(name: &str, value: &str) -> bool {
         || !is_secret_name(name) && (word || host || address || is_path(value))
 }
 
-/// A line of a key, if it is one: long, and of nothing but base64. Certificates and public keys are none.
+/// A line of a key, if it is one: long, and only base64. Certificates and public keys are not secrets.
 fn encoded(line: &str, in_public: &mut bool) -> Option<Range<usize>> {
     let content = line.trim();
     if content.starts_with("-----") {

@@ -193,7 +193,7 @@ fn pairs<'t>(tokens: &[Token], raw: impl Fn(&Token) -> &'t str) -> BTreeMap<usiz
     values.filter_map(|(at, token)| names.get(&token.container).map(|name| (at, *name))).collect()
 }
 
-/// Names of one object that became the same placeholder stay as many, each with a number of its own.
+/// When several names of one object were replaced by the same placeholder, each gets a number, so that all remain.
 fn keep_apart<'t>(tokens: &[Token], raw: impl Fn(&Token) -> &'t str, changed: &mut BTreeMap<usize, String>) {
     let is_name = |at: &usize| tokens.get(*at).is_some_and(|token| token.is_name);
     let containers: BTreeSet<usize> =

@@ -40,7 +40,7 @@ enum Finder {
 }
 
 impl SecretPattern {
-    /// One of ours. The secret is its last group that took part, or all of it.
+    /// A built-in pattern. The secret is its last group that matched, or the whole match.
     pub(super) fn known(
         kind: &str,
         hints: &'static [&'static str],

@@ -195,7 +195,7 @@ impl Redaction {
     }
 }
 
-/// A name that no field has: names that became the same placeholder stay as many, each with a number of its own.
+/// An unused name: when several names were replaced by the same placeholder, each gets a number, so that all remain.
 fn free(object: &Map<String, Value>, numbers: &mut BTreeMap<String, u64>, name: String) -> String {
     let mut free = name.clone();
     while object.contains_key(&free) {

@@ -12,8 +12,8 @@ use std::sync::Arc;
 /// A Session that can be changed and not run. Clones edit the same Session.
 ///
 /// A [`Session`](crate::Session) of a [`Runtime`](crate::Runtime) is an editor, too: it dereferences to its own. An editor
-/// that stands alone knows nothing of runs of other processes: whoever opens one while another process may run the Session
-/// makes sure that it does not (the `annals` command takes its lease first).
+/// that is used alone does not know of runs in other processes: its caller makes sure that no other process runs the
+/// session (the `annals` command takes its lease first).
 #[derive(Clone)]
 pub struct SessionEditor {
     pub(super) state: Arc<EditorState>,
@@ -24,7 +24,7 @@ impl SessionEditor {
     /// Opens a Session of the log for edits.
     ///
     /// # Errors
-    /// [`Refusal::NotFound`] when there is none of that id.
+    /// [`Refusal::NotFound`] when no session has the id.
     pub async fn open(ports: EditorPorts, session: SessionId) -> Result<Self, Refusal> {
         let bus = Bus::default();
         let state = EditorState::new(ports, bus.clone(), Coordinator::new(bus));

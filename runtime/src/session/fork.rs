@@ -32,7 +32,7 @@ impl SessionEditor {
             return Err(nothing());
         }
         let ports = &self.state;
-        // The parent is whoever wrote what lies before the cut: this Session, or the one it inherits that from.
+        // The parent is the session that wrote the events before the cut: this one, or the one that it inherits them from.
         let inherited = append_rules::fork_at(&*ports.log, self.id(), cut).await.map_err(LogError::from)?;
         let at = ports.clock.now();
         let forked = SessionForked { title: view.session.title.as_deref().map(fork_title), ..inherited };

@@ -9,7 +9,7 @@ use annals_core::event::{Attachment, Delivery, InputAdmitted, InputDeliveryChang
 use annals_core::{Event, InputId};
 use annals_projections::{Admission, SessionView};
 
-/// An input that somebody wants to give.
+/// An input to admit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NewInput {
     /// Its id, for idempotence; chosen by the id port without one.

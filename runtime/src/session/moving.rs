@@ -112,7 +112,7 @@ impl SessionEditor {
         }
         // A move is also the end of a restore that brought changes along: one for something else is taken back before it.
         if let Err(refusal) = self.settle_restore().await {
-            // Whoever leaves a place that is gone cannot put it in order first.
+            // The source is gone: an open restore there cannot be undone first.
             tracing::warn!(session = %self.id(), %refusal, "a restore that was cut short was not taken back");
         }
         self.lane
@@ -148,9 +148,9 @@ impl SessionEditor {
         Ok(MovePlan { location, transfer, arrival, at: view.cut().next })
     }
 
-    /// Carries out a planned move: the changes arrive, the move is recorded and that they are to leave, and they leave the
-    /// source. Gives what keeps them at the source as well, if anything does: the Session has moved all the same. What may
-    /// pass, such as an error of the disk, is tried again by whoever runs or undoes something in the Session next.
+    /// Carries out a planned move: the changes are applied at the target, the move and the start of the departure are recorded,
+    /// and the changes are removed from the source. Returns the reason when they stay at the source as well; the session has
+    /// moved nevertheless. After a passing error, such as one of the disk, the next run or undo in the session tries again.
     ///
     /// Dropping the future leaves nothing half-done: the work continues on a task of its own.
     ///

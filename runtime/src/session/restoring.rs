@@ -8,7 +8,7 @@
 //! session.moved + departure.begun ─► files leave the source, all or none ─► departure.ended
 //! ```
 //!
-//! A restore without an end is taken back by whoever runs or undoes something in the Session next: that is right at every
+//! A restore without an end is undone by the next run or undo in the session: that is right at every
 //! point where the process may have died, since a restore changes all files or none, and what it was for is not recorded. A
 //! departure without an end is finished, since what it is for is recorded already; what keeps it from that ends it only if it
 //! cannot pass.
@@ -26,8 +26,8 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 impl SessionEditor {
-    /// Restores files and records why, as decided when the Session ended at `at`. If either fails, neither takes
-    /// effect. Returns the Seq of the first event. While the guard lives, nobody settles what is open.
+    /// Restores files and records why, as decided when the session ended at `at`. If either fails, neither takes
+    /// effect. Returns the number of the first event. While the guard exists, open calls are not settled.
     ///
     /// # Errors
     /// [`Refusal::Outdated`], [`Refusal::Busy`] or [`Refusal::Files`]: files are as before. [`Refusal::Unrecorded`] when they
@@ -122,8 +122,8 @@ async fn leave(files: &dyn Files, open: &OpenRestore) -> Result<(), FilesError> 
     put_back(files, &open.to.parse()?, &open.from.parse()?).await
 }
 
-/// Ends the departure that was begun at `begun`, unless somebody else has. What may pass is tried again by whoever looks at the
-/// files next, unless the source is `gone`.
+/// Ends the departure that began at `begun`, unless another process has ended it. After a passing error the next access to
+/// the files tries again, unless the source is `gone`.
 async fn departed(lane: &Lane, begun: Seq, left: &Result<(), FilesError>, gone: bool) -> Result<(), LogError> {
     let error = match left {
         Ok(()) => None,
@@ -141,7 +141,7 @@ async fn put_back(files: &dyn Files, from: &Tree, to: &Tree) -> Result<(), Files
     files.restore(&files.plan_take_back(from, to).await?).await
 }
 
-/// Ends the restore that was begun at `begun`, unless somebody else has.
+/// Ends the restore that began at `begun`, unless another process has ended it.
 async fn abandon(lane: &Lane, begun: Seq, error: Failure) -> Result<(), Refusal> {
     let abandoned = |view: &SessionView| match &view.session.restoring {
         Some(open) if open.seq == begun => vec![RestoreAbandoned { error: error.clone() }.into()],

@@ -24,7 +24,7 @@ pub enum Extent {
 pub struct RevertPlan {
     /// The first message that goes, with all that follows it.
     pub first_removed: Seq,
-    /// What becomes of the files.
+    /// What happens to the files.
     pub files: RevertFiles,
     /// Where the Session ended when this was planned.
     at: Seq,

@@ -35,8 +35,8 @@ pub(crate) async fn limits_of(shared: &Arc<RuntimeState>, view: &SessionView) ->
     Ok(InheritedDenials::of(limits))
 }
 
-/// The rules of an agent above: as it is defined now; once nobody defines it any more, as the log recorded it last; and
-/// where that is not known either, everything is denied. What it was denied is never allowed because it was forgotten.
+/// The rules of an agent above: as it is defined now; without a definition, as the log recorded it last; and
+/// if that is unknown too, everything is denied, so that a missing definition never allows what was denied.
 fn rules(shared: &Arc<RuntimeState>, parent: &SessionView, agent: &AgentName) -> Vec<Rule> {
     let recorded = || parent.profiles.agents.get(parent.profiles.agent.get(agent)?).cloned();
     match shared.ports.definitions.agent(agent).or_else(recorded) {

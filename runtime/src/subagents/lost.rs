@@ -41,7 +41,7 @@ pub(crate) async fn settle_lost(shared: &Arc<RuntimeState>, lane: &Lane) -> Resu
     .await
 }
 
-/// The children without an end that nobody in this process will give them, and where each began or was last resumed.
+/// The children that have no end and do not run in this process, and where each began or was last resumed.
 fn lost(shared: &RuntimeState, view: &SessionView) -> BTreeMap<SessionId, Seq> {
     let served = served(shared);
     let lost = |child: &SessionId| !served.contains(child) && !shared.coordinator.is_busy(*child);

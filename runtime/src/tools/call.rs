@@ -42,13 +42,13 @@ pub trait Tool: Send + Sync {
         false
     }
 
-    /// Whether an input has the right shape, checked before anybody is asked anything.
+    /// Whether an input has the right shape, checked before a permission question is asked.
     ///
     /// # Errors
     /// What is wrong, for the model.
     fn validate(&self, input: &CallInput) -> Result<(), String>;
 
-    /// Does it. Dropped when the turn is interrupted; a success is settled all the same.
+    /// Runs the call. The future is dropped when the turn is interrupted; a result that is already there is still settled.
     ///
     /// # Errors
     /// The tool's own error, for the model.
@@ -60,11 +60,11 @@ pub trait Tool: Send + Sync {
 pub struct Demand {
     /// The permission action.
     pub action: String,
-    /// What it is to be done to. None means `*`.
+    /// The resources that the action affects. None means `*`.
     pub resources: Vec<String>,
 }
 
-/// Which call this is. The agent is that of the turn that made it, whatever was switched since.
+/// Identifies a call. The agent is that of the turn that made the call, also after a switch.
 #[derive(Clone, Debug)]
 pub struct CallContext {
     /// The Session.
@@ -82,7 +82,7 @@ pub struct CallContext {
     /// Reports an interruption, for tools that have something to clean up.
     pub cancellation: Cancellation,
     /// Shows what there is so far.
-    pub progress: Progress,
+    pub progress: ProgressSender,
     /// What happened in the Session before.
     pub past: Past,
 }
@@ -109,7 +109,7 @@ impl fmt::Debug for Past {
     }
 }
 
-/// What the rules of a call allow without asking anybody: those of its agent, of the agents above it, and what was
+/// What the rules of a call allow without a question: those of its agent, of the agents above it, and what was
 /// answered before the call began. The default allows nothing.
 #[derive(Clone, Debug, Default)]
 pub struct Permits {
@@ -129,14 +129,14 @@ impl Permits {
         Self { approved, limits, ..self }
     }
 
-    /// Whether doing something to one resource is allowed, so that nobody has to be asked.
+    /// Whether an action on one resource is allowed without a question.
     pub fn allow(&self, action: &str, resource: &str) -> bool {
         !self.limits.deny(action, &[resource])
             && authorise(&self.rules, &self.approved, action, &[resource]) == Effect::Allow
     }
 
-    /// Whether doing something to `resource`, below a directory to which it may be done, is allowed as well. Where a person
-    /// was asked about the directory, their answer is about all below it that is not denied.
+    /// Whether an action on `resource`, below a directory for which it is allowed, is allowed as well. When the user was
+    /// asked about the directory, the answer applies to everything below it that is not denied.
     pub fn allow_below(&self, action: &str, directory: &str, resource: &str) -> bool {
         let judged = |resource| authorise(&self.rules, &self.approved, action, &[resource]);
         let was_asked = authorise(&self.rules, &[], action, &[directory]) == Effect::Ask;
@@ -147,15 +147,15 @@ impl Permits {
 
 /// Where a running tool shows what it has so far.
 #[derive(Clone, Debug, Default)]
-pub struct Progress(Option<UnboundedSender<ToolProgressed>>);
+pub struct ProgressSender(Option<UnboundedSender<ToolProgressed>>);
 
-impl Progress {
-    /// Progress that somebody watches. The default is watched by nobody.
+impl ProgressSender {
+    /// A sender with a receiver. The default has none and discards everything.
     pub fn to(watcher: UnboundedSender<ToolProgressed>) -> Self {
         Self(Some(watcher))
     }
 
-    /// Shows what there is so far, in the place of what was shown before. Whether anybody watches.
+    /// Sends the output so far; it replaces what was sent before. Whether there is a receiver.
     pub fn show(&self, call: &CallId, output: Option<String>, structured: Option<&Value>) -> bool {
         let progressed = ToolProgressed {
             call: call.clone(),

@@ -31,7 +31,7 @@ impl Cancel {
         self.cancelled.send_replace(true);
     }
 
-    /// Cancels because a committed revert removed what the work is part of, and not because somebody wants it to stop.
+    /// Cancels because a committed revert removed the work, not because the user asked for it.
     pub(crate) fn overtake(&self) {
         self.overtaken.store(true, Ordering::Relaxed);
         self.cancel();

@@ -39,7 +39,7 @@ pub enum CallError {
         /// To what.
         resource: String,
     },
-    /// A person rejected the call with this feedback.
+    /// The user rejected the call with this feedback.
     #[error("{0}")]
     Rejected(String),
     /// The tool's own error text.

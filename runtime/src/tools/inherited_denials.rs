@@ -13,7 +13,7 @@ impl InheritedDenials {
         Self(above)
     }
 
-    /// Whether somebody above is denied this.
+    /// Whether an agent above is denied this.
     pub(crate) fn deny(&self, action: &str, resources: &[&str]) -> bool {
         self.0.iter().any(|rules| authorise(rules, &[], action, resources) == Effect::Deny)
     }

@@ -14,7 +14,8 @@ use std::sync::Arc;
 ///
 /// ```
 /// # use annals_core::bound::Limits;
-/// # use annals_runtime::ports::{ManualClock, MemoryOutputs, SeededIds};
+/// # use annals_runtime::ports::SeededIds;
+/// # use annals_runtime::testing::{ManualClock, MemoryOutputs};
 /// # use annals_runtime::tools::{Bounding, ToolOutput};
 /// # use std::sync::Arc;
 /// # #[tokio::main(flavor = "current_thread")]
@@ -102,7 +103,7 @@ pub fn hosted(call: CallId, result: String, error: Option<String>, metadata: Opt
     }
 }
 
-/// A structured value that its readers could not read is none.
+/// A structured value that its readers cannot decode is left out.
 fn checked(output: ToolOutput) -> Result<ToolOutput, CallError> {
     if let Some(value) = &output.structured {
         let parsed: Result<IgnoredAny, _> = serde_json::from_str(&value.0.resolve(&NoBlobs));

@@ -3,7 +3,8 @@
 use super::*;
 use crate::Boxed;
 use crate::context::{Loaded, Skill, SkillCatalogue};
-use crate::ports::{ManualClock, MemoryOutputs, SeededIds};
+use crate::ports::SeededIds;
+use crate::testing::{ManualClock, MemoryOutputs};
 use annals_core::bound::Limits;
 use annals_core::event::{Effect, Rule, ToolOutcome, ToolSettled};
 use annals_core::{Json, Seq, SessionId};
@@ -27,7 +28,7 @@ fn context(cancel: &Cancel) -> CallContext {
         authorised: Vec::new(),
         permits: Permits::default(),
         cancellation: cancel.watch(),
-        progress: Progress::default(),
+        progress: ProgressSender::default(),
         past: Past::default(),
     }
 }
@@ -313,9 +314,9 @@ async fn the_skill_tool_gives_a_body_and_is_judged_by_the_skills_name() -> Outco
 #[test]
 fn progress_reaches_whoever_watches() -> Outcome {
     let (sender, mut watched) = tokio::sync::mpsc::unbounded_channel();
-    assert!(Progress::to(sender).show(&"c1".into(), Some("half".into()), None));
+    assert!(ProgressSender::to(sender).show(&"c1".into(), Some("half".into()), None));
     assert_eq!(watched.try_recv()?.output, Some("half".into()));
-    assert!(!Progress::default().show(&"c1".into(), None, None));
+    assert!(!ProgressSender::default().show(&"c1".into(), None, None));
     Ok(())
 }
 

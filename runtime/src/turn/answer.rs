@@ -295,7 +295,7 @@ impl<'r> AnswerRecorder<'r> {
         self.append(|_| events.clone()).await.map(drop)
     }
 
-    /// The files after a step that did not end well: what its calls changed can be undone all the same.
+    /// Captures the files after a step that failed, so that what its calls changed can be undone.
     async fn capture(&self) -> Result<(), Stop> {
         let Some(tree) = self.runner.files_after(self.files.as_ref()).await.files else { return Ok(()) };
         let captured = |view: &SessionView| match self.request.is_current(view) {

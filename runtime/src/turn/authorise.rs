@@ -1,4 +1,4 @@
-//! Authorisation of a call: rules first, then somebody is asked; question and answer are facts
+//! Authorisation of a call: rules first, then a question to the user; question and answer are recorded
 //! (`docs/reference/permissions.md`).
 
 use super::calls::{CallEnd, CallRunner, IssuedCall};
@@ -15,11 +15,11 @@ impl CallRunner {
     /// Authorises a call by the rules of the agent whose turn made it; returns what it may do.
     ///
     /// # Errors
-    /// [`CallEnd::Error`] when a rule denies it or a person rejects it with feedback, which the model reads;
-    /// [`CallEnd::Declined`] when a person declines it, which ends the turn.
+    /// [`CallEnd::Error`] when a rule denies it or the user rejects it with feedback, which the model reads;
+    /// [`CallEnd::Declined`] when the user declines it, which ends the turn.
     pub(super) async fn authorise(&self, issued: &IssuedCall, tool: &Registered) -> Result<Vec<Demand>, CallEnd> {
         let demands = tool.demands(&issued.input);
-        // Nobody is asked about a part of a call that is denied as a whole.
+        // No question is asked about a part of a call that is denied as a whole.
         let view = self.lane.view().await?;
         if let Some(denied) = demands.iter().find(|wanted| self.judge(&view, wanted) == Effect::Deny) {
             return Err(self.denied(denied).into());
@@ -113,7 +113,7 @@ impl CallRunner {
         }
     }
 
-    /// Answers a question that waits, if the rules that somebody gave meanwhile allow what it asks for.
+    /// Answers a waiting question if rules that were given in the meantime allow what it asks for.
     async fn released(&self, permission: &PermissionId, wanted: &Demand) -> Result<bool, LogError> {
         let (once, by) = (Reply::Once, "rule".to_string());
         let reply =

@@ -7,7 +7,7 @@ use crate::settings::CallOrder;
 use crate::state::RuntimeState;
 use crate::tools::InheritedDenials;
 use crate::tools::{
-    CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, Progress, ToolOutput, ToolRegistry,
+    CallContext, CallError, CallInput, Cancellation, Offered, Past, Permits, ProgressSender, ToolOutput, ToolRegistry,
 };
 use annals_core::event::{Rule, ToolProgressed};
 use annals_core::{AgentName, CallId, Seq};
@@ -41,7 +41,7 @@ pub(super) enum CallUpdate {
 pub(super) enum CallEnd {
     /// With an error that the model sees.
     Error(CallError),
-    /// Somebody declined it: the turn ends.
+    /// The user declined it: the turn ends.
     Declined,
     /// The log refused a question or an answer about it.
     Log(LogError),
@@ -53,7 +53,7 @@ pub(super) struct CallRunner {
     pub(super) lane: Arc<Lane>,
     pub(super) registry: ToolRegistry,
     pub(super) offered: Offered,
-    /// The agent of the turn that made the calls, whatever is switched since, and its rules.
+    /// The agent of the turn that made the calls, also after a switch, and its rules.
     pub(super) agent: AgentName,
     pub(super) rules: Vec<Rule>,
     /// What the agents above a child are denied.
@@ -71,7 +71,7 @@ pub(super) struct RunningCalls {
     running: JoinSet<Result<ToolOutput, CallEnd>>,
     names: BTreeMap<Id, CallId>,
     progress: (mpsc::UnboundedSender<ToolProgressed>, mpsc::UnboundedReceiver<ToolProgressed>),
-    /// The newest of what each call showed and nobody heard yet: a fast tool does not flood the log.
+    /// The newest progress of each call that is not recorded yet: a fast tool does not flood the log.
     shown: BTreeMap<CallId, ToolProgressed>,
     issued: usize,
 }
@@ -160,7 +160,7 @@ impl RunningCalls {
 
     fn spawn(&mut self, issued: IssuedCall) {
         let call = issued.call.clone();
-        let progress = Progress::to(self.progress.0.clone());
+        let progress = ProgressSender::to(self.progress.0.clone());
         let task = self.running.spawn(self.issuer.clone().perform(issued, progress));
         self.names.insert(task.id(), call);
     }
@@ -168,7 +168,7 @@ impl RunningCalls {
 
 impl CallRunner {
     /// Resolves, checks, authorises and runs one call.
-    async fn perform(self: Arc<Self>, issued: IssuedCall, progress: Progress) -> Result<ToolOutput, CallEnd> {
+    async fn perform(self: Arc<Self>, issued: IssuedCall, progress: ProgressSender) -> Result<ToolOutput, CallEnd> {
         if let Some(count) = issued.repeated {
             return Err(CallError::Repeated { name: issued.name, count }.into());
         }

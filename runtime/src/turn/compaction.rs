@@ -18,7 +18,7 @@ use summary::{SummaryAnswer, SummaryFailure};
 
 /// The outcome of a compaction.
 #[derive(Debug)]
-pub(crate) enum CompactionOutcome {
+pub(crate) enum CompactionAttempt {
     /// A summary was recorded.
     Done,
     /// There is nothing to summarise: everything fits the kept tail.
@@ -27,7 +27,7 @@ pub(crate) enum CompactionOutcome {
     Failed(CompactionError),
 }
 
-/// The compaction that a person asked for.
+/// Runs the compaction that the user asked for.
 #[tracing::instrument(level = "debug", skip_all, fields(session = %runner.lane.session()))]
 pub(crate) async fn compact(runner: &Runner) -> RunResult {
     asked_for(runner).await.map_or_else(Stop::ended, |()| Ok(Outcome::Idle))
@@ -37,9 +37,9 @@ async fn asked_for(runner: &Runner) -> Result<(), Stop> {
     settle_open(&runner.shared, &runner.lane).await?;
     let selected = Selected::of(&*runner.lane.view().await?);
     match summarise(runner, &selected, CompactionReason::Manual, 0).await? {
-        CompactionOutcome::Done => Ok(()),
-        CompactionOutcome::Nothing => Err(RunError::from(NothingToCompact).into()),
-        CompactionOutcome::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+        CompactionAttempt::Done => Ok(()),
+        CompactionAttempt::Nothing => Err(RunError::from(NothingToCompact).into()),
+        CompactionAttempt::Failed(why) => Err(RunError::CompactionFailed(why).into()),
     }
 }
 
@@ -54,11 +54,11 @@ pub(crate) async fn summarise(
     selected: &Selected,
     reason: CompactionReason,
     due: u64,
-) -> Result<CompactionOutcome, Stop> {
+) -> Result<CompactionAttempt, Stop> {
     let settings = &runner.shared.settings.compaction;
     let view = runner.lane.view().await?;
     let Ok(planned) = plan(&view.history, settings.keep_tokens, &*runner.lane.blobs()) else {
-        return Ok(CompactionOutcome::Nothing);
+        return Ok(CompactionAttempt::Nothing);
     };
     let selected = Selected {
         agent: settings.agent.clone().unwrap_or_else(|| selected.agent.clone()),
@@ -67,7 +67,7 @@ pub(crate) async fn summarise(
     let profile = RequestProfile::of_summary(runner, &selected)?;
     let prompt = prompt(runner, &planned).await?;
     if !fits(&profile.model, &prompt) {
-        return Ok(CompactionOutcome::Failed(CompactionError::TooLarge));
+        return Ok(CompactionAttempt::Failed(CompactionError::TooLarge));
     }
     profile.record(&runner.lane).await?;
     let started = CompactionStarted { reason, model: Some(selected.model.clone()), estimate: due };
@@ -78,7 +78,7 @@ pub(crate) async fn summarise(
             let why = CompactionError::Summary(error.message.inline().unwrap_or_default().to_string());
             let failed = CompactionFailed { reason, error, usage, cost };
             runner.lane.record(&[failed.into()]).await?;
-            return stop.map_or(Ok(CompactionOutcome::Failed(why)), Err);
+            return stop.map_or(Ok(CompactionAttempt::Failed(why)), Err);
         }
     };
     finish(runner, began, reason, planned, summary).await
@@ -112,7 +112,7 @@ async fn finish(
     reason: CompactionReason,
     planned: CompactionPlan,
     SummaryAnswer { text, usage, cost }: SummaryAnswer,
-) -> Result<CompactionOutcome, Stop> {
+) -> Result<CompactionAttempt, Stop> {
     let estimate = estimate(text.chars().count() as u64) + estimate(planned.recent.chars().count() as u64);
     let ended = CompactionEnded { reason, summary: text.into(), recent: planned.recent.into(), estimate, usage, cost };
     let overtaken = Failure { message: "what was summarised was reverted".into(), ..interrupted() };
@@ -125,5 +125,5 @@ async fn finish(
             Ok(Decision::append(vec![event], removed))
         })
         .await
-        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(CompactionOutcome::Done) })
+        .and_then(|removed| if removed { Err(Stop::Interrupted) } else { Ok(CompactionAttempt::Done) })
 }

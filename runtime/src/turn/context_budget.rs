@@ -1,7 +1,7 @@
 //! The context budget: prunes or compacts when a request is too large, before it is sent or after the provider refused it
 //! (`docs/reference/compaction.md#when`).
 
-use super::compaction::{CompactionOutcome, summarise};
+use super::compaction::{CompactionAttempt, summarise};
 use super::exchange::{self, RefusedRequest};
 use super::{RequestProfile, Runner, Stop};
 use crate::lane::Decision;
@@ -43,12 +43,12 @@ pub(super) async fn before_sending(
         return Ok(());
     }
     match summarise(runner, &profile.selected(), CompactionReason::Auto, estimate).await? {
-        CompactionOutcome::Done => Ok(()),
-        CompactionOutcome::Nothing => {
+        CompactionAttempt::Done => Ok(()),
+        CompactionAttempt::Nothing => {
             budget.exhausted = true;
             Ok(())
         }
-        CompactionOutcome::Failed(why) => Err(RunError::CompactionFailed(why).into()),
+        CompactionAttempt::Failed(why) => Err(RunError::CompactionFailed(why).into()),
     }
 }
 
@@ -68,8 +68,8 @@ pub(super) async fn after_refusal(
     }
     budget.recovered = true;
     match summarise(runner, &profile.selected(), CompactionReason::Overflow, 0).await? {
-        CompactionOutcome::Done => Ok(()),
-        CompactionOutcome::Nothing | CompactionOutcome::Failed(_) => {
+        CompactionAttempt::Done => Ok(()),
+        CompactionAttempt::Nothing | CompactionAttempt::Failed(_) => {
             Err(exchange::give_up(runner, profile, refused).await?)
         }
     }

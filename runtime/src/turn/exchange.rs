@@ -133,7 +133,7 @@ async fn fail_unanswered(
         .await
 }
 
-/// How a run ends after so many attempts.
+/// The end of a run after this number of attempts.
 fn failed(error: ProviderError, attempts: u32) -> Stop {
     let mut message = error.message.clone();
     if attempts > 1 {

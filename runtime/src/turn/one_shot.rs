@@ -21,7 +21,7 @@ pub(crate) struct OneShot {
 /// The answer to a one-shot request.
 pub(crate) struct OneShotAnswer {
     pub(crate) text: String,
-    /// What the provider reported, whatever became of the text.
+    /// What the provider reported, also when the text is not used.
     pub(crate) usage: Option<Usage>,
     pub(crate) ended: OneShotEnd,
 }

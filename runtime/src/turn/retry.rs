@@ -41,7 +41,7 @@ impl Runner {
         self.unless_interrupted(self.shared.ports.clock.sleep_until(scheduled.at)).await
     }
 
-    /// Records that another attempt of a request follows, unless somebody else has taken the turn from it.
+    /// Records that another attempt of a request follows, unless the turn was ended in the meantime.
     pub(super) async fn record_retry(
         &self,
         request: &RecordedRequest,

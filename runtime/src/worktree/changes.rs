@@ -30,7 +30,7 @@ pub struct Diff {
 /// Both sides of a path that differs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sides {
-    /// The entry in the first capture; `None` where there is none.
+    /// The entry in the first capture; `None` when it did not exist.
     pub before: Option<TreeEntry>,
     /// The entry in the second capture.
     pub after: Option<TreeEntry>,

@@ -91,8 +91,8 @@ pub enum FilesError {
         /// git's reasons.
         message: String,
     },
-    /// A restore failed, and so did taking it back. The next capture or restore tries again; until then the originals
-    /// lie in `staging`.
+    /// A restore failed, and so did undoing it. The next capture or restore tries again; until then the originals
+    /// are in `staging`.
     #[error("{why}; putting the files back failed too: {source}; the originals are in {}", staging.display())]
     Torn {
         /// Why the restore failed.

@@ -23,7 +23,7 @@ pub struct StagedFiles {
     pub steps: Vec<StepFiles>,
 }
 
-/// What is to be undone.
+/// What to undo.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undo {
     /// The steps that go, in order. None: only what is staged is mapped back, as a clear does, or an undo of the talk
@@ -50,8 +50,8 @@ pub struct Plan {
     pub recorded: Changes,
     /// Files of those steps that stay as they are, each with the reason.
     pub left: Vec<LeftAlone>,
-    /// Restored files that somebody else changed between two of the steps: those changes go, too, and return with a
-    /// clear.
+    /// Restored files that were also changed by others between two of the steps: those changes are undone, too, and
+    /// return with a clear.
     pub mixed: Vec<String>,
     /// How many of the steps have no captures: what they changed stays.
     pub unknown_steps: usize,
@@ -77,7 +77,7 @@ impl Plan {
     }
 }
 
-/// One file that a restore changes. `None` means that there is none.
+/// One file that a restore changes. `None` means that the file does not exist.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileRestore {
     /// Below the project.
@@ -100,7 +100,7 @@ pub struct LeftAlone {
 /// Why a file stays as it is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WhyLeft {
-    /// Somebody changed it after the last of the steps, or after it was restored.
+    /// It was changed after the last of the steps, or after it was restored.
     Edited,
     /// It existed when the step began, but an exclude rule kept it from being captured.
     Ignored,

@@ -16,7 +16,7 @@ pub struct Touched {
     end: Option<TreeEntry>,
     /// The capture before the first of them.
     since: Tree,
-    /// Whether somebody else changed it in between.
+    /// Whether it was changed by others in between.
     mixed: bool,
     /// Whether the entry before or after cannot be captured.
     uncaptured: bool,
@@ -71,7 +71,7 @@ pub fn plan_undo<C: Captures + ?Sized>(captures: &C, undo: &Undo) -> Result<Plan
         if touched.uncaptured || !is_captured(&entries, &path, stands.as_ref()) {
             left.push(LeftAlone { path, why: WhyLeft::Uncaptured });
         } else if stands == touched.start {
-            // Somebody has put it back already.
+            // It was restored already.
         } else if stands != touched.end {
             left.push(LeftAlone { path, why: WhyLeft::Edited });
         } else {

@@ -30,12 +30,12 @@ pub struct DeclaredTool {
     pub during: Vec<Action>,
     /// The results of its first calls, in order, which replace the fields above; an addition to
     /// `fixtures/scenarios/FORMAT.md` for recordings.
-    pub results: Vec<CallResult>,
+    pub results: Vec<ScriptedResult>,
 }
 
 /// The result of one call.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub struct CallResult {
+pub struct ScriptedResult {
     /// Its text.
     pub output: Option<String>,
     /// Its structured value.
@@ -83,14 +83,14 @@ impl DeclaredTool {
             permission: fields.read("permission", |at| at.name("a permission").map(str::to_owned))?,
             during: fields.read("during", |at| within.during(&at))?.unwrap_or_default(),
             results: fields
-                .read("results", |at| at.items()?.iter().map(|at| CallResult::read(at, within)).collect())?
+                .read("results", |at| at.items()?.iter().map(|at| ScriptedResult::read(at, within)).collect())?
                 .unwrap_or_default(),
         })
     }
 
     /// The result of the call after `calls` others.
-    pub fn given(&self, calls: usize) -> CallResult {
-        self.results.get(calls).cloned().unwrap_or_else(|| CallResult {
+    pub fn given(&self, calls: usize) -> ScriptedResult {
+        self.results.get(calls).cloned().unwrap_or_else(|| ScriptedResult {
             output: self.output.clone(),
             structured: self.structured.clone(),
             error: self.error.clone(),
@@ -100,7 +100,7 @@ impl DeclaredTool {
     }
 }
 
-impl CallResult {
+impl ScriptedResult {
     fn read(at: &JsonAt<'_>, within: Nesting) -> Result<Self, Invalid> {
         let fields = at.fields(&["output", "structured", "error", "paths", "during"])?;
         let text = |name: &str| fields.read(name, |at| at.text().map(str::to_owned));

@@ -4,7 +4,7 @@ use crate::material::draft;
 use crate::rivals::{Record, Rival, Sqlite};
 use crate::{median, rate, timed};
 use annals_core::{Batch, Digest, Seq, SessionId, codec};
-use annals_store::cache::{Fold, Saved, ViewCache};
+use annals_store::cache::{FoldVersion, Saved, ViewCache};
 use annals_store::conformance::material::session;
 use annals_store::disk::{Tuning, files::RealDisk};
 use annals_store::exchange::verify_store;
@@ -202,7 +202,7 @@ async fn verify(log: &DiskLog, records: &[Record]) -> Result<(), Box<dyn Error>>
 
 /// A view of fixed size over the whole Session and its last 50 Batches: from scratch, and from the saved view.
 async fn screen(log: &DiskLog, id: SessionId, cache: &ViewCache) -> Result<(), Box<dyn Error>> {
-    let fold = Fold { name: "bench", version: 1 };
+    let fold = FoldVersion { name: "bench", version: 1 };
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     let begin = Instant::now();
     read_all(log, id, |batch| {

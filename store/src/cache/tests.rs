@@ -1,8 +1,8 @@
-use super::{Fold, Saved, ViewCache};
+use super::{FoldVersion, Saved, ViewCache};
 use crate::conformance::material::session;
 use annals_core::{Digest, Seq};
 
-const HISTORY: Fold<'_> = Fold { name: "history", version: 1 };
+const HISTORY: FoldVersion<'_> = FoldVersion { name: "history", version: 1 };
 
 fn view(seq: u64) -> Saved {
     Saved { seq: Seq(seq), digest: Digest::of(&seq.to_le_bytes()), bytes: vec![seq as u8; 9] }
@@ -25,8 +25,8 @@ fn the_nearest_view_at_a_place_or_before_it_is_found() {
             assert_eq!(cache.nearest(session(1), HISTORY, Seq(at_most)), found.map(view), "at {at_most}");
         }
         assert_eq!(cache.nearest(session(2), HISTORY, Seq(9)), None);
-        assert_eq!(cache.nearest(session(1), Fold { version: 2, ..HISTORY }, Seq(9)), None);
-        assert_eq!(cache.nearest(session(1), Fold { name: "../usage", version: 1 }, Seq(9)), None);
+        assert_eq!(cache.nearest(session(1), FoldVersion { version: 2, ..HISTORY }, Seq(9)), None);
+        assert_eq!(cache.nearest(session(1), FoldVersion { name: "../usage", version: 1 }, Seq(9)), None);
         cache.clear().unwrap();
         assert_eq!(cache.nearest(session(1), HISTORY, Seq(9)), None);
     });

@@ -1,14 +1,14 @@
 //! Appending: at the expected Seq, whole or not at all, once.
 
 use super::material::{admitted, begin, created, draft, promoted, session, story, two, whole};
-use super::{Outcome, hold};
+use super::{LawResult, hold};
 use crate::log::{AppendError, Appended, Draft, EventLog};
 use annals_core::event::InputEvent;
 use annals_core::{Batch, Digest, Seq};
 use futures_util::future::join_all;
 use std::sync::Arc;
 
-pub(super) async fn a_batch_lands_whole_at_the_expected_seq(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_batch_lands_whole_at_the_expected_seq(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let first = begin(&*log, s).await?;
     let wanted = draft(s, Seq(1), vec![admitted("a", "first"), promoted("a"), admitted("b", "second")]);
@@ -27,7 +27,7 @@ pub(super) async fn a_batch_lands_whole_at_the_expected_seq(log: Arc<dyn EventLo
     Ok(())
 }
 
-pub(super) async fn another_expected_seq_is_a_conflict(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn another_expected_seq_is_a_conflict(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     story(&*log, s, 2).await?;
     for expected in [0, 1, 2, 3, 4, 6, 900] {
@@ -43,7 +43,7 @@ pub(super) async fn another_expected_seq_is_a_conflict(log: Arc<dyn EventLog>) -
     Ok(())
 }
 
-pub(super) async fn a_refused_batch_leaves_nothing_behind(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_refused_batch_leaves_nothing_behind(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     begin(&*log, s).await?;
     let head = log.head(s).await?;
@@ -58,7 +58,7 @@ pub(super) async fn a_refused_batch_leaves_nothing_behind(log: Arc<dyn EventLog>
     Ok(())
 }
 
-pub(super) async fn the_same_batch_again_is_known(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn the_same_batch_again_is_known(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let done = story(&*log, s, 3).await?;
     for before in &done {
@@ -77,7 +77,7 @@ pub(super) async fn the_same_batch_again_is_known(log: Arc<dyn EventLog>) -> Out
     Ok(())
 }
 
-pub(super) async fn the_same_batch_from_many_writers_lands_once(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn the_same_batch_from_many_writers_lands_once(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     begin(&*log, s).await?;
     let tasks = (0..8).map(|_| {
@@ -95,7 +95,7 @@ pub(super) async fn the_same_batch_from_many_writers_lands_once(log: Arc<dyn Eve
     Ok(())
 }
 
-pub(super) async fn a_batch_with_another_digest_is_refused(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_batch_with_another_digest_is_refused(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let first = begin(&*log, s).await?;
     let wrong = Digest::of(b"something else");
@@ -114,7 +114,7 @@ pub(super) async fn a_batch_with_another_digest_is_refused(log: Arc<dyn EventLog
     Ok(())
 }
 
-pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLog>) -> LawResult {
     const WRITERS: u64 = 8;
     const EACH: u64 = 12;
     let s = session(1);
@@ -132,7 +132,7 @@ pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLo
                     }
                 }
             }
-            Outcome::Ok(())
+            LawResult::Ok(())
         })
     });
     for ended in join_all(tasks).await {
@@ -150,7 +150,7 @@ pub(super) async fn concurrent_writers_make_one_dense_chain(log: Arc<dyn EventLo
     Ok(())
 }
 
-pub(super) async fn what_was_acknowledged_is_visible_at_once(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn what_was_acknowledged_is_visible_at_once(log: Arc<dyn EventLog>) -> LawResult {
     let tasks = (0..4).map(|n| {
         let log = log.clone();
         tokio::spawn(async move {
@@ -165,7 +165,7 @@ pub(super) async fn what_was_acknowledged_is_visible_at_once(log: Arc<dyn EventL
                 let back = log.read_back(s, Seq(u64::MAX), 1).await?;
                 hold!(back.first().is_some_and(|slice| slice.batch == committed.batch), "read_back is behind at {at}");
             }
-            Outcome::Ok(())
+            LawResult::Ok(())
         })
     });
     for ended in join_all(tasks).await {
@@ -174,7 +174,7 @@ pub(super) async fn what_was_acknowledged_is_visible_at_once(log: Arc<dyn EventL
     Ok(())
 }
 
-pub(super) async fn many_batches_land_in_order_up_to_the_first_that_is_refused(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn many_batches_land_in_order_up_to_the_first_that_is_refused(log: Arc<dyn EventLog>) -> LawResult {
     let (s, t) = (session(1), session(2));
     let say = |of, at: u64, text: &str| draft(of, Seq(at), vec![admitted(&format!("{of}-{at}"), text)]);
     let mut drafts = vec![draft(s, Seq(0), vec![created()])];

@@ -1,12 +1,12 @@
 //! How a Session begins.
 
 use super::material::{admitted, begin, created, draft, forked, session, story, whole};
-use super::{Outcome, hold};
+use super::{LawResult, hold};
 use crate::log::{AppendError, Draft, EventLog};
 use annals_core::{Digest, Seq};
 use std::sync::Arc;
 
-async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> Outcome {
+async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> LawResult {
     let (session, expected) = (draft.session, draft.expected);
     let before = log.head(session).await?;
     let answer = log.append(draft).await;
@@ -15,7 +15,7 @@ async fn is_misplaced(log: &dyn EventLog, draft: Draft) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_session_begins_with_session_created_at_seq_0(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_session_begins_with_session_created_at_seq_0(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     is_misplaced(&*log, draft(s, Seq(0), vec![admitted("a", "no session")])).await?;
     is_misplaced(&*log, draft(s, Seq(4), vec![admitted("a", "no session")])).await?;
@@ -27,7 +27,7 @@ pub(super) async fn a_session_begins_with_session_created_at_seq_0(log: Arc<dyn 
     whole(&*log, s).await.map(|_| ())
 }
 
-pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     let last = story(&*log, s, 1).await?.pop();
     let digest = last.map_or(Digest([0; 32]), |last| last.batch.digest);
@@ -42,7 +42,7 @@ pub(super) async fn a_session_begins_once(log: Arc<dyn EventLog>) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn a_fork_begins_at_its_cut_with_its_parents_digest(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_fork_begins_at_its_cut_with_its_parents_digest(log: Arc<dyn EventLog>) -> LawResult {
     let (parent, child) = (session(1), session(2));
     let done = story(&*log, parent, 2).await?;
     let Some(digest) = done.get(1).map(|holds| holds.batch.digest) else { return Ok(()) };

@@ -1,7 +1,7 @@
 //! Large texts: content-addressed, durable before the Batch that names them.
 
 use super::material::{begin, draft, session, synthetic, whole};
-use super::{Outcome, hold};
+use super::{LawResult, hold};
 use crate::log::{AppendError, EventLog};
 use annals_core::event::MessageEvent;
 use annals_core::text::{BlobRef, INLINE_MAX};
@@ -15,7 +15,7 @@ fn text_of(batch: &Batch, at: usize) -> Option<&Text> {
     }
 }
 
-pub(super) async fn large_texts_move_to_blobs(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn large_texts_move_to_blobs(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     begin(&*log, s).await?;
     let (small, large) = ("s".repeat(INLINE_MAX), "größer ".repeat(INLINE_MAX));
@@ -34,7 +34,7 @@ pub(super) async fn large_texts_move_to_blobs(log: Arc<dyn EventLog>) -> Outcome
     Ok(())
 }
 
-pub(super) async fn a_batch_that_exceeds_a_record_moves_its_largest_texts(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_batch_that_exceeds_a_record_moves_its_largest_texts(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     begin(&*log, s).await?;
     let texts: Vec<String> = (0..20).map(|n| format!("{n:02}").repeat(2_500 + n)).collect();
@@ -50,7 +50,7 @@ pub(super) async fn a_batch_that_exceeds_a_record_moves_its_largest_texts(log: A
     whole(&*log, s).await.map(|_| ())
 }
 
-pub(super) async fn a_batch_waits_for_the_blobs_that_it_names(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_batch_waits_for_the_blobs_that_it_names(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     begin(&*log, s).await?;
     let text = "kept elsewhere ".repeat(1_000);

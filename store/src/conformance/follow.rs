@@ -1,7 +1,7 @@
 //! Following: everything that was there, one marker, everything new; nothing lost, nothing twice.
 
 use super::material::{begin, draft, fork, next, next_slice, next_synced, session, story, synthetic, two};
-use super::{Outcome, Violation, hold};
+use super::{LawResult, Violation, hold};
 use crate::log::{EventLog, Followed, Position, ReadError, Scope};
 use annals_core::{Seq, SessionId};
 use futures_util::StreamExt;
@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 pub(super) async fn a_follower_of_a_session_gets_what_was_there_one_marker_and_what_is_new(
     log: Arc<dyn EventLog>,
-) -> Outcome {
+) -> LawResult {
     let (s, other) = (session(1), session(2));
     let done = story(&*log, s, 2).await?;
     story(&*log, other, 3).await?;
@@ -28,7 +28,7 @@ pub(super) async fn a_follower_of_a_session_gets_what_was_there_one_marker_and_w
     Ok(())
 }
 
-pub(super) async fn a_follower_may_start_inside_a_batch_or_at_the_end(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_follower_may_start_inside_a_batch_or_at_the_end(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     story(&*log, s, 2).await?; // 0 | 1 2 | 3 4
     let mut inside = log.follow(Scope::Session { session: s, from: Seq(4) });
@@ -47,7 +47,7 @@ pub(super) async fn a_follower_may_start_inside_a_batch_or_at_the_end(log: Arc<d
     Ok(())
 }
 
-pub(super) async fn a_follower_of_a_fork_gets_what_it_inherits(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_follower_of_a_fork_gets_what_it_inherits(log: Arc<dyn EventLog>) -> LawResult {
     let (parent, child) = (session(1), session(2));
     story(&*log, parent, 2).await?;
     fork(&*log, parent, Seq(4), child).await?;
@@ -64,7 +64,7 @@ pub(super) async fn a_follower_of_a_fork_gets_what_it_inherits(log: Arc<dyn Even
     Ok(())
 }
 
-pub(super) async fn a_follower_of_all_sessions_gets_every_position_once(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_follower_of_all_sessions_gets_every_position_once(log: Arc<dyn EventLog>) -> LawResult {
     let mut done = story(&*log, session(2), 2).await?;
     done.extend(story(&*log, session(1), 2).await?);
     done.push(fork(&*log, session(1), Seq(3), session(3)).await?);
@@ -95,7 +95,7 @@ fn placed(item: Followed) -> Result<(Position, SessionId, Seq), Violation> {
     }
 }
 
-pub(super) async fn nothing_is_lost_or_doubled_while_many_append(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn nothing_is_lost_or_doubled_while_many_append(log: Arc<dyn EventLog>) -> LawResult {
     const SESSIONS: u64 = 4;
     const BATCHES: u64 = 30;
     for n in 0..SESSIONS {
@@ -109,7 +109,7 @@ pub(super) async fn nothing_is_lost_or_doubled_while_many_append(log: Arc<dyn Ev
                     two(&*log, session(n), Seq(1 + 2 * at)).await?;
                     tokio::task::yield_now().await;
                 }
-                Outcome::Ok(())
+                LawResult::Ok(())
             })
         })
         .collect();
@@ -142,7 +142,7 @@ pub(super) async fn nothing_is_lost_or_doubled_while_many_append(log: Arc<dyn Ev
     Ok(())
 }
 
-pub(super) async fn a_slow_follower_never_blocks_a_writer(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_slow_follower_never_blocks_a_writer(log: Arc<dyn EventLog>) -> LawResult {
     const BATCHES: u64 = 300;
     let s = session(1);
     begin(&*log, s).await?;
@@ -170,7 +170,7 @@ pub(super) async fn a_slow_follower_never_blocks_a_writer(log: Arc<dyn EventLog>
     Ok(())
 }
 
-pub(super) async fn following_an_unknown_session_is_an_error(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn following_an_unknown_session_is_an_error(log: Arc<dyn EventLog>) -> LawResult {
     let unknown = session(7);
     let mut following = log.follow(Scope::Session { session: unknown, from: Seq::ZERO });
     let first = following.next().await;

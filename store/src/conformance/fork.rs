@@ -1,13 +1,13 @@
 //! Forks: nothing is copied, everything is read through.
 
 use super::material::{draft, fork, seqs, session, story, two, whole};
-use super::{Outcome, hold};
+use super::{LawResult, hold};
 use crate::append_rules::fork_at;
 use crate::log::{AppendError, EventLog};
 use annals_core::Seq;
 use std::sync::Arc;
 
-pub(super) async fn a_fork_reads_through_to_its_parent(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_fork_reads_through_to_its_parent(log: Arc<dyn EventLog>) -> LawResult {
     let (parent, child) = (session(1), session(2));
     let done = story(&*log, parent, 3).await?; // 0 | 1 2 | 3 4 | 5 6
     fork(&*log, parent, Seq(5), child).await?;
@@ -24,7 +24,7 @@ pub(super) async fn a_fork_reads_through_to_its_parent(log: Arc<dyn EventLog>) -
     Ok(())
 }
 
-pub(super) async fn a_cut_inside_a_batch_hides_the_rest_of_it(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_cut_inside_a_batch_hides_the_rest_of_it(log: Arc<dyn EventLog>) -> LawResult {
     let (parent, child) = (session(1), session(2));
     let done = story(&*log, parent, 3).await?;
     let first = fork(&*log, parent, Seq(4), child).await?;
@@ -39,7 +39,7 @@ pub(super) async fn a_cut_inside_a_batch_hides_the_rest_of_it(log: Arc<dyn Event
     Ok(())
 }
 
-pub(super) async fn a_fork_of_a_fork_reads_through_to_both(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_fork_of_a_fork_reads_through_to_both(log: Arc<dyn EventLog>) -> LawResult {
     let (a, b, c) = (session(3), session(1), session(2));
     story(&*log, a, 2).await?; // 0 | 1 2 | 3 4
     fork(&*log, a, Seq(3), b).await?; // 3
@@ -55,7 +55,7 @@ pub(super) async fn a_fork_of_a_fork_reads_through_to_both(log: Arc<dyn EventLog
     Ok(())
 }
 
-pub(super) async fn a_forks_parent_is_who_wrote_what_lies_before_the_cut(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn a_forks_parent_is_who_wrote_what_lies_before_the_cut(log: Arc<dyn EventLog>) -> LawResult {
     let (a, b) = (session(1), session(2));
     story(&*log, a, 3).await?;
     fork(&*log, a, Seq(5), b).await?;
@@ -75,7 +75,7 @@ pub(super) async fn a_forks_parent_is_who_wrote_what_lies_before_the_cut(log: Ar
     Ok(())
 }
 
-pub(super) async fn parent_and_fork_continue_on_their_own(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn parent_and_fork_continue_on_their_own(log: Arc<dyn EventLog>) -> LawResult {
     let (parent, child) = (session(1), session(2));
     story(&*log, parent, 1).await?;
     fork(&*log, parent, Seq(3), child).await?;

@@ -1,12 +1,12 @@
 //! Reading: ranges in both directions, heads, the list of Sessions.
 
 use super::material::{begin, seqs, session, story, whole};
-use super::{Outcome, hold};
+use super::{LawResult, hold};
 use crate::log::{EventLog, ReadError};
 use annals_core::Seq;
 use std::sync::Arc;
 
-pub(super) async fn ranges_read_forwards(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn ranges_read_forwards(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     story(&*log, s, 5).await?; // 0 | 1 2 | 3 4 | 5 6 | 7 8 | 9 10
     for (from, limit, wanted) in [
@@ -26,7 +26,7 @@ pub(super) async fn ranges_read_forwards(log: Arc<dyn EventLog>) -> Outcome {
     whole(&*log, s).await.map(|_| ())
 }
 
-pub(super) async fn ranges_read_backwards(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn ranges_read_backwards(log: Arc<dyn EventLog>) -> LawResult {
     let s = session(1);
     story(&*log, s, 5).await?;
     for (before, limit, wanted) in [
@@ -45,7 +45,7 @@ pub(super) async fn ranges_read_backwards(log: Arc<dyn EventLog>) -> Outcome {
     Ok(())
 }
 
-pub(super) async fn sessions_are_listed_by_id_with_their_heads(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn sessions_are_listed_by_id_with_their_heads(log: Arc<dyn EventLog>) -> LawResult {
     hold!(log.sessions().await?.is_empty(), "a new log holds sessions");
     for n in [5, 2, 9, 1] {
         story(&*log, session(n), n).await?;
@@ -61,7 +61,7 @@ pub(super) async fn sessions_are_listed_by_id_with_their_heads(log: Arc<dyn Even
     Ok(())
 }
 
-pub(super) async fn an_unknown_session_has_no_head_and_cannot_be_read(log: Arc<dyn EventLog>) -> Outcome {
+pub(super) async fn an_unknown_session_has_no_head_and_cannot_be_read(log: Arc<dyn EventLog>) -> LawResult {
     begin(&*log, session(1)).await?;
     let unknown = session(2);
     hold!(log.head(unknown).await?.is_none(), "an unknown session has a head");

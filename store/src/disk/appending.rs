@@ -17,7 +17,7 @@ enum AppendSlot {
     Behind(Seq),
 }
 
-/// The most Batches that become durable together for one caller.
+/// The most batches of one caller that become durable together.
 const CHAIN: usize = 256;
 
 /// How many encoded bytes end a chain.
@@ -177,7 +177,7 @@ impl StoreState {
         Ok(())
     }
 
-    /// Waits until nobody else's Batch of this Session is on its way, and decides.
+    /// Waits until no other batch of this session is in progress, and decides.
     async fn reserve_slot(self: &Arc<Self>, draft: &Draft) -> Result<AppendSlot, AppendError> {
         loop {
             let busy = {
@@ -248,7 +248,7 @@ impl StoreState {
     }
 }
 
-/// Runs what waits for the disk where it holds up nobody, if there is such a place.
+/// Runs blocking work on a thread for that purpose, if the executor has one.
 pub(super) async fn blocking<T: Send + 'static>(
     work: impl FnOnce() -> std::io::Result<T> + Send + 'static,
 ) -> std::io::Result<T> {

@@ -155,7 +155,7 @@ impl Folder {
         self.inode
     }
 
-    /// A path that leads to it now, wherever it was moved: for what cannot work relative to a descriptor (sled, sockets).
+    /// Its current path, also after a move: for what cannot work relative to a descriptor (sled, sockets).
     ///
     /// # Errors
     /// When there is no such path: the system has no `/proc`, and the folder is no longer where it was opened.
@@ -180,7 +180,7 @@ impl Folder {
 
     /// Where it was opened and where it is now, if that is another place. `None` for the latter when it cannot be found out.
     pub fn moved(&self) -> Option<(PathBuf, Option<PathBuf>)> {
-        // What cannot be looked at was not moved, as far as anybody knows.
+        // Without access, assume that it was not moved.
         if inode_of(&self.absolute).ok()? == Some(self.inode) {
             return None;
         }
@@ -215,7 +215,7 @@ impl Folder {
         let Some(FormatMark { file, inode, id }) = &*marked else { return Ok(()) };
         let replaced = |found| Displaced::Replaced { dir: self.dir.clone(), expected: *id, found };
         let removed = || Displaced::Removed { dir: self.dir.clone() };
-        // Whoever removes the store may not have come to FORMAT yet.
+        // A store that is being removed may still contain FORMAT.
         if let Err(Errno::NOENT) = rustix::fs::statat(&self.fd, "journal", AtFlags::SYMLINK_NOFOLLOW) {
             return Err(removed());
         }

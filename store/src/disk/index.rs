@@ -15,7 +15,7 @@
 //!              only the old one has)
 //!
 //! 1, 2  the old one is still `sled`: the new one is removed at the next opening, and rebuilding starts again
-//! 3, 4  `sled.whole` is complete: while `sled` is there, it is removed; once `sled` is gone, it becomes `sled`
+//! 3, 4  `sled.whole` is complete: while `sled` exists, it is removed; then `sled.whole` is renamed to `sled`
 //! ```
 //!
 //! Checkpoint: `flush()` and a flush of sled's file, then the file `checkpoint`. After a crash in between, the old checkpoint

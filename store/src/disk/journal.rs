@@ -66,7 +66,7 @@ pub struct Journal {
     locator: SessionLocator,
     /// Held while a segment is packed.
     packing: Mutex<()>,
-    /// A file with room for so many bytes, reserved ahead of time.
+    /// A file with this many reserved bytes, created ahead of time.
     reserved: Mutex<Option<(Arc<dyn DiskFile>, u64)>>,
 }
 
@@ -309,7 +309,7 @@ const FIRST_AHEAD: usize = 64 * 1024;
 const SMALL: usize = 128 * 1024;
 
 impl SegmentWriter {
-    /// Goes on in a segment whose frames end at `at`.
+    /// Continues in a segment whose frames end at `at`.
     pub fn resume(segment: Arc<Segment>, at: u64, room: u64) -> Self {
         Self { segment, at, room, zeroed_until: at, zeros_ahead: FIRST_AHEAD }
     }

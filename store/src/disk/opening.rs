@@ -12,7 +12,7 @@ use crate::disk::journal::segment::Segment;
 use crate::disk::journal::{Journal, SegmentWriter};
 use crate::disk::maintenance::report::{OpeningReport, Remark};
 use crate::disk::recovery::{POSITION_MAX, Recovery};
-use crate::disk::sessions::{Checkpoint, Sessions};
+use crate::disk::sessions::{Checkpoint, SessionHeads};
 use crate::disk::state::{RecentBatches, SessionTable, StoreState, Tuning};
 use crate::log::Position;
 use std::io;
@@ -152,8 +152,8 @@ impl Opening {
         Ok(OpenedReadOnly { shared: Arc::new(shared), report, checkpoint })
     }
 
-    /// The store as it is read after recovery: nothing was given to sled, nobody writes.
-    fn shared(self, segments: Vec<Arc<Segment>>, sessions: Sessions) -> StoreState {
+    /// The store for reading after recovery: nothing was written to sled, and there is no writer.
+    fn shared(self, segments: Vec<Arc<Segment>>, sessions: SessionHeads) -> StoreState {
         let Self { layout, folder, identity, disk, tuning, purpose: _ } = self;
         StoreState {
             journal: Journal::new(
@@ -191,11 +191,11 @@ fn small_files(
     layout: &Layout,
     disk: &dyn Disk,
     report: &mut OpeningReport,
-) -> io::Result<(Option<Sessions>, Option<Checkpoint>)> {
+) -> io::Result<(Option<SessionHeads>, Option<Checkpoint>)> {
     let mut names: Vec<String> = disk.list(&layout.dir)?.into_iter().map(|listed| listed.name).collect();
     names.extend(disk.irregular(&layout.dir)?);
     let exists = |name: &str| names.iter().any(|listed| listed == name);
-    let heads = Sessions::load(disk, &layout.heads())?;
+    let heads = SessionHeads::load(disk, &layout.heads())?;
     let checkpoint = Checkpoint::load(disk, &layout.checkpoint())?;
     for (what, lost) in [
         ("the list of heads", heads.is_none() && exists("heads")),

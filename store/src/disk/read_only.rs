@@ -46,7 +46,7 @@ pub struct ReadOnlyLog {
     /// What opening found.
     found: Vec<Remark>,
     /// The journal's files as they were just before.
-    seen: Vec<Change>,
+    seen: Vec<JournalFile>,
 }
 
 impl ReadOnlyLog {
@@ -122,7 +122,7 @@ impl ReadOnlyLog {
         }
     }
 
-    fn of(looked: OpenedReadOnly, identity: Identity, seen: Vec<Change>) -> (Self, OpeningReport) {
+    fn of(looked: OpenedReadOnly, identity: Identity, seen: Vec<JournalFile>) -> (Self, OpeningReport) {
         let OpenedReadOnly { shared, mut report, checkpoint } = looked;
         let failed = shared.copy.as_ref().and_then(PrivateCopy::failure);
         report.remarks.extend(failed.map(|(reason, _)| Remark::CopyUnchecked { reason }));
@@ -196,7 +196,7 @@ impl ReadOnlyLog {
     /// What was there when the store was opened, and the marker.
     fn follow_snapshot(&self, scope: Scope) -> Following {
         let shared = self.shared.clone();
-        // Nobody sends: the stream ends behind the marker.
+        // There is no sender: the stream ends after the marker.
         let end = watch::channel(Position(0)).1;
         match scope {
             Scope::Session { session, from } => {
@@ -245,7 +245,7 @@ impl EventLog for ReadOnlyLog {
     }
 
     fn follow(&self, scope: Scope) -> Following {
-        let follower = Follower {
+        let follower = ReopeningFollower {
             layout: self.shared.layout.clone(),
             folder: self.shared.folder.clone(),
             id: self.shared.id,
@@ -270,9 +270,9 @@ impl EventLog for ReadOnlyLog {
 }
 
 /// A follower that opens the store again whenever its journal changed.
-struct Follower {
+struct ReopeningFollower {
     layout: Layout,
-    /// The folder, held open: it stays the same one wherever it is moved.
+    /// The folder, held open: it stays the same one after a move.
     folder: Arc<Folder>,
     id: StoreId,
     tuning: Tuning,
@@ -280,13 +280,13 @@ struct Follower {
     /// What is still to come.
     scope: Scope,
     synced: bool,
-    seen: Vec<Change>,
+    seen: Vec<JournalFile>,
     /// Whether it changed when it was looked at last: times are coarse, and something may have come just afterwards.
     again: bool,
     source: Option<Following>,
 }
 
-impl Follower {
+impl ReopeningFollower {
     async fn step(&mut self) -> Option<Result<Followed, ReadError>> {
         loop {
             let Some(source) = &mut self.source else {
@@ -346,10 +346,10 @@ impl Follower {
 }
 
 /// A file of the journal as its folder shows it.
-type Change = (std::ffi::OsString, u64, Option<SystemTime>);
+type JournalFile = (std::ffi::OsString, u64, Option<SystemTime>);
 
 /// What changes whenever something is appended. Errors are left to the reader that meets them.
-fn changes(folder: &Folder, layout: &Layout) -> Vec<Change> {
+fn changes(folder: &Folder, layout: &Layout) -> Vec<JournalFile> {
     let Ok(entries) = folder.reach_inside(&layout.journal()).and_then(|journal| journal.read_dir()) else {
         return Vec::new();
     };
@@ -358,7 +358,7 @@ fn changes(folder: &Folder, layout: &Layout) -> Vec<Change> {
         let metadata = entry.metadata().ok()?;
         Some((entry.file_name(), metadata.len(), metadata.modified().ok()))
     });
-    let mut files: Vec<Change> = files.collect();
+    let mut files: Vec<JournalFile> = files.collect();
     files.sort_unstable();
     files
 }

@@ -30,7 +30,7 @@ use std::sync::{Arc, PoisonError};
 /// Reads of no more Batches than this are of single places: they are served on the caller's thread.
 pub const FEW: usize = 32;
 
-/// A reader of so many batches at a time will read on: the blocks after them are read ahead.
+/// A reader of at least this many batches probably continues: the blocks after them are read ahead.
 const MANY: usize = 128;
 
 /// How many Batches of a Session a packed block must hold to be cheaper than as many reads in sled.

@@ -42,7 +42,7 @@ use crate::disk::journal::SegmentWriter;
 use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::report::Remark;
-use crate::disk::sessions::Sessions;
+use crate::disk::sessions::SessionHeads;
 use crate::disk::state::Tuning;
 use crate::lineage::Birth;
 use crate::log::Position;
@@ -67,7 +67,7 @@ pub struct Recovered {
     /// Where the journal continues; `None`: the next batch begins a segment.
     pub writer: Option<SegmentWriter>,
     /// Every Session.
-    pub sessions: Sessions,
+    pub sessions: SessionHeads,
     /// What was found.
     pub remarks: Vec<Remark>,
 }
@@ -87,7 +87,7 @@ pub struct Recovery<'a> {
     /// The position below which everything was once durable, as far as anything else shows.
     pub evidence: u64,
     /// The sessions at the last rotation or shutdown.
-    pub sessions: Sessions,
+    pub sessions: SessionHeads,
     /// Whether every segment is read, also those whose Batches the list of heads covers.
     pub thorough: bool,
     /// Whether files may be written. Otherwise what is damaged is restored in memory.
@@ -95,7 +95,7 @@ pub struct Recovery<'a> {
 }
 
 /// The content of some positions of a segment.
-enum Piece {
+enum SegmentPiece {
     /// A frame of the segment.
     Found(Range<usize>),
     /// A frame that sled had.
@@ -105,7 +105,7 @@ enum Piece {
 }
 
 /// The pieces of a segment, each with its first position, in order.
-type Pieces = Vec<(u64, Piece)>;
+type Pieces = Vec<(u64, SegmentPiece)>;
 
 impl Recovery<'_> {
     /// Reads what came after the list of heads.
@@ -146,9 +146,9 @@ impl Recovery<'_> {
         let mut pieces = self.pieces(&scanned, end, &gaps, restored, torn_from);
         for (position, piece) in &mut pieces {
             let bytes = match piece {
-                Piece::Found(range) => scanned.bytes.get(range.clone()).unwrap_or_default(),
-                Piece::Restored(bytes) => bytes.as_slice(),
-                Piece::Missing(gap) => {
+                SegmentPiece::Found(range) => scanned.bytes.get(range.clone()).unwrap_or_default(),
+                SegmentPiece::Restored(bytes) => bytes.as_slice(),
+                SegmentPiece::Missing(gap) => {
                     // Guessing whose it was needs the Sessions before it.
                     if gap.cause == GapCause::Lost && gap.count == 1 {
                         gap.whose = self.guess(&scanned, *position);
@@ -170,12 +170,12 @@ impl Recovery<'_> {
             };
             if let Some(gap) = gap {
                 self.mark(&gap);
-                *piece = Piece::Missing(gap);
+                *piece = SegmentPiece::Missing(gap);
             }
         }
         self.sessions.next = self.sessions.next.max(end);
         // A segment is written again only when something in it changed: a repair must not risk what is whole.
-        let untouched = pieces.iter().all(|(_, piece)| matches!(piece, Piece::Found(_)));
+        let untouched = pieces.iter().all(|(_, piece)| matches!(piece, SegmentPiece::Found(_)));
         if untouched && !cut && scanned.header_holds {
             if !last || scanned.segment.is_packed() || !self.writes {
                 return Ok(None);
@@ -197,14 +197,14 @@ impl Recovery<'_> {
     ) -> Pieces {
         let found = scanned.frames.range(..end);
         let mut pieces: Pieces =
-            found.map(|(position, frame)| (*position, Piece::Found(frame.bytes.clone()))).collect();
+            found.map(|(position, frame)| (*position, SegmentPiece::Found(frame.bytes.clone()))).collect();
         for gap in gaps {
             let mut next = gap.start;
             let mut behind = restored.split_off(&gap.start);
             restored = behind.split_off(&gap.end);
             for (position, bytes) in behind {
                 pieces.extend(gap_pieces(next..position, torn_from));
-                pieces.push((position, Piece::Restored(bytes)));
+                pieces.push((position, SegmentPiece::Restored(bytes)));
                 next = position + 1;
             }
             pieces.extend(gap_pieces(next..gap.end, torn_from));
@@ -213,7 +213,7 @@ impl Recovery<'_> {
         pieces
     }
 
-    /// Takes in a frame's Batch. Gives what must stand there instead when it hangs on a Batch that was cut off.
+    /// Applies a frame's batch. Returns what replaces it when it follows a batch that was cut off.
     fn apply(&mut self, frame: frame::Frame<'_>, is_torn: bool, remarks: &mut Vec<Remark>) -> Option<Gap> {
         let gone = |cause| Some(Gap { cause, whose: None, count: 1 });
         // The checksum holds, but the content cannot be decoded. Not torn: a frame that was cut off has no valid checksum.
@@ -225,8 +225,8 @@ impl Recovery<'_> {
             None => begins.is_some(),
         };
         // Torn: it does not continue its session, and the last group lacks an earlier frame. A group is written in one write that
-        // may reach the device in any order, so this frame may have arrived without the batch that it follows. Nobody was
-        // answered for any of them.
+        // may reach the device in any order, so this frame may have arrived without the batch that it follows. None of them was
+        // acknowledged.
         if !continues && is_torn {
             return gone(GapCause::Torn);
         }
@@ -291,7 +291,7 @@ fn gap_pieces(positions: Range<u64>, torn_from: Option<u64>) -> Pieces {
     ];
     let parts = parts.into_iter().filter(|(part, _)| !part.is_empty());
     let gap = |part: &Range<u64>, cause| Gap { cause, whose: None, count: part.end - part.start };
-    parts.map(|(part, cause)| (part.start, Piece::Missing(gap(&part, cause)))).collect()
+    parts.map(|(part, cause)| (part.start, SegmentPiece::Missing(gap(&part, cause)))).collect()
 }
 
 /// From which position on what is missing was never acknowledged: in the very last group, when nothing else proves it.

@@ -23,7 +23,7 @@ pub struct SessionState {
 
 /// Every Session up to a position.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sessions {
+pub struct SessionHeads {
     /// The first position that is not in the list.
     pub next: u64,
     /// By id.
@@ -32,7 +32,7 @@ pub struct Sessions {
 
 const MAGIC: [u8; 8] = *b"\xFFAnhead1";
 
-impl Sessions {
+impl SessionHeads {
     /// Takes in a Batch by its header. `birth` is asked when its Session is new.
     pub fn take(&mut self, header: &Header, position: u64, birth: impl FnOnce() -> Birth) {
         let head = Head { next: header.next(), digest: header.digest, at: header.at };

@@ -9,7 +9,7 @@ use crate::disk::index::sled_tree::SledTree;
 use crate::disk::index::sled_writer::FlushedGroup;
 use crate::disk::journal::{Journal, StoredBatch};
 use crate::disk::maintenance::report::Remark;
-use crate::disk::sessions::{SessionState, Sessions};
+use crate::disk::sessions::{SessionHeads, SessionState};
 use crate::disk::threads::read_ahead::ReadAheadRequest;
 use crate::log::{AppendError, Position};
 use crate::store_id::StoreId;
@@ -22,7 +22,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
-/// Sizes and times of a store. The defaults suit a person's machine; tests make them small.
+/// Sizes and times of a store. The defaults suit a personal computer; tests use small ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Tuning {
     /// Bytes reserved for a segment of the journal.
@@ -37,7 +37,7 @@ pub struct Tuning {
     pub lag_memory: u64,
     /// The most bytes that sled may lack while others write: as long as it lacks less, it waits for a quiet moment.
     pub lag_free: u64,
-    /// How long nobody must have written before it is quiet enough for sled.
+    /// How long no batch must have been written before sled is written.
     pub lag_quiet: Duration,
     /// Batches after which sled is made durable.
     pub checkpoint_every: u64,
@@ -118,14 +118,14 @@ pub struct StoreState {
 /// The Sessions, and which of them have a Batch on its way.
 #[derive(Debug, Default)]
 pub struct SessionTable {
-    pub(in crate::disk) sessions: Sessions,
-    /// Those, each with what wakes who waits for its next place; nobody does as a rule.
+    pub(in crate::disk) sessions: SessionHeads,
+    /// Sessions with an append in progress, each with what wakes the callers that wait; usually none do.
     reserved: HashMap<SessionId, Option<Arc<Notify>>>,
 }
 
 impl SessionTable {
     /// These Sessions, nothing on its way.
-    pub(in crate::disk) fn of(sessions: Sessions) -> Self {
+    pub(in crate::disk) fn of(sessions: SessionHeads) -> Self {
         Self { sessions, reserved: HashMap::new() }
     }
 
@@ -141,14 +141,14 @@ impl SessionTable {
 pub struct RecentBatches {
     /// What sled lacks and is kept in memory: of each Session, in order.
     unwritten: HashMap<SessionId, VecDeque<StoredBatch>>,
-    /// The newest Batches, dense by position, each with its length in bytes; none while nobody follows.
+    /// The newest batches, dense by position, each with its length in bytes; empty without followers.
     newest: VecDeque<(StoredBatch, usize)>,
     /// Those lengths together.
     newest_bytes: usize,
 }
 
 impl RecentBatches {
-    /// Takes in a Batch of so many bytes that became durable; `followed` says whether anybody follows the store.
+    /// Adds a batch of `bytes` bytes that is durable; `followed`: whether the store has followers.
     pub(in crate::disk) fn push(&mut self, stored: StoredBatch, bytes: usize, followed: bool) {
         if followed {
             self.newest_bytes += bytes;
@@ -166,7 +166,7 @@ impl RecentBatches {
         self.unwritten.entry(stored.batch.session).or_default().push_back(stored);
     }
 
-    /// Lets go of a Session's Batches up to the one that begins at `first`: they go in the order in which they came.
+    /// Removes a session's batches up to the one that begins at `first`, in the order in which they came.
     fn evict(&mut self, session: SessionId, first: Seq) {
         let Some(own) = self.unwritten.get_mut(&session) else { return };
         while own.front().is_some_and(|stored| stored.batch.first <= first) {

@@ -4,7 +4,7 @@
 //! accepted ─► new ─ greets ─► idle ◄─► busy (a call, or following)
 //! ```
 //! When the limit is reached, the oldest that has not greeted ends, else the one that has been idle longest: its guest
-//! connects again when it has something to ask. While all are busy, nobody else is let in.
+//! connects again for its next call. While all are busy, new ones are refused.
 
 use std::collections::HashMap;
 use std::sync::Arc;

@@ -1,7 +1,7 @@
 //! Following a shared store: the stream continues where it was when the owner ends and another process takes over.
 
 use super::client::RawFollowing;
-use super::role::{Role, SharedState};
+use super::role::{SharedState, StoreRole};
 use crate::log::{EventLog, Followed, Following, Position, ReadError, Scope};
 use futures_util::{StreamExt, stream};
 use std::io;
@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 /// A follower that outlives owners. Its place is all that it keeps: Seqs and positions are those of the store.
 pub(super) fn follow(shared: Arc<SharedState>, scope: Scope) -> Following {
-    let state = Follower { shared, scope, synced: false, source: None, gone: 0, over: false };
+    let state = SharedFollower { shared, scope, synced: false, source: None, gone: 0, over: false };
     Box::pin(stream::unfold(state, |mut state| async move { state.step().await.map(|item| (item, state)) }))
 }
 
-struct Follower {
+struct SharedFollower {
     shared: Arc<SharedState>,
     /// What is still to come.
     scope: Scope,
@@ -25,7 +25,7 @@ struct Follower {
     over: bool,
 }
 
-impl Follower {
+impl SharedFollower {
     async fn step(&mut self) -> Option<Result<Followed, ReadError>> {
         while !self.over {
             let (number, source) = match &mut self.source {
@@ -49,7 +49,8 @@ impl Follower {
             let number = *number;
             self.source = None;
             self.gone += 1;
-            if matches!(self.shared.role(), (now, Role::Owner(_) | Role::Reader(_) | Role::Closed) if now == number) {
+            if matches!(self.shared.role(), (now, StoreRole::Owner(_) | StoreRole::Reader(_) | StoreRole::Closed) if now == number)
+            {
                 // This process is the owner and closed the store.
                 self.over = true;
             } else if let Err(error) = self.shared.renew(number, self.gone, &lost).await {
@@ -80,10 +81,10 @@ impl Follower {
 fn open(shared: &SharedState, scope: Scope) -> (u64, RawFollowing) {
     let (number, role) = shared.role();
     let source: RawFollowing = match role {
-        Role::Owner(owned) => Box::pin(owned.log.follow(scope).map(Ok)),
-        Role::Reader(looked) => Box::pin(looked.log.follow(scope).map(Ok)),
-        Role::Guest(remote) => remote.follow_raw(scope),
-        Role::Closed => Box::pin(stream::empty()),
+        StoreRole::Owner(owned) => Box::pin(owned.log.follow(scope).map(Ok)),
+        StoreRole::Reader(looked) => Box::pin(looked.log.follow(scope).map(Ok)),
+        StoreRole::Guest(remote) => remote.follow_raw(scope),
+        StoreRole::Closed => Box::pin(stream::empty()),
     };
     (number, source)
 }

@@ -2,7 +2,7 @@
 
 use super::following::follow;
 use super::owner_connections::Lost;
-use super::role::{Role, SharedError, SharedState, join_or_own};
+use super::role::{SharedError, SharedState, StoreRole, join_or_own};
 use crate::disk::{DiskLog, Examination, Folder, OpenError, OpenMode, OpeningReport, Remark, blobs_in};
 use crate::log::{
     AppendError, Appended, Boxed, Committed, Draft, EventLog, Following, Head, ReadError, Scope, SessionHead, Slice,
@@ -13,7 +13,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, PoisonError, RwLock};
 
-/// An [`EventLog`] in a folder, whoever owns it. A clone is the same log.
+/// An [`EventLog`] in a folder, independent of which process owns it. A clone is the same log.
 ///
 /// Open it inside a tokio runtime with its timer and its I/O; the owner serves its guests on that runtime.
 #[derive(Clone, Debug)]
@@ -28,14 +28,14 @@ pub enum Ownership {
     Owner(OpeningReport),
     /// Another process owns it.
     Guest,
-    /// Nobody owned it when it was opened, and it is only read; what opening it found.
+    /// The store had no owner when it was opened, and it is only read; what opening it found.
     Reader(OpeningReport),
     /// It has closed the store.
     Closed,
 }
 
 impl SharedLog {
-    /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store that nobody owns is
+    /// Owns the store in a folder, or joins the process that does. With [`OpenMode::ReadOnly`] a store without an owner is
     /// read without owning it, as it is now: nothing is written, no lock taken, and no thread started.
     ///
     /// # Errors
@@ -44,15 +44,15 @@ impl SharedLog {
         let dir = std::path::absolute(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
         let role = join_or_own(&dir, mode, None).await?;
         let id = match &role {
-            Role::Owner(owned) => Some(owned.log.id()),
-            Role::Guest(remote) => remote.store(),
-            Role::Reader(looked) => Some(looked.log.id()),
-            Role::Closed => None,
+            StoreRole::Owner(owned) => Some(owned.log.id()),
+            StoreRole::Guest(remote) => remote.store(),
+            StoreRole::Reader(looked) => Some(looked.log.id()),
+            StoreRole::Closed => None,
         };
         let blobs = match &role {
-            Role::Owner(owned) => owned.log.blobs(),
-            Role::Reader(looked) => looked.log.blobs(),
-            Role::Guest(_) | Role::Closed => blobs_in(&dir),
+            StoreRole::Owner(owned) => owned.log.blobs(),
+            StoreRole::Reader(looked) => looked.log.blobs(),
+            StoreRole::Guest(_) | StoreRole::Closed => blobs_in(&dir),
         };
         let role = RwLock::new((0, role));
         let mode = if mode == OpenMode::Create { OpenMode::Existing } else { mode };
@@ -61,31 +61,31 @@ impl SharedLog {
         })
     }
 
-    /// What this process is to the store now. A guest becomes the owner when the owner goes and it comes first.
+    /// The relation of this process to the store now. When the owner ends, the first guest to notice becomes the owner.
     pub fn ownership(&self) -> Ownership {
         match self.shared.role().1 {
-            Role::Owner(owned) => Ownership::Owner(owned.report.clone()),
-            Role::Guest(_) => Ownership::Guest,
-            Role::Reader(looked) => Ownership::Reader(looked.report.clone()),
-            Role::Closed => Ownership::Closed,
+            StoreRole::Owner(owned) => Ownership::Owner(owned.report.clone()),
+            StoreRole::Guest(_) => Ownership::Guest,
+            StoreRole::Reader(looked) => Ownership::Reader(looked.report.clone()),
+            StoreRole::Closed => Ownership::Closed,
         }
     }
 
     /// The log on disk, for its owner.
     pub fn disk(&self) -> Option<Arc<DiskLog>> {
         match self.shared.role().1 {
-            Role::Owner(owned) => Some(owned.log.clone()),
+            StoreRole::Owner(owned) => Some(owned.log.clone()),
             _ => None,
         }
     }
 
-    /// The folder of the store, held open: it stays the same one wherever it is moved.
+    /// The folder of the store, held open: it stays the same one after a move.
     ///
     /// # Errors
     /// When it cannot be opened; `Displaced` when another store is there now.
     pub fn folder(&self) -> io::Result<Arc<Folder>> {
         match self.shared.role().1 {
-            Role::Owner(owned) => Ok(owned.log.folder().clone()),
+            StoreRole::Owner(owned) => Ok(owned.log.folder().clone()),
             _ => Folder::open_store(&self.shared.dir, self.shared.id).map(Arc::new),
         }
     }
@@ -93,18 +93,18 @@ impl SharedLog {
     /// Damage that was found since opening; a guest knows of none.
     pub fn remarks(&self) -> Vec<Remark> {
         match self.shared.role().1 {
-            Role::Owner(owned) => owned.log.remarks(),
-            Role::Reader(looked) => looked.log.remarks(),
-            Role::Guest(_) | Role::Closed => Vec::new(),
+            StoreRole::Owner(owned) => owned.log.remarks(),
+            StoreRole::Reader(looked) => looked.log.remarks(),
+            StoreRole::Guest(_) | StoreRole::Closed => Vec::new(),
         }
     }
 
-    /// Reads both copies and compares them, for who only reads the store; `None` for anybody else.
+    /// Reads both copies and compares them, in a process that only reads the store; `None` in any other.
     ///
     /// # Errors
     /// When the journal cannot be read.
     pub async fn examine(&self) -> io::Result<Option<Examination>> {
-        let Role::Reader(looked) = self.shared.role().1 else { return Ok(None) };
+        let StoreRole::Reader(looked) = self.shared.role().1 else { return Ok(None) };
         let examined = tokio::task::spawn_blocking(move || looked.log.examine(|_, _| {})).await;
         examined.map_err(io::Error::other)?.map(Some)
     }
@@ -116,7 +116,7 @@ impl SharedLog {
     /// As [`DiskLog::close`]: nothing is lost, the next opening takes longer.
     pub async fn close(&self) -> io::Result<()> {
         let _turn = self.shared.renewing.lock().await;
-        let Role::Owner(owned) = self.shared.become_(Role::Closed) else { return Ok(()) };
+        let StoreRole::Owner(owned) = self.shared.become_(StoreRole::Closed) else { return Ok(()) };
         let server = owned.server.lock().unwrap_or_else(PoisonError::into_inner).take();
         if let Some(server) = server {
             server.stop().await;
@@ -156,7 +156,7 @@ fn owner_closed() -> Lost {
     io::Error::new(io::ErrorKind::ConnectionAborted, "the owner closed the store")
 }
 
-/// Calls the log through whatever this process is, and again when the owner went meanwhile.
+/// Calls the log through the current role, and again when the owner ended meanwhile.
 macro_rules! through {
     ($self:ident, $closed:path, $gone:path, |$log:ident| $own:expr, |$remote:ident| $ask:expr) => {
         Box::pin(async move {
@@ -164,16 +164,16 @@ macro_rules! through {
             loop {
                 let (number, role) = $self.shared.role();
                 let lost = match role {
-                    Role::Closed => return Err($closed),
-                    Role::Owner(owned) => {
+                    StoreRole::Closed => return Err($closed),
+                    StoreRole::Owner(owned) => {
                         let $log = &*owned.log;
                         return $own.await;
                     }
-                    Role::Reader(looked) => {
+                    StoreRole::Reader(looked) => {
                         let $log = &looked.log;
                         return $own.await;
                     }
-                    Role::Guest($remote) => match $ask.await {
+                    StoreRole::Guest($remote) => match $ask.await {
                         Ok(Err($closed)) => owner_closed(),
                         Ok(answer) => return answer,
                         Err(lost) => lost,
@@ -194,8 +194,8 @@ impl EventLog for SharedLog {
     fn append_all(&self, drafts: Vec<Draft>) -> Boxed<'_, Appended> {
         Box::pin(async move {
             match self.shared.role() {
-                (_, Role::Owner(owned)) => owned.log.append_all(drafts).await,
-                // A guest asks for one at a time, each through whatever this process is by then.
+                (_, StoreRole::Owner(owned)) => owned.log.append_all(drafts).await,
+                // A guest sends one at a time, each through its role at that time.
                 _ => append_each(drafts, |draft| self.append(draft)).await,
             }
         })

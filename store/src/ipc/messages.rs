@@ -1,13 +1,13 @@
-//! Messages on a socket: four bytes of length, big-endian, then so many bytes.
+//! Messages on a socket: four bytes of length, big-endian, then the bytes.
 //!
-//! An announced length is believed only as far as bytes have arrived: no room is made for what somebody merely announces.
+//! No memory is reserved for an announced length before the bytes have arrived.
 
 use bytes::{Buf, BufMut, Bytes, BytesMut};
 use std::io;
 use tokio_util::codec::{Decoder, Encoder};
 
 /// A connection between an owner and a guest.
-pub(super) type Connection = tokio_util::codec::Framed<tokio::net::UnixStream, Messages>;
+pub(super) type Connection = tokio_util::codec::Framed<tokio::net::UnixStream, MessageCodec>;
 
 /// The bytes before a message.
 const LENGTH: usize = 4;
@@ -17,12 +17,12 @@ pub(super) const GREETING_MAX: usize = 4 * 1024;
 
 /// Splits a stream of bytes into messages.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Messages {
+pub(super) struct MessageCodec {
     /// The longest message that is taken, in bytes.
     pub max: usize,
 }
 
-impl Decoder for Messages {
+impl Decoder for MessageCodec {
     type Item = BytesMut;
     type Error = io::Error;
 
@@ -41,7 +41,7 @@ impl Decoder for Messages {
     }
 }
 
-impl Encoder<Bytes> for Messages {
+impl Encoder<Bytes> for MessageCodec {
     type Error = io::Error;
 
     fn encode(&mut self, message: Bytes, out: &mut BytesMut) -> io::Result<()> {
@@ -55,13 +55,13 @@ impl Encoder<Bytes> for Messages {
 
 #[cfg(test)]
 mod tests {
-    use super::{GREETING_MAX, Messages};
+    use super::{GREETING_MAX, MessageCodec};
     use bytes::{Bytes, BytesMut};
     use tokio_util::codec::{Decoder, Encoder};
 
     #[test]
     fn a_message_is_given_when_it_has_arrived_and_no_room_is_made_before() {
-        let mut messages = Messages { max: 1 << 30 };
+        let mut messages = MessageCodec { max: 1 << 30 };
         let mut arrived = BytesMut::new();
         messages.encode(Bytes::from_static(b"one"), &mut arrived).unwrap();
         let mut rest = arrived.split_off(5);
@@ -76,6 +76,6 @@ mod tests {
     #[test]
     fn a_greeting_is_short() {
         let mut arrived = BytesMut::from(&(1u32 << 30).to_be_bytes()[..]);
-        assert!(Messages { max: GREETING_MAX }.decode(&mut arrived).is_err());
+        assert!(MessageCodec { max: GREETING_MAX }.decode(&mut arrived).is_err());
     }
 }

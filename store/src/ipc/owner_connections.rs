@@ -18,11 +18,11 @@ use tokio_util::codec::Framed;
 /// How many idle connections are kept.
 const IDLE: usize = 64;
 
-/// The owner is not there.
+/// The owner of the store cannot be reached.
 #[derive(Debug, thiserror::Error)]
 pub enum ConnectError {
-    /// Nobody answers: the owner went, or is not there yet.
-    #[error("nobody serves the store in {}: {source}", dir.display())]
+    /// No process answers: the owner ended, or has not opened its socket yet.
+    #[error("no process serves the store in {}: {source}", dir.display())]
     Absent {
         /// The store's folder.
         dir: PathBuf,
@@ -130,7 +130,7 @@ impl OwnerConnections {
         let message = ask.write()?;
         let idle = self.idle.lock().unwrap_or_else(PoisonError::into_inner).pop();
         if let Some(mut connection) = idle {
-            // An idle connection may be of an owner that went; asking twice is safe, whatever is asked.
+            // An idle connection may lead to an owner that has ended; every call can safely be repeated.
             match self.unless_hung(exchange(&mut connection, message.clone())).await? {
                 Ok(answer) => {
                     self.keep(connection);

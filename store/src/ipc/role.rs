@@ -1,4 +1,4 @@
-//! What a process is to a store (owner, guest or reader), and how it becomes the next one when the owner goes.
+//! The role of a process for a store (owner, guest or reader), and how it changes when the owner ends.
 
 use super::client::RemoteLog;
 use super::owner_connections::{ConnectError, Lost};
@@ -54,29 +54,29 @@ pub(super) struct SharedState {
     pub(super) mode: OpenMode,
     /// Files that never change: owner and guests read them alike.
     pub(super) blobs: Arc<dyn Blobs + Send + Sync>,
-    pub(super) role: RwLock<(u64, Role)>,
+    pub(super) role: RwLock<(u64, StoreRole)>,
     /// Held by the call that looks for the next owner: the others wait, and find it.
     pub(super) renewing: tokio::sync::Mutex<()>,
 }
 
 /// What this process is to the store, with the handle that reaches the log.
 #[derive(Clone, Debug)]
-pub(super) enum Role {
-    Owner(Arc<Owner>),
+pub(super) enum StoreRole {
+    Owner(Arc<OwnerRole>),
     Guest(RemoteLog),
     /// It reads the files without owning them.
-    Reader(Arc<Reader>),
+    Reader(Arc<ReaderRole>),
     Closed,
 }
 
 #[derive(Debug)]
-pub(super) struct Reader {
+pub(super) struct ReaderRole {
     pub(super) log: ReadOnlyLog,
     pub(super) report: OpeningReport,
 }
 
 #[derive(Debug)]
-pub(super) struct Owner {
+pub(super) struct OwnerRole {
     pub(super) log: Arc<DiskLog>,
     /// Absent where no socket can be made: then this process has the store to itself.
     pub(super) server: Mutex<Option<Server>>,
@@ -91,21 +91,21 @@ impl fmt::Debug for SharedState {
 
 impl SharedState {
     /// The role, and its number: it grows with each change.
-    pub fn role(&self) -> (u64, Role) {
+    pub fn role(&self) -> (u64, StoreRole) {
         self.role.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    pub(super) fn become_(&self, role: Role) -> Role {
+    pub(super) fn become_(&self, role: StoreRole) -> StoreRole {
         let mut held = self.role.write().unwrap_or_else(PoisonError::into_inner);
         held.0 += 1;
         std::mem::replace(&mut held.1, role)
     }
 
-    /// Finds the next owner, or becomes it, unless somebody did since `seen`. `gone` owners went since the last answer.
+    /// Finds the next owner, or becomes it, unless that happened since `seen`. `gone` owners ended since the last answer.
     pub async fn renew(&self, seen: u64, gone: u32, lost: &Lost) -> Result<(), SharedError> {
         let _turn = self.renewing.lock().await;
         match self.role() {
-            (_, Role::Closed) => return Err(SharedError::Closed),
+            (_, StoreRole::Closed) => return Err(SharedError::Closed),
             (number, _) if number != seen => return Ok(()),
             _ => {}
         }
@@ -126,11 +126,11 @@ impl SharedState {
 }
 
 /// Connects to the owner, or becomes it. `id`: the store that was used before; no other one is used.
-pub(super) async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<Role, SharedError> {
+pub(super) async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>) -> Result<StoreRole, SharedError> {
     let (began, mut pause) = (Instant::now(), Duration::from_millis(1));
     loop {
         match RemoteLog::connect_expecting(dir, id).await {
-            Ok(remote) => return Ok(Role::Guest(remote)),
+            Ok(remote) => return Ok(StoreRole::Guest(remote)),
             Err(ConnectError::Absent { .. }) => {}
             Err(ConnectError::OwnerHung(hung_owner)) => return Err(SharedError::OwnerHung(hung_owner)),
             Err(ConnectError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
@@ -144,7 +144,7 @@ pub(super) async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>)
             });
             let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
             return match opened.await.map_err(failed)? {
-                Ok((log, report)) => Ok(Role::Reader(Arc::new(Reader { log, report }))),
+                Ok((log, report)) => Ok(StoreRole::Reader(Arc::new(ReaderRole { log, report }))),
                 Err(OpenError::Displaced(displaced)) => Err(SharedError::Displaced(displaced)),
                 Err(other) => Err(other.into()),
             };
@@ -156,7 +156,7 @@ pub(super) async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>)
         let opened = opened.await;
         let failed = |error| OpenError::Io { path, source: io::Error::other(error) };
         match opened.map_err(failed)? {
-            Ok((log, report)) => return Ok(Role::Owner(Arc::new(own(log, report, dir)))),
+            Ok((log, report)) => return Ok(StoreRole::Owner(Arc::new(own(log, report, dir)))),
             Err(OpenError::Locked { .. }) if began.elapsed() < PATIENCE => {}
             Err(OpenError::Locked { dir }) => return Err(SharedError::OwnerHung(HungOwner::of(&dir))),
             Err(OpenError::Displaced(displaced)) => return Err(SharedError::Displaced(displaced)),
@@ -167,7 +167,7 @@ pub(super) async fn join_or_own(dir: &Path, mode: OpenMode, id: Option<StoreId>)
     }
 }
 
-fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owner {
+fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> OwnerRole {
     for remark in &report.remarks {
         tracing::warn!(dir = %dir.display(), "{remark}");
     }
@@ -181,5 +181,5 @@ fn own(log: DiskLog, report: OpeningReport, dir: &Path) -> Owner {
             |error| tracing::warn!(dir = %dir.display(), %error, "other processes cannot use the store meanwhile"),
         )
         .ok();
-    Owner { log, server: Mutex::new(server), report }
+    OwnerRole { log, server: Mutex::new(server), report }
 }

@@ -164,7 +164,7 @@ async fn answer(log: &dyn EventLog, ask: Ask) -> Result<Answer, Malformed> {
     })
 }
 
-/// Streams until the guest hangs up. A guest that reads slowly holds up nobody but this task.
+/// Streams until the guest hangs up. A guest that reads slowly delays only this task.
 async fn follow(log: &dyn EventLog, scope: Scope, mut connection: Connection) -> io::Result<()> {
     let mut following = log.follow(scope);
     loop {

@@ -14,9 +14,9 @@ pub const SOCKET: &str = "socket";
 /// The longest path that the system takes for a socket everywhere (104 bytes on some systems), with its ending zero.
 const PATH_MAX: usize = 100;
 
-/// Listens in a folder, in place of whoever did before. Only the owner of the store may do this.
+/// Listens in a folder, in place of the former socket. Only the owner of the store may do this.
 ///
-/// The folder becomes private first, so nobody else can reach the socket before it is private itself.
+/// The folder is made private first, so that no other user can reach the socket before it is private itself.
 pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
     std::fs::set_permissions(dir, Permissions::from_mode(0o700))?;
     let path = dir.join(SOCKET);
@@ -29,8 +29,8 @@ pub(super) fn listen(dir: &Path) -> io::Result<UnixListener> {
     Ok(listener)
 }
 
-/// Connects to the owner of the store in a folder, without waiting: `WouldBlock` when it lets nobody in just now and as many
-/// wait as the system lets wait, as when the owner was stopped. The stream does not block.
+/// Connects to the owner of the store in a folder, without waiting: `WouldBlock` when the owner accepts no connection and
+/// the queue of the system is full, as when the owner was stopped. The stream does not block.
 pub(super) fn connect(dir: &Path) -> io::Result<UnixStream> {
     let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
     let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
@@ -41,7 +41,7 @@ pub(super) fn connect(dir: &Path) -> io::Result<UnixStream> {
 /// How long who waits to be let in waits between two looks.
 pub(super) const LOOK: Duration = Duration::from_millis(20);
 
-/// The same, waiting for so long; the stream blocks, and no call on it waits longer. `TimedOut` when nobody was let in.
+/// The same, waiting up to `patience`; the stream blocks, and no call on it waits longer. `TimedOut` without a connection.
 pub(super) fn connect_within(dir: &Path, patience: Duration) -> io::Result<UnixStream> {
     let began = Instant::now();
     let stream = loop {
@@ -65,16 +65,16 @@ fn with_short_path<T>(dir: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> 
     if path.as_os_str().len() < PATH_MAX {
         return call(&path);
     }
-    let link = Link::to(&std::path::absolute(dir)?)?;
+    let link = LinkFolder::to(&std::path::absolute(dir)?)?;
     call(&link.folder.join("s").join(SOCKET))
 }
 
 /// A short-lived private folder with a link `s` in it.
-struct Link {
+struct LinkFolder {
     folder: PathBuf,
 }
 
-impl Link {
+impl LinkFolder {
     fn to(dir: &Path) -> io::Result<Self> {
         let temporary = std::env::temp_dir();
         let base = if temporary.as_os_str().len() > PATH_MAX / 2 { PathBuf::from("/tmp") } else { temporary };
@@ -95,7 +95,7 @@ impl Link {
     }
 }
 
-impl Drop for Link {
+impl Drop for LinkFolder {
     fn drop(&mut self) {
         for removed in [std::fs::remove_file(self.folder.join("s")), std::fs::remove_dir(&self.folder)] {
             if let Err(error) = removed {

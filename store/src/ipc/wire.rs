@@ -3,7 +3,7 @@
 //! The first frame of each side is a line of text, [`hello`], in a form that never changes; the rest may change with
 //! [`PROTOCOL`].
 
-use super::messages::{GREETING_MAX, Messages};
+use super::messages::{GREETING_MAX, MessageCodec};
 use crate::append_rules::MISPLACED;
 use crate::displaced::Displaced;
 use crate::log::{AppendError, Committed, Draft, Followed, Head, Position, ReadError, Slice};
@@ -46,13 +46,13 @@ pub(super) fn understands(ours: &str, theirs: &str) -> bool {
 }
 
 /// The messages of a connection: at first a greeting alone.
-pub(super) fn greeting() -> Messages {
-    Messages { max: GREETING_MAX }
+pub(super) fn greeting() -> MessageCodec {
+    MessageCodec { max: GREETING_MAX }
 }
 
 /// The messages of a connection whose greetings were exchanged.
-pub(super) fn greeted() -> Messages {
-    Messages { max: MESSAGE_MAX }
+pub(super) fn greeted() -> MessageCodec {
+    MessageCodec { max: MESSAGE_MAX }
 }
 
 /// A message could not be written or read: the two sides do not speak the same protocol, or something was cut off.
@@ -89,7 +89,7 @@ pub(super) enum Answer {
     Synced,
     Stored { hash: BlobHash },
     Blob { text: Option<String> },
-    Refused { refusal: Refusal },
+    Refused { refusal: WireAppendError },
     Unreadable { reason: Unreadable },
 }
 
@@ -109,15 +109,15 @@ pub(super) struct WireSlice {
 
 /// An [`AppendError`] on its way.
 #[derive(Debug, SchemaRead, SchemaWrite)]
-pub(super) enum Refusal {
+pub(super) enum WireAppendError {
     Conflict { session: SessionId, expected: Seq, actual: Seq },
     Misplaced { session: SessionId, reason: String },
     Diverged { session: SessionId, seq: Seq, expected: Digest, found: Digest },
     MissingBlob { session: SessionId, seq: Seq, blob: BlobHash },
     Empty { session: SessionId },
     TooLarge { session: SessionId, bytes: u64 },
-    Seal { session: SessionId, told: String },
-    Io { fault: Fault },
+    Seal { session: SessionId, message: String },
+    Io { fault: WireIoError },
     Removed { dir: String },
     Replaced { dir: String, expected: [u8; 16], found: Option<[u8; 16]> },
     Unknown,
@@ -129,15 +129,15 @@ pub(super) enum Refusal {
 pub(super) enum Unreadable {
     NoSession { session: SessionId },
     Damaged { session: SessionId, seq: Seq, reason: String },
-    Io { fault: Fault },
+    Io { fault: WireIoError },
     Closed,
 }
 
 /// An error of the system on its way: its number, if it has one, and its words.
 #[derive(Debug, SchemaRead, SchemaWrite)]
-pub(super) struct Fault {
+pub(super) struct WireIoError {
     number: Option<i32>,
-    told: String,
+    message: String,
 }
 
 const CONFIG: Configuration<true, MESSAGE_MAX> =
@@ -234,17 +234,17 @@ impl From<WireHead> for Head {
     }
 }
 
-impl Fault {
+impl WireIoError {
     fn of(error: &io::Error) -> Self {
-        Self { number: error.raw_os_error(), told: error.to_string() }
+        Self { number: error.raw_os_error(), message: error.to_string() }
     }
 
     fn error(self) -> Arc<io::Error> {
-        Arc::new(self.number.map_or_else(|| io::Error::other(self.told), io::Error::from_raw_os_error))
+        Arc::new(self.number.map_or_else(|| io::Error::other(self.message), io::Error::from_raw_os_error))
     }
 }
 
-impl From<AppendError> for Refusal {
+impl From<AppendError> for WireAppendError {
     fn from(error: AppendError) -> Self {
         match error {
             AppendError::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
@@ -255,9 +255,9 @@ impl From<AppendError> for Refusal {
             AppendError::Seal { session, source: SealError::TooLarge { bytes } } => {
                 Self::TooLarge { session, bytes: bytes as u64 }
             }
-            AppendError::Seal { session, source } => Self::Seal { session, told: source.to_string() },
-            AppendError::Io { source } => Self::Io { fault: Fault::of(&source) },
-            // Only a guest meets an owner that hangs and of an owner that is gone, and nobody asks a guest.
+            AppendError::Seal { session, source } => Self::Seal { session, message: source.to_string() },
+            AppendError::Io { source } => Self::Io { fault: WireIoError::of(&source) },
+            // Only a guest gets these errors of an owner, and a guest serves no one.
             AppendError::Unknown | AppendError::OwnerHung(_) | AppendError::Displaced(Displaced::Gone { .. }) => {
                 Self::Unknown
             }
@@ -268,38 +268,40 @@ impl From<AppendError> for Refusal {
                 let dir = dir.to_string_lossy().into_owned();
                 Self::Replaced { dir, expected: expected.0, found: found.map(|found| found.0) }
             }
-            // Nobody serves a log that is only read.
+            // A log that is only read is not served.
             AppendError::Closed | AppendError::ReadOnly => Self::Closed,
         }
     }
 }
 
-impl From<Refusal> for AppendError {
-    fn from(refusal: Refusal) -> Self {
+impl From<WireAppendError> for AppendError {
+    fn from(refusal: WireAppendError) -> Self {
         match refusal {
-            Refusal::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
-            Refusal::Misplaced { session, reason } => {
+            WireAppendError::Conflict { session, expected, actual } => Self::Conflict { session, expected, actual },
+            WireAppendError::Misplaced { session, reason } => {
                 let same = MISPLACED.iter().find(|known| **known == reason);
                 Self::Misplaced { session, reason: same.unwrap_or(&"the owner of the store says that it is misplaced") }
             }
-            Refusal::Diverged { session, seq, expected, found } => Self::Diverged { session, seq, expected, found },
-            Refusal::MissingBlob { session, seq, blob } => Self::MissingBlob { session, seq, blob },
-            Refusal::Empty { session } => Self::Seal { session, source: SealError::Empty },
-            Refusal::TooLarge { session, bytes } => {
+            WireAppendError::Diverged { session, seq, expected, found } => {
+                Self::Diverged { session, seq, expected, found }
+            }
+            WireAppendError::MissingBlob { session, seq, blob } => Self::MissingBlob { session, seq, blob },
+            WireAppendError::Empty { session } => Self::Seal { session, source: SealError::Empty },
+            WireAppendError::TooLarge { session, bytes } => {
                 let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
                 Self::Seal { session, source: SealError::TooLarge { bytes } }
             }
-            Refusal::Seal { session, told } => {
-                Self::Seal { session, source: SealError::Encode(annals_core::codec::EncodeError(told)) }
+            WireAppendError::Seal { session, message } => {
+                Self::Seal { session, source: SealError::Encode(annals_core::codec::EncodeError(message)) }
             }
-            Refusal::Io { fault } => Self::Io { source: fault.error() },
-            Refusal::Removed { dir } => Self::Displaced(Displaced::Removed { dir: dir.into() }),
-            Refusal::Replaced { dir, expected, found } => {
+            WireAppendError::Io { fault } => Self::Io { source: fault.error() },
+            WireAppendError::Removed { dir } => Self::Displaced(Displaced::Removed { dir: dir.into() }),
+            WireAppendError::Replaced { dir, expected, found } => {
                 let (expected, found) = (StoreId(expected), found.map(StoreId));
                 Self::Displaced(Displaced::Replaced { dir: dir.into(), expected, found })
             }
-            Refusal::Unknown => Self::Unknown,
-            Refusal::Closed => Self::Closed,
+            WireAppendError::Unknown => Self::Unknown,
+            WireAppendError::Closed => Self::Closed,
         }
     }
 }
@@ -309,8 +311,8 @@ impl From<ReadError> for Unreadable {
         match error {
             ReadError::NoSession(session) => Self::NoSession { session },
             ReadError::Damaged { session, seq, reason } => Self::Damaged { session, seq, reason },
-            ReadError::Io { source } => Self::Io { fault: Fault::of(&source) },
-            ReadError::OwnerHung(hung_owner) => Self::Io { fault: Fault::of(&std::io::Error::other(hung_owner)) },
+            ReadError::Io { source } => Self::Io { fault: WireIoError::of(&source) },
+            ReadError::OwnerHung(hung_owner) => Self::Io { fault: WireIoError::of(&std::io::Error::other(hung_owner)) },
             ReadError::Closed => Self::Closed,
         }
     }

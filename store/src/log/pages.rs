@@ -13,13 +13,13 @@ const BACK: usize = 64;
 /// How many events a batch is assumed to have before any is read.
 const USUAL: u64 = 8;
 
-/// Reads up to so many batches from an event on.
-type ReadPage<'a> = dyn Fn(Seq, usize) -> Boxed<'a, Result<Vec<Slice>, ReadError>> + Send + Sync + 'a;
+/// Reads up to that many batches from an event on.
+type PageReader<'a> = dyn Fn(Seq, usize) -> Boxed<'a, Result<Vec<Slice>, ReadError>> + Send + Sync + 'a;
 
 /// The batches of a session that hold something of a range, oldest first, each cut to the range: see
 /// [`EventLog::pages`](super::EventLog::pages).
 pub struct Pages<'a> {
-    read: Box<ReadPage<'a>>,
+    read: Box<PageReader<'a>>,
     from: Seq,
     until: Seq,
     /// The event after what was read.
@@ -38,12 +38,12 @@ impl fmt::Debug for Pages<'_> {
 }
 
 impl<'a> Pages<'a> {
-    pub(super) fn new(range: Range<Seq>, read: Box<ReadPage<'a>>) -> Self {
+    pub(super) fn new(range: Range<Seq>, read: Box<PageReader<'a>>) -> Self {
         let Range { start: from, end: until } = range;
         Self { read, from, until, next: from, batches: 0, most: MOST, ready: VecDeque::new() }
     }
 
-    /// Reads at most so many batches at a time, for a reader that mostly stops early.
+    /// Limits the size of a page, for readers that usually stop early.
     #[must_use]
     pub fn at_most(self, batches: usize) -> Self {
         Self { most: batches.max(1), ..self }

@@ -7,7 +7,7 @@
 //! The pages of a parent are those of its forks, up to the cut.
 
 use super::Views;
-use crate::cache::{Fold, Saved};
+use crate::cache::{FoldVersion, Saved};
 use crate::{ReadError, Slice};
 use annals_core::{BlobHash, Blobs, Digest, Record, Seq, SessionId};
 use serde::de::DeserializeOwned;
@@ -219,7 +219,7 @@ impl Views {
     }
 
     fn saved_directory<P: Page>(&self, session: SessionId, size: u64, at_most: Seq) -> Option<PageDirectory> {
-        let fold = Fold { name: P::NAME, version: P::VERSION };
+        let fold = FoldVersion { name: P::NAME, version: P::VERSION };
         let (directory, _): (PageDirectory, Saved) = self.saved(session, fold, at_most)?;
         Some(directory).filter(|directory| directory.size == size)
     }
@@ -250,7 +250,7 @@ impl Views {
 
     fn keep_directory<P: Page>(&self, session: SessionId, directory: &PageDirectory) {
         let Some(last) = directory.sealed.last() else { return };
-        let fold = Fold { name: P::NAME, version: P::VERSION };
+        let fold = FoldVersion { name: P::NAME, version: P::VERSION };
         self.save(session, fold, last.until, last.digest, directory);
     }
 }

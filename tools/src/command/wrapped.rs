@@ -1,4 +1,4 @@
-//! Commands that their own words tell to run something else, to write elsewhere, or to work elsewhere: what a rule such as
+//! Commands whose arguments run something else, write elsewhere, or work elsewhere: what a rule such as
 //! `git *` or `find *` is hardly meant to allow.
 //!
 //! This knows a few programs that are allowed often. It errs on the side of asking, and it is no sandbox: of any other
@@ -60,10 +60,10 @@ const PROGRAMS: [Program; 5] = [
     },
 ];
 
-/// What stands before git's subcommand and lets it run anything, or work in another place with other settings and hooks.
+/// Options before git's subcommand that let it run any program, or work in another place with other settings and hooks.
 const GIT_FIRST: [&str; 6] = ["--bare", "--config-env", "--exec-path", "--git-dir", "--work-tree", "--namespace"];
 
-/// What stands behind it. Git takes any beginning of a long option that is the only one.
+/// Options after it. Git accepts any unique prefix of a long option.
 const GIT_THEN: [&str; 9] = [
     "--config",
     "--exec",
@@ -119,10 +119,10 @@ impl Program {
         begins(&word.text, self.long) || has_letter(&word.text, self.short)
     }
 
-    /// Whether a pattern may find a file that is called like an option: a project can hold such a one.
+    /// Whether a pattern may match a file named like an option: a project can contain one.
     fn may_find(&self, word: &ShellWord) -> bool {
         let tail = word.text.rsplit(PATTERN).next().unwrap_or_default();
-        // Those of `find` have no value that the name of a file could go on with.
+        // The options of `find` have no `=VALUE` that could be part of a file name.
         let valued = self.long.iter().any(|option| option.starts_with("--"));
         word.first == WordStart::Pattern && (valued || self.long.iter().any(|option| option.ends_with(tail)))
     }
@@ -139,14 +139,14 @@ fn git(all: &[ShellWord]) -> bool {
                 }
             }
             Some("-p" | "-P" | "-h" | "-v") => {}
-            // `-c`, `-C`, and whatever else takes a word with it.
+            // `-c`, `-C`, and other options that take a value.
             Some(option) if option.starts_with('-') => return true,
             Some(subcommand) => break subcommand,
         }
     };
     let rest: Vec<&str> = words.collect();
     let (before, behind) = all.split_at(all.len() - rest.len());
-    // What is not there vanishes, and the next word stands in its place.
+    // An expansion that is empty vanishes, and the next word takes its place.
     if before.iter().any(|word| word.varies)
         || ["bisect", "submodule", "config"].contains(&subcommand) && behind.iter().any(|word| word.varies)
     {

@@ -43,7 +43,7 @@ fn split(text: &str) -> Option<(&str, &str)> {
     None
 }
 
-/// The value of a field from the text beside its key and the lines below.
+/// The value of a field, from the text after its key and the lines below.
 fn scalar(beside: &str, below: &[&str]) -> String {
     let folded = || {
         let lines: Vec<&str> = below.iter().map(|line| line.trim()).filter(|line| !line.is_empty()).collect();

@@ -4,7 +4,7 @@ use crate::{Workplace, tools};
 use annals_core::event::{Effect, Rule};
 use annals_core::{NoBlobs, Seq, SessionId};
 use annals_runtime::tools::{
-    CallContext, CallError, CallInput, Cancel, Demand, Past, Permits, Progress, ToolOutput, ToolRegistry,
+    CallContext, CallError, CallInput, Cancel, Demand, Past, Permits, ProgressSender, ToolOutput, ToolRegistry,
 };
 use serde_json::Value;
 use std::path::{Path, PathBuf};
@@ -18,7 +18,7 @@ pub(super) struct Bench {
     folder: TempDir,
     registry: ToolRegistry,
     pub(super) cancel: Cancel,
-    pub(super) progress: Progress,
+    pub(super) progress: ProgressSender,
     /// What is allowed without asking while a call runs; everything, unless a test says otherwise.
     pub(super) rules: Vec<Rule>,
     session: SessionId,
@@ -44,7 +44,8 @@ impl Bench {
         let registered = registry.register(tools(&change(Workplace::at(&project, &project))));
         registered.map_err(std::io::Error::other)?.detach();
         let session = SessionId::from_parts(0, 1);
-        let (cancel, progress, rules) = (Cancel::default(), Progress::default(), vec![rule("*", "*", Effect::Allow)]);
+        let (cancel, progress, rules) =
+            (Cancel::default(), ProgressSender::default(), vec![rule("*", "*", Effect::Allow)]);
         Ok(Self { folder, registry, cancel, progress, rules, session })
     }
 

@@ -3,7 +3,7 @@
 use super::bench::{Bench, Tested, structured};
 use super::process::{is_gone, process};
 use crate::process_group::ProcessGroup;
-use annals_runtime::tools::{CallError, Progress};
+use annals_runtime::tools::{CallError, ProgressSender};
 use serde_json::json;
 use std::time::Duration;
 
@@ -136,7 +136,7 @@ async fn an_endless_output_is_held_in_part() -> Tested {
 async fn what_there_is_so_far_is_shown() -> Tested {
     let (sender, mut watched) = tokio::sync::mpsc::unbounded_channel();
     let mut bench = Bench::new()?;
-    bench.progress = Progress::to(sender);
+    bench.progress = ProgressSender::to(sender);
     let command = "echo begun; while ! test -e go; do sleep 0.01; done; echo ended";
     let watch = async {
         let shown = watched.recv().await;

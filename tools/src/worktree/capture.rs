@@ -18,7 +18,7 @@ struct WorktreeState {
     gone: BTreeSet<String>,
     /// Paths to take.
     take: BTreeSet<String>,
-    /// Paths that stand for something not captured, with the id that says so.
+    /// Paths that represent something not captured, with the id that says so.
     markers: BTreeMap<String, String>,
     skipped: Vec<Skipped>,
 }
@@ -28,7 +28,7 @@ impl Shadow {
     pub(super) fn capture(&self) -> Result<Capture, FilesError> {
         forget(&self.git.directory.join("index.lock"))?;
         match self.capture_once() {
-            // Somebody wrote while git was reading: the second look usually finds peace.
+            // A file was written while git was reading: a second attempt usually succeeds.
             Err(FilesError::Git { command, .. }) if command == "update-index" => self.capture_once(),
             captured => captured,
         }
@@ -63,7 +63,7 @@ impl Shadow {
         self.git.shadow("mktree").input(listing.into_bytes()).text()?.parse()
     }
 
-    /// Every rule beside the project's `.gitignore` files, in one file: later lines win, as git lets its places win.
+    /// Every rule besides the project's `.gitignore` files, in one file: later lines win, in the order of precedence of git.
     fn gather_excludes(&self) -> Result<(), FilesError> {
         let mut rules = Vec::new();
         for path in &self.exclude_files {
@@ -84,7 +84,7 @@ impl Shadow {
 
     fn look(&self) -> Result<WorktreeState, FilesError> {
         let listed = self.git.shadow("ls-files").args(["-z", "-m", "-o", "--exclude-standard"]).run()?;
-        // What the user tracks is theirs to have back, whatever the rules say.
+        // Tracked files are captured independent of the rules.
         let forced = ["-z", "-c", "-i", "--exclude-standard"];
         let forced = Git::project(&self.root, "ls-files").args(forced).run()?;
         let mut found = WorktreeState {
@@ -126,7 +126,7 @@ impl Shadow {
                         found.take.insert(path.into());
                     }
                 }
-                // What was a file is a directory now; what lies in it is listed by itself.
+                // What was a file is a directory now; its content is listed separately.
                 Ok(there) if there.is_dir() && !full.join(".git").exists() => {
                     found.gone.insert(path.into());
                 }
@@ -153,7 +153,7 @@ impl Shadow {
         if markers.is_empty() {
             return self.git.shadow("write-tree").text();
         }
-        // The index keeps only what is captured, so that what a marker stands for is looked at again every time.
+        // The index contains only what is captured, so that what a marker represents is checked every time.
         let marked = self.scratch("index.marked")?;
         let index = self.git.directory.join("index");
         if index.exists() {
@@ -198,8 +198,8 @@ impl WorktreeState {
         self.skipped.push(Skipped { path: path.into(), why });
     }
 
-    /// Notes a repository of its own. Each of its files has a marker, so that one which changes is named; of very many files
-    /// one marker stands for all.
+    /// Marks a nested repository. Each of its files has a marker, so that one which changes is named; a very large number of
+    /// files shares one marker.
     fn mark_repository(&mut self, path: &str, full: &Path) {
         let files = files_below(full);
         if files.is_empty() || files.len() > REPOSITORY_FILES {
@@ -215,7 +215,7 @@ impl WorktreeState {
         self.skip(path, WhySkipped::Repository);
     }
 
-    /// Notes that something stands at a path which is not captured: later, "absent" must mean absent.
+    /// Marks a path whose content is not captured: later, "absent" must mean absent.
     fn mark(&mut self, path: &str, why: WhySkipped, full: &Path) {
         if self.markers.insert(path.into(), marker(full)).is_none() {
             self.gone.insert(path.into());

@@ -19,7 +19,7 @@ const SETTINGS: [&str; 14] = [
     "core.autocrlf=false",
     "core.safecrlf=false",
     "core.quotePath=false",
-    // Names that another system would refuse are captured here all the same; restored paths are checked by us.
+    // Names that other systems refuse are captured; restored paths are checked separately.
     "core.protectNTFS=false",
     "core.protectHFS=false",
     "core.splitIndex=false",
@@ -38,7 +38,7 @@ pub(super) struct Git {
     pub(super) directory: PathBuf,
     /// The worktree.
     pub(super) root: PathBuf,
-    /// The exclude rules beside `.gitignore`.
+    /// The exclude rules besides `.gitignore`.
     pub(super) excludes: PathBuf,
     /// Another object store to read from.
     pub(super) lent: Option<PathBuf>,
@@ -151,7 +151,7 @@ impl GitCall {
         let mut cut = false;
         let read = std::thread::scope(|scope| {
             scope.spawn(|| {
-                // git may end before it has read everything; its status tells whether that matters.
+                // git may end before it has read everything; its exit status shows whether that matters.
                 if let Some(mut stdin) = stdin {
                     drop(stdin.write_all(&input));
                 }

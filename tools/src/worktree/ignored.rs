@@ -1,7 +1,7 @@
 //! Whether a file that a step seems to have added was there before, hidden by an exclude rule.
 //!
-//! A step that edits `.gitignore`, or tracks an ignored file, brings a file into the captures that has long been there.
-//! An undo that took it for the step's work would delete somebody's file.
+//! A step that edits `.gitignore`, or tracks an ignored file, brings an older file into the captures.
+//! An undo that took it for the step's work would delete a file of the user.
 
 use super::shadow::Shadow;
 use crate::worktree::git::Contents;

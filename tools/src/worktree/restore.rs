@@ -2,9 +2,9 @@
 //!
 //! 1. Every new content is written to a staging folder in the worktree, so that it moves into place by renaming.
 //! 2. A note of what is about to happen is made durable in the shadow folder.
-//! 3. What stands in the way is moved into the staging folder, and compared there with what the plan expects.
+//! 3. Whatever is at those paths is moved into the staging folder, and compared there with what the plan expects.
 //! 4. The new files move into place.
-//! 5. The note is removed: the restore is done. Then the staging folder goes, and directories that became empty.
+//! 5. The note is removed: the restore is done. Then the staging folder and empty directories are removed.
 //!
 //! A failure before step 5 moves everything back. After a crash the note is still there, and the next operation moves
 //! everything back before it does anything else.
@@ -73,7 +73,7 @@ impl Shadow {
             staging: note.staging.clone(),
             source,
         };
-        // Without the folder there is nothing to put back: somebody has settled it by hand.
+        // Without the folder there is nothing to restore: the user has resolved it by hand.
         if note.staging.is_dir() {
             note.take_back(&self.root).map_err(torn)?;
         }
@@ -129,7 +129,7 @@ impl Shadow {
                 Err(error) => return Err(FilesError::io(&stands)(error)),
             }
             fs::rename(&stands, &kept).map_err(FilesError::io(&stands))?;
-            // Looked at only here, where nobody who opens the path can still change it.
+            // Checked only here, where the file can no longer be changed by its path.
             if !holds(&kept, expected, &file.path, contents)? {
                 return Err(changed());
             }
@@ -225,7 +225,7 @@ fn is_executable(_: &fs::Metadata) -> bool {
     false
 }
 
-/// A file that only its owner may read stays so; whoever may read it may execute it, or nobody.
+/// Copies the permissions of a file. Execute bits are set for those who may read it, or cleared, as `executable` says.
 #[cfg(unix)]
 fn keep_permissions(from: &Path, to: &Path, executable: bool) -> io::Result<()> {
     use std::os::unix::fs::PermissionsExt;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Captures and restores the files of a git worktree with the user's `git` command.
 ///
-/// The objects and the index lie in a folder of ours; the project's own `.git` is read (its index, its exclude rules),
+/// The objects and the index are in a separate folder; the project's own `.git` is read (its index, its exclude rules),
 /// never written. The index keeps what git knows of every file, so that a capture costs what changed and one look at
 /// each file's metadata. Several Sessions and processes may share one folder: they take turns.
 ///
@@ -126,7 +126,7 @@ impl Shadow {
         fs::write(&attributes, rules).map_err(FilesError::io(&attributes))
     }
 
-    /// Removes what a process that died has left of an index of ours. Only under the lock.
+    /// Removes temporary files of an index that a process left behind. Only under the lock.
     pub(super) fn scratch(&self, name: &str) -> Result<Scratch, FilesError> {
         let path = self.folder.join(name);
         for stale in [path.clone(), self.folder.join(format!("{name}.lock"))] {
@@ -141,7 +141,7 @@ fn reach(folder: &StorePath) -> Result<PathBuf, FilesError> {
     folder.reach_from_children().map_err(|source| FilesError::Io { path: folder.shown(), source })
 }
 
-/// An error that names paths as a person finds them, not as they were reached.
+/// Rewrites the paths in an error from the form in which they were opened to the form that the user knows.
 fn shown(error: FilesError, folder: &StorePath) -> FilesError {
     let Ok(reached) = folder.reach_from_children() else { return error };
     let place = folder.shown();
@@ -206,7 +206,7 @@ fn resolved(path: &Path) -> Result<PathBuf, FilesError> {
     Ok(path)
 }
 
-/// Captures hold what the files hold: nobody else's business.
+/// Captures contain the content of files: only the user may read them.
 fn make_private(folder: &Path) -> Result<(), FilesError> {
     let mut builder = fs::DirBuilder::new();
     builder.recursive(true);

@@ -96,7 +96,7 @@ pub(super) struct Note {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Move {
     pub(super) path: String,
-    /// Whether something stands there that moves to `old/N`.
+    /// Whether the path has content that moves to `old/N`.
     pub(super) leaves: bool,
     /// Whether `new/N` moves there.
     pub(super) comes: bool,
@@ -125,12 +125,12 @@ impl Note {
         self.staging.join(format!("new/{number}"))
     }
 
-    /// What stood at a path.
+    /// The previous content of a path.
     pub(super) fn kept(&self, number: usize) -> PathBuf {
         self.staging.join(format!("old/{number}"))
     }
 
-    /// The empty directory that stood at a path.
+    /// The empty directory that was at a path.
     pub(super) fn directory(&self, number: usize) -> PathBuf {
         self.staging.join(format!("directory/{number}"))
     }
@@ -148,7 +148,7 @@ impl Note {
         }
         for made in self.made.iter().rev() {
             match fs::remove_dir(root.join(made)) {
-                // Not made yet, or somebody has put something into it.
+                // Not created yet, or not empty any more.
                 Err(error) if !tolerable(error.kind()) => return Err(error),
                 _ => {}
             }

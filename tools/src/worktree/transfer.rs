@@ -3,8 +3,8 @@
 //! Three separate steps, so that a move can be recorded between them: take at the source, apply at the destination,
 //! discard at the source. Both changes of files are plans, carried out all or nothing.
 //!
-//! What was changed is told by the project's own index, read from a copy with none of the project's configuration. So
-//! contents are compared as they lie on disk: where git converts line ends or runs filters (LFS), a changed file
+//! The changes are those that the project's own index shows, read from a copy with none of the project's configuration. So
+//! contents are compared as they are on disk: where git converts line ends or runs filters (LFS), a changed file
 //! differs from its commit in every line, and the patch does not apply, which is an error and not a guess.
 
 use super::git::{Contents, Git};
@@ -69,7 +69,7 @@ impl Shadow {
         plan_targets(self, &now, &now, &entries, targets)
     }
 
-    /// What discarding the changes would do, provided they still stand as they were found.
+    /// What discarding the changes would do, provided that they are still as they were found.
     pub(super) fn plan_departure(&self, transfer: &Transfer) -> Result<Plan, FilesError> {
         let now = self.capture()?.tree;
         let entries = self.listing(&now.files())?;
@@ -120,7 +120,7 @@ impl Shadow {
         Ok(said.split_terminator('\0').map(str::to_string).collect())
     }
 
-    /// Copies what the departure brings back: the project may drop its objects, and nothing of ours leans on them.
+    /// Copies what the departure needs to restore: the project may remove its objects.
     fn keep_contents(&self, lent: &Shadow, differences: &Differences) -> Result<(), FilesError> {
         let mut contents = Contents::open(lent.git.shadow("cat-file"))?;
         for (path, sides) in differences {

@@ -38,7 +38,7 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
                 out.push("system", [ContentBlock::text(joined(message))]);
             }
             Role::System => out.push("user", [ContentBlock::text(wrapped(&joined(message)))]),
-            // An answer cannot be begun for the model: what stands last is told to it.
+            // The beginning of an answer cannot be prescribed: the last message is sent as the user's.
             Role::Assistant if is_last_word(&request.messages, at) => {
                 out.push("user", [ContentBlock::text(wrapped(&joined(message)))]);
             }
@@ -59,8 +59,8 @@ pub(super) fn messages<'a>(request: &'a Request, hints: &mut Hints) -> Result<Ve
     Ok(out.all)
 }
 
-/// Whether a context message may stand where it is: after the user, results, or an assistant message that ends in a
-/// hosted call; before an answer, or last; and not beside another
+/// Whether a context message may be sent natively: after the user, results, or an assistant message that ends in a
+/// hosted call; before an answer, or last; and not adjacent to another one
 /// (`docs/reference/wire.md#anthropic-messages-encoding-1`).
 fn is_native(messages: &[RequestMessage], at: usize) -> bool {
     let after = match at.checked_sub(1).and_then(|before| messages.get(before)) {

@@ -33,7 +33,7 @@ struct FunctionDelta<'a> {
 #[derive(Default)]
 pub(super) struct PartialCalls {
     all: Vec<PartialCall>,
-    /// Where the newest call of an index stands, and that of an id.
+    /// The position of the newest call of an index, and that of an id.
     by_index: BTreeMap<u64, usize>,
     by_id: BTreeMap<String, usize>,
     /// Bytes of names, ids and what goes back with calls.
@@ -81,7 +81,7 @@ impl PartialInput {
 }
 
 impl PartialCalls {
-    /// Whether there are none.
+    /// Whether there are no calls.
     pub(super) fn is_empty(&self) -> bool {
         self.all.is_empty()
     }
@@ -186,7 +186,7 @@ impl PartialCalls {
         numbered.find(|id| !self.by_id.contains_key(id)).unwrap_or_default()
     }
 
-    /// The answer ended: the calls as they are now. One that the answer's length cut off before its name is none.
+    /// The answer ended: the calls as they are now. A call that was cut off before its name is left out.
     ///
     /// # Errors
     /// When one has no name.

@@ -80,7 +80,7 @@ impl ProtocolDecoder for ChatDecoder {
             return Err(provider_error(&error));
         }
         if chunk.object.as_deref() == Some("error") {
-            // Servers built on vLLM put the fields of an error beside each other.
+            // Servers built on vLLM send the fields of an error without an enclosing object.
             return Err(provider_error(&read(data)?));
         }
         for choice in chunk.choices.unwrap_or_default() {

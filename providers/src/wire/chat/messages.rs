@@ -81,7 +81,7 @@ pub(super) struct ChatCall<'a> {
     extra_content: Option<&'a RawValue>,
 }
 
-/// What a router wants back beside reasoning.
+/// What a router needs back together with reasoning.
 #[derive(Serialize)]
 #[serde(untagged)]
 pub(super) enum ReturnedDetail<'a> {
@@ -145,7 +145,7 @@ fn flush<'a>(out: &mut Vec<ChatMessage<'a>>, waiting: &mut Vec<ChatPart<'a>>, di
     }
 }
 
-/// Adds what is told to the model; an answer stands before it where results may only be answered.
+/// Adds a message for the model; where only an answer may follow results, an answer is added before it.
 fn push<'a>(out: &mut Vec<ChatMessage<'a>>, told: ChatMessage<'a>, dialect: Dialect) {
     if dialect.mistral && matches!(out.last(), Some(ChatMessage::Tool { .. })) {
         out.push(ChatMessage::Assistant {
@@ -219,7 +219,7 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
             Block::Text { text, .. } => texts.push(text.into()),
             Block::Reasoning { text, metadata, .. } => {
                 thoughts.extend((!text.is_empty()).then_some(text.as_str()));
-                let native: Native<'_> =
+                let native: NativeReasoning<'_> =
                     metadata.as_deref().and_then(|text| serde_json::from_str(text).ok()).unwrap_or_default();
                 short = short || native.field == Some("reasoning");
                 details.extend(native.reasoning_details.into_iter().map(|raw| match returned(raw, text) {
@@ -249,14 +249,14 @@ fn assistant<'a>(message: &'a RequestMessage, results: &[Block], dialect: Dialec
     ChatMessage::Assistant { content, tool_calls, reasoning_content, reasoning, reasoning_details: details }
 }
 
-/// What stands in the place of a text where an empty one is refused.
+/// Replaces a text where an empty one is refused.
 const EMPTY: &str = "(empty)";
 
-/// Whether a model is of Mistral, whose templates and API refuse what others take, wherever it runs: an answer that has
+/// Whether a model is from Mistral, whose templates and API refuse what others accept, on every provider: an answer that has
 /// neither a text nor a call, a message of the user right after results, an answer at the end.
 ///
-/// Of an empty answer no form suits all: OpenAI and Ollama refuse `null`, Mistral the empty text, and without the message
-/// two of the user's would stand beside each other, which other templates refuse.
+/// No form of an empty answer suits all: OpenAI and Ollama refuse `null`, Mistral refuses the empty text, and without the
+/// message two messages of the user would be adjacent, which other templates refuse.
 pub(super) fn is_mistral(model: &str) -> bool {
     let name = model.rsplit('/').next().unwrap_or(model).to_ascii_lowercase();
     ["mistral", "ministral", "magistral", "mixtral", "codestral", "devstral", "pixtral", "voxtral"]
@@ -264,9 +264,9 @@ pub(super) fn is_mistral(model: &str) -> bool {
         .any(|family| name.contains(family))
 }
 
-/// What the decoder notes beside reasoning: the field that it came in, and what a router adds.
+/// What the decoder records with reasoning: the field that it came in, and what a router adds.
 #[derive(serde::Deserialize, Default)]
-struct Native<'a> {
+struct NativeReasoning<'a> {
     #[serde(borrow, default)]
     field: Option<&'a str>,
     #[serde(borrow, default)]
@@ -276,9 +276,9 @@ struct Native<'a> {
 /// What the provider wants back with a call.
 fn extra(metadata: &str) -> Option<&RawValue> {
     #[derive(serde::Deserialize)]
-    struct Native<'a> {
+    struct NativeCall<'a> {
         #[serde(borrow, default)]
         extra_content: Option<&'a RawValue>,
     }
-    serde_json::from_str(metadata).ok().and_then(|Native { extra_content }: Native<'_>| extra_content)
+    serde_json::from_str(metadata).ok().and_then(|NativeCall { extra_content }: NativeCall<'_>| extra_content)
 }

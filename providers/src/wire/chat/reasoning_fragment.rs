@@ -76,8 +76,8 @@ impl ReasoningFragment {
         self.held
     }
 
-    /// The native metadata of the fragment; `None` when it goes back like any other. A provider wants all details back
-    /// that stand beside a signed or encrypted one, in their order and unaltered.
+    /// The native metadata of the fragment; `None` when it needs none. A provider needs all details back
+    /// that came with a signed or encrypted one, in their order and unaltered.
     pub(super) fn metadata(self) -> Option<String> {
         let is_proof = |detail: &ReasoningDetail| match detail {
             ReasoningDetail::Whole(_) => true,

@@ -19,7 +19,7 @@ pub(in crate::wire) struct ResponsesDecoder {
     /// Which item has an id, and which began last at a place.
     by_id: BTreeMap<String, u64>,
     by_place: BTreeMap<u64, u64>,
-    /// Whether a call waits for a result of ours.
+    /// Whether a call waits for a result of the runtime.
     calls: bool,
 }
 
@@ -215,7 +215,7 @@ impl ResponsesDecoder {
         out: &mut Vec<ProviderEvent>,
     ) -> Result<(), ProviderError> {
         for (number, open) in std::mem::take(&mut self.open) {
-            // A call that the provider cut off is none: what there is of its input is no input.
+            // A call that the provider cut off is left out: its input is incomplete.
             if open.kind.ends_with("_call") && !cut {
                 return Err(violation(format!("the answer ended within a {}", open.kind)));
             }

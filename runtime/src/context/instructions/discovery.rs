@@ -173,9 +173,9 @@ pub fn is_guarded(rules: &[Rule], root: &str, path: &str, target: &str) -> bool 
     }
 }
 
-/// The instruction files that a successful read of `read` brings to light: in its directory and above, up to the
-/// project's root, where the Location's own upward path does not already include them. Nearest first; `known` ones are
-/// left out. Each is to be recorded as `instruction.discovered` before the next boundary
+/// The instruction files that a successful read of `read` discovers: in its directory and above, up to the project's
+/// root, unless the upward path of the Location already includes them. Nearest first; `known` ones are left out. The
+/// caller records each as `instruction.discovered` before the next boundary
 /// (`docs/reference/context.md#instructions`).
 ///
 /// # Errors

@@ -54,7 +54,7 @@ impl MemoryFilesystem {
         self.tree().worktrees.insert(lexical(directory));
     }
 
-    /// From now on nobody may look at what lies at a path or below it.
+    /// From now on a path and everything below it cannot be read.
     pub fn deny(&self, path: &str) {
         self.tree().denied.insert(lexical(path));
     }

@@ -57,7 +57,7 @@ const STANDS_FOR: [&str; 25] = [
 /// How references to a secret kept elsewhere begin.
 const REFERENCES: [&str; 12] = ["${", "$(", "{", "%(", "[", "(", "arn:", "vault:", "env:", "!", "%{", "ref+"];
 
-/// Words that say what a secret is, or how one is made, and are none.
+/// Words that describe a secret or how to make one, but are not secrets.
 const ABOUT: [&str; 94] = [
     "access",
     "auth",

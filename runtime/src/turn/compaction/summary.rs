@@ -12,12 +12,12 @@ pub(super) struct SummaryAnswer {
     pub(super) cost: u64,
 }
 
-/// Why there is none, and what the attempt used.
+/// Why there is no summary, and what the attempt used.
 pub(super) struct SummaryFailure {
     pub(super) error: Failure,
     pub(super) usage: Option<Usage>,
     pub(super) cost: u64,
-    /// Set when the run ends because of it, whatever needed the summary.
+    /// Set when the run ends because of it.
     pub(super) stop: Option<Stop>,
 }
 
@@ -28,7 +28,7 @@ pub(super) async fn ask(
     prompt: String,
 ) -> Result<Result<SummaryAnswer, SummaryFailure>, Stop> {
     let announced = one_shot::record_request(runner, profile, Purpose::Summary, prompt.into(), |_| true).await?;
-    // It is due whatever the view holds.
+    // The summary is due independent of the view.
     let Some(request) = announced else { return Err(Stop::Interrupted) };
     let (id, session) = (request.id, runner.lane.session());
     let heard = |piece: &str| {

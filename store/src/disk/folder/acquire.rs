@@ -8,7 +8,7 @@ use crate::disk::OpenMode;
 use crate::disk::maintenance::open_error::OpenError;
 use crate::disk::maintenance::report::OpeningReport;
 use crate::disk::opening::Purpose;
-use crate::disk::recovery::restore::Restoring;
+use crate::disk::recovery::restore::FormatRepair;
 use crate::displaced::Displaced;
 use crate::store_id::StoreId;
 use std::path::Path;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 pub struct Claim<'a> {
     /// The folder.
     pub dir: &'a Path,
-    /// Whether a store is made when there is none.
+    /// Whether a missing store is created.
     pub mode: OpenMode,
     /// The id, when this process used the store before.
     pub id: Option<StoreId>,
@@ -65,7 +65,7 @@ impl Claim<'_> {
             NotOwned::Locked => OpenError::Locked { dir: self.dir.to_owned() },
             NotOwned::Io(source) => OpenError::at(&layout.lock(), source),
         })?;
-        // Now that nobody else changes it.
+        // Under the lock, so that it cannot change.
         let found = layout.identity(&*disk);
         match (&found, self.mode) {
             (Ok(None), _) if self.id.is_some() => return Err(Displaced::Gone { dir: self.dir.to_owned() }.into()),
@@ -107,7 +107,7 @@ impl Claim<'_> {
                 Identity::new(folder.inode()).map_err(random)?
             }
             Err(OpenError::FormatFile { state, .. }) if self.purpose == Purpose::Repair => {
-                let restoring = Restoring::plan(layout, disk, folder, state)?;
+                let restoring = FormatRepair::plan(layout, disk, folder, state)?;
                 report.remarks.push(restoring.write(layout, disk)?);
                 return Ok((restoring.identity, report));
             }

@@ -1,8 +1,8 @@
 //! Fault injection: a file layer that records which writes were flushed to the device, and fails on request.
 //!
-//! [`FaultyDisk`] works on real files, so a store runs on it as on any disk. Of every file it made it keeps the calls in
-//! order; [`FaultyDisk::image`] then says what a power cut at any call could have left: what was flushed, and of the rest
-//! whatever the caller chooses, whole or torn. [`FaultyDisk::fail`] makes the n-th call fail. sled writes past it.
+//! [`FaultyDisk`] works on real files, so a store runs on it as on any disk. It records the calls on every file it created
+//! in order; [`FaultyDisk::image`] then builds a state that a power cut at any call could have left: what was flushed, and
+//! of the rest what the caller chooses, whole or torn. [`FaultyDisk::fail`] makes the n-th call fail. sled bypasses it.
 
 use super::Folder;
 use super::files::{Access, Disk, DiskFile, Listed, RealDisk};
@@ -60,7 +60,7 @@ pub struct Failure {
     pub errno: i32,
 }
 
-/// What became of a write that was not flushed when the power went.
+/// What is left of a write that was not flushed before the power cut.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriteFate {
     /// Nothing of it is there.
@@ -210,7 +210,7 @@ fn flushed(calls: &[FileCall], at: usize) -> bool {
 struct FaultyFile {
     disk: FaultyDisk,
     real: Arc<dyn DiskFile>,
-    /// `None` for a file that somebody else made.
+    /// `None` for a file that was not created through this disk.
     file: Option<usize>,
 }
 

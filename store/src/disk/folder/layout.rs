@@ -3,7 +3,7 @@
 use super::files::{Disk, read_whole, write_whole};
 use super::identity::{FORMAT, Identity, NoIdentity};
 use crate::disk::maintenance::open_error::{FormatFile, OpenError};
-use crate::disk::sessions::{Checkpoint, Sessions};
+use crate::disk::sessions::{Checkpoint, SessionHeads};
 use std::fs::Permissions;
 use std::io;
 use std::os::unix::fs::PermissionsExt;
@@ -106,11 +106,11 @@ impl Layout {
         }
     }
 
-    /// Whether anything of a log is in the folder, whatever `FORMAT` says: a segment, sled, the list of heads, a checkpoint.
+    /// Whether the folder contains any part of a log, independent of `FORMAT`: a segment, sled, the list of heads, a checkpoint.
     fn holds_a_log(&self, disk: &dyn Disk) -> Result<bool, OpenError> {
         let journal = disk.list(&self.journal()).map_err(self.io(self.journal()))?;
         let sled = disk.list(&self.sled()).map_err(self.io(self.sled()))?;
-        let heads = Sessions::load(disk, &self.heads()).map_err(self.io(self.heads()))?;
+        let heads = SessionHeads::load(disk, &self.heads()).map_err(self.io(self.heads()))?;
         let checkpoint = Checkpoint::load(disk, &self.checkpoint()).map_err(self.io(self.checkpoint()))?;
         Ok(journal.iter().any(|file| crate::disk::journal::segment::read_name(&file.name).is_some())
             || sled.iter().any(|file| file.name == "db")
@@ -135,7 +135,7 @@ impl Layout {
         Ok(())
     }
 
-    /// Makes the folders that are not there: also those that somebody removed, which recovery then fills.
+    /// Creates the folders that are missing, including removed ones, which recovery then fills.
     pub fn create_folders(&self, disk: &dyn Disk) -> Result<(), OpenError> {
         for folder in [self.journal(), self.blobs()] {
             disk.create_dir(&folder).map_err(self.io(folder.clone()))?;

@@ -9,7 +9,7 @@ use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// How often a file is made again when somebody else makes one of the same name meanwhile.
+/// How often a file is created again when another process creates one of the same name.
 const TRIES: u32 = 16;
 
 /// Something in the folder of a store is not what belongs there.
@@ -38,7 +38,7 @@ impl Unexpected {
 }
 
 fn flags(more: OFlags) -> OFlags {
-    // Without waiting: a named pipe has nobody at its other end.
+    // Without waiting: a named pipe may have no other end.
     OFlags::CLOEXEC | OFlags::NOFOLLOW | OFlags::NONBLOCK | more
 }
 
@@ -66,7 +66,7 @@ pub fn regular(file: &File, shown: &Path) -> io::Result<()> {
     }
 }
 
-/// Makes a file in the place of any that has the name, for the user alone whatever the umask.
+/// Creates a file, or replaces the one of that name, readable by the user alone with every umask.
 fn create(folder: impl AsFd, name: &Path) -> io::Result<File> {
     let mode = Mode::RUSR | Mode::WUSR;
     for _ in 0..TRIES {
@@ -87,7 +87,7 @@ fn create(folder: impl AsFd, name: &Path) -> io::Result<File> {
     Err(Errno::EXIST.into())
 }
 
-/// Makes a folder for the user alone whatever the umask; it may exist.
+/// Creates a folder for the user alone with every umask; it may exist.
 pub fn create_dir(folder: impl AsFd, name: &Path, shown: &Path) -> io::Result<()> {
     match rustix::fs::mkdirat(&folder, name, Mode::RWXU) {
         Err(Errno::EXIST) => is_folder(folder, name, shown),

@@ -6,8 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// A path in the folder of a store. In a folder that is held open it leads to the same place wherever the folder is moved, and
-/// to nothing once the folder is removed or holds another store. Without one it is an ordinary path.
+/// A path in the folder of a store. With an open folder it refers to the same place after the folder is moved, and to
+/// nothing once the folder is removed or contains another store. Without one it is an ordinary path.
 #[derive(Clone)]
 pub struct StorePath {
     folder: Option<Arc<Folder>>,
@@ -49,7 +49,7 @@ impl StorePath {
         })
     }
 
-    /// Where a person finds it now: below the place that the folder was moved to, if it was.
+    /// The path for messages: below the current place of the folder, if it was moved.
     pub fn shown(&self) -> PathBuf {
         let moved = || {
             let folder = self.folder.as_ref()?;

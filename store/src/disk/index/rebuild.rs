@@ -15,7 +15,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-/// The reason that is given when somebody asked for a smaller sled.
+/// The reason of a rebuild on request, for a smaller sled.
 pub const COMPACTED: &str = "it was to be compacted";
 
 /// How many names are tried for a sled that is set aside.
@@ -38,7 +38,7 @@ pub struct Comparison {
     pub written: bool,
     /// The first position that could not be read: sled is complete only before it.
     pub unread: Option<u64>,
-    /// What somebody should know.
+    /// Remarks for the user.
     pub remarks: Vec<Remark>,
 }
 

@@ -57,7 +57,7 @@ pub enum SledError {
     Flush(#[source] Arc<io::Error>),
 }
 
-/// What sled's error says to a person.
+/// The message of an error of sled.
 fn told(error: &sled::Error) -> String {
     match error {
         sled::Error::Corruption { .. } => "its files are damaged".to_owned(),
@@ -101,8 +101,8 @@ fn make_private(folder: &Path) -> io::Result<()> {
 }
 
 impl SledTree {
-    /// Opens or makes the database at a path in the folder of a store, wherever that folder was moved. It is for the user
-    /// alone whatever the umask, and no link in it is followed.
+    /// Opens or creates the database at a path in the folder of a store, also after the folder was moved. It is for the user
+    /// alone with every umask, and no link in it is followed.
     pub fn open_in(
         folder: &Arc<Folder>,
         disk: &dyn Disk,

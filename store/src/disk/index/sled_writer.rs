@@ -80,7 +80,7 @@ impl SledWriter {
         loop {
             let first = match self.lag {
                 0 => groups.recv_timeout(checkpoint_idle),
-                // Nobody is made to wake it meanwhile, except who closes the store.
+                // No writer wakes this thread meanwhile, except one that closes the store.
                 _ => match groups.try_recv() {
                     Err(TryRecvError::Empty) => {
                         std::thread::park_timeout(lag_quiet);
@@ -106,7 +106,7 @@ impl SledWriter {
                     self.checkpoint();
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    // A quiet moment, until somebody writes again.
+                    // Quiet: continue until the next write.
                     while self.write_some() {
                         if let Ok(group) = groups.try_recv() {
                             self.enqueue(group);
@@ -212,7 +212,8 @@ impl SledWriter {
         let to = to.min(self.evicted_until);
         while let Some(&(position, whose)) = self.evicted.front().filter(|(position, _)| *position < to) {
             self.evicted.pop_front();
-            // Neither in memory nor in sled, and damaged in the journal since: lost. Reported now, since nobody may read it for long.
+            // Neither in memory nor in sled, and damaged in the journal since: lost. Reported now, since the next reader may
+            // come late.
             if block.as_ref().is_none_or(|block| block.stands(position).is_none()) {
                 shared.remark(Remark::Lost { position: Position(position), count: 1, whose: Some(whose) });
             }
@@ -269,10 +270,10 @@ impl SledWriter {
         *self.shared.sled.write().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
-    /// Opens sled again and writes what it may lack; or tries once more to write what could not be read.
+    /// Opens sled again and writes what it may lack; or retries to write what could not be read.
     ///
-    /// It starts at the checkpoint: after an error nobody knows what of the later records sled kept. Inserting one that it has is
-    /// cheap, and a different one is replaced and reported.
+    /// It starts at the checkpoint: after an error it is unknown which of the later records sled kept. Inserting one that
+    /// exists is cheap, and a different one is replaced and reported.
     fn repair(&mut self) {
         if let Some(sled) = self.shared.sled() {
             let Some(from) = self.unread else { return };
@@ -352,8 +353,8 @@ pub fn refill(shared: &StoreState, sled: &SledTree, from: u64, to: u64) -> Resul
     Ok(Refilled { lacked, unread })
 }
 
-/// Goes through the Batches that stand in the journal at some positions. A segment that cannot be read is skipped and
-/// reported. Gives the first position that was skipped.
+/// Reads the batches at some positions of the journal. A segment that cannot be read is skipped and
+/// reported. Returns the first position that was skipped.
 pub fn each_batch(
     shared: &StoreState,
     positions: Range<u64>,

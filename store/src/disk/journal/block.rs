@@ -34,13 +34,13 @@ pub struct LoadedBlock {
 #[derive(Debug, Default)]
 struct FrameIndex {
     /// By position.
-    places: Vec<FramePlace>,
+    places: Vec<IndexedFrame>,
     /// The Batches among them, by Session and Seq.
     order: Vec<u32>,
 }
 
 #[derive(Clone, Copy, Debug)]
-struct FramePlace {
+struct IndexedFrame {
     position: u64,
     /// The position behind it.
     until: u64,
@@ -51,7 +51,7 @@ struct FramePlace {
 }
 
 /// How many bytes the index takes for each frame.
-const INDEXED: usize = size_of::<FramePlace>() + size_of::<u32>();
+const INDEXED: usize = size_of::<IndexedFrame>() + size_of::<u32>();
 
 impl SegmentView {
     fn read(&self, number: usize) -> io::Result<LoadedBlock> {
@@ -91,8 +91,8 @@ impl SegmentView {
         Ok(packed::directory(&read(&*self.file, u64::from(at), len as usize)?))
     }
 
-    /// Gives up to `limit` Batches of a Session, from the one that holds `seq` on, that stand in the same chunk of a packed
-    /// block: for who wants a few and not the whole block. None when they are damaged.
+    /// Returns up to `limit` batches of a session, from the one that contains `seq` on, that are in the same chunk of a packed
+    /// block: for readers that need a few batches, not the whole block. `None` when they are damaged.
     pub fn few(
         &self,
         directories: &DirectoryCache,
@@ -158,7 +158,7 @@ impl LoadedBlock {
                     header.map_or((SessionId([0; 16]), Seq::ZERO, Seq::ZERO), |h| (h.session, h.first, h.next()));
                 let frame_at = (at as u32, (at + frame.bytes.len()) as u32);
                 let (position, until) = (frame.position, frame.next());
-                index.places.push(FramePlace { position, until, session, first, next, frame: frame_at });
+                index.places.push(IndexedFrame { position, until, session, first, next, frame: frame_at });
             }
             let FrameIndex { places, order } = &mut index;
             let key = |at: &u32| places.get(*at as usize).map(|place| (place.session, place.first));
@@ -169,12 +169,12 @@ impl LoadedBlock {
         })
     }
 
-    fn bytes_of(&self, place: &FramePlace) -> Option<&[u8]> {
+    fn bytes_of(&self, place: &IndexedFrame) -> Option<&[u8]> {
         self.bytes.get(place.frame.0 as usize..place.frame.1 as usize)
     }
 
     /// Decoding needs no second look at the checksum: these bytes did not leave the memory since.
-    fn decode(&self, place: &FramePlace) -> Option<StoredBatch> {
+    fn decode(&self, place: &IndexedFrame) -> Option<StoredBatch> {
         let batch = codec::decode(self.bytes_of(place)?.get(frame::HEADER..)?).ok()?;
         Some(StoredBatch { batch: Arc::new(batch), position: place.position })
     }
@@ -219,7 +219,7 @@ impl LoadedBlock {
         batches.filter_map(|place| Some(((place.session, place.first), self.bytes_of(place)?)))
     }
 
-    fn covering(&self, position: u64) -> Option<&FramePlace> {
+    fn covering(&self, position: u64) -> Option<&IndexedFrame> {
         let places = &self.index().places;
         let behind = places.partition_point(|place| place.position <= position);
         places.get(behind.checked_sub(1)?).filter(|place| position < place.until)
@@ -259,7 +259,7 @@ struct CachedBlocks {
 #[derive(Debug)]
 struct CachedBlock {
     key: BlockKey,
-    /// `None` while somebody reads it.
+    /// `None` while it is read.
     block: Option<Arc<LoadedBlock>>,
     /// How many bytes it takes with its index, made or not.
     bytes: usize,
@@ -267,7 +267,7 @@ struct CachedBlock {
 }
 
 impl BlockCache {
-    /// Room for so many bytes; the block that was read last is always held.
+    /// A cache of `room` bytes; the block that was read last is always kept.
     pub fn new(room: u64) -> Self {
         Self { cached: Mutex::default(), loaded: Condvar::new(), room: usize::try_from(room).unwrap_or(usize::MAX) }
     }
@@ -307,7 +307,7 @@ impl BlockCache {
             }
         }
         drop(cached);
-        // Whatever happens, nobody waits for a block that nobody reads.
+        // Dropped on every path, so that no reader waits for a block that is not being read.
         let reading = LoadingBlock { blocks: self, key };
         let block = Arc::new(view.read(number)?);
         reading.done(block.clone(), block.bytes.len().saturating_add(view.frames_in(number).saturating_mul(INDEXED)));

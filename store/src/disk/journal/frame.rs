@@ -96,7 +96,7 @@ fn checksum(frame: &[u8]) -> u32 {
 /// Reads the frame at the start of `bytes`.
 ///
 /// # Errors
-/// When there is none whose checksum holds.
+/// When there is no frame, or its checksum does not match.
 pub fn parse(bytes: &[u8]) -> Result<Frame<'_>, FrameError> {
     let Some((header, _)) = bytes.split_first_chunk::<HEADER>() else {
         return Err(if bytes.starts_with(&MAGIC) { FrameError::CutOff } else { FrameError::Magic });
@@ -177,8 +177,8 @@ impl Gap {
     }
 }
 
-/// Goes through frames in bytes that another checksum covers: where each begins, and its payload. Ends at what is none. What
-/// is used of them is [`parse`]d.
+/// Iterates over the frames in bytes that another checksum covers: the start of each, and its payload. Ends at the first
+/// bytes that are no frame. Callers [`parse`] what they use.
 pub fn unchecked(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut at = 0;
     std::iter::from_fn(move || {

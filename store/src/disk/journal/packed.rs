@@ -128,7 +128,7 @@ impl<'a> Chunk<'a> {
         let raw_length = u32::from_le_bytes(take(&mut rest)?) as usize;
         let length = u32::from_le_bytes(take(&mut rest)?) as usize;
         let sum = u32::from_le_bytes(take(&mut rest)?);
-        // Looked at before the checksum: whoever goes through many false chunks must not sum up megabytes for each.
+        // Checked before the checksum: many false chunks must not cost a checksum of megabytes each.
         if raw_length > CHUNK_MAX || length > raw_length {
             return None;
         }

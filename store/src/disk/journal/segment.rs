@@ -36,7 +36,7 @@ struct SegmentForm {
     packed: bool,
     path: PathBuf,
     file: Arc<dyn DiskFile>,
-    /// What it holds, as far as somebody asked.
+    /// Its index, as far as one was built.
     index: Option<Arc<SegmentIndex>>,
 }
 
@@ -105,7 +105,7 @@ impl Segment {
         Self { first, form: RwLock::new(SegmentForm { packed, path, file, index: None }) }
     }
 
-    /// Opens the file of a segment; one that grows for writing, if anything is to be written.
+    /// Opens the file of a segment; the growing one for writing, if `writes`.
     pub fn open(disk: &dyn Disk, journal: &Path, first: u64, packed: bool, writes: bool) -> io::Result<Self> {
         let path = if packed { packed_path(journal, first) } else { raw_path(journal, first) };
         let file = disk.open(&path, if packed || !writes { Access::Read } else { Access::Write })?;
@@ -153,7 +153,7 @@ impl Segment {
         };
         let index = Arc::new(told);
         let mut form = self.form.write().unwrap_or_else(PoisonError::into_inner);
-        // Not when it was packed meanwhile, or somebody went further.
+        // Not when it was packed meanwhile, or another reader has a longer index.
         if form.packed == packed && form.index.as_ref().is_none_or(|other| other.until < until) {
             form.index = Some(index.clone());
         }

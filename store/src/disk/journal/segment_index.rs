@@ -66,7 +66,7 @@ impl SessionPart {
 /// What a segment holds, so that a reader opens few blocks of few segments.
 #[derive(Clone, Debug)]
 pub struct SegmentIndex {
-    /// Tells indexes apart in a cache; in no file.
+    /// Identifies an index in a cache; never written to a file.
     pub id: u64,
     /// How far it was asked to go: frames from this position on are not in it.
     pub until: u64,
@@ -100,7 +100,7 @@ impl SegmentIndex {
         index
     }
 
-    /// Takes in the frames of `bytes`, which stand in the segment where the index ends. Gives whether there were any.
+    /// Adds the frames of `bytes`, which follow the indexed part of the segment. Returns whether there were any.
     pub fn extend(&mut self, bytes: &[u8], until: u64) -> bool {
         let (begin, before) = (self.used, self.end);
         for found in frame::scan(bytes, 0) {

@@ -10,7 +10,7 @@ use crate::disk::folder::layout::Layout;
 use crate::disk::journal::frame::{self, FrameKind, Gap, GapCause, Scan};
 use crate::disk::journal::segment;
 use crate::disk::reading::decode;
-use crate::disk::recovery::restore::Restoring;
+use crate::disk::recovery::restore::FormatRepair;
 use crate::disk::state::{StoreState, Tuning};
 use crate::disk::{DiskLog, OpenMode, Purpose};
 use crate::log::Position;
@@ -135,11 +135,11 @@ impl DiskLog {
     ///
     /// # Errors
     /// When the store is of another format, or the disk refuses.
-    pub fn lost_format(dir: &Path) -> Result<Option<Restoring>, OpenError> {
+    pub fn lost_format(dir: &Path) -> Result<Option<FormatRepair>, OpenError> {
         let layout = Layout::new(dir);
         let Err(OpenError::FormatFile { state, .. }) = layout.identity(&RealDisk) else { return Ok(None) };
         let folder = Folder::open(dir).map_err(|source| OpenError::Io { path: dir.to_owned(), source })?;
-        Restoring::plan(&layout, &RealDisk, &folder, state).map(Some)
+        FormatRepair::plan(&layout, &RealDisk, &folder, state).map(Some)
     }
 
     /// Repairs everything that [`DiskLog::examine`] found and that can be repaired; the store must not be open.
@@ -300,8 +300,8 @@ impl StoreState {
     }
 
     /// Reads every segment.
-    fn survey(&self, progress: &mut dyn FnMut(usize, usize)) -> io::Result<Seen> {
-        let mut seen = Seen::default();
+    fn survey(&self, progress: &mut dyn FnMut(usize, usize)) -> io::Result<JournalScan> {
+        let mut seen = JournalScan::default();
         let segments = self.journal.segments();
         let next = self.lock().sessions.next;
         for (index, (segment, end)) in segments.iter().enumerate() {
@@ -341,7 +341,7 @@ impl StoreState {
 
 /// What reading every segment gave.
 #[derive(Debug, Default)]
-struct Seen {
+struct JournalScan {
     batches: u64,
     gaps: Vec<(Position, Gap)>,
     digests: BTreeMap<u64, Digest>,

@@ -1,11 +1,11 @@
-//! Remarks as lines for a person.
+//! Remarks as lines for the user.
 
 use super::report::Remark;
 
 /// How many remarks of one kind are shown one by one.
 const SHOWN: usize = 3;
 
-/// Remarks as lines for a person: a few of each kind, then how many more there are.
+/// Remarks as lines for the user: a few of each kind, then how many more there are.
 pub fn summary(remarks: &[Remark]) -> Vec<String> {
     let mut kinds: Vec<(&'static str, Vec<&Remark>)> = Vec::new();
     for remark in remarks {

@@ -1,9 +1,9 @@
-//! What a store's folder shows to anybody: sizes and places.
+//! Sizes and places in a store's folder, read without opening the store.
 
 use crate::disk::DiskLog;
 use crate::disk::folder::files::{Disk, RealDisk};
 use crate::disk::folder::layout::Layout;
-use crate::disk::sessions::{Checkpoint, Sessions};
+use crate::disk::sessions::{Checkpoint, SessionHeads};
 use crate::log::Position;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -64,7 +64,7 @@ impl DiskLog {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Vec::new(),
             Err(error) => return Err(error),
         };
-        let listed = Sessions::load(&RealDisk, &layout.heads())?;
+        let listed = SessionHeads::load(&RealDisk, &layout.heads())?;
         Ok(StoreUsage {
             journal,
             sealed,

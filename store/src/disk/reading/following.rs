@@ -6,7 +6,7 @@ use crate::disk::journal::StoredBatch;
 use crate::disk::journal::block::SegmentView;
 use crate::disk::maintenance::report::Remark;
 use crate::disk::state::StoreState;
-use crate::following::{Page, Pages};
+use crate::following::{FollowSource, FollowedBatch};
 use crate::log::{Boxed, Followed, Position, ReadError, Slice};
 use annals_core::{Seq, SessionId};
 use std::collections::{BTreeMap, BTreeSet};
@@ -30,8 +30,8 @@ pub struct SessionPages {
     pub began_at: Seq,
 }
 
-impl Pages for SessionPages {
-    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
+impl FollowSource for SessionPages {
+    fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>> {
         Box::pin(async move {
             let (shared, session, from) = (self.shared.clone(), self.session, self.from);
             let slices = match shared.is_behind(session, from) {
@@ -41,7 +41,7 @@ impl Pages for SessionPages {
             if let Some(last) = slices.last() {
                 self.from = last.until;
             }
-            let page = |slice: Slice| Page {
+            let page = |slice: Slice| FollowedBatch {
                 new: slice.batch.first >= self.began_at,
                 item: Followed::Batch { slice, position: None },
             };
@@ -50,7 +50,7 @@ impl Pages for SessionPages {
     }
 }
 
-/// Batches that are damaged in the journal and stand elsewhere, by position.
+/// Batches that are damaged in the journal and found elsewhere, by position.
 pub type Spare = BTreeMap<u64, StoredBatch>;
 
 /// The pages of every Session.
@@ -66,8 +66,8 @@ pub struct AllPages {
     pub began_at: Position,
 }
 
-impl Pages for AllPages {
-    fn next(&mut self) -> Boxed<'_, Result<Vec<Page>, ReadError>> {
+impl FollowSource for AllPages {
+    fn next(&mut self) -> Boxed<'_, Result<Vec<FollowedBatch>, ReadError>> {
         Box::pin(async move {
             // A place that holds no Batch (see `frame::Gap`) is passed over.
             loop {
@@ -89,7 +89,7 @@ impl Pages for AllPages {
                 if found.is_empty() {
                     continue;
                 }
-                let page = |StoredBatch { batch, position }: StoredBatch| Page {
+                let page = |StoredBatch { batch, position }: StoredBatch| FollowedBatch {
                     new: position >= self.began_at.0,
                     item: Followed::Batch {
                         slice: Slice { from: batch.first, until: batch.next(), batch },
@@ -102,7 +102,7 @@ impl Pages for AllPages {
     }
 }
 
-/// Reads where waiting for the disk and decoding hold up nobody, if there is such a place.
+/// Reads on a thread for blocking work, if the executor has one, since decoding and the disk take time.
 pub async fn apart<T: Send + 'static>(
     read: impl FnOnce() -> Result<T, ReadError> + Send + 'static,
 ) -> Result<T, ReadError> {

@@ -1,7 +1,7 @@
 //! A damaged segment: written again, the damaged one set aside; or, when nothing may be written, put together in memory.
 
 use super::scanned::ScannedSegment;
-use super::{Piece, Pieces, Recovery, free_name};
+use super::{Pieces, Recovery, SegmentPiece, free_name};
 use crate::disk::folder::files::{Access, ReadOnlyBytes, write_whole};
 use crate::disk::journal::SegmentWriter;
 use crate::disk::journal::frame::{self, FrameKind, GapCause};
@@ -42,9 +42,11 @@ impl Recovery<'_> {
         let mut out = segment::header(scanned.segment.first, self.identity.id).to_vec();
         for (position, piece) in pieces {
             match piece {
-                Piece::Found(range) => out.extend_from_slice(scanned.bytes.get(range.clone()).unwrap_or_default()),
-                Piece::Restored(bytes) => out.extend_from_slice(bytes),
-                Piece::Missing(gap) => frame::write(&mut out, FrameKind::Gap, 0, *position, &gap.encode()),
+                SegmentPiece::Found(range) => {
+                    out.extend_from_slice(scanned.bytes.get(range.clone()).unwrap_or_default());
+                }
+                SegmentPiece::Restored(bytes) => out.extend_from_slice(bytes),
+                SegmentPiece::Missing(gap) => frame::write(&mut out, FrameKind::Gap, 0, *position, &gap.encode()),
             }
         }
         out
@@ -66,9 +68,9 @@ impl Recovery<'_> {
             remarks.push(Remark::Header { segment: segment.clone() });
         }
         let only_torn = pieces.iter().all(|(_, piece)| match piece {
-            Piece::Found(_) => true,
-            Piece::Restored(_) => false,
-            Piece::Missing(gap) => gap.cause == GapCause::Torn,
+            SegmentPiece::Found(_) => true,
+            SegmentPiece::Restored(_) => false,
+            SegmentPiece::Missing(gap) => gap.cause == GapCause::Torn,
         });
         for (range, followed) in &scanned.bad {
             let (segment, set_aside, from) = (segment.clone(), set_aside.to_owned(), range.start as u64);
@@ -79,7 +81,7 @@ impl Recovery<'_> {
             });
         }
         for (_, piece) in pieces {
-            if let Piece::Restored(frame) = piece
+            if let SegmentPiece::Restored(frame) = piece
                 && let Some(stored) = decode(frame)
             {
                 let (session, seq) = (stored.batch.session, stored.batch.first);
@@ -92,7 +94,7 @@ impl Recovery<'_> {
     fn report_lost(pieces: &Pieces, remarks: &mut Vec<Remark>) {
         // The first position of a gap is a gap frame of its own: one remark for both unless it is known whose it was.
         for (position, piece) in pieces {
-            let Piece::Missing(gap) = piece else { continue };
+            let SegmentPiece::Missing(gap) = piece else { continue };
             if gap.cause != GapCause::Lost {
                 continue;
             }
@@ -111,10 +113,10 @@ impl Recovery<'_> {
     fn report_unwritten(scanned: &ScannedSegment, pieces: &Pieces, remarks: &mut Vec<Remark>) {
         let segment = scanned.segment.path();
         let missing = pieces.iter().map(|(_, piece)| match piece {
-            Piece::Found(_) => (0, 0),
-            Piece::Restored(_) => (1, 1),
-            Piece::Missing(gap) if gap.cause == GapCause::Lost => (gap.count, 0),
-            Piece::Missing(_) => (0, 0),
+            SegmentPiece::Found(_) => (0, 0),
+            SegmentPiece::Restored(_) => (1, 1),
+            SegmentPiece::Missing(gap) if gap.cause == GapCause::Lost => (gap.count, 0),
+            SegmentPiece::Missing(_) => (0, 0),
         });
         let (missing, in_sled) = missing
             .fold((0u64, 0u64), |(missing, in_sled), (m, s)| (missing.saturating_add(m), in_sled.saturating_add(s)));

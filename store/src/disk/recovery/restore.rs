@@ -9,7 +9,7 @@ use crate::disk::journal::frame::{self, FrameKind};
 use crate::disk::journal::segment::{self, Segment};
 use crate::disk::maintenance::open_error::{FormatFile, OpenError};
 use crate::disk::maintenance::report::Remark;
-use crate::disk::sessions::Sessions;
+use crate::disk::sessions::SessionHeads;
 use crate::store_id::StoreId;
 use annals_core::{SessionId, codec};
 use std::collections::{BTreeMap, BTreeSet};
@@ -17,7 +17,7 @@ use std::io;
 
 /// What is known of a store whose file `FORMAT` is damaged or missing.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Restoring {
+pub struct FormatRepair {
     /// What is written.
     pub identity: Identity,
     /// What is wrong with the file that is there.
@@ -26,14 +26,14 @@ pub struct Restoring {
     pub segments: usize,
 }
 
-impl Restoring {
+impl FormatRepair {
     /// Reads all segments. The newest one that belongs to the store has the id; the others name stores that it was copied from.
     ///
     /// # Errors
     /// When the segments are of another format, or the disk refuses.
     pub fn plan(layout: &Layout, disk: &dyn Disk, folder: &Folder, state: FormatFile) -> Result<Self, OpenError> {
         let io = |source| OpenError::at(&layout.journal(), source);
-        let Scan { ids, other_format } = Scan::read(layout, disk).map_err(io)?;
+        let SegmentHeaders { ids, other_format } = SegmentHeaders::read(layout, disk).map_err(io)?;
         if let (Some(format), true) = (other_format, ids.is_empty()) {
             let found = format!("annals store {format}");
             return Err(OpenError::Format { dir: layout.dir.clone(), found, supported: FORMAT });
@@ -63,7 +63,7 @@ impl Restoring {
 
 /// What the headers of the segments say.
 #[derive(Default)]
-struct Scan {
+struct SegmentHeaders {
     /// The ids in the segments that belong to the store, oldest first.
     ids: Vec<StoreId>,
     /// The format of a segment of another format, if there is one.
@@ -77,12 +77,12 @@ struct KnownSessions {
     end: u64,
 }
 
-impl Scan {
-    /// Reads the segments, one at a time. A segment that somebody put into the folder must not name the store, so one belongs to
+impl SegmentHeaders {
+    /// Reads the segments, one at a time. A segment that was copied into the folder must not name the store, so one belongs to
     /// it only if it continues the one before, has the id of one that does, or holds batches of a session that is known.
     fn read(layout: &Layout, disk: &dyn Disk) -> io::Result<Self> {
         let journal = layout.journal();
-        let heads = Sessions::load(disk, &layout.heads())?.unwrap_or_default();
+        let heads = SessionHeads::load(disk, &layout.heads())?.unwrap_or_default();
         let mut known = KnownSessions { sessions: heads.own.into_keys().collect(), end: 0 };
         let mut found = Self::default();
         let mut forms: BTreeMap<u64, bool> = BTreeMap::new();

@@ -1,4 +1,4 @@
-//! A segment as recovery finds it: its frames by position, and the bytes that are none.
+//! A segment as recovery finds it: its frames by position, and the bytes that are not frames.
 
 use super::POSITION_MAX;
 use crate::disk::journal::frame::{self, Scan};

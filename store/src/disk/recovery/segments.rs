@@ -119,8 +119,8 @@ impl Recovery<'_> {
         matches!(segment.read_header(), Ok(Some(header)) if self.identity.wrote(&header))
     }
 
-    /// Why a file is no segment of this store, if it is none. `before` is the segment before it, `is_named` says whether any
-    /// segment names this store.
+    /// Why a file is not a segment of this store; `None` if it is one. `before` is the segment before it, `is_named` whether
+    /// any segment names this store.
     fn stray(
         &self,
         segment: &Arc<Segment>,

@@ -20,7 +20,7 @@ use std::sync::{Arc, PoisonError};
 use std::time::{Duration, Instant};
 use tokio::sync::{mpsc, oneshot};
 
-/// Sealed Batches of one Session that wait to become durable.
+/// Sealed batches of one session that wait to become durable.
 #[derive(Debug)]
 pub struct AppendRequest {
     /// Each follows the one before it; with its codec form. Never empty.
@@ -31,7 +31,7 @@ pub struct AppendRequest {
     pub reply: oneshot::Sender<Result<Flushed, AppendError>>,
 }
 
-/// What became durable.
+/// The durable batches.
 #[derive(Debug)]
 pub struct Flushed {
     /// The position of the first Batch; the others follow densely.
@@ -97,7 +97,7 @@ impl CommitGroup {
     }
 }
 
-/// The next order. While it looks for one, whatever else wants to run does.
+/// The next order. While it waits for one, it yields to other tasks.
 fn next(orders: &mut mpsc::Receiver<Order>) -> Option<Order> {
     let began = Instant::now();
     loop {
@@ -173,7 +173,7 @@ impl Committer {
                         None if certain => AppendError::Io { source: source.clone() },
                         None => AppendError::Unknown,
                     };
-                    // Whoever asked may have gone: then nobody needs the answer.
+                    // The caller may have stopped waiting: then the answer is discarded.
                     let _ = reply.send(Err(answer));
                 }
             }
@@ -214,8 +214,8 @@ impl Committer {
         Ok(())
     }
 
-    /// The cause of an error of a file that this thread has just made: where that file is missing, somebody removes
-    /// the store and has not come to what `Folder::check` looks at.
+    /// The cause of an error of a file that this thread has just created: if that file is missing, the store is being
+    /// removed, and `Folder::check` does not see it yet.
     fn removed(&self, error: io::Error) -> io::Error {
         match error.raw_os_error() == Some(Errno::NOENT.raw_os_error()) {
             true => Displaced::Removed { dir: self.shared.folder.path().to_owned() }.error(),
@@ -253,7 +253,7 @@ impl Committer {
         for AppendRequest { batches, reply, .. } in group.requests {
             let first = Position(position);
             position += batches.len() as u64;
-            // Whoever asked may have gone: the Batches are durable all the same.
+            // The caller may have stopped waiting: the batches are durable nevertheless.
             let _ = reply.send(Ok(Flushed { first, batches }));
         }
         let bytes = frames.len() as u64;

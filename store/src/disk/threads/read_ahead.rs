@@ -13,7 +13,7 @@ pub const AHEAD: usize = 6;
 /// How many requests may wait. A reader never waits for a free place.
 const QUEUED: usize = 8;
 
-/// Blocks that somebody will read, in order.
+/// Blocks that will probably be read, in order.
 pub type ReadAheadRequest = (SegmentView, Vec<usize>);
 
 /// The way to the thread, and the thread's end of it.

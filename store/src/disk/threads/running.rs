@@ -76,7 +76,7 @@ impl Threads {
         sled_writer.thread().unpark();
         let written = sled_writer.join().map_err(gone)?;
         tracing::info!(bytes = lag, "sled has it");
-        // Dropped here: whoever opens it next needs its lock.
+        // Dropped here: the next one to open it needs its lock.
         let in_order = shared.sled.write().unwrap_or_else(PoisonError::into_inner).take().is_some();
         sealer.join().map_err(gone)?;
         read_ahead.join().map_err(gone)?;

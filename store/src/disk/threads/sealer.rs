@@ -1,7 +1,7 @@
 //! The sealer: a thread that reserves the next segment ahead of time, writes the list of heads after a rotation, and
 //! packs what was sealed when the store is quiet.
 
-use crate::disk::sessions::Sessions;
+use crate::disk::sessions::SessionHeads;
 use crate::disk::state::StoreState;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -15,14 +15,14 @@ pub enum SealerTask {
     /// A segment was begun.
     Rotated {
         /// Every session at that time.
-        sessions: Sessions,
+        sessions: SessionHeads,
     },
 }
 
 /// How many segments may wait for a quiet moment.
 const WAITING: usize = 16;
 
-/// Works until the committer is gone. Whatever fails is tried again at the next rotation or opening.
+/// Works until the committer ends. Failed tasks are retried at the next rotation or opening.
 pub fn run(shared: &Arc<StoreState>, tasks: &Receiver<SealerTask>) {
     loop {
         match tasks.recv_timeout(shared.tuning.quiet) {

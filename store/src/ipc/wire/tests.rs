@@ -1,4 +1,4 @@
-use super::{Answer, Ask, Refusal, Unreadable, draft_of, hello, store_of, understands};
+use super::{Answer, Ask, Unreadable, WireAppendError, draft_of, hello, store_of, understands};
 use crate::conformance::material::{admitted, draft, session};
 use crate::displaced::Displaced;
 use crate::log::{AppendError, ReadError};
@@ -78,7 +78,7 @@ fn errors_arrive_in_the_same_words() {
     ]);
     for error in misplaced {
         let told = error.to_string();
-        let message = Answer::Refused { refusal: Refusal::from(error) }.write().unwrap();
+        let message = Answer::Refused { refusal: WireAppendError::from(error) }.write().unwrap();
         let Answer::Refused { refusal } = Answer::read(&message).unwrap() else { panic!("{told}") };
         let arrived = AppendError::from(refusal);
         assert_eq!(arrived.to_string(), told);

@@ -22,7 +22,7 @@ pub struct DirectoryContents {
     pub sessions: BTreeMap<SessionId, Vec<(Seq, u16)>>,
 }
 
-/// Tells for a packed block which of its chunks holds which Batches.
+/// The directory of a packed block: which chunk contains which batches.
 ///
 /// ```text
 /// magic FF 41 6E 64 | length u32 | crc32c u32 | raw_start u64 | raw_length u32 | packed_length u32
@@ -165,7 +165,7 @@ struct CachedDirectories {
 }
 
 impl DirectoryCache {
-    /// Room for so many bytes.
+    /// A cache of `room` bytes.
     pub fn new(room: u64) -> Self {
         Self { cached: Mutex::default(), room: usize::try_from(room).unwrap_or(usize::MAX) }
     }
