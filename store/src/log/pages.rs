@@ -101,7 +101,7 @@ impl<'a> Pages<'a> {
 /// The batches of a session before an event, newest first, each cut to what is before it: see
 /// [`EventLog::pages_back`](super::EventLog::pages_back).
 pub struct PagesBack<'a> {
-    read: Box<ReadPage<'a>>,
+    read: Box<PageReader<'a>>,
     before: Seq,
 }
 
@@ -112,7 +112,7 @@ impl fmt::Debug for PagesBack<'_> {
 }
 
 impl<'a> PagesBack<'a> {
-    pub(super) fn new(before: Seq, read: Box<ReadPage<'a>>) -> Self {
+    pub(super) fn new(before: Seq, read: Box<PageReader<'a>>) -> Self {
         Self { read, before }
     }
 
