@@ -66,7 +66,7 @@ struct Hashed<'a> {
 
 /// As [`Hashed`], with the digest.
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportedBatch<'a> {
     at: Time,
     digest: Digest,
     events: Tagging<'a>,
@@ -115,7 +115,7 @@ impl Batch {
     /// When a number of ours is not below 2^53.
     pub fn to_canonical(&self) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest } = *self;
-        canonical::exported(&Exported { at, digest, events: Tagging(events), first, prev, session })
+        canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session })
     }
 
     /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a Session that begins is not in it.
@@ -125,7 +125,7 @@ impl Batch {
     pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Line {
+        struct BatchJson {
             session: SessionId,
             first: Seq,
             at: Time,
@@ -135,7 +135,7 @@ impl Batch {
         }
         let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
         let json = crate::exported::plain(json).map_err(|reason| malformed(reason.into()))?;
-        let line: Line = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
+        let line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));
         }

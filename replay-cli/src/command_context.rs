@@ -46,7 +46,7 @@ pub struct CommandContext {
     /// What the program reports of trouble.
     pub diagnostics: Diagnostics,
     /// The stores that were opened: closed when the command is done.
-    opened: Arc<Mutex<Vec<Opened>>>,
+    opened: Arc<Mutex<Vec<OpenedStore>>>,
 }
 
 /// A Session, and a Cut of it.
@@ -78,7 +78,7 @@ impl From<&FoundSession> for SessionAt {
 
 /// A store that was opened, and its saved views.
 #[derive(Debug)]
-struct Opened {
+struct OpenedStore {
     log: SharedLog,
     views: Arc<ViewCache>,
 }
@@ -137,7 +137,7 @@ impl CommandContext {
             self.tell(&report);
         }
         let views = Arc::new(self.place.cache(mode));
-        let opened = Opened { log: log.clone(), views: views.clone() };
+        let opened = OpenedStore { log: log.clone(), views: views.clone() };
         self.opened.lock().unwrap_or_else(PoisonError::into_inner).push(opened);
         let dir = self.place.dir().to_owned();
         let reader = Reader::new(Arc::new(log.clone()), Some(views), dir.clone());
@@ -169,7 +169,7 @@ impl CommandContext {
     /// When a store cannot be left in order; nothing is lost by that.
     pub async fn close(&self) -> Result<(), CliError> {
         let opened = std::mem::take(&mut *self.opened.lock().unwrap_or_else(PoisonError::into_inner));
-        for Opened { log, views } in opened {
+        for OpenedStore { log, views } in opened {
             save_catalogue(&log, views).await;
             let disk = log.disk();
             let read = if disk.is_none() { log.remarks() } else { Vec::new() };

@@ -29,7 +29,7 @@ pub use origin::{ConfigLayer, ValueOrigin};
 pub use places::{PROJECT_FILE, Places, ProjectFile, VARIABLE};
 pub use problem::{ConfigError, Problem};
 pub use reading::{Setting, shown};
-pub use settings::Settings;
+pub use settings::MergedSettings;
 pub use trust::Trust;
 
 use annals_core::bound::Limits;
@@ -51,7 +51,7 @@ const OWN_SKILLS: &str = ".annals/skills";
 #[derive(Clone)]
 pub struct Config {
     /// Every value with its origin.
-    pub settings: Settings,
+    pub settings: MergedSettings,
     /// The agents by name.
     pub agents: BTreeMap<AgentName, Agent>,
     /// The models.
@@ -113,7 +113,7 @@ impl Config {
         let directory = std::path::absolute(directory)
             .map_err(|source| ConfigError::File { path: directory.to_owned(), source })?;
         let mut problems = Vec::new();
-        let mut settings = Settings::built_in();
+        let mut settings = MergedSettings::built_in();
         if let Some(text) = read(&places.user_file)? {
             let reading = reading::read(ConfigLayer::User, places.user_file.clone(), &text);
             problems.extend(reading.problems);

@@ -26,7 +26,7 @@ pub(super) struct Before {
     added: usize,
     options: String,
     lacks: BTreeSet<Lack>,
-    view: cause::Kept,
+    view: cause::PrefixBasis,
 }
 
 impl Before {
@@ -35,7 +35,7 @@ impl Before {
         // What the runtime adds for this request alone is no part of what the next one could share.
         let added = pieces.iter().rev().take_while(|it| it.seq.is_none() && it.part.starts_with("message")).count();
         let options = canonical::value(&serde_json::to_value(&request.options).unwrap_or_default());
-        Self { step: step.clone(), pieces, added, options, lacks, view: cause::Kept::of(request, view) }
+        Self { step: step.clone(), pieces, added, options, lacks, view: cause::PrefixBasis::of(request, view) }
     }
 
     /// Its pieces, without those of which one of two requests lacks the record: they cannot be compared.

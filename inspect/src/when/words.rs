@@ -29,14 +29,14 @@ pub(super) struct Words {
     /// A call, and where it progressed or was settled.
     calls: Vec<(Seq, Seq)>,
     /// What was open at its end.
-    open: Open,
+    open: OpenWork,
     #[serde(skip)]
-    seen: Seen,
+    seen: TrigramSet,
 }
 
 /// What is open between two pages.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-struct Open {
+struct OpenWork {
     waiting: Vec<(InputId, Seq)>,
     calls: Vec<(CallId, Seq)>,
     /// The agent profile and the tools that the newest turn request named.
@@ -150,7 +150,7 @@ pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeS
         if std::mem::take(&mut leaf.page.filter).may_hold(text) {
             may.push((leaf.from, leaf.until));
         }
-        leaf.page.open = Open::default();
+        leaf.page.open = OpenWork::default();
         pages.push(leaf);
     })
     .await?;
@@ -201,7 +201,7 @@ const FEW: usize = 8_192;
 
 /// Which runs of three bytes were seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-struct Seen {
+struct TrigramSet {
     few: Vec<u32>,
     bits: Vec<u64>,
 }
@@ -211,7 +211,7 @@ fn runs(text: &str) -> impl Iterator<Item = u32> {
     text.as_bytes().windows(LEAST).map(|run| run.iter().fold(0, |run, byte| run << 8 | u32::from(*byte)))
 }
 
-impl Seen {
+impl TrigramSet {
     fn take(&mut self, text: &str) {
         if self.bits.is_empty() && self.few.len() + text.len() <= FEW {
             self.few.extend(runs(text));
@@ -317,7 +317,7 @@ mod tests {
     #[test]
     fn a_filter_never_denies_what_its_texts_hold_and_denies_most_of_what_they_do_not() {
         let said: String = (0..4_000).map(|n| format!("word{n} ")).collect();
-        let mut seen = Seen::default();
+        let mut seen = TrigramSet::default();
         seen.take(&said);
         seen.take("ab");
         let filter = seen.into_filter();

@@ -119,7 +119,7 @@ fn from(origin: &ValueOrigin, home: Option<&Path>, project: Option<&Path>) -> St
 }
 
 /// A table that only says that it is there, while others say what stands in it, says nothing.
-fn says_something(setting: &Setting, all: &crate::config::Settings) -> bool {
+fn says_something(setting: &Setting, all: &crate::config::MergedSettings) -> bool {
     let is_marker = setting.value.as_object().is_some_and(serde_json::Map::is_empty);
     !is_marker
         || !all.all().iter().any(|other| other.path.len() > setting.path.len() && other.path.starts_with(&setting.path))

@@ -49,7 +49,7 @@ pub async fn run(args: &Args, cli: &CommandContext, out: &mut (dyn Write + Send)
     let reader = found.reader.clone();
     let recorded = RecordedRun::read(reader.log(), found.session, args.from.map(Seq)).await?;
     let then = reader.bounded(found.session, recorded.cut).await?.session;
-    let found = opening::Found { agent: then.agent, model: then.model, ..found };
+    let found = opening::ExistingSession { agent: then.agent, model: then.model, ..found };
     let (mut parts, chosen) = configured(cli, &options, Some(&found))?;
     // Titles are asked for beside the turns; the fork has one.
     parts.settings.title = None;

@@ -3,13 +3,13 @@
 use super::keys::{self, Project, is_tuning};
 use super::problem::Problem;
 use super::reading::{Setting, shown};
-use super::settings::{Settings, rule};
+use super::settings::{MergedSettings, rule};
 use annals_core::event::{Effect, Rule};
 use annals_core::permission::{evaluate, relaxes};
 use std::path::{Component, Path};
 
 /// What of a project's settings only a trusted file may do, judged against what holds without them.
-pub fn refused(project: &[Setting], without: &Settings, root: &Path) -> Vec<Problem> {
+pub fn refused(project: &[Setting], without: &MergedSettings, root: &Path) -> Vec<Problem> {
     let judge = |setting: &Setting| {
         let why = strictest(&setting.path).into_iter().find_map(|rule| objection(rule, setting, without, root))?;
         let message = format!("`{}`: {why}", shown(&setting.path));
@@ -26,7 +26,7 @@ fn strictest(path: &[String]) -> Vec<Project> {
     (1..=path.len()).rev().filter_map(|length| keys::at(path.get(..length)?)).map(|key| key.project).collect()
 }
 
-fn objection(project: Project, setting: &Setting, without: &Settings, root: &Path) -> Option<String> {
+fn objection(project: Project, setting: &Setting, without: &MergedSettings, root: &Path) -> Option<String> {
     match project {
         Project::Free => None,
         Project::Trusted(why) => Some(why.to_owned()),

@@ -14,11 +14,11 @@ const BUILT_IN: &str = include_str!("built-in.toml");
 
 /// Everything that is set, each value with where it comes from.
 #[derive(Clone, Debug, Default)]
-pub struct Settings {
+pub struct MergedSettings {
     all: Vec<Setting>,
 }
 
-impl Settings {
+impl MergedSettings {
     /// What holds unless somebody says otherwise.
     pub fn built_in() -> Self {
         let mut read = read(ConfigLayer::User, PathBuf::new(), BUILT_IN);

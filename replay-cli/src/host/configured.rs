@@ -1,6 +1,6 @@
 //! What configuration, environment and options make of a host.
 
-use super::opening::{Found, place};
+use super::opening::{ExistingSession, place};
 use super::{HostError, HostParts};
 use crate::command_context::CommandContext;
 use crate::config::Config;
@@ -54,7 +54,7 @@ pub struct Chosen {
 pub fn configured(
     cli: &CommandContext,
     options: &Options,
-    found: Option<&Found>,
+    found: Option<&ExistingSession>,
 ) -> Result<(HostParts, Chosen), CliError> {
     let directory = match found {
         Some(found) => found.directory.clone(),
@@ -109,7 +109,7 @@ fn small(config: &Config) -> Option<ModelName> {
     config.small_model().filter(|model| reachable(config, model).is_ok())
 }
 
-fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<AgentName, HostError> {
+fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) -> Result<AgentName, HostError> {
     match (&options.agent, found) {
         (Some(name), _) => match config.agents.contains_key(&name.as_str().into()) {
             true => Ok(name.as_str().into()),
@@ -127,7 +127,12 @@ fn agent(config: &Config, options: &Options, found: Option<&Found>) -> Result<Ag
     }
 }
 
-fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&Found>) -> Result<ModelName, HostError> {
+fn model(
+    config: &Config,
+    agent: &AgentName,
+    options: &Options,
+    found: Option<&ExistingSession>,
+) -> Result<ModelName, HostError> {
     let said = options.model.as_deref().map(ModelName::from);
     let recorded = || found.filter(|found| is_usable_here(config, options, found)).map(|found| found.model.clone());
     let wanted = said.or_else(recorded).or_else(|| config.default_model(agent));
@@ -146,7 +151,7 @@ fn model(config: &Config, agent: &AgentName, options: &Options, found: Option<&F
 
 /// Whether a Session continues with the model that it was recorded with. One of another program does so only if that can be
 /// asked here.
-fn is_usable_here(config: &Config, options: &Options, found: &Found) -> bool {
+fn is_usable_here(config: &Config, options: &Options, found: &ExistingSession) -> bool {
     !found.is_imported
         || config.catalog.model(&found.model).is_some()
             && (options.replay.is_some() || reachable(config, &found.model).is_ok())
