@@ -95,7 +95,7 @@ pub fn value(value: &serde_json::Value) -> String {
 }
 
 impl Json {
-    /// JSON that a codec of ours made: sorted keys, no spaces.
+    /// JSON from a value: sorted keys, no spaces.
     pub fn canonical(json: &serde_json::Value) -> Self {
         Self(Text::Inline(value(json)))
     }

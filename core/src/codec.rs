@@ -23,7 +23,7 @@ pub const FORMAT: u8 = 1;
 /// The part of an encoded batch before its events: enough to place it without decoding them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, SchemaRead, SchemaWrite)]
 pub struct BatchHeader {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The Seq of its first event.
     pub first: Seq,

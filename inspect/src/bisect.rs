@@ -18,8 +18,8 @@ pub enum Judge {
         /// The views that it reads ([`views::NAMES`]).
         views: Vec<&'static str>,
     },
-    /// A command that is given the views as JSON on stdin. Exit status 0 says good, 125 that it cannot tell, any other
-    /// up to 127 bad: as `git bisect run` has it.
+    /// A command that gets the views as JSON on stdin. Exit status 0 means good, 125 undecided, any other
+    /// up to 127 bad: as for `git bisect run`.
     Command {
         /// Program and arguments.
         words: Vec<String>,
@@ -38,7 +38,7 @@ pub struct BisectResult {
     pub facts: Vec<Fact>,
     /// How many Cuts were looked at.
     pub probes: u64,
-    /// How many records were folded for them, beside the saved view that the search began from.
+    /// How many records were folded for them, in addition to the saved view that the search began from.
     pub folded: u64,
 }
 

@@ -81,7 +81,7 @@ impl SessionAt {
         prove::prove_all(self, wire).await
     }
 
-    /// The session as a person reads it: `visit` is given the entries of the timeline in order, in bounded memory.
+    /// The session in reading order: `visit` is called with the entries of the timeline in order, in bounded memory.
     ///
     /// # Errors
     /// When the log cannot be read.

@@ -66,7 +66,7 @@ pub struct Left {
     /// The event.
     #[serde(flatten)]
     pub fact: Fact,
-    /// How.
+    /// The cause.
     pub by: LeftBy,
 }
 
@@ -93,7 +93,7 @@ pub enum LeftBy {
     Reconfigured,
 }
 
-/// What can change what is in view beside what an event itself adds.
+/// What can change the view of the model, apart from what an event itself adds.
 fn changes(event: &Event) -> Option<LeftBy> {
     Some(match event {
         Event::Compaction(CompactionEvent::Ended(_)) => LeftBy::Compaction,

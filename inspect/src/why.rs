@@ -1,7 +1,7 @@
-//! Why the model was told something: the provenance of a request, span by span.
+//! Why the model read something: the provenance of a request, span by span.
 //!
 //! Exact by construction: each span of a [`Request`] carries the event that put it there, since it was built so. What
-//! is read here beside it (times, who acted, since when) is read at that event's place.
+//! is read here in addition (times, who acted, since when) is read at that event's place.
 
 mod span;
 
@@ -43,7 +43,7 @@ pub struct Origin {
     pub fact: Option<Fact>,
     /// The user turn in which that was, from 1; 0 before the first.
     pub turn: u64,
-    /// The request since which it stands there without a break, as it does now.
+    /// The request since which it has been there without interruption, as it is now.
     pub since: u64,
     /// Where the text that was asked for begins in it, in bytes.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -97,7 +97,7 @@ pub async fn ask(past: &SessionAt, number: Option<u64>, text: Option<&str>) -> R
     })
 }
 
-/// Since which request each span stands there without a break.
+/// Since which request each span has been there without interruption.
 ///
 /// A span joins the model's view at its own event, and may come back to it only at one of [`RequestIndex::returns`]: between
 /// two of those it can only leave. So the request before each of them decides, newest first, until all are decided.

@@ -29,7 +29,7 @@ pub enum RecordError {
     Untold {
         /// The session.
         session: SessionId,
-        /// Where.
+        /// The event.
         seq: Seq,
         /// The event or behaviour.
         what: String,

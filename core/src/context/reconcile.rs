@@ -95,9 +95,9 @@ pub enum ReconcileError {
     /// A renderer gave no text: a mistake in that source (`docs/reference/context.md#sources`).
     #[error("System context source {key} rendered an empty {kind}")]
     EmptyRendering {
-        /// Whose.
+        /// The key.
         key: Key,
-        /// Which.
+        /// The kind.
         kind: RenderKind,
     },
 }

@@ -39,8 +39,8 @@ pub enum Cause {
     Epoch(EpochCause),
     /// More time passed than the provider keeps a prefix, and it reported that it read nothing.
     TimePassed,
-    /// A message that was sent before is told otherwise: a call in it was settled since, or the model's profile has another
-    /// way to tell it.
+    /// A message of the earlier request is rendered differently: a call in it was settled since, or the model's profile
+    /// renders it in another way.
     Rewritten,
     /// No event between the two requests explains it.
     Unknown,
@@ -186,9 +186,9 @@ pub(super) enum Differs {
     Message {
         /// The call, if it was the result of one.
         call: Option<CallId>,
-        /// The event whose text stands there now.
+        /// The event whose text is there now.
         now: Option<Seq>,
-        /// Whether it is the same event's, otherwise told.
+        /// Whether it is the same event's text, rendered differently.
         same_event: bool,
     },
     /// Nothing but time.

@@ -1,4 +1,4 @@
-//! Two requests: the first byte and part in which they differ, then what each part became.
+//! Two requests: the first byte and part in which they differ, then how each part changed.
 
 use super::Lines;
 use crate::{AskError, IndexedRequest, Lack, SessionAt};
@@ -101,7 +101,7 @@ pub async fn requests(past: (&SessionAt, u64), other: (&SessionAt, u64)) -> Resu
 
 type Range = std::ops::Range<usize>;
 
-/// Pairs what was replaced, one by one; what is left over stands alone.
+/// Pairs what was replaced, one by one; the rest remains single.
 fn pair(before: &[Told], a: Range, after: &[Told], b: Range, out: &mut Vec<Part>) {
     let (before, after) = (before.get(a).unwrap_or_default(), after.get(b).unwrap_or_default());
     for at in 0..before.len().max(after.len()) {

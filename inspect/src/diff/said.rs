@@ -36,7 +36,7 @@ pub(super) fn say_the_same(a: &IndexedTurn, b: &IndexedTurn) -> bool {
 /// Messages that some records made or changed, and what reverts removed.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Said {
-    /// As they stand at the page's end: a later page may say it again, changed.
+    /// As they are at the page's end: a later page may contain them again, changed.
     items: Vec<Item>,
     /// Ranges `[from, until)` that committed reverts removed.
     removed: Vec<(Seq, Seq)>,
@@ -119,7 +119,7 @@ impl Page for Said {
     fn close(&mut self, blobs: &dyn Blobs) {
         let OpenMessages { messages, items, .. } = &mut self.open;
         for item in items.iter_mut().filter(|item| self.changed.contains(&item.seq)) {
-            // What the model alone is told is in no transcript.
+            // Messages for the model alone are in no transcript.
             let Some(message) = messages.get(item.seq).filter(|it| !matches!(it.body, Body::System { .. })) else {
                 continue;
             };
@@ -142,7 +142,7 @@ fn digest(entries: &[TurnEntry]) -> Digest {
     Digest::of_all(&each)
 }
 
-/// The turns of a Session, without what committed reverts removed; the first is what stands before the first user
+/// The turns of a session, without what committed reverts removed; the first contains everything before the first user
 /// message.
 ///
 /// # Errors

@@ -28,7 +28,7 @@ pub struct SessionDiff {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Pair {
-    /// Its number, from 1; 0 for what stands before the first user message.
+    /// Its number, from 1; 0 for everything before the first user message.
     pub turn: u64,
     /// In the first Session; `None` when it has fewer turns.
     pub a: Option<Turn>,
@@ -56,7 +56,7 @@ pub struct TurnEntry {
     pub seq: Seq,
     /// Who or what: `user`, `text`, `thought`, `call`, `result`, ...
     pub label: &'static str,
-    /// What.
+    /// The text.
     pub text: String,
 }
 

@@ -85,7 +85,7 @@ pub enum Reason {
     NotInherited,
     /// A tool's output was bounded, and what is left does not hold it.
     Truncated,
-    /// It stands in a structured value only; the Model Tool Output does not hold it.
+    /// It is in a structured value only; the Model Tool Output does not contain it.
     Structured,
     /// A tool showed it while it ran and gave something else in the end.
     Replaced,

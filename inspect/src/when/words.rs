@@ -1,7 +1,7 @@
-//! Where a text may stand: an index of the words of a Session, so that only what may hold a text is read.
+//! Where a text may occur: an index of the words of a session, so that only records that may contain a text are read.
 //!
-//! A page says of its records which texts they do not hold (a filter over all runs of three bytes), what moved the
-//! model's view, and what belongs together: an input and what became of it, a call and its settlement, a step.
+//! A page records which texts its records do not contain (a filter over all runs of three bytes), what changed the
+//! model's view, and what belongs together: an input and its promotion, a call and its settlement, a step.
 
 use super::changes;
 use crate::SessionAt;
@@ -13,14 +13,14 @@ use annals_store::views::{Leaf, Page};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeSet;
 
-/// A text must have as many bytes for the index to tell anything of it.
+/// How many bytes a text needs for the index to help.
 pub(super) const LEAST: usize = 3;
 
 /// What an index says of some records.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Words {
     filter: Filter,
-    /// What may change what is in the model's view, beside what it adds itself.
+    /// Events that may change the model's view, apart from what they add themselves.
     turning: Vec<Seq>,
     /// Where answers began.
     steps: Vec<Seq>,
@@ -196,7 +196,7 @@ pub(super) async fn wanted(past: &SessionAt, text: &str) -> Result<Option<BTreeS
     Ok(Some(wanted))
 }
 
-/// So many runs are kept as a list; more as a bit for each that there can be, in 2 MiB.
+/// Up to this many runs are kept as a list; more as one bit for each possible run, in 2 MiB.
 const FEW: usize = 8_192;
 
 /// Which runs of three bytes were seen.

@@ -123,7 +123,7 @@ impl RequestSpan {
     }
 }
 
-/// What the fold says of whoever made something.
+/// The author of something, according to the fold.
 struct Maker {
     sort: Sort,
     actor: Actor,

@@ -22,7 +22,7 @@ pub fn refused(project: &[Setting], without: &MergedSettings, root: &Path) -> Ve
 
 /// What the key at a path, and every table around it, lets a project do.
 fn strictest(path: &[String]) -> Vec<Project> {
-    // The most specific one tells best why.
+    // The most specific one explains best why.
     (1..=path.len()).rev().filter_map(|length| keys::at(path.get(..length)?)).map(|key| key.project).collect()
 }
 
@@ -32,7 +32,7 @@ fn objection(project: Project, setting: &Setting, without: &MergedSettings, root
         Project::Trusted(why) => Some(why.to_owned()),
         Project::UnlessUser => {
             let own = without.of_a_file(&setting.path)?;
-            Some(format!("{} says otherwise", own.origin))
+            Some(format!("{} has another value", own.origin))
         }
         Project::NotOff => (setting.value.as_bool() == Some(false)).then(|| "it would switch this off".to_owned()),
         Project::Inside => {
@@ -42,7 +42,7 @@ fn objection(project: Project, setting: &Setting, without: &MergedSettings, root
             paths.find_map(|path| match path.starts_with('~') || !stays(Path::new(path), root) {
                 true => Some(format!("{path:?} leads out of the project")),
                 false => is_guarded(path, root, &rules)
-                    .then(|| format!("the rules for reading guard {path:?} more than an AGENTS.md")),
+                    .then(|| format!("the rules for `read` protect {path:?} more than an AGENTS.md")),
             })
         }
         Project::Tuning(why) => {

@@ -19,7 +19,7 @@ pub struct MergedSettings {
 }
 
 impl MergedSettings {
-    /// What holds unless somebody says otherwise.
+    /// The defaults.
     pub fn built_in() -> Self {
         let mut read = read(ConfigLayer::User, PathBuf::new(), BUILT_IN);
         for setting in &mut read.settings {
@@ -110,7 +110,7 @@ impl MergedSettings {
         self.list(path).filter_map(|setting| rule(&setting.value)).collect()
     }
 
-    /// The rules that a rule at a path comes after, wherever it counts.
+    /// The rules that apply before a rule at a path, in their order.
     pub fn rules_before(&self, path: &[String]) -> Vec<Rule> {
         let mut rules = self.rules(&["permissions"]);
         if path.len() > 1 {

@@ -69,7 +69,7 @@ fn count(lines: Lines, style: &Style) -> String {
     format!("{} {}", style.paint(Emphasis::Good, &added), style.paint(Emphasis::Bad, &removed))
 }
 
-/// Two texts as a person reads a patch.
+/// Two texts as a patch.
 fn texts(before: &str, after: &str, style: &Style, out: &mut dyn Write) -> Result<(), CliError> {
     let (before, after) = (plain(before), plain(after));
     let diff = TextDiff::from_lines(&before, &after);

@@ -39,7 +39,7 @@ pub struct Chat<'a> {
     printer: Option<Printer>,
 }
 
-/// Whether a conversation goes on.
+/// Whether a conversation continues.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Then {
     GoesOn,
@@ -75,13 +75,13 @@ impl<'a> Chat<'a> {
         };
         let mut interaction = Interaction::new(host, questions, Frontend::Screen(Box::new(screen)), approval, lines)?;
         interaction.steers = printer.is_some();
-        // At a prompt one goes on meanwhile; a pipe ends with its last answer.
+        // A prompt accepts input meanwhile; a pipe ends with its last answer.
         interaction.waits = printer.is_none();
         let ids = SeededIds::from_entropy()?;
         Ok(Self { host, definitions, chosen, session, interaction, remarks, ids, printer })
     }
 
-    /// Talks until a person leaves.
+    /// Converses until the user leaves.
     ///
     /// # Errors
     /// When the output or the store refuses.

@@ -118,7 +118,7 @@ fn agent(config: &Config, options: &Options, found: Option<&ExistingSession>) ->
                 known: config.agents.keys().map(ToString::to_string).collect(),
             }),
         },
-        // Nobody here knows the agents of other programs.
+        // The agents of other programs are not known here.
         (None, Some(found)) if found.is_imported && !config.agents.contains_key(&found.agent) => {
             Ok(config.default_agent())
         }
@@ -139,7 +139,7 @@ fn model(
     let wanted = wanted.or_else(|| found.map(|found| found.model.clone()));
     let model = wanted.ok_or_else(|| HostError::NoModel { advice: choose(config) })?;
     let known = config.catalog.model(&model).ok_or_else(|| match (&options.model, found) {
-        // Nobody asked for it now: it was chosen when it was known.
+        // It was not named for this run: it was selected earlier, when it was known.
         (None, Some(_)) => HostError::RecordedModel { name: model.to_string() },
         _ => unknown(config, &model),
     })?;
@@ -204,7 +204,7 @@ fn provider(config: &Config, model: &ModelName, options: &Options) -> Result<Arc
     })
 }
 
-/// A server on this machine has to be there before a session begins that nobody would answer.
+/// A server on this machine must accept connections before a session starts that needs it.
 fn answers(model: &ModelName, endpoint: &Endpoint) -> Result<(), HostError> {
     check_local_server(&endpoint.base_url).map_err(|source| {
         let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider).to_owned();
@@ -216,14 +216,14 @@ fn no_endpoint(model: &ModelName, error: &impl std::fmt::Display) -> HostError {
     HostError::NoEndpoint { model: model.to_string(), why: error.to_string() }
 }
 
-/// Tells before anything is made what keeps a model from being asked.
+/// Fails before anything is created if the model cannot be asked.
 fn reachable(config: &Config, model: &ModelName) -> Result<(), HostError> {
     let cannot = |why: String| HostError::NoEndpoint { model: model.to_string(), why };
     let endpoint = config.endpoint(model).map_err(|error| no_endpoint(model, &error))?;
     let provider = model.as_str().split_once('/').map_or(model.as_str(), |(provider, _)| provider);
     match endpoint.key {
         Some(KeySource::Env(name)) if !config.has_key(provider) => Err(cannot(format!(
-            "{name} is not set; put your key for {provider} into that environment variable, or name a `key_command` for \
+            "{name} is not set; set that environment variable to your key for {provider}, or configure a `key_command` for \
              it in {}",
             config.files().0.display()
         ))),

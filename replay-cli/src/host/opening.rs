@@ -16,7 +16,7 @@ use std::path::Path;
 pub struct ExistingSession {
     /// Reads it.
     pub reader: Reader,
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The agent that is selected in it.
     pub agent: AgentName,
@@ -61,21 +61,21 @@ pub fn here(cli: &CommandContext) -> Result<String, HostError> {
 /// A directory, relative to the current one, as a log names it; without one, the current one.
 ///
 /// # Errors
-/// When there is none, or its name is no text.
+/// When the directory does not exist, or its name is not UTF-8.
 pub fn place(cli: &CommandContext, directory: Option<&Path>) -> Result<String, HostError> {
     let wanted = directory.map_or_else(|| cli.environment.directory.clone(), |it| cli.environment.directory.join(it));
     let bad = |why: String| HostError::BadDirectory { directory: wanted.clone(), why };
     let found = std::fs::canonicalize(&wanted).map_err(|error| bad(error.to_string()))?;
     if !found.is_dir() {
-        return Err(bad("it is no directory".to_owned()));
+        return Err(bad("it is not a directory".to_owned()));
     }
-    found.into_os_string().into_string().map_err(|_| bad("its name is no UTF-8 text".to_owned()))
+    found.into_os_string().into_string().map_err(|_| bad("its name is not UTF-8".to_owned()))
 }
 
 /// The Session that is named, or the last one of `directory`, or of this one; `None` for a new one.
 ///
 /// # Errors
-/// When there is none.
+/// When there is no such session.
 pub async fn find(
     go_on: bool,
     name: Option<&str>,

@@ -73,7 +73,7 @@ pub enum ImportError {
     Append {
         /// Which line, from 1.
         line: u64,
-        /// Why.
+        /// The error that caused it.
         #[source]
         source: AppendError,
     },

@@ -49,11 +49,11 @@ impl fmt::Display for UnusualEvent {
 /// Where a Session ends, as far as it was read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Proven {
-    /// Which.
+    /// The session.
     pub session: SessionId,
     /// The Seq after its last event.
     pub next: Seq,
-    /// The digest of its last Batch: keep it elsewhere, and nobody can alter the Session unnoticed.
+    /// The digest of its last Batch: kept elsewhere, it reveals every change of the session.
     pub digest: Option<Digest>,
 }
 
