@@ -230,7 +230,7 @@ impl<'a> Chat<'a> {
             }
             (ChatCommand::Quit, _) => return Ok(Then::Ends),
             (ChatCommand::Unknown(word), _) => {
-                self.warn(&format!("{word} is nothing that can be said here; /help lists what is"));
+                self.warn(&format!("{word} is not a command; /help lists commands"));
             }
             (_, None) => self.aside("nothing was said yet"),
             (ChatCommand::Undo, Some(session)) => self.undo(&session).await?,

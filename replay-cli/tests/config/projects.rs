@@ -104,14 +104,14 @@ fn a_project_may_be_stricter_and_choose_what_is_harmless() {
 #[test]
 fn a_project_does_not_choose_the_agent_over_the_users_choice() {
     let told = World::with("agent = \"plan\"", "agent = \"build\"").refusal();
-    assert!(told.starts_with(&format!("{PROJECT}:1: `agent`: {USER}:1 says otherwise")), "{told}");
+    assert!(told.starts_with(&format!("{PROJECT}:1: `agent`: {USER}:1 has another value")), "{told}");
 }
 
 #[test]
 fn a_project_does_not_change_what_the_user_keeps_secret() {
     let patterns = |regex: &str| format!("[redaction]\npatterns = {{ id = \"{regex}\" }}");
     let told = World::with(&patterns("ID-[0-9]+"), &patterns("nothing-like-it")).refusal();
-    assert!(told.starts_with(&format!("{PROJECT}:2: `redaction.patterns.id`: {USER}:2 says otherwise")), "{told}");
+    assert!(told.starts_with(&format!("{PROJECT}:2: `redaction.patterns.id`: {USER}:2 has another value")), "{told}");
 }
 
 #[test]

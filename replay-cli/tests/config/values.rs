@@ -81,7 +81,7 @@ fn what_no_key_is_is_named_with_its_line_and_the_nearest_key() {
             "{USER}:1: unknown key `modle`; did you mean `model`?\n\
              {USER}:3: unknown key `compactoin`; did you mean `compaction`?\n\
              {USER}:6: unknown key `agents.build.step`; did you mean `steps`?\n\
-             {USER}:7: unknown key `agents.build.zzz`; there are description, mode, text, text_file, note, model, steps, \
+             {USER}:7: unknown key `agents.build.zzz`; known keys: description, mode, text, text_file, note, model, steps, \
              permissions, options\n\
              {USER}:9: unknown key `providers.openai.api_key`: keys are never stored in files; name a variable with `key_env` \
              or a command with `key_command`"
