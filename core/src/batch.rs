@@ -43,7 +43,7 @@ pub struct Record<'a> {
 /// Facts of one Session that land together or not at all: 1..n events.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Batch {
-    /// Whose.
+    /// The session.
     pub session: SessionId,
     /// The Seq of the first event; the others follow densely.
     pub first: Seq,
@@ -60,7 +60,7 @@ pub struct Batch {
     pub states: TextStates,
 }
 
-/// Its fields stand in the order in which they are written: then nothing is put in order behind them.
+/// Its fields are declared in the order of canonical JSON, so that nothing is sorted when it is written.
 #[derive(Serialize)]
 struct Hashed<'a> {
     at: Time,
@@ -72,7 +72,7 @@ struct Hashed<'a> {
 
 /// As [`Hashed`], with the digest.
 #[derive(Serialize)]
-struct Exported<'a> {
+struct ExportedBatch<'a> {
     at: Time,
     digest: Digest,
     events: Tagging<'a>,
@@ -133,7 +133,7 @@ impl Batch {
     /// When a number of ours is not below 2^53, or such a blob cannot be read.
     pub fn to_canonical_with(&self, blobs: &dyn Blobs) -> Result<String, CanonicalError> {
         let Self { session, first, at, prev, ref events, digest, ref states } = *self;
-        canonical::exported(&Exported { at, digest, events: Tagging(events), first, prev, session }, states, blobs)
+        canonical::exported(&ExportedBatch { at, digest, events: Tagging(events), first, prev, session }, states, blobs)
     }
 
     /// Reads what [`Batch::to_canonical`] wrote. Does not check the digest; the key of a Session that begins is not in it.
@@ -143,7 +143,7 @@ impl Batch {
     pub fn from_json(json: serde_json::Value) -> Result<Self, crate::event::DecodeError> {
         #[derive(Deserialize)]
         #[serde(deny_unknown_fields)]
-        struct Line {
+        struct BatchJson {
             session: SessionId,
             first: Seq,
             at: Time,
@@ -153,12 +153,12 @@ impl Batch {
         }
         let malformed = |message: String| crate::event::DecodeError::Malformed { kind: "batch", message };
         let (json, states) = crate::exported::plain(json);
-        let mut line: Line = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
+        let mut line: BatchJson = serde_json::from_value(json).map_err(|error| malformed(alloc::format!("{error}")))?;
         if line.events.is_empty() {
             return Err(malformed("no events".into()));
         }
         let events = core::mem::take(&mut line.events).into_iter().map(Event::from_json).collect::<Result<_, _>>()?;
-        let Line { session, first, at, prev, digest, .. } = line;
+        let BatchJson { session, first, at, prev, digest, .. } = line;
         Ok(Self { session, first, at, prev, events, digest, states })
     }
 

@@ -1,6 +1,6 @@
 //! Signatures by SSH keys in the form SSHSIG, in a note and in a file for `ssh-keygen -Y verify`.
 //!
-//! In a note such a signature has type 0xff, followed by [`TYPE`]; what it contains is what `ssh-keygen` writes between the
+//! In a note such a signature has type 0xff, followed by the name of the form; what it contains is what `ssh-keygen` writes between the
 //! lines `BEGIN` and `END`.
 
 use super::key::key_id;
@@ -182,7 +182,7 @@ impl SshPublicKey {
     }
 }
 
-/// What stands between the first and the last line of a `.sig` file.
+/// The text between the first and the last line of a `.sig` file.
 fn between_lines(file: &str) -> Option<Vec<u8>> {
     let encoded = file.trim_end().strip_prefix(SIGNATURE_BEGIN)?.strip_suffix(SIGNATURE_END)?;
     STANDARD.decode(encoded.replace('\n', "")).ok()
