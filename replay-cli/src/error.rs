@@ -238,6 +238,7 @@ impl CliError {
             | Self::NoStore { .. }
             | Self::Config(_)
             | Self::Unredactable { .. }
+            | Self::Export(ExportError::NoMatch { .. })
             | Self::Read(ReadError::NoSession(_)) => 2,
             Self::Open(error) if matches!(**error, SharedError::Open(OpenError::Foreign { .. })) => 2,
             Self::Open(_)
