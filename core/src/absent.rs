@@ -1,18 +1,12 @@
 //! Texts that are not in a Batch any more, or whose key is stored with them (`docs/reference/digest.md#withheld-and-erased-texts`).
 
-use crate::batch::Batch;
-use crate::canonical::CanonicalError;
 use crate::commitment::{Commitment, SessionKey, TextKey};
 use crate::digest::Digest;
-use crate::event::DecodeError;
-use crate::exported::{ExportedText, visit_texts};
 use crate::seq::Seq;
-use crate::text::Blobs;
 use alloc::string::{String, ToString};
 use alloc::vec::Vec;
 use core::fmt;
 use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
 use wincode::{SchemaRead, SchemaWrite};
 
 /// A text that was withheld or erased: its lengths, and the commitment that the digest holds.
@@ -81,41 +75,6 @@ pub(crate) fn state_of(states: &[TextState], event: u32, place: &str) -> Option<
     found.ok().and_then(|at| states.get(at)).map(|state| state.known)
 }
 
-/// A Batch could not be rewritten without some of its texts.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum DiscloseError {
-    /// A blob cannot be read, or a text has no key.
-    #[error(transparent)]
-    Canonical(#[from] CanonicalError),
-    /// The Batch does not read back: a defect of this program.
-    #[error(transparent)]
-    Decode(#[from] DecodeError),
-}
-
-/// What shall be done with a text of a Batch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Disclosure {
-    /// It is kept as it is.
-    Keep,
-    /// It is kept, with a key of its own: for a Batch that leaves the key of its Session.
-    Disclose,
-    /// It is left out.
-    Withhold,
-}
-
-/// One text of a Batch, for who decides what is withheld.
-#[derive(Clone, Copy, Debug)]
-pub struct TextAt<'a> {
-    /// The event.
-    pub seq: Seq,
-    /// The kind of the event, such as `tool.settled`.
-    pub kind: &'a str,
-    /// The RFC 6901 pointer of the text in the export form of the event.
-    pub place: &'a str,
-    /// The text; `None` if it is withheld or erased already.
-    pub text: Option<&'a str>,
-}
-
 /// The key that a text was committed with.
 pub(crate) fn key_of(known: Option<KnownText>, key: Option<&SessionKey>, seq: Seq, place: &str) -> Option<TextKey> {
     match known {
@@ -126,49 +85,3 @@ pub(crate) fn key_of(known: Option<KnownText>, key: Option<&SessionKey>, seq: Se
 
 /// What stands in a field that holds a hash, when the hash is withheld.
 pub(crate) const NO_HASH: Digest = Digest([0; 32]);
-
-impl Batch {
-    /// The Batch after `decide` chose for each text whether it is kept, disclosed with a key of its own, or left out. Its digest is
-    /// the same. The key of the Session is not in it any more. `blobs` gives the texts of blobs; those that are disclosed are
-    /// inline in the result.
-    ///
-    /// # Errors
-    /// See [`DiscloseError`].
-    pub fn disclose(
-        &self,
-        key: Option<&SessionKey>,
-        blobs: &dyn Blobs,
-        decide: &mut dyn FnMut(TextAt<'_>) -> Disclosure,
-    ) -> Result<Self, DiscloseError> {
-        let canonical = self.to_canonical_with(blobs)?;
-        let unreadable = |error: serde_json::Error| CanonicalError::Unsupported(error.to_string());
-        let mut line: Value = serde_json::from_str(&canonical).map_err(unreadable)?;
-        visit_texts(&mut line, &mut |seq, place, found| {
-            let event = self.events.get(usize::try_from(seq.0 - self.first.0).unwrap_or(usize::MAX));
-            let kind = event.map_or("", |event| event.kind().name());
-            let own = key.map(|key| key.text_key(seq, place));
-            let (text, key) = match found {
-                ExportedText::Text(text) => (text, own),
-                ExportedText::Disclosed { key, text } => (text, Some(key)),
-                ExportedText::Blob(named) => {
-                    let text = blobs.text(&named.blob).filter(|text| text.len() as u64 == named.bytes);
-                    (text.ok_or(CanonicalError::MissingBlob(named.blob))?, own)
-                }
-                ExportedText::Withheld(_) => {
-                    decide(TextAt { seq, kind, place, text: None });
-                    return Ok(None);
-                }
-            };
-            let key = || key.ok_or(CanonicalError::NoKey);
-            Ok::<_, CanonicalError>(match decide(TextAt { seq, kind, place, text: Some(&text) }) {
-                Disclosure::Keep => None,
-                Disclosure::Disclose => Some(json!({"key": key()?, "text": text})),
-                Disclosure::Withhold => Some(json!(AbsentText::of(&text, &key()?))),
-            })
-        })?;
-        Ok(Self::from_json(line)?)
-    }
-}
-
-#[cfg(test)]
-mod tests;

@@ -96,7 +96,11 @@ pub async fn reveal_texts(
                 if let (true, Some(key), Some(text)) = (chosen.contains(&at), known.get(&at), text) {
                     let (place, key, text) = (place.clone(), Digest(key.0), text.clone());
                     let line = RevealedText { session: batch.session, seq: *seq, place, key, text };
-                    writeln!(out, "{}", serde_json::to_string(&line).map_err(std::io::Error::from)?)?;
+                    writeln!(
+                        out,
+                        "{}",
+                        serde_json::to_string(&line).map_err(|error| std::io::Error::other(error.to_string()))?
+                    )?;
                     count += 1;
                 }
             }

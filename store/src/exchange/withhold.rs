@@ -354,3 +354,6 @@ impl Hash {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,4 +1,5 @@
-use super::{AbsentText, Disclosure, KnownText};
+use super::Disclosure;
+use crate::absent::{AbsentText, KnownText};
 use crate::event::samples::variants;
 use crate::event::{Event, SyntheticAdded};
 use crate::text::{BlobRef, Blobs, INLINE_MAX, NoBlobs, Texts};
