@@ -92,6 +92,12 @@ pub enum CliError {
     /// No new id can be made.
     #[error(transparent)]
     NoEntropy(#[from] NoEntropy),
+    /// A session without an event.
+    #[error("the number of an event is missing: annals show {session} EVENT (annals log {session} lists them)")]
+    EventMissing {
+        /// The session as it was named.
+        session: String,
+    },
     /// A number was expected.
     #[error("{text:?} is not an event number (see annals log)")]
     NotASeq {
@@ -238,6 +244,7 @@ impl CliError {
             | Self::NoFile { .. }
             | Self::NoRequest { .. }
             | Self::NotASeq { .. }
+            | Self::EventMissing { .. }
             | Self::NoCompaction { .. }
             | Self::OnlyInTheStore { .. }
             | Self::FilesRestored { .. }

@@ -136,7 +136,10 @@ pub fn draw(changes: &[Change], style: &Style, out: &mut dyn Write) -> io::Resul
 }
 
 fn one(change: &Change, style: &Style, out: &mut dyn Write) -> io::Result<()> {
-    let path = plain(&change.path);
+    let path = match change.path.strip_prefix("seq ") {
+        Some(item) => format!("event {}", plain(item)),
+        None => plain(&change.path),
+    };
     match (&change.before, &change.after) {
         (None, Some(after)) => side('+', Emphasis::Good, &path, after, style, out),
         (Some(before), None) => side('-', Emphasis::Bad, &path, before, style, out),
