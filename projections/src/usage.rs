@@ -196,3 +196,6 @@ impl Projection for UsageTotals {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;
